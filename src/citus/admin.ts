@@ -14,7 +14,6 @@ import {
 } from '../errors.ts';
 import { interruptHolder } from '../migrate/workspace-lock.ts';
 import { closest } from '../model/closest.ts';
-import { time } from '../routes/admin/answer.ts';
 import {
   type Cluster,
   type ClusterView,
@@ -23,6 +22,7 @@ import {
   type Move as MoveView,
   type RebalancePlan,
 } from '../routes/admin/cluster.ts';
+import { time } from '../routes/admin/response.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { findCitus } from './engine.ts';
 import { askNodes, type ClusterNode, loadNodes, loadSizes } from './nodes.ts';
@@ -53,33 +53,33 @@ export function makeCluster(db: Database, begin: () => void): Cluster {
       return { total, rows: rows.map((row) => showPlaced(row, bytesOf)) };
     },
     plan: async () => showPlan(await planOf(db)),
-    async rebalance(note) {
+    async rebalance(audit) {
       const { moves } = await planOf(db);
       await checkNodes(db, new Set(moves.map(({ from }) => from)));
       const requested = moves.map(({ workspace: { id }, from, to, bytes }) => {
         return { workspaceId: id, source: from, target: to, bytes };
       });
-      const ids = await note.change(
+      const ids = await audit.change(
         (session, actor) => insertMoves(session, requested, actor),
         (stored) => ({ subject: 'cluster', details: { moves: stored.length } }),
       );
       begin();
       return (await loadMovesOf(db, ids)).map((move) => showMove(move));
     },
-    async move(workspace, node, note) {
+    async move(workspace, node, audit) {
       const target = nodeNamed(await loadNodes(db), node);
       const { id, organization, slug, databaseSchema } = workspace;
       const source = await placementOf(db, databaseSchema);
       if (source === undefined) throw notDistributed(workspace);
       const bytesOf = await sizesOf(db, [{ databaseSchema }]);
       if (source === target.name) {
-        await note.ahead({ subject: slug });
+        await audit.prepare({ subject: slug });
         return { placed: showPlaced({ id, organization, workspace: slug, databaseSchema, node: source }, bytesOf) };
       }
       await refuseBusy(db, id);
       await checkNodes(db, new Set([source]));
       const requested = { workspaceId: id, source, target: target.name, bytes: bytesOf(databaseSchema) };
-      const [stored] = await note.change(
+      const [stored] = await audit.change(
         (session, actor) => insertMoves(session, [requested], actor),
         () => ({ subject: slug, details: { from: source, to: target.name } }),
       );
@@ -98,9 +98,9 @@ export function makeCluster(db: Database, begin: () => void): Cluster {
       const move = await moveOf(db, id);
       return showMove(move, move.state === 'running' ? await loadProgress(db, move.databaseSchema) : undefined);
     },
-    async cancelMove(id, note) {
+    async cancelMove(id, audit) {
       const { state, workspaceId, workspace } = await moveOf(db, id);
-      await note.change(
+      await audit.change(
         async (session) => {
           if (!(await requestCancelOfMove(session, id))) throw conflict(`Move ${id} has ended already`);
         },

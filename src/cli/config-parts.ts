@@ -1,24 +1,25 @@
-// What a workspace has beside its schema, as a configuration file writes it and as the admin API has it: what there is once,
-// and what there is by name. Another setting of a workspace is one more line here. Pure.
+// Parts of a workspace beside its schema, as a configuration file writes them and as the admin API has them: those that exist
+// once, and those that exist by name. Their members are those of the admin API: a new one there does not compile here. Pure.
+import type { AgentSettings, NewApiKey, NewIdentityProvider, NewOAuthClient } from '../../admin-types/admin-api.d.ts';
 
-/** One member of a part: what it takes, in code and in words, and its value when it is left out; without one it is required. */
+/** Member of a part: its check, the text of its form, and its value when it is left out; without one it is required. */
 export interface Member {
   readonly takes: (value: unknown) => boolean;
   readonly form: string;
   readonly default?: unknown;
 }
 
-/** What a workspace has once or not at all: GET, PUT and DELETE of one path. */
-export interface Part {
+/** Part that a workspace has once or not at all: GET, PUT and DELETE of one path. `Body`: that of the PUT. */
+export interface Part<Body = Record<string, unknown>> {
   readonly words: string;
   readonly path: string;
-  readonly members: Readonly<Record<string, Member>>;
+  readonly members: Readonly<Record<keyof Body, Member>>;
   /** It is there in every workspace, with these defaults; there is no DELETE. */
   readonly isAlways?: true;
 }
 
-/** What a workspace has many of, each with a name: GET and POST of one path, DELETE of one below it. */
-export interface List extends Part {
+/** List of named items of a workspace: GET and POST of one path, DELETE below it. `Body`: that of the POST. */
+export interface List<Body = Record<string, unknown>> extends Part<Omit<Body, 'name'>> {
   /** The member that its path ends with. */
   readonly id: string;
   /** Members that only the answer to the creation has. */
@@ -54,48 +55,49 @@ const orNothing = ({ takes, form }: Member): Member => ({
 
 const keyPermissions = oneOf('OWNER', 'READ_WRITE', 'READ_ONLY');
 
-export const PARTS: Readonly<Record<string, Part>> = {
-  identityProvider: {
-    words: 'identity provider',
-    path: '/identity-provider',
-    members: {
-      issuerUrl: text,
-      jwksUri: orNothing(text),
-      audience: orNothing(text),
-      defaultPermissions: oneOf('READ_WRITE', 'READ_ONLY'),
-      enabled: { ...flag, default: true },
-    },
-  },
-  mcp: {
-    words: 'settings of agents',
-    path: '/mcp',
-    members: {
-      enabled: { ...flag, default: true },
-      writes: { ...oneOf('off', 'confirm', 'on'), default: 'off' },
-      entities: orNothing(names),
-    },
-    isAlways: true,
+const identityProvider: Part<NewIdentityProvider> = {
+  words: 'identity provider',
+  path: '/identity-provider',
+  members: {
+    issuerUrl: text,
+    jwksUri: orNothing(text),
+    audience: orNothing(text),
+    defaultPermissions: oneOf('READ_WRITE', 'READ_ONLY'),
+    enabled: { ...flag, default: true },
   },
 };
 
-export const LISTS: Readonly<Record<string, List>> = {
-  apiKeys: {
-    words: 'API key',
-    path: '/api-keys',
-    members: { permissions: keyPermissions, entities: orNothing(names), expiresAt: orNothing(moment) },
-    id: 'id',
-    secrets: ['key'],
-    endedBy: 'wda key revoke',
+const mcp: Part<AgentSettings> = {
+  words: 'settings of agents',
+  path: '/mcp',
+  members: {
+    enabled: { ...flag, default: true },
+    writes: { ...oneOf('off', 'confirm', 'on'), default: 'off' },
+    entities: orNothing(names),
   },
-  oauthClients: {
-    words: 'OAuth client',
-    path: '/oauth-clients',
-    members: { permissions: keyPermissions, entities: orNothing(names) },
-    id: 'clientId',
-    secrets: ['clientId', 'clientSecret'],
-    endedBy: 'wda client delete',
-  },
+  isAlways: true,
 };
+
+const apiKeys: List<NewApiKey> = {
+  words: 'API key',
+  path: '/api-keys',
+  members: { permissions: keyPermissions, entities: orNothing(names), expiresAt: orNothing(moment) },
+  id: 'id',
+  secrets: ['key'],
+  endedBy: 'wda key revoke',
+};
+
+const oauthClients: List<NewOAuthClient> = {
+  words: 'OAuth client',
+  path: '/oauth-clients',
+  members: { permissions: keyPermissions, entities: orNothing(names) },
+  id: 'clientId',
+  secrets: ['clientId', 'clientSecret'],
+  endedBy: 'wda client delete',
+};
+
+export const PARTS: Readonly<Record<string, Part>> = { identityProvider, mcp };
+export const LISTS: Readonly<Record<string, List>> = { apiKeys, oauthClients };
 
 /** The members of a part as a file or an answer has them, each with a value; times and lists of names in one form. */
 export function complete({ members }: Part, given: Readonly<Record<string, unknown>>): Record<string, unknown> {

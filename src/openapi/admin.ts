@@ -81,12 +81,12 @@ function refusalsIn(operations: readonly Operation[]): readonly CodedStatus[] {
 }
 
 function operationPart(operation: Operation, refer: Refer): Part {
-  const { id, summary, description, credential, params, query, body, guarded, answers, refusals, refusesAs } =
+  const { id, summary, description, credential, params, query, body, guarded, responses, refusals, refusesAs } =
     operation.describe;
   const parameters = [
     ...Object.entries(params).map(([name, shape]) => parameter('path', name, shape, refer)),
     ...Object.entries(query).map(([name, shape]) => parameter('query', name, shape, refer)),
-    ...(304 in answers ? [IF_NONE_MATCH] : []),
+    ...(304 in responses ? [IF_NONE_MATCH] : []),
     ...(guarded === undefined ? [] : [ifMatch(guarded)]),
   ];
   return {
@@ -99,9 +99,9 @@ function operationPart(operation: Operation, refer: Refer): Part {
     ...(body === undefined ? {} : { requestBody: { required: true, content: contentPart(body, refer) } }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(answers).map(([status, content]) => [
+        Object.entries(responses).map(([status, content]) => [
           status,
-          answerPart(Number(status), content, 304 in answers, refer),
+          responsePart(Number(status), content, 304 in responses, refer),
         ]),
       ),
       ...refusalParts(refusals, refusesAs),
@@ -140,7 +140,7 @@ function contentPart({ shape, type = 'application/json', example }: Content, ref
   return { [type]: { schema: refer(shape), ...(example === undefined ? {} : { example }) } };
 }
 
-function answerPart(status: number, content: Content | null, isTagged: boolean, refer: Refer): Part {
+function responsePart(status: number, content: Content | null, isTagged: boolean, refer: Refer): Part {
   const headers = isTagged ? ETAG : HEADERS[status];
   return {
     description: ANSWERS[status],

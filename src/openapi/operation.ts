@@ -61,7 +61,7 @@ export interface Description {
   /** What If-Match is compared with, in words; undefined: the header means nothing here. */
   readonly guarded?: string | undefined;
   /** By status; null: the answer has no body. */
-  readonly answers: Readonly<Record<number, Content | null>>;
+  readonly responses: Readonly<Record<number, Content | null>>;
   readonly refusals: readonly Refusal[];
   /** Whose words a refusal is in: ours, or those of RFC 6749 section 5.2. */
   readonly refusesAs?: 'api' | 'oauth';

@@ -109,7 +109,7 @@ function at(pattern: string, { answer, refuses, handle, ...words }: Spec): Route
       credential: 'none',
       params: {},
       query: {},
-      answers: { 200: answer },
+      responses: { 200: answer },
       refusals: toRefusals({ ...QUERY, ...refuses }),
     },
     async handle(request) {

@@ -57,7 +57,7 @@ const TOKEN: Operation = {
       },
       example: { grant_type: 'client_credentials' },
     },
-    answers: {
+    responses: {
       200: {
         shape: {
           title: 'Token',
@@ -92,7 +92,7 @@ const KEYS: Operation = {
     credential: 'none',
     params: {},
     query: {},
-    answers: {
+    responses: {
       200: {
         type: KEY_SET_TYPE,
         shape: objectOf({
@@ -118,7 +118,7 @@ const METADATA: Operation = {
     credential: 'none',
     params: {},
     query: {},
-    answers: {
+    responses: {
       200: {
         shape: objectOf({
           issuer: TEXT,

@@ -31,7 +31,7 @@ const METADATA: Operation = {
     credential: 'none',
     params: { org: TEXT, ws: TEXT },
     query: {},
-    answers: {
+    responses: {
       200: {
         shape: objectOf({
           resource: TEXT,

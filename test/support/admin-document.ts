@@ -69,7 +69,7 @@ export function checkDescribed(method: string, target: string, answer: Answer): 
 }
 
 function answerMistake(operation: Operation, { status, headers, text, json }: Answer): string | undefined {
-  const content = operation.describe.answers[status];
+  const content = operation.describe.responses[status];
   if (content === undefined) return 'the status is not described';
   if (content === null) return text === '' ? undefined : 'no body is described';
   const { type = 'application/json' } = content;

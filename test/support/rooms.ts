@@ -250,7 +250,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   routes: {
     purpose: 'all other handlers: OAuth, health and metrics, `admin/`',
     entrances: [
-      'admin/answer.ts',
+      'admin/response.ts',
       'admin/cluster.ts',
       'admin/routes.ts',
       'meta.ts',

@@ -12,12 +12,12 @@ import type { DataApi } from '../../records/router.ts';
 import { PREFIX } from '../../request/record-path.ts';
 import { errorReply } from '../../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../../response/reply.ts';
-import { answerText, anything, closed, data, listOf } from './answer.ts';
 import { exactBody } from './body.ts';
-import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
+import { anything, closed, data, listOf, respondText } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 import { RulesToTry, rulesToTry } from './trial-rules.ts';
 
-export interface AccessTestRooms extends AdminRooms {
+export interface AccessTestServices extends AdminServices {
   /** The data API's answer to a given principal. */
   readonly executeAs: DataApi['executeAs'];
   /** For all answers of one call together. */
@@ -55,8 +55,8 @@ const Tested = closed(
   { title: 'AccessTested' },
 );
 
-export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
-  const route = routeMaker(rooms);
+export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
+  const route = routeMaker(services);
   return [
     route({
       id: 'access.test',
@@ -78,9 +78,9 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
         requests: [{ path: 'orders?expand=customer' }],
         rules: { orders: [{ column: 'customerId', claim: 'customer_id' }] },
       },
-      answers: { 200: data(listOf(Tested)) },
+      responses: { 200: data(listOf(Tested)) },
       async handle({ workspace: { id, organization, slug }, body: { claims, requests, rules } }) {
-        const trial = rules === undefined ? undefined : await rulesToTry(rooms.databases, id, rules);
+        const trial = rules === undefined ? undefined : await rulesToTry(services.databases, id, rules);
         const restrict = trial === undefined ? undefined : (workspace: Workspace) => withRules(workspace, trial);
         const principal: External = {
           kind: 'external',
@@ -90,18 +90,18 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
           credentialId: 'access-test',
           claims,
         };
-        let left = rooms.maxResponseBytes;
-        const answers: string[] = [];
+        let left = services.maxResponseBytes;
+        const responses: string[] = [];
         for (const { path, body } of requests) {
           const request = makeRequest(parseRequest(`${PREFIX}${organization}/${slug}/${path}`, body), makeSource());
-          const reply = await rooms.executeAs(principal, request, restrict).catch(refusal);
+          const reply = await services.executeAs(principal, request, restrict).catch(refusal);
           const text = await bodyText(reply, left);
           left -= text.length;
-          if (left < 0) throw responseTooLarge(rooms.maxResponseBytes);
+          if (left < 0) throw responseTooLarge(services.maxResponseBytes);
           const parts = [`"path":${JSON.stringify(path)}`, `"status":${reply.status}`, `"body":${text}`];
-          answers.push(`{${parts.join()}}`);
+          responses.push(`{${parts.join()}}`);
         }
-        return answerText(`{"data":[${answers.join()}]}`);
+        return respondText(`{"data":[${responses.join()}]}`);
       },
     }),
   ];

@@ -1,4 +1,4 @@
-// Who may use the admin API for what: whose credential it is, and whether what the path names exists and is theirs.
+// Access to the admin API: the right of the credential, and whether the path names something that exists and is theirs.
 
 import type { Database } from '../../db/pool.ts';
 import { findOrganization, findOrganizationOf, type Organization } from '../../directory/organizations.ts';
@@ -69,6 +69,13 @@ export async function organizationFor(db: Database, principal: Operator | Owner,
   const organization = isSlug(slug) ? await findOrganization(db, slug) : undefined;
   if (organization === undefined) throw noOrganization(slug);
   return organization;
+}
+
+/** The row of a statement; throws the error when there is none. */
+export async function required<T>(row: Promise<T | undefined>, error: () => Error): Promise<T> {
+  const value = await row;
+  if (value === undefined) throw error();
+  return value;
 }
 
 const SLUG = new RegExp(SLUG_PATTERN);

@@ -6,15 +6,15 @@ import { Type } from '../../document/type.ts';
 import { badRequest, shown } from '../../errors.ts';
 import { closest } from '../../model/closest.ts';
 import { parseDateTime } from '../../model/date-time.ts';
-import { answer, closed, Id, listOf, orNull, Time, time } from './answer.ts';
 import { ActorShape, Slug } from './names.ts';
 import { PAGE, type Parameter, type Values } from './query.ts';
-import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
+import { closed, Id, listOf, orNull, respond, Time, time } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 
 /** What is written besides by routes. */
 const IMPORT = 'records.import';
 
-const Shown = closed(
+const ActivityResponse = closed(
   {
     id: Id,
     at: Time,
@@ -30,7 +30,7 @@ const Shown = closed(
 );
 
 const Listed = closed({
-  data: listOf(Shown),
+  data: listOf(ActivityResponse),
   meta: closed({
     size: Type.Integer({ minimum: 1 }),
     nextCursor: orNull(Type.String({ description: '`after` of the next page; null on the last one.' })),
@@ -62,9 +62,9 @@ const AFTER: Parameter<string | undefined> = {
 };
 
 /** `routes`: those whose activities are listed. */
-export function activityRoutes(rooms: AdminRooms, routes: readonly AdminRoute[]): AdminRoute[] {
-  const { databases } = rooms;
-  const route = routeMaker(rooms);
+export function activityRoutes(services: AdminServices, routes: readonly AdminRoute[]): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
   const actions = [
     ...routes.filter(({ activity }) => activity === 'written').map(({ describe }) => describe.id),
     IMPORT,
@@ -89,9 +89,9 @@ export function activityRoutes(rooms: AdminRooms, routes: readonly AdminRoute[])
     const { size, after, ...conditions } = asked;
     const wanted: ActivityWanted = { workspaceId, ...conditions, before: after, limit: size + 1 };
     const rows = await loadActivity(databases.directory, wanted);
-    const page = rows.slice(0, size).map(show);
+    const page = rows.slice(0, size).map(toResponse);
     const nextCursor = rows.length > size ? String(page.at(-1)?.id) : null;
-    return answer(200, { data: page, meta: { size, nextCursor } });
+    return respond(200, { data: page, meta: { size, nextCursor } });
   }
 
   return [
@@ -104,7 +104,7 @@ export function activityRoutes(rooms: AdminRooms, routes: readonly AdminRoute[])
       description: 'Of organizations and of all workspaces, deleted ones among them.',
       refuses: {},
       query,
-      answers: { 200: Listed },
+      responses: { 200: Listed },
       handle: ({ query: asked }) => pageFor(null, asked),
     }),
     route({
@@ -116,7 +116,7 @@ export function activityRoutes(rooms: AdminRooms, routes: readonly AdminRoute[])
       description: 'Each is written in the transaction of its change: what failed is not there.',
       refuses: {},
       query,
-      answers: { 200: Listed },
+      responses: { 200: Listed },
       handle: ({ workspace, query: asked }) => pageFor(workspace.id, asked),
     }),
   ];
@@ -125,7 +125,7 @@ export function activityRoutes(rooms: AdminRooms, routes: readonly AdminRoute[])
 const unknownAction = (given: string, known: readonly string[]): Error =>
   badRequest(`Unknown action ${shown(given)}.${hint(closest(given, known) ?? undefined)} Known: ${known.join(', ')}`);
 
-function show(stored: StoredActivity): Static<typeof Shown> {
+function toResponse(stored: StoredActivity): Static<typeof ActivityResponse> {
   const { id, at, actor, action, organization, workspace, entity, subject, details } = stored;
   return { id: Number(id), at: time(at), actor, action, organization, workspace, entity, subject, details };
 }

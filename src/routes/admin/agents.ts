@@ -1,13 +1,13 @@
-// /mcp: what agents may do in a workspace.
+// /mcp: rights of agents in a workspace.
 import type { Static } from 'typebox';
 import { loadEntityIds } from '../../catalog/documents.ts';
 import { loadAgentSettings, putAgentSettings } from '../../directory/agent-settings.ts';
 import { Type } from '../../document/type.ts';
 import type { AgentSettings } from '../../model/agent-settings.ts';
 import { noWorkspaceAnyMore } from './access.ts';
-import { closed, data, oneOf, single } from './answer.ts';
 import { refinedBody } from './body.ts';
-import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
+import { closed, data, oneOf, single } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 import { EntityNames, findEntityIds, idsOf, ReachedNames } from './scopes.ts';
 
 const Writes = oneOf('off', 'confirm', 'on');
@@ -22,17 +22,20 @@ const Change = closed(
     description: 'What is left out stays. `confirm`: a write waits for a yes of a person.',
   },
 );
-const Shown = closed({ enabled: Type.Boolean(), writes: Writes, entities: ReachedNames }, { title: 'AgentSettings' });
+const AgentSettingsResponse = closed(
+  { enabled: Type.Boolean(), writes: Writes, entities: ReachedNames },
+  { title: 'AgentSettings' },
+);
 
-export function agentRoutes(rooms: AdminRooms): AdminRoute[] {
-  const { databases } = rooms;
+export function agentRoutes(services: AdminServices): AdminRoute[] {
+  const { databases } = services;
   const { directory } = databases;
-  const route = routeMaker(rooms);
+  const route = routeMaker(services);
 
-  async function show(
+  async function toResponse(
     workspaceId: string,
     { enabled, writes, entities }: AgentSettings,
-  ): Promise<Static<typeof Shown>> {
+  ): Promise<Static<typeof AgentSettingsResponse>> {
     if (entities === null) return { enabled, writes, entities };
     const ids = await loadEntityIds(databases.of({ id: workspaceId }), workspaceId);
     return {
@@ -51,8 +54,8 @@ export function agentRoutes(rooms: AdminRooms): AdminRoute[] {
       summary: 'What agents may do in a workspace',
       description: 'The defaults where nothing was set: agents may read every entity that their credential reaches.',
       refuses: {},
-      answers: { 200: data(Shown) },
-      handle: async ({ workspace: { id } }) => single(await show(id, await loadAgentSettings(directory, id))),
+      responses: { 200: data(AgentSettingsResponse) },
+      handle: async ({ workspace: { id } }) => single(await toResponse(id, await loadAgentSettings(directory, id))),
     }),
     route({
       id: 'mcp.replace',
@@ -70,11 +73,11 @@ export function agentRoutes(rooms: AdminRooms): AdminRoute[] {
         ...(entities === undefined ? {} : { entities: entities === null ? null : idsOf(entities, report, ids) }),
       })),
       example: { writes: 'confirm', entities: ['orders'] },
-      answers: { 200: data(Shown) },
-      async handle({ workspace: { id }, body: change, note }) {
+      responses: { 200: data(AgentSettingsResponse) },
+      async handle({ workspace: { id }, body: change, audit }) {
         const settings: AgentSettings = { ...(await loadAgentSettings(directory, id)), ...change };
-        const shown = await show(id, settings);
-        await note.change(
+        const shown = await toResponse(id, settings);
+        await audit.change(
           async (session) => {
             if (!(await putAgentSettings(session, id, settings))) throw noWorkspaceAnyMore();
           },

@@ -1,17 +1,17 @@
-// /api-keys: made, listed, changed and revoked. A key is shown once, when it is made.
+// /api-keys: create, list, update and revoke. A key is shown once, when it is created.
 import type { Static } from 'typebox';
 import { type ApiKey, createApiKey, deleteApiKey, loadApiKeys, updateApiKey } from '../../directory/api-keys.ts';
 import type { Report } from '../../document/report.ts';
 import { Type } from '../../document/type.ts';
 import { notFound } from '../../errors.ts';
 import { parseDateTime } from '../../model/date-time.ts';
-import { noWorkspace } from './access.ts';
-import { closed, created, data, Id, list, NOTHING, nothing, orNull, pageOf, single, Time, time } from './answer.ts';
+import { noWorkspace, required } from './access.ts';
 import { refinedBody } from './body.ts';
 import { idParam } from './describe.ts';
 import { CreatedBy, DisplayName, KeyPermissions } from './names.ts';
 import { PAGE } from './query.ts';
-import { type AdminRooms, type AdminRoute, idOf, placeIn, routeMaker, WORKSPACE } from './route.ts';
+import { closed, created, data, Id, list, NOTHING, nothing, orNull, pageOf, single, Time, time } from './response.ts';
+import { type AdminRoute, type AdminServices, parseId, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
 import { EntityNames, findEntityIds, ReachedNames, scopeOf } from './scopes.ts';
 
 export interface ApiKeyMaker {
@@ -46,7 +46,7 @@ const ApiKeyChange = closed(
   { title: 'ApiKeyChange', description: 'What is left out stays.' },
 );
 
-const SHOWN = {
+const MEMBERS = {
   id: Id,
   name: Type.String(),
   prefix: Type.String({ description: 'How the key begins, so that it can be told from others.' }),
@@ -57,15 +57,15 @@ const SHOWN = {
   lastUsedAt: orNull(Time),
   createdBy: CreatedBy,
 };
-const Shown = closed(SHOWN, { title: 'ApiKey' });
-const ShownOnce = closed(
-  { ...SHOWN, key: Type.String({ description: 'The credential. It is stored as a hash and shown this once.' }) },
+const ApiKeyResponse = closed(MEMBERS, { title: 'ApiKey' });
+const ApiKeyCreated = closed(
+  { ...MEMBERS, key: Type.String({ description: 'The credential. It is stored as a hash and shown this once.' }) },
   { title: 'ApiKeyCreated' },
 );
 
-export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
-  const { databases, makeKey } = rooms;
-  const route = routeMaker(rooms);
+export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[] {
+  const { databases, makeKey } = services;
+  const route = routeMaker(services);
   return [
     route({
       id: 'apiKeys.list',
@@ -76,9 +76,9 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       description: 'The oldest first, expired ones among them. `lastUsedAt` is exact to about a minute.',
       refuses: {},
       query: PAGE,
-      answers: { 200: pageOf(Shown) },
+      responses: { 200: pageOf(ApiKeyResponse) },
       handle: async ({ workspace, query }) =>
-        list(await loadApiKeys(databases.directory, workspace.id, query), query, show),
+        list(await loadApiKeys(databases.directory, workspace.id, query), query, toResponse),
     }),
     route({
       id: 'apiKeys.create',
@@ -101,22 +101,20 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
         };
       }),
       example: { name: 'nightly export', permissions: 'READ_ONLY', expiresAt: '2027-12-31T00:00:00Z' },
-      answers: { 201: data(ShownOnce) },
-      async handle({ workspace, body, note }) {
+      responses: { 201: data(ApiKeyCreated) },
+      async handle({ workspace, body, audit }) {
         const { key, prefix, hash } = makeKey();
-        const stored = await note.change(
-          async (session, createdBy) => {
-            const made = { workspaceId: workspace.id, prefix, hash, createdBy, ...body };
-            const stored = await createApiKey(session, made);
-            if (stored === undefined) throw noWorkspace(workspace.slug);
-            return stored;
-          },
+        const stored = await audit.change(
+          (session, createdBy) =>
+            required(createApiKey(session, { workspaceId: workspace.id, prefix, hash, createdBy, ...body }), () =>
+              noWorkspace(workspace.slug),
+            ),
           ({ id, name, permissions, entities, expiresAt }) => ({
             subject: name,
             details: { id: Number(id), permissions, entities, expiresAt: time(expiresAt) },
           }),
         );
-        return created({ ...show(stored), key }, placeIn(workspace, `/api-keys/${stored.id}`));
+        return created({ ...toResponse(stored), key }, workspaceLocation(workspace, `/api-keys/${stored.id}`));
       },
     }),
     route({
@@ -126,28 +124,24 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       may: 'workspace',
       changes: 'workspace',
       activity: 'written',
-      summary: 'Gives an API key another name or another end',
+      summary: 'Renames an API key or changes its expiry',
       description:
         'The key itself stays. Permissions and entities cannot be changed: whoever has the key relies on them, so a new one is made.',
       refuses: { CONFLICT: 'the key has expired, and its end was to be changed' },
       params: { id: idParam('key') },
-      find: ({ params }) => idOf(params.id, 'API key'),
+      find: ({ params }) => parseId(params.id, 'API key'),
       body: refinedBody(ApiKeyChange, ({ name, expiresAt }, report) => ({
         name,
         expiresAt: typeof expiresAt === 'string' ? timeToCome(expiresAt, report) : expiresAt,
       })),
       example: { name: 'nightly export of orders', expiresAt: null },
-      answers: { 200: data(Shown) },
-      async handle({ workspace, found: id, body, note }) {
-        const changed = await note.change(
-          async (session) => {
-            const key = await updateApiKey(session, workspace.id, id, body);
-            if (key === undefined) throw noKey(id);
-            return key;
-          },
+      responses: { 200: data(ApiKeyResponse) },
+      async handle({ workspace, resource: id, body, audit }) {
+        const changed = await audit.change(
+          (session) => required(updateApiKey(session, workspace.id, id, body), () => noKey(id)),
           ({ name, expiresAt }) => ({ subject: name, details: { id: Number(id), name, expiresAt: time(expiresAt) } }),
         );
-        return single(show(changed));
+        return single(toResponse(changed));
       },
     }),
     route({
@@ -161,15 +155,11 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       description: 'It works in no process any more when this is answered.',
       refuses: {},
       params: { id: idParam('key') },
-      find: ({ params }) => idOf(params.id, 'API key'),
-      answers: { 204: NOTHING },
-      async handle({ workspace, found: id, note }) {
-        await note.change(
-          async (session) => {
-            const name = await deleteApiKey(session, workspace.id, id);
-            if (name === undefined) throw noKey(id);
-            return name;
-          },
+      find: ({ params }) => parseId(params.id, 'API key'),
+      responses: { 204: NOTHING },
+      async handle({ workspace, resource: id, audit }) {
+        await audit.change(
+          (session) => required(deleteApiKey(session, workspace.id, id), () => noKey(id)),
           (name) => ({ subject: name, details: { id: Number(id) } }),
         );
         return nothing();
@@ -191,7 +181,7 @@ function timeToCome(given: string, report: Report): Date | null {
   return at;
 }
 
-function show(key: ApiKey): Static<typeof Shown> {
+function toResponse(key: ApiKey): Static<typeof ApiKeyResponse> {
   const { id, name, prefix, permissions, entities, createdAt, expiresAt, lastUsedAt, createdBy } = key;
   return {
     id: Number(id),

@@ -4,12 +4,12 @@ import type { Address, Backups, Restored } from '../../backup/backup.ts';
 import { Type } from '../../document/type.ts';
 import { notAnAddress } from '../../errors.ts';
 import { isSlug } from './access.ts';
-import { BYTES, bytes, closed, data, Id, listOf, single } from './answer.ts';
 import { Slug } from './names.ts';
 import type { Parameter } from './query.ts';
-import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
+import { BYTES, bytes, closed, data, Id, listOf, single } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 
-export interface BackupRooms {
+export interface BackupServices {
   readonly backups: Backups;
 }
 
@@ -44,9 +44,9 @@ const AS: Parameter<Address | undefined> = {
 
 const BUSY = 'the server or its database cannot answer at the moment, or others make backups';
 
-export function backupRoutes(rooms: AdminRooms & BackupRooms): AdminRoute[] {
-  const { backups } = rooms;
-  const route = routeMaker(rooms);
+export function backupRoutes(services: AdminServices & BackupServices): AdminRoute[] {
+  const { backups } = services;
+  const route = routeMaker(services);
   return [
     route({
       id: 'backups.readInstance',
@@ -57,7 +57,7 @@ export function backupRoutes(rooms: AdminRooms & BackupRooms): AdminRoute[] {
       description:
         'Organizations and workspaces with their schemas, records, keys (as hashes), clients, identity providers and settings, as they were at one moment.',
       refuses: { SERVICE_UNAVAILABLE: BUSY },
-      answers: { 200: BYTES },
+      responses: { 200: BYTES },
       handle: async ({ caller }) => bytes(await backups.open(null, caller), 'instance.wda'),
     }),
     route({
@@ -68,7 +68,7 @@ export function backupRoutes(rooms: AdminRooms & BackupRooms): AdminRoute[] {
       summary: 'A backup of a workspace',
       description: 'The same of one workspace.',
       refuses: { SERVICE_UNAVAILABLE: BUSY },
-      answers: { 200: BYTES },
+      responses: { 200: BYTES },
       handle: async ({ workspace: { id, slug }, caller }) => bytes(await backups.open(id, caller), `${slug}.wda`),
     }),
     route({
@@ -90,9 +90,9 @@ export function backupRoutes(rooms: AdminRooms & BackupRooms): AdminRoute[] {
       },
       query: { as: AS },
       uploads: true,
-      answers: { 200: data(RestoredShape) },
-      async handle({ query, upload, caller, changed, note }) {
-        const { write } = await note.ahead({ subject: 'backup' });
+      responses: { 200: data(RestoredShape) },
+      async handle({ query, upload, caller, changed, audit }) {
+        const { write } = await audit.prepare({ subject: 'backup' });
         const restored = await backups.restore({
           source: upload(),
           caller,

@@ -5,11 +5,11 @@ import { checkShape, plainNumbers } from '../../document/shape.ts';
 import { validationFailed } from '../../errors.ts';
 import { isStorable } from '../../model/exact-json.ts';
 
-/** `Found` is what the route has found before it reads the body. */
-export interface Body<T, Found = unknown> {
+/** `Resource`: the value that the route has loaded before it reads the body. */
+export interface Body<T, Resource = unknown> {
   readonly shape: TSchema;
   /** 400 when it is not valid. `raw`: the JSON value with all digits of its numbers; undefined: there is no body. */
-  readonly read: (raw: unknown, found: Found) => T;
+  readonly read: (raw: unknown, resource: Resource) => T;
 }
 
 /** A body of this shape. */
@@ -22,17 +22,17 @@ export function body<S extends TSchema>(shape: S): Body<Static<S>> {
  * the body without the members that break their shape; its value is used only when there are no mistakes. `described`:
  * the shape for documents, where `refine` checks more of it.
  */
-export function refinedBody<S extends TSchema, T, Found = unknown>(
+export function refinedBody<S extends TSchema, T, Resource = unknown>(
   shape: S,
-  refine: (body: Static<S>, report: Report, raw: unknown, found: Found) => T,
+  refine: (body: Static<S>, report: Report, raw: unknown, resource: Resource) => T,
   described: TSchema = shape,
-): Body<T, Found> {
+): Body<T, Resource> {
   return {
     shape: described,
-    read(raw, found) {
+    read(raw, resource) {
       let refined: T | undefined;
       bodyOf(raw, shape, (plain, report) => {
-        refined = refine(plain, report, raw, found);
+        refined = refine(plain, report, raw, resource);
       });
       return refined as T;
     },

@@ -5,13 +5,13 @@ import type { PageOf } from '../../directory/pages.ts';
 import type { WorkspaceSummary } from '../../directory/workspaces.ts';
 import { Type } from '../../document/type.ts';
 import { noCluster } from '../../errors.ts';
-import { answer, closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time } from './answer.ts';
+import type { Audit } from './audit.ts';
 import { body } from './body.ts';
 import { idParam, MIGRATION_RUNS } from './describe.ts';
 import { CreatedBy, Slug } from './names.ts';
-import type { Note } from './note.ts';
 import { PAGE, type PageRequest, type Parameter } from './query.ts';
-import { type AdminRooms, type AdminRoute, idOf, PREFIX, routeMaker, WORKSPACE } from './route.ts';
+import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, respond, single, Time } from './response.ts';
+import { type AdminRoute, type AdminServices, PREFIX, parseId, routeMaker, WORKSPACE } from './route.ts';
 
 const NodeName = Type.String({
   description: 'host:port, as Citus calls the node.',
@@ -107,21 +107,21 @@ export interface Cluster {
   readonly workspaces: (page: PageRequest, node: string | undefined) => Promise<PageOf<PlacedWorkspace>>;
   readonly plan: () => Promise<RebalancePlan>;
   /** Begins the moves of the plan. */
-  readonly rebalance: (note: Note) => Promise<readonly Move[]>;
+  readonly rebalance: (audit: Audit) => Promise<readonly Move[]>;
   /** Begins a move; gives the workspace when it lies there already. */
   readonly move: (
     workspace: WorkspaceSummary,
     node: string,
-    note: Note,
+    audit: Audit,
   ) => Promise<{ readonly move: Move } | { readonly placed: PlacedWorkspace }>;
   /** Newest first. */
   readonly moves: (page: PageRequest) => Promise<PageOf<Move>>;
   /** 404 without such a move. */
   readonly findMove: (id: string) => Promise<Move>;
-  readonly cancelMove: (id: string, note: Note) => Promise<Move>;
+  readonly cancelMove: (id: string, audit: Audit) => Promise<Move>;
 }
 
-export interface ClusterRooms {
+export interface ClusterServices {
   /** Undefined where the database is none. */
   readonly cluster: () => Cluster | undefined;
 }
@@ -131,10 +131,10 @@ const ALL_NODES = 'a node of the cluster does not answer';
 
 const MOVE_ID = { id: idParam('move') };
 
-export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
-  const route = routeMaker(rooms);
+export function clusterRoutes(services: AdminServices & ClusterServices): AdminRoute[] {
+  const route = routeMaker(services);
   function cluster(): Cluster {
-    const found = rooms.cluster();
+    const found = services.cluster();
     if (found === undefined) throw noCluster();
     return found;
   }
@@ -147,7 +147,7 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       summary: 'The nodes of the cluster, and what lies on them',
       description: 'Each node is asked, for 1.5 s at most.',
       refuses: { CONFLICT: NO_CLUSTER },
-      answers: { 200: data(ClusterShape) },
+      responses: { 200: data(ClusterShape) },
       handle: async () => single(await cluster().show()),
     }),
     route({
@@ -159,7 +159,7 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       description: 'The oldest first.',
       refuses: { CONFLICT: NO_CLUSTER },
       query: { ...PAGE, node: NODE },
-      answers: { 200: pageOf(PlacedShape) },
+      responses: { 200: pageOf(PlacedShape) },
       handle: async ({ query }) => list(await cluster().workspaces(query, query.node), query, (row) => row),
     }),
     route({
@@ -170,7 +170,7 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       summary: 'The moves by which the nodes would hold about the same',
       description: `By bytes, within a tenth of what each should hold; nodes that take no workspaces are emptied. At most ${MAX_PLANNED} moves. Changes nothing.`,
       refuses: { CONFLICT: NO_CLUSTER, SERVICE_UNAVAILABLE: ALL_NODES },
-      answers: { 200: data(PlanShape) },
+      responses: { 200: data(PlanShape) },
       handle: async () => single(await cluster().plan()),
     }),
     route({
@@ -183,8 +183,8 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       summary: 'Does the moves of a plan, one after the other',
       description: 'Of the plan as it is now. A workspace that is being moved already is left out.',
       refuses: { CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`, SERVICE_UNAVAILABLE: ALL_NODES },
-      answers: { 202: data(listOf(MoveShape)) },
-      handle: async ({ note }) => answer(202, { data: [...(await cluster().rebalance(note))] }),
+      responses: { 202: data(listOf(MoveShape)) },
+      handle: async ({ audit }) => respond(202, { data: [...(await cluster().rebalance(audit))] }),
     }),
     route({
       id: 'cluster.move',
@@ -203,12 +203,12 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       },
       body: body(closed({ node: NodeName }, { title: 'NewMove' })),
       example: { node: '10.0.0.12:5432' },
-      answers: { 200: data(PlacedShape), 202: data(MoveShape) },
-      async handle({ workspace, body: { node }, note }) {
-        const begun = await cluster().move(workspace, node, note);
+      responses: { 200: data(PlacedShape), 202: data(MoveShape) },
+      async handle({ workspace, body: { node }, audit }) {
+        const begun = await cluster().move(workspace, node, audit);
         if ('placed' in begun) return single(begun.placed);
         const { move } = begun;
-        return answer(202, { data: move }, { Location: `${PREFIX}/cluster/moves/${move.id}` });
+        return respond(202, { data: move }, { Location: `${PREFIX}/cluster/moves/${move.id}` });
       },
     }),
     route({
@@ -220,7 +220,7 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       description: 'The last 1,000 are kept.',
       refuses: { CONFLICT: NO_CLUSTER },
       query: PAGE,
-      answers: { 200: pageOf(MoveShape) },
+      responses: { 200: pageOf(MoveShape) },
       handle: async ({ query }) => list(await cluster().moves(query), query, (move) => move),
     }),
     route({
@@ -232,8 +232,8 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       description: 'By `state` one sees whether it has ended.',
       refuses: { CONFLICT: NO_CLUSTER },
       params: MOVE_ID,
-      answers: { 200: data(MoveShape) },
-      handle: async ({ params }) => single(await cluster().findMove(idOf(params.id, 'Move'))),
+      responses: { 200: data(MoveShape) },
+      handle: async ({ params }) => single(await cluster().findMove(parseId(params.id, 'Move'))),
     }),
     route({
       id: 'cluster.cancelMove',
@@ -246,8 +246,8 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       description: 'The workspace stays where it is. One that was at its very end may still succeed.',
       refuses: { CONFLICT: `it has ended already, or ${NO_CLUSTER}` },
       params: MOVE_ID,
-      answers: { 200: data(MoveShape) },
-      handle: async ({ params, note }) => single(await cluster().cancelMove(idOf(params.id, 'Move'), note)),
+      responses: { 200: data(MoveShape) },
+      handle: async ({ params, audit }) => single(await cluster().cancelMove(parseId(params.id, 'Move'), audit)),
     }),
   ];
 }

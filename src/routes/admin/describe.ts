@@ -1,24 +1,24 @@
-// An admin route as documents describe it: what its author says, and what follows from who may, the path and the body.
+// Description of an admin route for documents: the texts of its author, and what follows from right, path and body.
 import type { TSchema } from 'typebox';
 import { Type } from '../../document/type.ts';
 import type { Content, Description, Shape, Tag } from '../../openapi/operation.ts';
 import { QUERY, type Refuses, toRefusals, UNREADY } from '../refuses.ts';
 import type { May } from './access.ts';
-import { type Answers, BINARY_TYPE, BYTES, NOTHING } from './answer.ts';
 import { Slug } from './names.ts';
 import type { Query } from './query.ts';
+import { BINARY_TYPE, BYTES, NOTHING, type Responses } from './response.ts';
 
-/** What the author of a route says of it. Nothing of it may be missing. */
+/** Texts of a route by its author. None may be missing. */
 export interface Words {
   /** A tag and a verb, as `apiKeys.create`; unique. */
   readonly id: `${Tag}.${string}`;
   /** One line without a full stop; unique. */
   readonly summary: string;
-  /** What summary and shapes do not say. */
+  /** Details beyond summary and shapes. */
   readonly description: string;
   /** Its own refusals: those of credential, path, query and body are added. */
   readonly refuses: Refuses;
-  /** What If-Match is compared with, such as `schema document`. Without it the header means nothing. */
+  /** Noun of the value that If-Match is compared with, such as `schema document`. Without it the header is ignored. */
   readonly guarded?: string;
   /** A body as it may be sent; the reference page has the same. */
   readonly example?: unknown;
@@ -37,7 +37,7 @@ const PLACES: Readonly<Record<string, TSchema>> = {
   ws: { ...Slug, description: 'Slug of the workspace.', examples: ['shop'] },
 };
 
-/** 409 of what changes a schema; of the data API the code is a 503. */
+/** 409 for changes of a schema; in the data API the code has status 503. */
 export const MIGRATION_RUNS = { status: 409, when: 'a migration of the workspace is running' } as const;
 
 /** An id in a path. */
@@ -52,11 +52,11 @@ interface Described extends Words {
   readonly body: { readonly shape: TSchema } | undefined;
   /** The body is bytes. */
   readonly uploads?: boolean | undefined;
-  readonly answers: Answers;
+  readonly responses: Responses;
 }
 
 export function describe(route: Described): Description {
-  const { id, summary, description, path, may, params, query, answers, guarded } = route;
+  const { id, summary, description, path, may, params, query, responses, guarded } = route;
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
   return {
     id,
@@ -67,8 +67,8 @@ export function describe(route: Described): Description {
     query: Object.fromEntries(Object.entries(query).map(([name, { shape }]) => [name, shape])),
     body: bodyOf(route),
     guarded,
-    answers: Object.fromEntries(
-      Object.entries(answers).map(([status, shape]) => [status, shape === NOTHING ? null : contentOf(shape)]),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, shape]) => [status, shape === NOTHING ? null : contentOf(shape)]),
     ),
     refusals: toRefusals(refusesOf(route)),
   };

@@ -1,16 +1,17 @@
 // /openapi.json: what is served outside the data API, as an OpenAPI document.
-import { anything, NOTHING } from './answer.ts';
-import { fixed } from './fixed.ts';
-import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
 
-export interface AdminDocumentRooms {
+import { anything, NOTHING } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
+import { fixed } from './tag.ts';
+
+export interface DocumentServices {
   /** Called once, at the first request. */
   readonly adminDocument: () => unknown;
 }
 
-export function documentRoutes(rooms: AdminRooms & AdminDocumentRooms): AdminRoute[] {
-  const document = fixed(() => rooms.adminDocument());
-  const route = routeMaker(rooms);
+export function documentRoutes(services: AdminServices & DocumentServices): AdminRoute[] {
+  const document = fixed(() => services.adminDocument());
+  const route = routeMaker(services);
   return [
     route({
       id: 'server.describe',
@@ -21,8 +22,8 @@ export function documentRoutes(rooms: AdminRooms & AdminDocumentRooms): AdminRou
       summary: 'This description as an OpenAPI document',
       description: 'OpenAPI 3.1. Everything that is served outside the data API.',
       refuses: {},
-      answers: { 200: anything('An OpenAPI document.'), 304: NOTHING },
-      handle: async ({ ifNoneMatch }) => document.answerTo(ifNoneMatch),
+      responses: { 200: anything('An OpenAPI document.'), 304: NOTHING },
+      handle: async ({ ifNoneMatch }) => document.respondTo(ifNoneMatch),
     }),
   ];
 }

@@ -18,14 +18,14 @@ import type { IdentityProvider } from '../../model/workspace.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
 import { explainRows } from '../../plan/explain.ts';
 import type { Refuses } from '../refuses.ts';
-import { noWorkspaceAnyMore } from './access.ts';
-import { type Answered, answer, closed, data, listOf, NOTHING, nothing, oneOf, orNull, single } from './answer.ts';
+import { noWorkspaceAnyMore, required } from './access.ts';
+import type { Audit, AuditEntry } from './audit.ts';
 import { type Body, body, bodyOf } from './body.ts';
-import type { Note, Told } from './note.ts';
-import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
-import { type MustMatch, tagged, tagHeader, tagOf } from './tag.ts';
+import { closed, data, listOf, NOTHING, nothing, oneOf, orNull, respond, single, type TypedReply } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
+import { entityTag, type MustMatch, tagged, tagHeader } from './tag.ts';
 
-export interface IdentityProviderRooms extends AdminRooms {
+export interface IdentityProviderServices extends AdminServices {
   readonly identityProviders: {
     readonly outbound: Outbound;
     readonly externalTokens: ExternalTokens;
@@ -61,7 +61,7 @@ const Change = closed(
 );
 const TokenToTest = closed({ token: Type.String({ minLength: 1, maxLength: 65_536 }) }, { title: 'TokenToTest' });
 
-const Shown = closed(
+const IdentityProviderResponse = closed(
   {
     issuerUrl: Type.String(Issuer),
     jwksUri: orNull(Type.String(KeySet)),
@@ -73,7 +73,7 @@ const Shown = closed(
 );
 /** Warnings are in `meta`; `data` is the same as a GET's. */
 const WithWarnings = closed({
-  data: Shown,
+  data: IdentityProviderResponse,
   meta: Type.Optional(
     closed({ warnings: listOf(Type.String()) }, { description: 'What does not work at the moment.' }),
   ),
@@ -131,11 +131,11 @@ const WHOLE_OR_CHANGE: Body<Asked, IdentityProvider | undefined> = {
 /** Before a change, in its transaction: what is in force matches, and stays until the transaction ends. */
 async function holdMatching(session: Pick<Session, 'query'>, workspaceId: string, mustMatch: MustMatch): Promise<void> {
   const inForce = await holdIdentityProvider(session, workspaceId);
-  mustMatch(inForce && tagOf(show(inForce)));
+  mustMatch(inForce && entityTag(toResponse(inForce)));
 }
 
 /** The two ways to configure a provider. */
-function providerChanges({ identityProviders }: IdentityProviderRooms) {
+function providerChanges({ identityProviders }: IdentityProviderServices) {
   const { outbound, publicUrl, onWarning } = identityProviders;
 
   /**
@@ -156,21 +156,19 @@ function providerChanges({ identityProviders }: IdentityProviderRooms) {
     return [PRIVATE_WARNING];
   }
 
-  async function put({ id, principal, mustMatch, note }: Changing, asked: Static<typeof Configuration>): Promise<Put> {
+  async function put({ id, principal, mustMatch, audit }: Changing, asked: Static<typeof Configuration>): Promise<Put> {
     const { jwksUri, audience, ...given } = asked;
     const provider = { ...given, jwksUri: filled(jwksUri) ?? null, audience: filled(audience) ?? null };
     const warnings = await inspect(provider, principal);
-    const stored = await note.change(async (session) => {
+    const stored = await audit.change(async (session) => {
       await holdMatching(session, id, mustMatch);
-      const stored = await putIdentityProvider(session, id, provider);
-      if (stored === undefined) throw noWorkspaceAnyMore();
-      return stored;
+      return required(putIdentityProvider(session, id, provider), noWorkspaceAnyMore);
     }, toldOf);
     return withWarnings(stored, warnings);
   }
 
   async function change(
-    { id, principal, mustMatch, note }: Changing,
+    { id, principal, mustMatch, audit }: Changing,
     { issuerUrl }: IdentityProvider,
     asked: Static<typeof Change>,
   ): Promise<Put> {
@@ -183,11 +181,9 @@ function providerChanges({ identityProviders }: IdentityProviderRooms) {
       ...(uri === undefined ? {} : { jwksUri: uri }),
       ...(audience === undefined ? {} : { audience: filled(audience) ?? null }),
     };
-    const stored = await note.change(async (session) => {
+    const stored = await audit.change(async (session) => {
       await holdMatching(session, id, mustMatch);
-      const stored = await updateIdentityProvider(session, id, changes);
-      if (stored === undefined) throw none();
-      return stored;
+      return required(updateIdentityProvider(session, id, changes), none);
     }, toldOf);
     return withWarnings(stored, warnings);
   }
@@ -195,19 +191,19 @@ function providerChanges({ identityProviders }: IdentityProviderRooms) {
   return { put, change };
 }
 
-/** Whose provider is changed, by whom, and what it must be before. */
+/** Workspace of the provider, its audit log, and the check of the version before. */
 interface Changing {
   readonly id: string;
   readonly principal: Principal;
   readonly mustMatch: MustMatch;
-  readonly note: Note;
+  readonly audit: Audit;
 }
 
-export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute[] {
-  const { databases } = rooms;
+export function identityProviderRoutes(services: IdentityProviderServices): AdminRoute[] {
+  const { databases } = services;
   const { directory } = databases;
-  const { put, change } = providerChanges(rooms);
-  const route = routeMaker(rooms);
+  const { put, change } = providerChanges(services);
+  const route = routeMaker(services);
   return [
     route({
       id: 'identityProvider.read',
@@ -217,11 +213,10 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       summary: 'The identity provider of a workspace',
       description: 'There is one at most.',
       refuses: NONE,
-      answers: { 200: data(Shown), 304: NOTHING },
+      responses: { 200: data(IdentityProviderResponse), 304: NOTHING },
       async handle({ workspace, ifNoneMatch }) {
-        const provider = await findIdentityProvider(directory, workspace.id);
-        if (provider === undefined) throw none();
-        return tagged(show(provider), ifNoneMatch);
+        const provider = await required(findIdentityProvider(directory, workspace.id), none);
+        return tagged(toResponse(provider), ifNoneMatch);
       },
     }),
     route({
@@ -244,11 +239,11 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
         defaultPermissions: 'READ_ONLY',
         enabled: true,
       },
-      answers: { 200: WithWarnings },
-      handle: ({ workspace: { id }, principal, mustMatch, note, body: asked }) =>
+      responses: { 200: WithWarnings },
+      handle: ({ workspace: { id }, principal, mustMatch, audit, body: asked }) =>
         asked.kind === 'whole'
-          ? put({ id, principal, mustMatch, note }, asked.provider)
-          : change({ id, principal, mustMatch, note }, asked.inForce, asked.change),
+          ? put({ id, principal, mustMatch, audit }, asked.provider)
+          : change({ id, principal, mustMatch, audit }, asked.inForce, asked.change),
     }),
     route({
       id: 'identityProvider.delete',
@@ -261,9 +256,9 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       description: 'Its tokens work in no process any more when this is answered.',
       refuses: NONE,
       guarded: PROVIDER,
-      answers: { 204: NOTHING },
-      async handle({ workspace: { id }, mustMatch, note }) {
-        await note.change(
+      responses: { 204: NOTHING },
+      async handle({ workspace: { id }, mustMatch, audit }) {
+        await audit.change(
           async (session) => {
             await holdMatching(session, id, mustMatch);
             if (!(await deleteIdentityProvider(session, id))) throw none();
@@ -282,17 +277,15 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       activity: 'none',
       summary: 'Takes a token through every check, and shows what its user sees',
       async find({ workspace: { organization, slug } }) {
-        const snapshot = await loadWorkspace(databases, organization, slug);
-        if (snapshot === undefined) throw noWorkspaceAnyMore();
-        return snapshot;
+        return required(loadWorkspace(databases, organization, slug), noWorkspaceAnyMore);
       },
       description: 'Each check says whether it passed. Nothing is changed, and the token is not kept.',
       refuses: {},
       body: body(TokenToTest),
       example: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.AA' },
-      answers: { 200: data(Explained) },
-      async handle({ found: snapshot, body: { token } }) {
-        const { checks, claims, principal } = await rooms.identityProviders.externalTokens.explain(
+      responses: { 200: data(Explained) },
+      async handle({ resource: snapshot, body: { token } }) {
+        const { checks, claims, principal } = await services.identityProviders.externalTokens.explain(
           token.trim(),
           snapshot,
         );
@@ -308,9 +301,12 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
   ];
 }
 
-const toldOf = (provider: IdentityProvider): Told => ({ subject: provider.issuerUrl, details: show(provider) });
+const toldOf = (provider: IdentityProvider): AuditEntry => ({
+  subject: provider.issuerUrl,
+  details: toResponse(provider),
+});
 
-type Put = Answered<Static<typeof WithWarnings>, 200>;
+type Put = TypedReply<Static<typeof WithWarnings>, 200>;
 
 /** Blank is null; what is not given stays undefined. */
 function filled(text: string | null | undefined): string | null | undefined {
@@ -324,12 +320,12 @@ const NO_AUDIENCE =
 
 function withWarnings(provider: IdentityProvider, found: readonly string[]): Put {
   const warnings = provider.audience === null ? [...found, NO_AUDIENCE] : found;
-  const shown = show(provider);
+  const shown = toResponse(provider);
   const meta = warnings.length === 0 ? {} : { meta: { warnings } };
-  return answer(200, { data: shown, ...meta }, tagHeader(tagOf(shown)));
+  return respond(200, { data: shown, ...meta }, tagHeader(entityTag(shown)));
 }
 
-function show(provider: IdentityProvider): Static<typeof Shown> {
+function toResponse(provider: IdentityProvider): Static<typeof IdentityProviderResponse> {
   const { issuerUrl, jwksUri, audience, defaultPermissions, enabled } = provider;
   return { issuerUrl, jwksUri, audience, defaultPermissions, enabled };
 }

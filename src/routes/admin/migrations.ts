@@ -18,11 +18,12 @@ import { Type } from '../../document/type.ts';
 import { badRequest, conflict, notFound } from '../../errors.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import { interruptHolder } from '../../migrate/workspace-lock.ts';
-import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time, time } from './answer.ts';
+import { required } from './access.ts';
 import { idParam } from './describe.ts';
 import { CreatedBy, Slug } from './names.ts';
 import { PAGE, type Parameter } from './query.ts';
-import { type AdminRooms, type AdminRoute, idOf, routeMaker, WORKSPACE } from './route.ts';
+import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time, time } from './response.ts';
+import { type AdminRoute, type AdminServices, parseId, routeMaker, WORKSPACE } from './route.ts';
 
 // Cancelling takes back what was made, usually within milliseconds.
 const CANCEL_WAIT_MS = 5000;
@@ -120,9 +121,9 @@ const STATE: Parameter<'running'> = {
 
 const ID = { id: idParam('migration') };
 
-export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
-  const { databases } = rooms;
-  const route = routeMaker(rooms);
+export function migrationRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
   return [
     route({
       id: 'migrations.running',
@@ -133,7 +134,7 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
       description: 'Of all workspaces for the operator; owners see that of their own.',
       refuses: {},
       query: { state: STATE },
-      answers: { 200: data(listOf(PlacedShape)) },
+      responses: { 200: data(listOf(PlacedShape)) },
       async handle({ principal }) {
         const own = principal.kind === 'owner' ? principal.workspaceId : null;
         const of = databases.all().map((database) => loadOpenMigrations(database, own, MAX_RUNNING));
@@ -149,7 +150,7 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
       description: 'The last 200 are kept.',
       refuses: {},
       query: PAGE,
-      answers: { 200: pageOf(MigrationShape) },
+      responses: { 200: pageOf(MigrationShape) },
       async handle({ workspace, query, changed }) {
         const found = await loadMigrations(databases.of(workspace), workspace.id, query);
         if (found.rows.some(isNew)) changed(workspace.id);
@@ -166,10 +167,10 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
       description: 'Who reads here that it has ended may rely on its end in every process.',
       refuses: {},
       params: ID,
-      answers: { 200: data(MigrationShape) },
-      async handle({ workspace, found, changed }) {
-        if (isNew(found)) changed(workspace.id);
-        return single(showMigration(found));
+      responses: { 200: data(MigrationShape) },
+      async handle({ workspace, resource: migration, changed }) {
+        if (isNew(migration)) changed(workspace.id);
+        return single(showMigration(migration));
       },
     }),
     route({
@@ -185,13 +186,13 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
         'What it has made is taken back. Waits for that some seconds; the state in the answer says how far it is.',
       refuses: { CONFLICT: 'it has ended already' },
       params: ID,
-      answers: { 200: data(MigrationShape) },
-      async handle({ workspace, found, note }) {
-        const { id } = found;
+      responses: { 200: data(MigrationShape) },
+      async handle({ workspace, resource: migration, audit }) {
+        const { id } = migration;
         const database = databases.of(workspace);
-        await note.change(
+        await audit.change(
           async (session) => {
-            if (isEnded(found) || !(await requestCancel(session, workspace.id, id))) {
+            if (isEnded(migration) || !(await requestCancel(session, workspace.id, id))) {
               throw conflict(`Migration ${id} has ended already`);
             }
           },
@@ -215,10 +216,8 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
 }
 
 async function migrationOf(database: Database, workspaceId: string, text: string): Promise<Migration> {
-  const id = idOf(text, 'Migration');
-  const migration = await findMigration(database, workspaceId, id);
-  if (migration === undefined) throw notFound(`Migration ${id} does not exist`);
-  return migration;
+  const id = parseId(text, 'Migration');
+  return required(findMigration(database, workspaceId, id), () => notFound(`Migration ${id} does not exist`));
 }
 
 /**

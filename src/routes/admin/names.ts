@@ -3,7 +3,7 @@
 import { SLUG_PATTERN } from '../../document/format.ts';
 import { Type } from '../../document/type.ts';
 import type { Permissions } from '../../model/principal.ts';
-import { closed, oneOf, orNull } from './answer.ts';
+import { closed, oneOf, orNull } from './response.ts';
 
 export const Slug = Type.String({
   pattern: SLUG_PATTERN,

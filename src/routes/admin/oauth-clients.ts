@@ -1,4 +1,4 @@
-// /oauth-clients: made, listed and deleted. A secret is shown once, when its client is made.
+// /oauth-clients: create, list and delete. A secret is shown once, when its client is created.
 import type { Static } from 'typebox';
 import {
   createOAuthClient,
@@ -8,12 +8,12 @@ import {
 } from '../../directory/oauth-clients.ts';
 import { Type } from '../../document/type.ts';
 import { notFound } from '../../errors.ts';
-import { noWorkspace } from './access.ts';
-import { closed, created, data, list, NOTHING, nothing, pageOf, Time, time } from './answer.ts';
+import { noWorkspace, required } from './access.ts';
 import { refinedBody } from './body.ts';
 import { DisplayName, KeyPermissions } from './names.ts';
 import { PAGE } from './query.ts';
-import { type AdminRooms, type AdminRoute, placeIn, routeMaker, WORKSPACE } from './route.ts';
+import { closed, created, data, list, NOTHING, nothing, pageOf, Time, time } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
 import { EntityNames, findEntityIds, ReachedNames, scopeOf } from './scopes.ts';
 
 const NewOAuthClient = closed(
@@ -22,7 +22,7 @@ const NewOAuthClient = closed(
 );
 
 const ClientId = { description: 'What the client calls itself at the token endpoint.' };
-const SHOWN = {
+const MEMBERS = {
   id: Type.String(ClientId),
   clientId: Type.String(ClientId),
   name: Type.String(),
@@ -30,9 +30,9 @@ const SHOWN = {
   entities: ReachedNames,
   createdAt: Time,
 };
-const Shown = closed(SHOWN, { title: 'OAuthClient' });
-const ShownOnce = closed(
-  { ...SHOWN, clientSecret: Type.String({ description: 'It is stored as a hash and shown this once.' }) },
+const OAuthClientResponse = closed(MEMBERS, { title: 'OAuthClient' });
+const OAuthClientCreated = closed(
+  { ...MEMBERS, clientSecret: Type.String({ description: 'It is stored as a hash and shown this once.' }) },
   { title: 'OAuthClientCreated' },
 );
 
@@ -45,9 +45,9 @@ export interface OAuthClientMaker {
   readonly isClientId: (text: string) => boolean;
 }
 
-export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRoute[] {
-  const { databases, makeOAuthClient, isClientId } = rooms;
-  const route = routeMaker(rooms);
+export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): AdminRoute[] {
+  const { databases, makeOAuthClient, isClientId } = services;
+  const route = routeMaker(services);
   return [
     route({
       id: 'oauthClients.list',
@@ -58,9 +58,9 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       description: 'The oldest first.',
       refuses: {},
       query: PAGE,
-      answers: { 200: pageOf(Shown) },
+      responses: { 200: pageOf(OAuthClientResponse) },
       handle: async ({ workspace, query }) =>
-        list(await loadOAuthClients(databases.directory, workspace.id, query), query, show),
+        list(await loadOAuthClients(databases.directory, workspace.id, query), query, toResponse),
     }),
     route({
       id: 'oauthClients.create',
@@ -80,19 +80,18 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
         return { name, permissions, scope: scopeOf(asked, report, ids) };
       }),
       example: { name: 'nightly sync', permissions: 'READ_WRITE' },
-      answers: { 201: data(ShownOnce) },
-      async handle({ workspace, body, note }) {
+      responses: { 201: data(OAuthClientCreated) },
+      async handle({ workspace, body, audit }) {
         const { clientId, clientSecret, secretHash } = makeOAuthClient();
         const client = { workspaceId: workspace.id, clientId, secretHash, ...body };
-        const stored = await note.change(
-          async (session) => {
-            const stored = await createOAuthClient(session, client);
-            if (stored === undefined) throw noWorkspace(workspace.slug);
-            return stored;
-          },
+        const stored = await audit.change(
+          (session) => required(createOAuthClient(session, client), () => noWorkspace(workspace.slug)),
           ({ name, permissions, entities }) => ({ subject: name, details: { id: clientId, permissions, entities } }),
         );
-        return created({ ...show(stored), clientSecret }, placeIn(workspace, `/oauth-clients/${clientId}`));
+        return created(
+          { ...toResponse(stored), clientSecret },
+          workspaceLocation(workspace, `/oauth-clients/${clientId}`),
+        );
       },
     }),
     route({
@@ -108,13 +107,12 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       params: {
         id: Type.String({ description: 'The client id.', examples: ['wdac_Ez6IwGXJyP8d91gzlvxb4Q'] }),
       },
-      answers: { 204: NOTHING },
-      async handle({ workspace, params: { id }, note }) {
-        await note.change(
+      responses: { 204: NOTHING },
+      async handle({ workspace, params: { id }, audit }) {
+        await audit.change(
           async (session) => {
-            const name = isClientId(id) ? await deleteOAuthClient(session, workspace.id, id) : undefined;
-            if (name === undefined) throw notFound(`OAuth client ${id} does not exist`);
-            return name;
+            if (!isClientId(id)) throw noClient(id);
+            return required(deleteOAuthClient(session, workspace.id, id), () => noClient(id));
           },
           (name) => ({ subject: name, details: { id } }),
         );
@@ -125,6 +123,14 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
 }
 
 /** `id` is what the path takes; it is the client id, since a client needs no second name. */
-function show({ clientId, name, permissions, entities, createdAt }: OAuthClient): Static<typeof Shown> {
+const noClient = (id: string) => notFound(`OAuth client ${id} does not exist`);
+
+function toResponse({
+  clientId,
+  name,
+  permissions,
+  entities,
+  createdAt,
+}: OAuthClient): Static<typeof OAuthClientResponse> {
   return { id: clientId, clientId, name, permissions, entities, createdAt: time(createdAt) };
 }

@@ -8,21 +8,24 @@ import {
   updateOrganization,
 } from '../../directory/organizations.ts';
 import { Type } from '../../document/type.ts';
-import { noOrganization } from './access.ts';
-import { closed, created, data, Id, list, NOTHING, nothing, pageOf, single, Time, time } from './answer.ts';
+import { noOrganization, required } from './access.ts';
 import { body } from './body.ts';
 import { DisplayName, Renaming, Slug } from './names.ts';
 import { PAGE } from './query.ts';
-import { type AdminRooms, type AdminRoute, ORGANIZATION, placeOfOrganization, routeMaker } from './route.ts';
+import { closed, created, data, Id, list, NOTHING, nothing, pageOf, single, Time, time } from './response.ts';
+import { type AdminRoute, type AdminServices, ORGANIZATION, organizationLocation, routeMaker } from './route.ts';
 
 const NewOrganization = closed({ slug: Slug, name: Type.Optional(DisplayName) }, { title: 'NewOrganization' });
-const Shown = closed({ id: Id, slug: Slug, name: Type.String(), createdAt: Time }, { title: 'Organization' });
+const OrganizationResponse = closed(
+  { id: Id, slug: Slug, name: Type.String(), createdAt: Time },
+  { title: 'Organization' },
+);
 
 const TAKEN = 'another organization has the slug';
 
-export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
-  const { directory } = rooms.databases;
-  const route = routeMaker(rooms);
+export function organizationRoutes(services: AdminServices): AdminRoute[] {
+  const { directory } = services.databases;
+  const route = routeMaker(services);
   return [
     route({
       id: 'organizations.list',
@@ -33,8 +36,8 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       description: 'The oldest first.',
       refuses: {},
       query: PAGE,
-      answers: { 200: pageOf(Shown) },
-      handle: async ({ query }) => list(await loadOrganizations(directory, query), query, show),
+      responses: { 200: pageOf(OrganizationResponse) },
+      handle: async ({ query }) => list(await loadOrganizations(directory, query), query, toResponse),
     }),
     route({
       id: 'organizations.create',
@@ -49,13 +52,13 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       refuses: { CONFLICT: TAKEN },
       body: body(NewOrganization),
       example: { slug: 'globex', name: 'Globex Corporation' },
-      answers: { 201: data(Shown) },
-      async handle({ body: { slug, name = slug }, note }) {
-        const made = await note.change(
+      responses: { 201: data(OrganizationResponse) },
+      async handle({ body: { slug, name = slug }, audit }) {
+        const made = await audit.change(
           (session) => createOrganization(session, { slug, name }),
           () => ({ organization: slug, subject: slug, details: { name } }),
         );
-        return created(show(made), placeOfOrganization(slug));
+        return created(toResponse(made), organizationLocation(slug));
       },
     }),
     route({
@@ -66,8 +69,8 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       summary: 'An organization',
       description: 'To an owner all organizations but its own look alike, whether or not they exist.',
       refuses: {},
-      answers: { 200: data(Shown) },
-      handle: async ({ organization }) => single(show(organization)),
+      responses: { 200: data(OrganizationResponse) },
+      handle: async ({ organization }) => single(toResponse(organization)),
     }),
     route({
       id: 'organizations.update',
@@ -81,18 +84,14 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       refuses: { CONFLICT: TAKEN },
       body: body(Renaming),
       example: { name: 'Acme Incorporated' },
-      answers: { 200: data(Shown) },
-      async handle({ organization: { slug }, body: renaming, changed, note }) {
-        const updated = await note.change(
-          async (session) => {
-            const updated = await updateOrganization(session, slug, renaming);
-            if (updated === undefined) throw noOrganization(slug);
-            return updated;
-          },
+      responses: { 200: data(OrganizationResponse) },
+      async handle({ organization: { slug }, body: renaming, changed, audit }) {
+        const updated = await audit.change(
+          (session) => required(updateOrganization(session, slug, renaming), () => noOrganization(slug)),
           () => ({ subject: slug, details: renaming }),
         );
         changed(...updated.workspaceIds);
-        return single(show(updated.organization));
+        return single(toResponse(updated.organization));
       },
     }),
     route({
@@ -106,9 +105,9 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       summary: 'Deletes an organization without workspaces',
       description: 'Its workspaces have to be deleted first.',
       refuses: { CONFLICT: 'it still has workspaces' },
-      answers: { 204: NOTHING },
-      async handle({ organization: { slug }, note }) {
-        await note.change(
+      responses: { 204: NOTHING },
+      async handle({ organization: { slug }, audit }) {
+        await audit.change(
           async (session) => {
             if (!(await deleteOrganization(session, slug))) throw noOrganization(slug);
           },
@@ -120,6 +119,6 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
   ];
 }
 
-function show({ id, slug, name, createdAt }: Organization): Static<typeof Shown> {
+function toResponse({ id, slug, name, createdAt }: Organization): Static<typeof OrganizationResponse> {
   return { id: Number(id), slug, name, createdAt: time(createdAt) };
 }

@@ -1,5 +1,5 @@
-// The maker of admin routes. A route is a value: who may use it, what it reads, what it answers, in shapes and in words. The maker refuses in
-// the order that is documented, credential (401), right (403), existence (404), query parameters (400), body (400), and
+// Maker of admin routes. A route is one value with its rights, parameters, body, responses and texts. Requests are refused
+// in the documented order: credential (401), right (403), existence (404), query parameters (400), body (400), and
 // answers no change before it is in force everywhere.
 import type { Readable } from 'node:stream';
 import type { TSchema } from 'typebox';
@@ -13,14 +13,14 @@ import { MAX_INT64 } from '../../model/decimal.ts';
 import type { Operator, Owner } from '../../model/principal.ts';
 import type { Reply } from '../../response/reply.ts';
 import { type Admitted, type Authenticate, admit, type May, organizationFor, workspaceFor } from './access.ts';
-import { type AnswerOf, type Answers, BINARY_TYPE } from './answer.ts';
+import { type Audit, createAudit } from './audit.ts';
 import type { Body } from './body.ts';
 import { describe, type Words } from './describe.ts';
-import { makeNote, type Note } from './note.ts';
 import { type Query, readQuery, type Values } from './query.ts';
+import { BINARY_TYPE, type Responses, type RouteResponse } from './response.ts';
 import { type MustMatch, mustMatch } from './tag.ts';
 
-export interface AdminRooms {
+export interface AdminServices {
   readonly databases: Databases;
   readonly authenticate: Authenticate;
   /**
@@ -41,8 +41,8 @@ type Names<Path extends string> = Path extends `${string}:${infer Name}/${infer 
     ? Name
     : never;
 
-/** What the path and the credential of a request stand for, known before its query and body are read. */
-export interface Visit<Path extends string, M extends May> {
+/** Context of a request: what its path and its credential stand for. Query and body are read after it. */
+export interface AdminContext<Path extends string, M extends May> {
   readonly principal: Admitted[M];
   readonly params: Readonly<Record<Names<Path>, string>>;
   readonly workspace: 'ws' extends Names<Path> ? WorkspaceSummary : undefined;
@@ -52,7 +52,7 @@ export interface Visit<Path extends string, M extends May> {
   readonly caller: RouteRequest['caller'];
   /** The body as a stream, of a route that `uploads`. */
   readonly upload: () => Readable;
-  /** What If-Match asks for; of a route that is `guarded`. To be called where nothing can change between it and the change. */
+  /** Check of If-Match, for a route that is `guarded`. To be called where nothing can change between it and the change. */
   readonly mustMatch: MustMatch;
   /** Only for paths that end above the workspaces. */
   readonly organization: 'ws' extends Names<Path> ? undefined : 'org' extends Names<Path> ? Organization : undefined;
@@ -67,27 +67,27 @@ export interface Visit<Path extends string, M extends May> {
  */
 export type Changes = 'workspace' | 'everything' | 'named' | 'nothing';
 
-interface Spec<Path extends string, M extends May, Found, Q extends Query, B, A extends Answers> extends Words {
+interface Spec<Path extends string, M extends May, Resource, Q extends Query, B, A extends Responses> extends Words {
   /** Below /api/admin/v1. */
   readonly path: Path;
   readonly may: M;
-  /** Finds what else the path names; 404 when it does not exist. */
-  readonly find?: (visit: Visit<Path, M>) => Found | Promise<Found>;
+  /** Finds the resource that the path names below organization and workspace; 404 when it does not exist. */
+  readonly find?: (context: AdminContext<Path, M>) => Resource | Promise<Resource>;
   readonly query?: Q;
   /** Without it no body is read. */
-  readonly body?: Body<B, NoInfer<Found>>;
+  readonly body?: Body<B, NoInfer<Resource>>;
   /** Its body is bytes, which the handler reads. */
   readonly uploads?: boolean;
   /** The shapes of the whole answer, by status. */
-  readonly answers: A;
+  readonly responses: A;
   readonly handle: (
-    call: Visit<Path, M> & {
-      readonly found: Found;
+    call: AdminContext<Path, M> & {
+      readonly resource: Resource;
       readonly query: Values<Q>;
       readonly body: B;
-      readonly note: Note;
+      readonly audit: Audit;
     },
-  ) => Promise<AnswerOf<A>>;
+  ) => Promise<RouteResponse<A>>;
 }
 
 /** The parameters of the path besides organization and workspace, for documents. */
@@ -100,32 +100,35 @@ type Effect =
   | {
       readonly method: 'POST' | 'PUT' | 'DELETE';
       readonly changes: Changes;
-      /** `written`: by `note`, under the id of the route; `none`: it changes nothing, for anybody. */
+      /** `written`: by `audit`, under the id of the route; `none`: it changes nothing. */
       readonly activity: 'written' | 'none';
     };
 
-/** A route with what tests need to know of it. */
+/** Route with the members that tests compare. */
 export interface AdminRoute extends Route {
   readonly may: May;
   readonly changes: Changes;
   readonly activity: 'written' | 'none';
 }
 
-export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
+export function routeMaker({ databases, authenticate, announced }: AdminServices) {
   return function route<
     Path extends string,
     M extends May,
-    A extends Answers,
-    Found = undefined,
+    A extends Responses,
+    Resource = undefined,
     Q extends Query = Record<never, never>,
     B = undefined,
-  >(spec: Spec<Path, M, Found, Q, B, A> & Params<Path> & Effect): AdminRoute {
+  >(spec: Spec<Path, M, Resource, Q, B, A> & Params<Path> & Effect): AdminRoute {
     const { id, method, path, may, changes = 'nothing', activity = 'none', params = {} } = spec;
     const { find, handle, body, guarded } = spec;
     const query: Query = spec.query ?? {};
     if (changes === 'workspace' && !path.startsWith(WORKSPACE)) throw new TypeError(`${path} names no workspace`);
 
-    async function visitOf(request: RouteRequest, changed: Visit<Path, M>['changed']): Promise<Visit<Path, M>> {
+    async function createContext(
+      request: RouteRequest,
+      changed: AdminContext<Path, M>['changed'],
+    ): Promise<AdminContext<Path, M>> {
       const principal = await admit(authenticate, may, request.credential);
       const { org, ws } = request.params;
       const admitted = principal as Operator | Owner;
@@ -135,7 +138,7 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
       const { params, ifNoneMatch, caller } = request;
       const upload = (): Readable => request.upload(BINARY_TYPE);
       const must = mustMatch(guarded === undefined ? undefined : request.ifMatch, guarded ?? '');
-      const visit = {
+      const context = {
         principal,
         params,
         ifNoneMatch,
@@ -146,27 +149,27 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
         organization,
         changed,
       };
-      // The lines above give what the type Visit says for this path and this right.
-      return visit as Visit<Path, M>;
+      // The lines above give the members that AdminContext has for this path and this right.
+      return context as AdminContext<Path, M>;
     }
 
-    async function answerTo(request: RouteRequest): Promise<Reply> {
+    async function respondTo(request: RouteRequest): Promise<Reply> {
       const touched = new Set<string>();
-      const visit = await visitOf(request, (...ids) => {
+      const context = await createContext(request, (...ids) => {
         for (const id of ids) touched.add(id);
       });
-      const found = (await find?.(visit)) as Found;
+      const resource = (await find?.(context)) as Resource;
       const values = readQuery(query, request.query()) as Values<Q>;
-      const value = (body === undefined ? undefined : body.read(await request.body(), found)) as B;
-      const { note, isUsed } = makeNote(databases.directory, id, {
+      const value = (body === undefined ? undefined : body.read(await request.body(), resource)) as B;
+      const { audit, isUsed } = createAudit(databases.directory, id, {
         // Nobody without a credential changes anything.
-        principal: visit.principal as Operator | Owner,
-        organization: visit.workspace?.organization ?? visit.organization?.slug ?? null,
-        workspace: visit.workspace ?? null,
+        principal: context.principal as Operator | Owner,
+        organization: context.workspace?.organization ?? context.organization?.slug ?? null,
+        workspace: context.workspace ?? null,
       });
-      const reply = await handle({ ...visit, found, query: values, body: value, note });
+      const reply = await handle({ ...context, resource, query: values, body: value, audit });
       if (isUsed() !== (activity === 'written')) throw new TypeError(`${id} says of its activity: ${activity}`);
-      if (changes === 'workspace') touched.add((visit.workspace as WorkspaceSummary).id);
+      if (changes === 'workspace') touched.add((context.workspace as WorkspaceSummary).id);
       if (touched.size > 0 || changes === 'everything') await announced(...touched);
       return reply;
     }
@@ -176,7 +179,7 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
       pattern: PREFIX + path,
       describe: describe({ ...spec, params, query, body }),
       handle: (request) =>
-        answerTo(request).catch((error) => {
+        respondTo(request).catch((error) => {
           throw may === 'operator' ? operatorError(error) : controlError(error);
         }),
       may,
@@ -186,14 +189,14 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
   };
 }
 
-/** Where something of a workspace is. */
-export const placeIn = ({ organization, slug }: WorkspaceSummary, rest: string): string =>
+/** Path of something in a workspace, for the Location header. */
+export const workspaceLocation = ({ organization, slug }: WorkspaceSummary, rest: string): string =>
   `${PREFIX}/organizations/${organization}/workspaces/${slug}${rest}`;
 
-export const placeOfOrganization = (slug: string): string => `${PREFIX}/organizations/${slug}`;
+export const organizationLocation = (slug: string): string => `${PREFIX}/organizations/${slug}`;
 
 /** A numeric id of a path; 400 when malformed, 404 when no id can be that large. */
-export function idOf(text: string, what: string): string {
+export function parseId(text: string, what: string): string {
   if (!/^-?\d+$/.test(text)) throw malformedId(text);
   if (text.length > 19 || BigInt(text) > MAX_INT64) throw notFound(`${what} ${text} does not exist`);
   return text;

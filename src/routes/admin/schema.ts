@@ -14,15 +14,14 @@ import { badRequest } from '../../errors.ts';
 import { type Ask, planSteps, prepareChange } from '../../migrate/plan.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import type { PhysicalNames } from '../../model/physical-name.ts';
-import { noWorkspace } from './access.ts';
-import { answer, anything, closed, data, listOf, NOTHING, single } from './answer.ts';
+import { noWorkspace, required } from './access.ts';
 import { uncheckedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
-import { fixed } from './fixed.ts';
 import { MigrationShape, PlannedShape, showMigration } from './migrations.ts';
 import { flag, type Parameter } from './query.ts';
-import { type AdminRooms, type AdminRoute, placeIn, routeMaker, WORKSPACE } from './route.ts';
-import { answerTagged, type MustMatch, mustMatch, tagOf } from './tag.ts';
+import { anything, closed, data, listOf, NOTHING, respond, single } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
+import { entityTag, fixed, type MustMatch, mustMatch, respondTagged } from './tag.ts';
 
 const JSON_SCHEMA = fixed(() => SCHEMA_DOCUMENT_JSON_SCHEMA);
 const DEFAULT_WAIT_SECONDS = 10;
@@ -95,7 +94,7 @@ const PlanShape = closed(
 
 type Plan = Static<typeof PlanShape>;
 
-/** What tags are of. */
+/** Noun of the value that tags belong to. */
 const DOCUMENT = 'schema document';
 
 const EXAMPLE = {
@@ -108,9 +107,9 @@ const EXAMPLE = {
   },
 };
 
-export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
-  const { databases } = rooms;
-  const route = routeMaker(rooms);
+export function schemaRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
   return [
     route({
       id: 'schema.format',
@@ -121,8 +120,8 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       summary: 'The JSON Schema of schema documents',
       description: 'Draft 7, which editors know.',
       refuses: {},
-      answers: { 200: anything('A JSON Schema.'), 304: NOTHING },
-      handle: async ({ ifNoneMatch }) => JSON_SCHEMA.answerTo(ifNoneMatch),
+      responses: { 200: anything('A JSON Schema.'), 304: NOTHING },
+      handle: async ({ ifNoneMatch }) => JSON_SCHEMA.respondTo(ifNoneMatch),
     }),
     route({
       id: 'schema.read',
@@ -132,16 +131,17 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       summary: 'The schema document in force',
       description: 'As it was written, numbers with all of their digits.',
       refuses: {},
-      answers: { 200: InForce, 304: NOTHING },
+      responses: { 200: InForce, 304: NOTHING },
       async handle({ workspace, ifNoneMatch }) {
-        const stored = await loadDocumentText(databases.of(workspace), workspace.id);
-        if (stored === undefined) throw noWorkspace(workspace.slug);
+        const stored = await required(loadDocumentText(databases.of(workspace), workspace.id), () =>
+          noWorkspace(workspace.slug),
+        );
         const pending = pendingNames(stored.names);
         const meta = pending.length === 0 ? '' : `,"meta":${JSON.stringify({ pendingNames: pending })}`;
-        const tag = tagOf(parseDocument(stored.document));
+        const tag = entityTag(parseDocument(stored.document));
         // The names are no part of the document, so they say nothing for If-Match.
-        const shown = pending.length === 0 ? tag : `${tag}.${tagOf(pending)}`;
-        return answerTagged(`{"data":${stored.document}${meta}}`, shown, ifNoneMatch);
+        const shown = pending.length === 0 ? tag : `${tag}.${entityTag(pending)}`;
+        return respondTagged(`{"data":${stored.document}${meta}}`, shown, ifNoneMatch);
       },
     }),
     route({
@@ -157,7 +157,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       refuses: { PRECONDITION_FAILED: 'another document than that of `basedOn` is in force' },
       body: uncheckedBody(DocumentShape),
       example: EXAMPLE,
-      answers: { 200: data(PlanShape) },
+      responses: { 200: data(PlanShape) },
       async handle({ workspace, query: { strategy, basedOn }, body }) {
         const { id } = workspace;
         const must = mustMatch(basedOn === undefined ? undefined : `"${basedOn}"`, DOCUMENT);
@@ -168,7 +168,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
               const { topology } = databases;
               const change = await prepareChange(session, id, asking(body, must), strategy, { topology });
               const steps = await planSteps(session, change, topology);
-              return { steps, destructive: steps.some((step) => step.destructive), basedOn: tagOf(change.inForce) };
+              return { steps, destructive: steps.some((step) => step.destructive), basedOn: entityTag(change.inForce) };
             },
             { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, place },
           );
@@ -196,15 +196,15 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       guarded: DOCUMENT,
       body: uncheckedBody(DocumentShape),
       example: EXAMPLE,
-      answers: { 200: data(MigrationShape), 202: data(MigrationShape) },
-      async handle({ workspace, query: { strategy, allowDestructive, wait }, body, mustMatch: must, changed, note }) {
+      responses: { 200: data(MigrationShape), 202: data(MigrationShape) },
+      async handle({ workspace, query: { strategy, allowDestructive, wait }, body, mustMatch: must, changed, audit }) {
         const { id, slug } = workspace;
         const started = await runner.start({
           workspaceId: id,
           strategy,
           allowDestructive,
           recorded: true,
-          noted: await note.ahead({ subject: slug, details: { strategy, allowDestructive } }),
+          noted: await audit.prepare({ subject: slug, details: { strategy, allowDestructive } }),
           ask: asking(body, must),
         });
         const patience = new AbortController();
@@ -213,15 +213,16 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
           sleep(wait * 1000, false, { signal: patience.signal }).catch(() => false),
         ]);
         patience.abort();
-        const migration = await findMigration(databases.of(workspace), id, started.id as string);
-        if (migration === undefined) throw noWorkspace(slug);
+        const migration = await required(findMigration(databases.of(workspace), id, started.id as string), () =>
+          noWorkspace(slug),
+        );
         if (isEnded(migration)) {
           // The wait may have ended just before the end was known everywhere.
           if (!isKnown) changed(id);
           return single(showMigration(migration));
         }
-        const place = placeIn(workspace, `/migrations/${migration.id}`);
-        return answer(202, { data: showMigration(migration) }, { Location: place });
+        const place = workspaceLocation(workspace, `/migrations/${migration.id}`);
+        return respond(202, { data: showMigration(migration) }, { Location: place });
       },
     }),
   ];
@@ -231,7 +232,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
 const asking =
   (body: unknown, must: MustMatch): Ask =>
   (inForce) => {
-    must(tagOf(inForce));
+    must(entityTag(inForce));
     return parseSchemaDocument(body, inForce);
   };
 

@@ -7,7 +7,7 @@ import { hint, type Report } from '../../document/report.ts';
 import { Type } from '../../document/type.ts';
 import { listed } from '../../errors.ts';
 import type { Permissions, Scope } from '../../model/principal.ts';
-import { listOf, orNull } from './answer.ts';
+import { listOf, orNull } from './response.ts';
 
 // As many as a document has.
 export const MAX_ENTITIES = 500;
@@ -68,6 +68,6 @@ export function idsOf(
   });
 }
 
-/** What to say of a name that none of the workspace's entities has. */
+/** Message for a name that no entity of the workspace has. */
 export const notAnEntity = (name: string, known: readonly string[], report: Report): string =>
   `must be an entity of the workspace.${hint(report.suggest(name, known))} Known: ${listed([...known].sort())}`;

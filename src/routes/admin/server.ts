@@ -4,10 +4,10 @@ import manifest from '../../../package.json' with { type: 'json' };
 import { loadDatabaseFacts } from '../../directory/instance.ts';
 import { loadProcesses } from '../../directory/process-registry.ts';
 import { Type } from '../../document/type.ts';
-import { closed, data, listOf, single, Time, time } from './answer.ts';
-import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
+import { closed, data, listOf, single, Time, time } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
 
-export interface ServerRooms {
+export interface ServerServices {
   readonly server: {
     readonly startedAt: Date;
     /** Whether the database is the one that comes with the server. */
@@ -19,7 +19,7 @@ export interface ServerRooms {
   };
 }
 
-const Shown = closed(
+const ServerResponse = closed(
   {
     version: Type.String({ description: 'Of the server.' }),
     node: Type.String({ description: 'The version of Node.js.' }),
@@ -50,8 +50,8 @@ const Shown = closed(
   { title: 'Server' },
 );
 
-export function serverRoutes(rooms: AdminRooms & ServerRooms): AdminRoute[] {
-  const route = routeMaker(rooms);
+export function serverRoutes(services: AdminServices & ServerServices): AdminRoute[] {
+  const route = routeMaker(services);
   return [
     route({
       id: 'server.read',
@@ -62,13 +62,16 @@ export function serverRoutes(rooms: AdminRooms & ServerRooms): AdminRoute[] {
       description:
         '`settings` are those of the process that answers, given or by default, and `processes` those that the others know, at most 1,000: one that was killed stays until somebody changes something.',
       refuses: {},
-      answers: { 200: data(Shown) },
-      handle: async () => single(await show(rooms)),
+      responses: { 200: data(ServerResponse) },
+      handle: async () => single(await toResponse(services)),
     }),
   ];
 }
 
-async function show({ databases: { directory }, server }: AdminRooms & ServerRooms): Promise<Static<typeof Shown>> {
+async function toResponse({
+  databases: { directory },
+  server,
+}: AdminServices & ServerServices): Promise<Static<typeof ServerResponse>> {
   const [database, processes] = await Promise.all([loadDatabaseFacts(directory), loadProcesses(directory)]);
   const { version, name, bytes } = database;
   return {

@@ -5,9 +5,9 @@ import { findHolder } from '../../directory/credentials.ts';
 import { Type } from '../../document/type.ts';
 import { invalidCredential } from '../../errors.ts';
 import type { Operator, Owner, Permissions } from '../../model/principal.ts';
-import { closed, data, listOf, oneOf, orNull, single, Time, time } from './answer.ts';
 import { KeyPermissions, Slug } from './names.ts';
-import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
+import { closed, data, listOf, oneOf, orNull, single, Time, time } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
 import { ReachedNames } from './scopes.ts';
 
 const Reached = closed(
@@ -20,7 +20,7 @@ const Reached = closed(
   { title: 'SessionWorkspace' },
 );
 
-const Shown = closed(
+const SessionResponse = closed(
   {
     kind: oneOf('operator', 'owner'),
     name: Type.String({ description: 'What the key or the OAuth client is called; `operator` for the operator.' }),
@@ -36,9 +36,9 @@ const Shown = closed(
   { title: 'Session', description: 'A credential: whose it is, and where it is good for what.' },
 );
 
-export function sessionRoutes(rooms: AdminRooms): AdminRoute[] {
-  const { directory } = rooms.databases;
-  const route = routeMaker(rooms);
+export function sessionRoutes(services: AdminServices): AdminRoute[] {
+  const { directory } = services.databases;
+  const route = routeMaker(services);
   return [
     route({
       id: 'session.read',
@@ -49,13 +49,13 @@ export function sessionRoutes(rooms: AdminRooms): AdminRoute[] {
       description:
         'For keys of all permissions. `workspaces` is empty for the operator, who has all of them: they are in the lists of organizations and workspaces.',
       refuses: {},
-      answers: { 200: data(Shown) },
+      responses: { 200: data(SessionResponse) },
       handle: async ({ principal }) => single(await sessionOf(directory, principal)),
     }),
   ];
 }
 
-async function sessionOf(directory: Database, principal: Operator | Owner): Promise<Static<typeof Shown>> {
+async function sessionOf(directory: Database, principal: Operator | Owner): Promise<Static<typeof SessionResponse>> {
   const { kind, credentialId, expiresAt } = principal;
   const ends = expiresAt === undefined ? null : time(new Date(expiresAt));
   if (kind === 'operator') {

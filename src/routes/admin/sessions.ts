@@ -7,25 +7,25 @@ import type { OpenSession, SessionHolder } from '../../directory/sessions.ts';
 import { Type } from '../../document/type.ts';
 import { notFound } from '../../errors.ts';
 import { KEY_ID, type Operator, type Owner } from '../../model/principal.ts';
-import { answer, closed, data, Id, list, NOTHING, nothing, orNull, pageOf, Time, time } from './answer.ts';
 import { KeyPermissions, Slug } from './names.ts';
 import { PAGE, type PageRequest } from './query.ts';
-import { type AdminRooms, type AdminRoute, idOf, routeMaker } from './route.ts';
+import { closed, data, Id, list, NOTHING, nothing, orNull, pageOf, respond, Time, time } from './response.ts';
+import { type AdminRoute, type AdminServices, parseId, routeMaker } from './route.ts';
 
-export interface SessionListRooms {
+export interface SessionListServices {
   readonly consoleSessions: {
     readonly list: (holder: SessionHolder, page: PageRequest) => Promise<PageOf<OpenSession>>;
     /** False when the holder has none of this id. */
     readonly endById: (session: Pick<Session, 'query'>, id: string, holder: SessionHolder) => Promise<boolean>;
     readonly makeLink: (
-      note: WriteActivity,
+      audit: WriteActivity,
     ) => Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>;
     /** Where the console is; undefined: it is not served. */
     readonly address: string | undefined;
   };
 }
 
-const Shown = closed(
+const ConsoleSessionResponse = closed(
   {
     id: Id,
     key: orNull(
@@ -54,9 +54,9 @@ const Link = closed(
   { title: 'ConsoleLink' },
 );
 
-export function sessionListRoutes(rooms: AdminRooms & SessionListRooms): AdminRoute[] {
-  const { list: load, endById, makeLink, address } = rooms.consoleSessions;
-  const route = routeMaker(rooms);
+export function sessionListRoutes(services: AdminServices & SessionListServices): AdminRoute[] {
+  const { list: load, endById, makeLink, address } = services.consoleSessions;
+  const route = routeMaker(services);
   return [
     route({
       id: 'console.sessions',
@@ -67,9 +67,9 @@ export function sessionListRoutes(rooms: AdminRooms & SessionListRooms): AdminRo
       description: 'The oldest first. Those that have ended are not in the list.',
       refuses: {},
       query: PAGE,
-      answers: { 200: pageOf(Shown) },
+      responses: { 200: pageOf(ConsoleSessionResponse) },
       handle: async ({ principal, query }) =>
-        list(await load(holderOf(principal), query), query, (one) => show(one, principal)),
+        list(await load(holderOf(principal), query), query, (one) => toResponse(one, principal)),
     }),
     route({
       id: 'console.endSession',
@@ -83,10 +83,10 @@ export function sessionListRoutes(rooms: AdminRooms & SessionListRooms): AdminRo
       description: 'Its next request is refused, in every process.',
       refuses: {},
       params: { id: { ...Id, description: 'The id in the list.' } },
-      answers: { 204: NOTHING },
-      async handle({ principal, params: { id }, note }) {
-        const known = idOf(id, 'Session');
-        await note.change(
+      responses: { 204: NOTHING },
+      async handle({ principal, params: { id }, audit }) {
+        const known = parseId(id, 'Session');
+        await audit.change(
           async (session) => {
             if (!(await endById(session, known, holderOf(principal)))) throw notFound(`Session ${id} does not exist`);
           },
@@ -105,12 +105,12 @@ export function sessionListRoutes(rooms: AdminRooms & SessionListRooms): AdminRo
       summary: 'Makes a link that signs the operator in to the console, once and within ten minutes',
       description: 'Its code stands behind the #, which browsers do not send: no log has it.',
       refuses: { NOT_FOUND: 'the console is not served' },
-      answers: { 201: data(Link) },
-      async handle({ note }) {
-        const { write } = await note.ahead({ subject: 'link' });
+      responses: { 201: data(Link) },
+      async handle({ audit }) {
+        const { write } = await audit.prepare({ subject: 'link' });
         const link = address === undefined ? undefined : await makeLink(write);
         if (link === undefined) throw notFound('The console is not served: WDA_CONSOLE is off');
-        return answer(201, { data: { url: `${address}#${link.code}`, expiresAt: time(link.expiresAt) } });
+        return respond(201, { data: { url: `${address}#${link.code}`, expiresAt: time(link.expiresAt) } });
       },
     }),
   ];
@@ -122,7 +122,7 @@ const holderOf = ({ kind, credentialId }: Operator | Owner): SessionHolder =>
     : // Clients have no sessions.
       { apiKeyId: credentialId.startsWith(KEY_ID) ? credentialId.slice(KEY_ID.length) : null };
 
-function show(session: OpenSession, { sessionId }: Operator | Owner): Static<typeof Shown> {
+function toResponse(session: OpenSession, { sessionId }: Operator | Owner): Static<typeof ConsoleSessionResponse> {
   const { id, key, createdAt, lastUsedAt, expiresAt, userAgent } = session;
   return {
     id: Number(id),

@@ -13,13 +13,13 @@ import type { Runner } from '../../migrate/runner.ts';
 import { closest } from '../../model/closest.ts';
 import { NO_SETTINGS } from '../../model/entity.ts';
 import type { Refuses } from '../refuses.ts';
-import { noWorkspaceAnyMore } from './access.ts';
-import { closed, data, listOf, NOTHING, orNull } from './answer.ts';
+import { noWorkspaceAnyMore, required } from './access.ts';
+import type { AuditEntry } from './audit.ts';
 import { uncheckedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
-import type { Told } from './note.ts';
-import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
-import { changedTo, type MustMatch, tagged, tagOf } from './tag.ts';
+import { closed, data, listOf, NOTHING, orNull } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
+import { changedTo, entityTag, type MustMatch, tagged } from './tag.ts';
 
 const Paths = orNull(listOf(Type.String()));
 const Settings = closed(
@@ -52,21 +52,20 @@ interface Place {
 
 interface Changing {
   readonly mustMatch: MustMatch;
-  /** What is asked for, from what is in force. */
+  /** New value of the part, from the entity in force. */
   readonly merge: (entity: EntityDocument) => unknown;
   readonly noted: Noted;
 }
 
-/** How the parts are shown; their tags are made of that. */
+/** Responses of the parts; their tags are hashes of them. */
 const SHOWN = { settings: showSettings, rowRules: rowRulesOf };
 
-export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
-  const { databases } = rooms;
-  const route = routeMaker(rooms);
+export function settingsRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
 
   async function entityOf({ workspaceId, entity }: Place): Promise<EntityDocument> {
-    const row = await loadWorkspaceRow(databases.of({ id: workspaceId }), workspaceId);
-    if (row === undefined) throw noWorkspaceAnyMore();
+    const row = await required(loadWorkspaceRow(databases.of({ id: workspaceId }), workspaceId), noWorkspaceAnyMore);
     return knownEntity(row.document, entity);
   }
 
@@ -87,7 +86,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       ask: (inForce) => {
         const now = knownEntity(inForce, entity);
         // Under the lock of the workspace: nobody else changes it before this change is in force.
-        mustMatch(tagOf(SHOWN[part](now)));
+        mustMatch(entityTag(SHOWN[part](now)));
         const asked = { entities: { ...inForce.entities, [entity]: { ...now, [part]: merge(now) } } };
         const parsed = parseSchemaDocument(asked, inForce);
         return parsed.ok ? parsed : { ok: false, details: parsed.details.map(below(`entities.${entity}.${part}`)) };
@@ -113,8 +112,8 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       refuses: {},
       params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
-      answers: { 200: data(Settings), 304: NOTHING },
-      handle: async ({ found, ifNoneMatch }) => tagged(showSettings(found), ifNoneMatch),
+      responses: { 200: data(Settings), 304: NOTHING },
+      handle: async ({ resource: entity, ifNoneMatch }) => tagged(showSettings(entity), ifNoneMatch),
     }),
     route({
       id: 'settings.update',
@@ -131,11 +130,11 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
       body: uncheckedBody(SettingsShape),
       example: { defaultExpand: ['customer'] },
-      answers: { 200: data(Settings) },
-      async handle({ workspace, params, body, mustMatch, note }) {
+      responses: { 200: data(Settings) },
+      async handle({ workspace, params, body, mustMatch, audit }) {
         const merge = (entity: EntityDocument): unknown => changedSettings(entity, body);
         const place = { workspaceId: workspace.id, entity: params.entity };
-        const noted = await note.ahead(toldOf(params, body));
+        const noted = await audit.prepare(toldOf(params, body));
         return changedTo(showSettings(await change(place, 'settings', { mustMatch, merge, noted })));
       },
     }),
@@ -149,8 +148,8 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       refuses: {},
       params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
-      answers: { 200: data(Rules), 304: NOTHING },
-      handle: async ({ found, ifNoneMatch }) => tagged(rowRulesOf(found), ifNoneMatch),
+      responses: { 200: data(Rules), 304: NOTHING },
+      handle: async ({ resource: entity, ifNoneMatch }) => tagged(rowRulesOf(entity), ifNoneMatch),
     }),
     route({
       id: 'rowRules.update',
@@ -167,18 +166,18 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
       body: uncheckedBody(RowRulesShape),
       example: [{ column: 'customerId', claim: 'customer_id' }],
-      answers: { 200: data(Rules) },
-      async handle({ workspace, params, body, mustMatch, note }) {
+      responses: { 200: data(Rules) },
+      async handle({ workspace, params, body, mustMatch, audit }) {
         const place = { workspaceId: workspace.id, entity: params.entity };
-        const noted = await note.ahead(toldOf(params, body));
+        const noted = await audit.prepare(toldOf(params, body));
         return changedTo(rowRulesOf(await change(place, 'rowRules', { mustMatch, merge: () => body ?? null, noted })));
       },
     }),
   ];
 }
 
-/** What is told once the body is in force, and so was found good. */
-const toldOf = ({ entity }: { readonly entity: string }, body: unknown): Told => ({
+/** Audit details of a body that is in force, and so is valid. */
+const toldOf = ({ entity }: { readonly entity: string }, body: unknown): AuditEntry => ({
   subject: entity,
   entity,
   details: { asked: body },

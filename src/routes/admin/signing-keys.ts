@@ -3,18 +3,18 @@ import type { Static } from 'typebox';
 import type { WriteActivity } from '../../directory/activity.ts';
 import type { StoredSigningKey } from '../../directory/signing-keys.ts';
 import { Type } from '../../document/type.ts';
-import { closed, data, listOf, oneOf, orNull, single, Time, time } from './answer.ts';
 import { flag } from './query.ts';
-import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
+import { closed, data, listOf, oneOf, orNull, single, Time, time } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
 
-export interface SigningKeyRooms {
+export interface SigningKeyServices {
   readonly signingKeys: {
     readonly list: () => Promise<readonly StoredSigningKey[]>;
-    readonly rotate: (revoke: boolean, note: WriteActivity) => Promise<void>;
+    readonly rotate: (revoke: boolean, audit: WriteActivity) => Promise<void>;
   };
 }
 
-const Shown = closed(
+const SigningKeyResponse = closed(
   {
     kid: Type.String({ description: 'Its name in the head of tokens and in the key set.' }),
     state: oneOf('signing', 'verifying'),
@@ -25,9 +25,9 @@ const Shown = closed(
   { title: 'SigningKey' },
 );
 
-export function signingKeyRoutes(rooms: AdminRooms & SigningKeyRooms): AdminRoute[] {
-  const keys = rooms.signingKeys;
-  const route = routeMaker(rooms);
+export function signingKeyRoutes(services: AdminServices & SigningKeyServices): AdminRoute[] {
+  const keys = services.signingKeys;
+  const route = routeMaker(services);
   return [
     route({
       id: 'signingKeys.list',
@@ -37,8 +37,8 @@ export function signingKeyRoutes(rooms: AdminRooms & SigningKeyRooms): AdminRout
       summary: 'The keys that sign or verify tokens, without their private halves',
       description: 'The newest first; it signs. The others verify until the last token of theirs has expired.',
       refuses: {},
-      answers: { 200: data(listOf(Shown)) },
-      handle: async () => single((await keys.list()).map(show)),
+      responses: { 200: data(listOf(SigningKeyResponse)) },
+      handle: async () => single((await keys.list()).map(toResponse)),
     }),
     route({
       id: 'signingKeys.rotate',
@@ -51,17 +51,17 @@ export function signingKeyRoutes(rooms: AdminRooms & SigningKeyRooms): AdminRout
       description: 'Without `revoke` tokens of the key so far work until they expire.',
       refuses: {},
       query: { revoke: flag('End all tokens signed so far: for a key that somebody has seen.') },
-      answers: { 200: data(listOf(Shown)) },
-      async handle({ query: { revoke }, note }) {
-        const { write } = await note.ahead({ subject: 'signing keys', details: { revoke } });
+      responses: { 200: data(listOf(SigningKeyResponse)) },
+      async handle({ query: { revoke }, audit }) {
+        const { write } = await audit.prepare({ subject: 'signing keys', details: { revoke } });
         await keys.rotate(revoke, write);
-        return single((await keys.list()).map(show));
+        return single((await keys.list()).map(toResponse));
       },
     }),
   ];
 }
 
-function show({ kid, createdAt, rotatedAt, expiresAt }: StoredSigningKey): Static<typeof Shown> {
+function toResponse({ kid, createdAt, rotatedAt, expiresAt }: StoredSigningKey): Static<typeof SigningKeyResponse> {
   return {
     kid,
     state: rotatedAt === null ? 'signing' : 'verifying',

@@ -4,39 +4,39 @@ import { hash } from 'node:crypto';
 import { badRequest, changedMeanwhile } from '../../errors.ts';
 import { matches, parseEntityTags, versionsOf } from '../../request/conditions.ts';
 import { jsonText } from '../../response/reply.ts';
-import { type Answered, answer } from './answer.ts';
+import { respond, type TypedReply } from './response.ts';
 
 const TAG_CHARACTERS = 22;
 
-export const tagOfText = (text: string): string => hash('sha256', text, 'base64url').slice(0, TAG_CHARACTERS);
+export const textTag = (text: string): string => hash('sha256', text, 'base64url').slice(0, TAG_CHARACTERS);
 
-/** Of a value as its JSON, numbers with all of their digits. */
-export const tagOf = (value: unknown): string => tagOfText(JSON.stringify(value));
+/** Tag of a value: of its JSON, numbers with all of their digits. */
+export const entityTag = (value: unknown): string => textTag(JSON.stringify(value));
 
 export const tagHeader = (tag: string) => ({ ETag: `"${tag}"` });
 
 /** 200 with the text, or 304 for a client that has it. */
-export function answerTagged<T>(
+export function respondTagged<T>(
   text: string,
   tag: string,
   ifNoneMatch: string | undefined,
-): Answered<T, 200> | Answered<undefined, 304> {
+): TypedReply<T, 200> | TypedReply<undefined, 304> {
   const headers = tagHeader(tag);
   if (ifNoneMatch !== undefined && matches(parseEntityTags(ifNoneMatch), tag)) {
-    return { status: 304, headers, body: { kind: 'empty' } } as unknown as Answered<undefined, 304>;
+    return { status: 304, headers, body: { kind: 'empty' } } as unknown as TypedReply<undefined, 304>;
   }
-  return jsonText(200, text, headers) as Answered<T, 200>;
+  return jsonText(200, text, headers) as TypedReply<T, 200>;
 }
 
 /** The value in its envelope with its tag, or 304. */
 export const tagged = <T>(value: T, ifNoneMatch: string | undefined) =>
-  answerTagged<{ data: T }>(JSON.stringify({ data: value }), tagOf(value), ifNoneMatch);
+  respondTagged<{ data: T }>(JSON.stringify({ data: value }), entityTag(value), ifNoneMatch);
 
-/** What a change has put in force, with its tag for the next one. */
-export const changedTo = <T>(value: T): Answered<{ data: T }, 200> =>
-  answer(200, { data: value }, tagHeader(tagOf(value)));
+/** 200 with the changed value and its tag, for the next change. */
+export const changedTo = <T>(value: T): TypedReply<{ data: T }, 200> =>
+  respond(200, { data: value }, tagHeader(entityTag(value)));
 
-/** 412 when what is in force is not what the client has read. `tag`: of what is in force; undefined: there is nothing. */
+/** Throws 412 when another version is in force than the client has read. `tag`: that of the version in force, or undefined if there is none. */
 export type MustMatch = (tag: string | undefined) => void;
 
 /**
@@ -52,5 +52,24 @@ export function mustMatch(ifMatch: string | undefined, what: string): MustMatch 
   return (tag) => {
     if (tag !== undefined && (tags === 'any' || versionsOf(tags).includes(tag))) return;
     throw changedMeanwhile(what);
+  };
+}
+
+export interface Fixed {
+  /** 200 with the document, 304 when the client has it. */
+  readonly respondTo: (ifNoneMatch: string | undefined) => TypedReply<unknown, 200> | TypedReply<undefined, 304>;
+}
+
+/** A document that is the same for everybody while the server runs: `make` is called once, at the first request. */
+export function fixed(make: () => unknown): Fixed {
+  let document: { readonly text: string; readonly tag: string } | undefined;
+  return {
+    respondTo(ifNoneMatch) {
+      if (document === undefined) {
+        const text = JSON.stringify(make());
+        document = { text, tag: textTag(text) };
+      }
+      return respondTagged(document.text, document.tag, ifNoneMatch);
+    },
   };
 }

@@ -11,7 +11,7 @@ import { makeReport } from '../../document/report.ts';
 import { Type } from '../../document/type.ts';
 import { type Detail, validationFailed } from '../../errors.ts';
 import type { TrialRules } from '../../model/trial.ts';
-import { noWorkspaceAnyMore } from './access.ts';
+import { noWorkspaceAnyMore, required } from './access.ts';
 import { MAX_ENTITIES, notAnEntity } from './scopes.ts';
 
 /** In a body. */
@@ -28,8 +28,7 @@ export async function rulesToTry(
   workspaceId: string,
   asked: Static<typeof RulesToTry>,
 ): Promise<TrialRules> {
-  const row = await loadWorkspaceRow(databases.of({ id: workspaceId }), workspaceId);
-  if (row === undefined) throw noWorkspaceAnyMore();
+  const row = await required(loadWorkspaceRow(databases.of({ id: workspaceId }), workspaceId), noWorkspaceAnyMore);
   const { document } = row;
   const unknown = strangers(asked, document);
   if (unknown.length > 0) throw validationFailed(unknown);

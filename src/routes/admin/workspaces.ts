@@ -1,6 +1,6 @@
 // /organizations/{org}/workspaces: the operator makes and deletes them, their owners see and rename them.
 import type { Static } from 'typebox';
-import { loadWorkspaceStatistics } from '../../catalog/statistics.ts';
+import { loadStatistics, loadWorkspaceStatistics } from '../../catalog/statistics.ts';
 import type { Databases } from '../../directory/databases.ts';
 import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
@@ -9,7 +9,11 @@ import type { Report } from '../../document/report.ts';
 import { Type } from '../../document/type.ts';
 import { badRequest } from '../../errors.ts';
 import { createWorkspace, deleteWorkspace } from '../../migrate/workspace.ts';
-import { noOrganization, noWorkspace } from './access.ts';
+import { noOrganization, noWorkspace, required } from './access.ts';
+import { body, refinedBody } from './body.ts';
+import { MIGRATION_RUNS } from './describe.ts';
+import { DisplayName, Renaming, Slug } from './names.ts';
+import { flag, PAGE, type Parameter } from './query.ts';
 import {
   anything,
   closed,
@@ -17,6 +21,7 @@ import {
   data,
   Id,
   list,
+  listOf,
   NOTHING,
   nothing,
   orNull,
@@ -24,13 +29,15 @@ import {
   single,
   Time,
   time,
-} from './answer.ts';
-import { body, refinedBody } from './body.ts';
-import { MIGRATION_RUNS } from './describe.ts';
-import { DisplayName, Renaming, Slug } from './names.ts';
-import { flag, PAGE, type Parameter } from './query.ts';
-import { type AdminRooms, type AdminRoute, ORGANIZATION, placeIn, routeMaker, WORKSPACE } from './route.ts';
-import { WorkspaceStatisticsShape } from './statistics.ts';
+} from './response.ts';
+import {
+  type AdminRoute,
+  type AdminServices,
+  ORGANIZATION,
+  routeMaker,
+  WORKSPACE,
+  workspaceLocation,
+} from './route.ts';
 
 const NAMES = { slug: Slug, name: Type.Optional(DisplayName) };
 // The parser of documents checks the schema: it says more than a shape can.
@@ -39,10 +46,21 @@ const NewWorkspaceDescribed = closed(
   { ...NAMES, schema: Type.Optional(orNull(DocumentShape)) },
   { title: 'NewWorkspace' },
 );
-const SHOWN = { id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time };
-const Shown = closed(SHOWN, { title: 'Workspace' });
+const MEMBERS = { id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time };
+const WorkspaceResponse = closed(MEMBERS, { title: 'Workspace' });
+const SIZE = {
+  records: Type.Number({ minimum: 0 }),
+  exact: Type.Boolean({ description: 'false: `records` is an estimate of the database.' }),
+  tableBytes: Type.Number({ minimum: 0 }),
+  indexBytes: Type.Number({ minimum: 0 }),
+};
+const EntityStatistics = closed({ entity: Type.String(), ...SIZE }, { title: 'EntityStatistics' });
+const WorkspaceStatistics = closed(
+  { entities: Type.Number({ minimum: 0 }), ...SIZE },
+  { title: 'WorkspaceStatistics' },
+);
 const Listed = closed(
-  { ...SHOWN, statistics: Type.Optional(WorkspaceStatisticsShape) },
+  { ...MEMBERS, statistics: Type.Optional(WorkspaceStatistics) },
   {
     title: 'WorkspaceListed',
     description: '`statistics`: only when asked for, and while the node of a cluster that has the workspace answers.',
@@ -57,9 +75,9 @@ const CONFIRM: Parameter<string | undefined> = {
   read: (text) => text,
 };
 
-export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
-  const { databases } = rooms;
-  const route = routeMaker(rooms);
+export function workspaceRoutes(services: AdminServices): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
   return [
     route({
       id: 'workspaces.list',
@@ -70,12 +88,12 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       description: `The oldest first. With \`statistics\` a page has at most ${MAX_MEASURED} of them.`,
       refuses: {},
       query: { ...PAGE, statistics: flag('Show how many entities and records each has, and how much room they take.') },
-      answers: { 200: pageOf(Listed) },
+      responses: { 200: pageOf(Listed) },
       async handle({ organization, query }) {
         const { statistics, size } = query;
         if (statistics && size > MAX_MEASURED) throw tooLargeToMeasure();
         const found = await loadWorkspaces(databases.directory, organization.id, query);
-        const showOne = statistics ? await showMeasured(databases, organization.id, found.rows) : show;
+        const showOne = statistics ? await showMeasured(databases, organization.id, found.rows) : toResponse;
         return list(found, query, showOne);
       },
     }),
@@ -104,15 +122,16 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
         name: 'Trial',
         schema: { entities: { notes: { fields: { text: { type: 'text' } } } } },
       },
-      answers: { 201: data(Shown) },
-      async handle({ organization, body: { slug, name, document }, changed, note }) {
+      responses: { 201: data(WorkspaceResponse) },
+      async handle({ organization, body: { slug, name, document }, changed, audit }) {
         const asked = { organization: organization.slug, slug, name };
-        const { write } = await note.ahead({ subject: slug, details: { name } });
+        const { write } = await audit.prepare({ subject: slug, details: { name } });
         const wanted = document === undefined ? asked : { ...asked, document };
-        const workspace = await createWorkspace(databases, wanted, write);
-        if (workspace === undefined) throw noOrganization(organization.slug);
+        const workspace = await required(createWorkspace(databases, wanted, write), () =>
+          noOrganization(organization.slug),
+        );
         changed(workspace.id);
-        return created(show(workspace), placeIn(workspace, ''));
+        return created(toResponse(workspace), workspaceLocation(workspace, ''));
       },
     }),
     route({
@@ -123,8 +142,8 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       summary: 'A workspace',
       description: 'To an owner all workspaces but its own look alike, whether or not they exist.',
       refuses: {},
-      answers: { 200: data(Shown) },
-      handle: async ({ workspace }) => single(show(workspace)),
+      responses: { 200: data(WorkspaceResponse) },
+      handle: async ({ workspace }) => single(toResponse(workspace)),
     }),
     route({
       id: 'workspaces.update',
@@ -139,17 +158,14 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       refuses: { CONFLICT: 'the slug is, or was, that of another workspace; or the workspace has had too many' },
       body: body(Renaming),
       example: { name: 'Shop' },
-      answers: { 200: data(Shown) },
-      async handle({ workspace: { id, slug }, principal, body: renaming, note }) {
-        const updated = await note.change(
-          async (session) => {
-            const updated = await updateWorkspace(session, id, renaming, principal.kind === 'operator');
-            if (updated === undefined) throw noWorkspace(slug);
-            return updated;
-          },
+      responses: { 200: data(WorkspaceResponse) },
+      async handle({ workspace: { id, slug }, principal, body: renaming, audit }) {
+        const updated = await audit.change(
+          (session) =>
+            required(updateWorkspace(session, id, renaming, principal.kind === 'operator'), () => noWorkspace(slug)),
           () => ({ subject: slug, details: renaming }),
         );
-        return single(show(updated));
+        return single(toResponse(updated));
       },
     }),
     route({
@@ -163,17 +179,37 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       description: 'Nothing brings them back.',
       refuses: { SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS, CONFLICT: 'the database is at a limit' },
       query: { confirm: CONFIRM },
-      answers: { 204: NOTHING },
-      async handle({ workspace, query: { confirm }, note }) {
+      responses: { 204: NOTHING },
+      async handle({ workspace, query: { confirm }, audit }) {
         if (confirm !== workspace.slug) {
           throw badRequest(
             `Deleting workspace ${workspace.slug} deletes all of its records: repeat with confirm=${workspace.slug} if that is meant`,
           );
         }
-        const { write } = await note.ahead({ subject: workspace.slug, details: { name: workspace.name } });
+        const { write } = await audit.prepare({ subject: workspace.slug, details: { name: workspace.name } });
         await deleteWorkspace(databases, workspace, write);
         return nothing();
       },
+    }),
+  ];
+}
+
+export function statisticsRoutes(services: AdminServices): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'workspaces.statistics',
+      method: 'GET',
+      path: `${WORKSPACE}/statistics`,
+      may: 'workspace',
+      summary: 'How many records each entity has, and how much room they take',
+      description:
+        'One entry for each entity, in the order of the document. Nothing is counted for it: the number is exact where lists have made it one that is kept, and of an empty table.',
+      refuses: {},
+      responses: { 200: data(listOf(EntityStatistics)) },
+      handle: async ({ workspace }) =>
+        single(await loadStatistics(databases.of(workspace), workspace.id, databases.topology)),
     }),
   ];
 }
@@ -199,7 +235,7 @@ async function showMeasured(
   const sizes = new Map(found.flatMap((of) => [...of]));
   return (workspace) => {
     const statistics = sizes.get(workspace.id);
-    return { ...show(workspace), ...(statistics === undefined ? {} : { statistics }) };
+    return { ...toResponse(workspace), ...(statistics === undefined ? {} : { statistics }) };
   };
 }
 
@@ -213,6 +249,6 @@ function documentOf(raw: unknown, report: Report): SchemaDocument | undefined {
   return undefined;
 }
 
-function show({ id, organization, slug, name, createdAt }: WorkspaceSummary): Static<typeof Shown> {
+function toResponse({ id, organization, slug, name, createdAt }: WorkspaceSummary): Static<typeof WorkspaceResponse> {
   return { id: Number(id), organization, slug, name, createdAt: time(createdAt) };
 }

@@ -44,7 +44,7 @@ for (const route of ADMIN_ROUTES) {
   test(`the page shows ${title} as it is`, () => {
     const section = SECTIONS.get(title);
     assert.ok(section !== undefined);
-    const { summary, query: known, body, answers } = route.describe;
+    const { summary, query: known, body, responses } = route.describe;
     assert.equal(section.says, `${summary}. ${MAY_WORDS[route.may]}.`);
     const [method, target = ''] = section.request.split(' ');
     const [path, query = ''] = target.split('?');
@@ -56,8 +56,8 @@ for (const route of ADMIN_ROUTES) {
       assert.equal(section.body === '', body === undefined);
     } else assert.equal(section.body, BYTES);
     const [, status = '', answer = ''] = /^(\d+)(?: ([\s\S]*))?$/.exec(section.answer) ?? [];
-    assert.ok(status in answers, status);
-    const content = answers[Number(status)];
+    assert.ok(status in responses, status);
+    const content = responses[Number(status)];
     if (content === null) assert.equal(answer, '');
     else if (content?.type !== undefined) assert.equal(answer, BYTES);
     else

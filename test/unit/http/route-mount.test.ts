@@ -18,7 +18,7 @@ const route = (method: Route['method'], pattern: string): Route => ({
     credential: 'none',
     params: {},
     query: { size: { type: 'integer' } },
-    answers: { 200: { shape: {} } },
+    responses: { 200: { shape: {} } },
     refusals: [],
   },
   handle: async ({ params, query }) =>

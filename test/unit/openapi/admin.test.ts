@@ -14,7 +14,7 @@ const operation = (id: Description['id'], more: Partial<Description> = {}): Oper
     credential: 'none',
     params: { org: { type: 'string', description: 'Whose.', examples: ['acme'] } },
     query: {},
-    answers: { 204: null },
+    responses: { 204: null },
     refusals: [],
     ...more,
   },
@@ -40,7 +40,7 @@ test('a shape with a title is one component, wherever it stands', () => {
     type: 'object',
     properties: { title: { type: 'array', items: thing }, one: { oneOf: [thing, { type: 'null' }] } },
   };
-  const { paths, components } = print(operation('server.one', { answers: { 200: { shape: list } } }));
+  const { paths, components } = print(operation('server.one', { responses: { 200: { shape: list } } }));
   const reference = { $ref: '#/components/schemas/Thing' };
   assert.deepEqual(paths['/server.one/{org}'].get.responses[200].content['application/json'].schema, {
     type: 'object',
@@ -81,6 +81,6 @@ test('only the tags that are used are listed', () => {
 
 test('two operations with one id, and two shapes with one title, cannot be printed', () => {
   assert.throws(() => print(operation('server.one'), operation('server.one')), /two operations are called server\.one/);
-  const answers = { 200: { shape: shape('Thing', 'name') }, 201: { shape: shape('Thing', 'other') } };
-  assert.throws(() => print(operation('server.one', { answers })), /two shapes are called Thing/);
+  const responses = { 200: { shape: shape('Thing', 'name') }, 201: { shape: shape('Thing', 'other') } };
+  assert.throws(() => print(operation('server.one', { responses })), /two shapes are called Thing/);
 });

@@ -1,4 +1,4 @@
-// Answers of admin routes: their shapes, and replies whose type is the shape.
+// Responses of admin routes: their shapes, and replies whose type is the shape.
 import type { Readable } from 'node:stream';
 import type { Static, TProperties, TSchema } from 'typebox';
 import type { PageOf } from '../../directory/pages.ts';
@@ -9,19 +9,19 @@ import type { PageRequest } from './query.ts';
 declare const shown: unique symbol;
 
 /** A reply with this status whose body is a T. */
-export type Answered<T, Status extends number = number> = Reply & { readonly [shown]: readonly [Status, T] };
+export type TypedReply<T, Status extends number = number> = Reply & { readonly [shown]: readonly [Status, T] };
 
-/** The shapes of the whole answers of a route, by status. */
-export type Answers = Readonly<Record<number, TSchema>>;
+/** Shapes of the whole bodies of a route's responses, by status. */
+export type Responses = Readonly<Record<number, TSchema>>;
 
-/** What a route with these answers may give. */
-export type AnswerOf<A extends Answers> = {
-  [Status in keyof A & number]: Answered<Static<A[Status]>, Status>;
+/** Replies that a route with these responses may give. */
+export type RouteResponse<A extends Responses> = {
+  [Status in keyof A & number]: TypedReply<Static<A[Status]>, Status>;
 }[keyof A & number];
 
 /* ---- shapes ---- */
 
-/** The words that documents say of a shape. One with a title has that name in them. */
+/** Texts of a shape in documents. A shape with a title becomes a component of that name. */
 export interface Said {
   readonly title?: string;
   readonly description?: string;
@@ -78,39 +78,39 @@ export const pageOf = <S extends TSchema>(shape: S) =>
     meta: Page,
   });
 
-/** The shape of answers without a body: 204 and 304. */
+/** Shape of responses without a body: 204 and 304. */
 export const NOTHING = Type.Unsafe<undefined>({});
 
 export const BINARY_TYPE = 'application/octet-stream';
 
-/** The shape of bodies that are bytes: of them there is nothing to say. */
+/** Shape of bodies that are bytes. */
 export const BYTES = Type.Unsafe<Readable>({});
 
 /* ---- replies ---- */
 
-export function answer<T, Status extends number>(
+export function respond<T, Status extends number>(
   status: Status,
   value: T,
   headers: Readonly<Record<string, string>> = {},
-): Answered<T, Status> {
-  return json(status, value, headers) as Answered<T, Status>;
+): TypedReply<T, Status> {
+  return json(status, value, headers) as TypedReply<T, Status>;
 }
 
 /** A reply whose JSON text exists already, so that numbers keep their digits and no text is made twice. */
-export function answerText<T>(text: string): Answered<T, 200> {
-  return jsonText(200, text) as Answered<T, 200>;
+export function respondText<T>(text: string): TypedReply<T, 200> {
+  return jsonText(200, text) as TypedReply<T, 200>;
 }
 
-export const single = <T>(value: T): Answered<{ data: T }, 200> => answer(200, { data: value });
+export const single = <T>(value: T): TypedReply<{ data: T }, 200> => respond(200, { data: value });
 
-export const created = <T>(value: T, location: string): Answered<{ data: T }, 201> =>
-  answer(201, { data: value }, { Location: location });
+export const created = <T>(value: T, location: string): TypedReply<{ data: T }, 201> =>
+  respond(201, { data: value }, { Location: location });
 
-export const nothing = (): Answered<undefined, 204> => noContent() as Answered<undefined, 204>;
+export const nothing = (): TypedReply<undefined, 204> => noContent() as TypedReply<undefined, 204>;
 
-export function bytes(stream: Readable, fileName: string): Answered<Readable, 200> {
+export function bytes(stream: Readable, fileName: string): TypedReply<Readable, 200> {
   const headers = { 'Content-Disposition': `attachment; filename="${fileName}"` };
-  return { status: 200, headers, body: { kind: 'stream', contentType: BINARY_TYPE, stream } } as unknown as Answered<
+  return { status: 200, headers, body: { kind: 'stream', contentType: BINARY_TYPE, stream } } as unknown as TypedReply<
     Readable,
     200
   >;
@@ -118,7 +118,7 @@ export function bytes(stream: Readable, fileName: string): Answered<Readable, 20
 
 export function list<Row, T>({ rows, total }: PageOf<Row>, { page, size }: PageRequest, show: (row: Row) => T) {
   const meta = { page, size, totalElements: total, totalPages: Math.ceil(total / size) };
-  return answer(200, { data: rows.map(show) as readonly T[], meta });
+  return respond(200, { data: rows.map(show) as readonly T[], meta });
 }
 
 /** As the data API writes datetimes: UTC, no fraction when it is zero. */
