@@ -1,5 +1,5 @@
-// How the columns of a list are shown: which, in which order, how wide, which of them stay at the left edge. Names of columns
-// may be any; those that are gone are forgotten where they are read.
+// Layout of the columns of a list: which are visible, their order, widths and pins. Unknown names are ignored when read.
+// By hand, as TanStack Table keeps visibility and order apart, while both are one list here: `fields` of the address bar.
 
 export interface ColumnLayout {
   /** Visible columns in their order; undefined for all of them. */

@@ -1,6 +1,6 @@
-// Where the grid's focus is, what is selected and what is edited, as values: what a key means (`commandOf`) and what follows
-// from it (`step`). Row -1 is the header. The keys are those of the grid pattern of WAI-ARIA's authoring practices, and those
-// of spreadsheets.
+// State of the grid as values: focus, range and edited cell, with the action of each key (`interpretKey`) and its result
+// (`reduce`). Row -1 is the header. The keys are those of the WAI-ARIA grid pattern and of spreadsheets. By hand, as the
+// headless tables of the field have neither a cell focus nor ranges.
 
 export interface CellPosition {
   readonly row: number;

@@ -1,5 +1,5 @@
-// Tab-separated text, as spreadsheets copy and paste it: a cell with tabs, line breaks or quotes stands in quotes, which are
-// doubled inside. An empty cell is no value; `""` is the empty text.
+// Tab-separated text, as spreadsheets copy and paste it: a cell with tabs, line breaks or quotes is quoted, and its quotes are
+// doubled. An empty cell is no value; `""` is the empty text. By hand, as csv-parse rejects a quote that is never closed.
 
 export interface TsvCell {
   readonly text: string;

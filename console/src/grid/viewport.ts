@@ -1,5 +1,5 @@
-// Which rows and columns are seen at a place of the scroll bar. All rows have one height, so this is arithmetic: nothing is
-// measured, and nothing is kept for each row. Positions and sizes are CSS pixels.
+// Visible rows and columns by scroll position. All rows have one height, so this is arithmetic. Positions are CSS pixels.
+// By hand, as TanStack Virtual has no scaling: it cannot scroll a list that is taller than the tallest element of a browser.
 
 export const ROW_HEIGHT = 33;
 

@@ -1,5 +1,5 @@
-// Chooses a related record: the server is asked for those whose label has what is typed, or whose id it is, so that any
-// record is found, however many there are (the combobox pattern of WAI-ARIA's authoring practices, with a list).
+// Chooses a related record: the server searches labels and ids, so that any record is found (the combobox pattern of WAI-ARIA).
+// By hand, as Enter and Tab of a cell editor must wait for the response, which Mantine's Combobox does not know.
 import { Anchor } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
