@@ -61,7 +61,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     bodyTimeoutMs: config.bodyTimeoutMs,
     corsOrigins: config.corsOrigins,
     mounts: mountsOf(config, house, observer, readiness),
-    refusalTurn: refusals.turn,
+    refusalTurn: refusals.wait,
     unready: readiness.unready,
     observer,
   });

@@ -35,12 +35,12 @@ import {
   takeLink,
   touchSessions,
 } from './directory/sessions.ts';
+import { makeErrorThrottle, throttleFigures } from './limits/error-throttle.ts';
 import { makeConfirmations } from './mcp/confirmation.ts';
 import { makeAgents } from './mcp/endpoint.ts';
 import { makeRunner, migrationFigures } from './migrate/runner.ts';
 import { type Observer, rootOf } from './observe.ts';
 import { makeOutbound } from './outbound/outbound.ts';
-import { makeRefusalPace, refusalFigures } from './pace/refusal-pace.ts';
 import { makeServerRateLimit } from './processes/tokens.ts';
 import type { ReadinessState } from './readiness.ts';
 import { makeDataApi } from './records/router.ts';
@@ -62,7 +62,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   const topology = makeTopology();
   const { db, nodes } = openDatabase(config, routes, log, () => topology.current().suspect());
   const databases = makeDatabases(db, topology.current);
-  const refusals = makeRefusalPace(() => performance.now(), sleep);
+  const refusals = makeErrorThrottle(() => performance.now(), sleep);
   const strangers = makeStrangerShare(config.statementTimeoutMs);
   const now = makeClock();
   const registry = openProcessRegistry({ db, connection: routes.direct, now, active: () => records.busy() });
@@ -112,7 +112,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     signingKeyDays: config.signingKeyDays,
     rateLimit,
-    refusalTurn: refusals.turn,
+    refusalTurn: refusals.wait,
     strangers,
     registry,
     now,
@@ -140,7 +140,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     ...databaseFigures(db, () => topology.coordinator()?.databases() ?? []),
     ...workspaceFigures(cache),
     ...credentialFigures(authenticator),
-    ...refusalFigures(refusals),
+    ...throttleFigures(refusals),
     ...keySetFigures(keySets),
     ...migrationFigures(runner),
     ...keys.figures(),

@@ -9,8 +9,8 @@ import { frontMount, pageMount, readBuild } from './console/page.ts';
 import { createSessionEndpoint } from './console/session.ts';
 import { CONSOLE_LOGIN, createSessionProxy } from './console/session-proxy.ts';
 import type { House } from './house.ts';
-import type { Mount } from './http/mount.ts';
-import { routeMount } from './http/route-mount.ts';
+import type { Mount } from './http/router.ts';
+import { routeMount } from './http/router.ts';
 import type { Observer } from './observe.ts';
 import { adminDocument } from './openapi/admin.ts';
 import type { ReadinessState } from './readiness.ts';
@@ -100,7 +100,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
       publicKeys: oauth.keys.list,
       algorithm: SIGNING_ALGORITHM,
     }),
-    resourceMetadataMount({ publicUrl, mcp: config.mcp, findWorkspace: cache.get, refusalTurn: refusals.turn }),
+    resourceMetadataMount({ publicUrl, mcp: config.mcp, findWorkspace: cache.get, refusalTurn: refusals.wait }),
     routeMount(health, { readyFirst: false, maxBodyBytes }),
     adminMount,
   ];

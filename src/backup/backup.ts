@@ -8,8 +8,8 @@ import type { Session } from '../db/pool.ts';
 import { type Caller, type Place, placeAway } from '../db/work.ts';
 import type { Databases } from '../directory/databases.ts';
 import { payloadTooLarge, queryTimeout } from '../errors.ts';
-import { type Floor, makeArrival, makeMeter } from '../pace/arrival.ts';
-import { makeTurns, type Turns } from '../pace/transfer-turns.ts';
+import { type ConcurrencyLimiter, makeConcurrencyLimiter } from '../limits/concurrency.ts';
+import { type MinRate, makeRateMeter, readUpload } from '../limits/upload.ts';
 import { cutWhenUnavailable, refuseWhileUnavailable } from '../topology/unavailable.ts';
 import { inHeldSnapshot, piecesOf, snapshotTime, TENANTS, type Wanted } from './dump.ts';
 import { makeRoom } from './emptiness.ts';
@@ -23,8 +23,8 @@ export interface BackupLimits {
   readonly waitMs: number;
   /** Longest time that a client may leave the stream unread. */
   readonly stallMs: number;
-  readonly readFloor: Floor;
-  readonly sendFloor: Floor;
+  readonly readFloor: MinRate;
+  readonly sendFloor: MinRate;
   /** Longest file that is restored, in bytes. */
   readonly maxBytes: number;
   /** Longest schema document in it. */
@@ -55,11 +55,12 @@ const MAX_WAITING = 20;
 export function makeBackups(databases: Databases, limits: BackupLimits): Backups {
   const db = databases.directory;
   const { timeoutMs, waitMs } = limits;
-  const turnsOf = (count: number) => makeTurns({ count, of: 'backups and restores', maxWaiting: MAX_WAITING });
+  const turnsOf = (count: number) =>
+    makeConcurrencyLimiter({ count, of: 'backups and restores', maxWaiting: MAX_WAITING });
   const ofInstance = turnsOf(AT_ONCE.instance);
   const ofWorkspaces = turnsOf(AT_ONCE.workspaces);
-  const turnOf = (turns: Turns, whose: string, caller: Caller): Promise<() => void> =>
-    turns.take({ workspace: whose, user: undefined, caller, deadline: performance.now() + waitMs });
+  const turnOf = (limiter: ConcurrencyLimiter, whose: string, caller: Caller): Promise<() => void> =>
+    limiter.acquire({ workspace: whose, user: undefined, caller, deadline: performance.now() + waitMs });
 
   /** Where the tables are; 503 when that is silent. */
   async function placeOf(wanted: Wanted): Promise<Place | undefined> {
@@ -85,7 +86,7 @@ export function makeBackups(databases: Databases, limits: BackupLimits): Backups
     async restore({ source, caller, as, note }) {
       refuseWhileUnavailable(databases.topology.everyNode);
       const ended = await turnOf(ofInstance, 'restore', caller);
-      const arrival = makeArrival(source, limits.sendFloor);
+      const arrival = readUpload(source, limits.sendFloor);
       const timer = setTimeout(() => arrival.end(queryTimeout()), timeoutMs);
       const stay = caller.onGone(() => arrival.end(new Error('the client has left')));
       try {
@@ -141,7 +142,7 @@ function openStream(
   const stop = (why: string) => (): void => void stream.destroy(new Error(why));
   const stay = caller.onGone(stop('the client has left'));
   const timer = setTimeout(stop('the backup took too long'), timeoutMs);
-  const meter = makeMeter(readFloor, stop('the client reads too slowly'));
+  const meter = makeRateMeter(readFloor, stop('the client reads too slowly'));
   const write = async (bytes: Buffer): Promise<void> => {
     if (stream.destroyed) throw stream.errored ?? new Error('the client has left');
     meter.count(bytes.length);

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { methodNotAllowed, notFound } from '../errors.ts';
-import { isAt, type Mount, USUAL_REFUSALS } from '../http/mount.ts';
+import { isAt, type Mount, USUAL_REFUSALS } from '../http/router.ts';
 import { acceptsBrotli } from '../response/content-coding.ts';
 import type { Reply } from '../response/reply.ts';
 

@@ -1,8 +1,8 @@
 // Proxy of the console: /console/api/… runs the handlers of /api/… with the session in place of the Authorization header. It
 // decides nothing about rights, as the handlers do that for the principal of the session.
 import { ApiError, notFound, sessionEnded, sessionNotHere, sessionOnly } from '../errors.ts';
-import { type Mount, UNKNOWN, USUAL_REFUSALS } from '../http/mount.ts';
-import type { RawRequest } from '../http/raw-request.ts';
+import type { RawRequest } from '../http/request.ts';
+import { type Mount, UNKNOWN, USUAL_REFUSALS } from '../http/router.ts';
 import type { Credential, SessionCredential } from '../model/credential.ts';
 import { checkOrigin } from './same-origin.ts';
 import type { SessionEndpoint } from './session.ts';
@@ -81,8 +81,8 @@ function toInnerRequest(raw: RawRequest, credential: Credential): RawRequest {
     headers: others,
     body: (maxBytes) => raw.body(maxBytes),
     stream: () => raw.stream(),
-    get turn() {
-      return raw.turn;
+    get slices() {
+      return raw.slices;
     },
   };
 }

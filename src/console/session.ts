@@ -1,10 +1,10 @@
 // /console/api/session: a key or a link becomes a session, in a cookie that no script reads; DELETE ends it.
 import { sessionOf as toSession } from '../auth/sessions.ts';
 import { badRequest, methodNotAllowed, sessionEnded } from '../errors.ts';
-import { jsonValue } from '../http/json-body.ts';
-import type { RawRequest } from '../http/raw-request.ts';
+import { readJsonValue } from '../http/body.ts';
+import type { RawRequest } from '../http/request.ts';
+import type { RateLimit } from '../limits/rate-limit.ts';
 import type { SessionCredential } from '../model/credential.ts';
-import type { RateLimit } from '../pace/rate-limit.ts';
 import { json, noContent, type Reply } from '../response/reply.ts';
 import { getRateLimitKey } from './client-ip.ts';
 import { type SessionCookie, sessionCookie } from './cookie.ts';
@@ -58,7 +58,7 @@ export function createSessionEndpoint({
     (await sessionsIn(cookies)).at(-1);
 
   async function signIn(raw: RawRequest): Promise<Reply> {
-    const asked = readSignIn(await jsonValue(await raw.body(MAX_BODY), raw));
+    const asked = readSignIn(await readJsonValue(await raw.body(MAX_BODY), raw));
     await attempts(getRateLimitKey(raw.address));
     const agent = raw.headers['user-agent'] ?? '';
     const { id, expiresAt } =

@@ -3,16 +3,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest } from '../errors.ts';
+import { type FairScheduler, makeFairScheduler } from '../limits/fair-scheduler.ts';
+import { makeMemoryBudget } from '../limits/memory-budget.ts';
 import type { Observer } from '../observe.ts';
-import { makeAdmission } from '../pace/admission.ts';
-import { makeBodyRoom } from '../pace/body-room.ts';
-import { makeTurns } from '../pace/turns.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { endRequest, REQUESTS, type RequestTrace } from '../trace.ts';
-import { closed, HOSTLESS, type Mount, NOWHERE, PLACELESS, PREFLIGHT, UNKNOWN } from './mount.ts';
-import { HttpRequest, type RawRequest } from './raw-request.ts';
 import { commonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
+import { HttpRequest, type RawRequest } from './request.ts';
+import { type Mount, makeRouter, UNKNOWN } from './router.ts';
 
 export interface HttpOptions {
   readonly host: string;
@@ -36,7 +35,7 @@ export interface HttpServer {
 }
 
 // Of long bodies that are read and worked on at once. What is made of one takes some four times its bytes.
-const BODY_ROOM = { totalBytes: 67_108_864, shareBytes: 33_554_432, patienceMs: 10_000 };
+const BODY_MEMORY = { totalBytes: 67_108_864, shareBytes: 33_554_432, timeoutMs: 10_000 };
 const MAX_HEADER_BYTES = 16_384;
 const SERVER_OPTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
@@ -51,17 +50,17 @@ const SERVER_OPTIONS = {
 } as const;
 
 export function makeHttpServer(options: HttpOptions): HttpServer {
-  const mountOf = makeMountOf(options);
-  const admission = makeAdmission();
+  const mountOf = makeRouter(options.mounts, options.unready);
+  const scheduler = makeFairScheduler();
   let isClosing = false;
-  const answer = makeAnswer(options, () => isClosing);
+  const answer = makeAnswer(options, scheduler, () => isClosing);
   const server = createServer(SERVER_OPTIONS, (message, response) => {
     const url = originForm(message.url ?? '/');
     message.url = url;
     const mount = mountOf(message, url);
     const arrivedAt = performance.now();
     if (mount.groupOf === undefined) answer(message, response, mount, arrivedAt);
-    else admission(mount.groupOf(url), () => answer(message, response, mount, arrivedAt));
+    else scheduler.admit(mount.groupOf(url), () => answer(message, response, mount, arrivedAt));
   });
   // Each request that waits listens to the end of its connection, and clients may send many before the first is answered.
   server.on('connection', (socket) => socket.setMaxListeners(0));
@@ -94,30 +93,14 @@ function begin(server: Server, { host, port }: HttpOptions): Promise<void> {
   });
 }
 
-/** Gives the mount of a request: that of its URL, unless the request gets the same answer at all URLs. */
-function makeMountOf({ mounts, unready }: HttpOptions): (message: IncomingMessage, url: string) => Mount {
-  const doors = [...mounts, NOWHERE].map((open) => ({ open, shut: closed(open, unready) }));
-  return (message, url) => {
-    if (message.headers.host === undefined && message.httpVersion === '1.1') return HOSTLESS;
-    const isOptions = message.method === 'OPTIONS';
-    if (url === '*') return isOptions ? PREFLIGHT : PLACELESS;
-    for (const { open, shut } of doors) {
-      if (!open.matches(url)) continue;
-      if (isOptions && open.ownHeaders === undefined) return PREFLIGHT;
-      return open.readyFirst && unready() !== undefined ? shut : open;
-    }
-    return NOWHERE;
-  };
-}
-
 type Answer = (message: IncomingMessage, response: ServerResponse, mount: Mount, arrivedAt: number) => void;
 
-function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
+function makeAnswer(options: HttpOptions, scheduler: FairScheduler, isClosing: () => boolean): Answer {
   const { observer, bodyTimeoutMs, corsOrigins } = options;
   const idPrefix = Math.floor(Math.random() * 36 ** 6)
     .toString(36)
     .padStart(6, '0');
-  const shared = { bodyTimeoutMs, turns: makeTurns(), bodies: makeBodyRoom(BODY_ROOM) };
+  const shared = { bodyTimeoutMs, scheduler, memory: makeMemoryBudget(BODY_MEMORY) };
   let nextId = 0;
   return (message, response, mount, arrivedAt) => {
     const id = `${idPrefix}-${(nextId++).toString(36)}`;

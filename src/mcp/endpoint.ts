@@ -9,12 +9,12 @@ import {
   noSuchEntities,
   unsupportedMediaType,
 } from '../errors.ts';
-import { jsonValue } from '../http/json-body.ts';
-import type { RawRequest } from '../http/raw-request.ts';
+import { readJsonValue } from '../http/body.ts';
+import type { RawRequest } from '../http/request.ts';
+import type { RateLimit } from '../limits/rate-limit.ts';
 import { closest } from '../model/closest.ts';
 import { mayWrite } from '../model/principal.ts';
 import { classOf, viewOf } from '../openapi/view.ts';
-import type { RateLimit } from '../pace/rate-limit.ts';
 import type { RequestContext } from '../records/context.ts';
 import { makeRequest } from '../records/internal-request.ts';
 import type { AgentApi, AgentHandler } from '../records/router.ts';
@@ -105,7 +105,7 @@ function refuseOrigin(origin: string | undefined, { publicUrl, corsOrigins }: Ag
 
 async function messageOf(raw: RawRequest, maxBytes: number): Promise<Message> {
   if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
-  const message = await jsonValue(await raw.body(maxBytes), raw);
+  const message = await readJsonValue(await raw.body(maxBytes), raw);
   if (!isRecord(message)) throw badRequest('The body must be one JSON-RPC message; several are sent one by one');
   return message;
 }

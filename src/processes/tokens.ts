@@ -1,6 +1,6 @@
 // The rate limits of a server of several processes: the primary has the buckets, workers ask it for tokens.
 import { serviceUnavailable } from '../errors.ts';
-import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from '../pace/rate-limit.ts';
+import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from '../limits/rate-limit.ts';
 import { answerWorkers, askPrimary, isWorker } from './primary.ts';
 
 /** What is counted: all requests, the calls of agents, or attempts to sign in to the console. */

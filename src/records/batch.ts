@@ -182,7 +182,7 @@ class OutOfStep extends Error {
  */
 async function runAhead(run: Run, linked: readonly LinkedItem[]): Promise<readonly Outcome[]> {
   const runOperation = makeRunOperation(run);
-  const { turn } = run.context.request;
+  const { slices } = run.context.request;
   const steps: { readonly step: Step; readonly outcome: Promise<Outcome> }[] = [];
   const begin = (index: number, one: LinkedItem) => {
     const step = makeStep(run.executor, () => steps.length <= index + 1);
@@ -193,10 +193,10 @@ async function runAhead(run: Run, linked: readonly LinkedItem[]): Promise<readon
   try {
     for (const [index, one] of linked.entries()) {
       for (const from of sourcesOf(one)) await steps[from]?.outcome;
-      if (!turn.hasTime()) await turn.next();
+      if (!slices.hasTime()) await slices.next();
       const began = performance.now();
       await begin(index, one);
-      turn.spent(performance.now() - began);
+      slices.spent(performance.now() - began);
     }
   } catch {
     // What is thrown is found below, where those before it have been answered.

@@ -10,7 +10,7 @@ import {
   upsertWithVersion,
   validationFailed,
 } from '../errors.ts';
-import { inPieces } from '../http/json-body.ts';
+import { inSlices } from '../http/body.ts';
 import type { Entity } from '../model/entity.ts';
 import { TOO_MUCH_GROWTH } from '../model/field-types.ts';
 import { MAX_GROWTH } from '../model/json-digits.ts';
@@ -63,9 +63,9 @@ export async function bulkCreate(deps: WriteManyDeps, original: EntityContext): 
   const { entity, principal } = context;
   const records = await bodyOf(deps, context, parseRecords);
   const stamped = stampedColumns(entity, principal);
-  const { items, details } = await inPieces(
+  const { items, details } = await inSlices(
     assignments(records, (record) => planAssignment(record, entity, undefined, stamped)),
-    context.request.turn,
+    context.request.slices,
     context.signal,
   );
   if (details.length > 0) throw allMistakes(details, await danglingOf(deps, context, records, items, undefined));
@@ -124,9 +124,9 @@ async function bulkUpsert(
   if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
   const key = planKey(upsert, entity, context);
   const records = await bodyOf(deps, context, parseRecords);
-  const { items, details } = await inPieces(
+  const { items, details } = await inSlices(
     assignments(records, (record) => planUpsertAssignment(record, entity, context, key)),
-    request.turn,
+    request.slices,
     signal,
   );
   if (details.length > 0) throw allMistakes(details, await danglingOf(deps, context, records, items, undefined));
@@ -175,7 +175,7 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
   const context = withUndo(deps, original, options);
   const { entity, principal } = context;
   const records = await bodyOf(deps, context, parseRecords);
-  const { items, targets, details } = await inPieces(changes(records, context), context.request.turn, context.signal);
+  const { items, targets, details } = await inSlices(changes(records, context), context.request.slices, context.signal);
   if (details.length > 0) {
     throw allMistakes(details, await danglingOf(deps, context, records, items, targets));
   }

@@ -1,8 +1,8 @@
 // The call that an HTTP request of the data API makes: its path and method, and what it says besides.
 import type { Config } from '../config.ts';
 import { type ApiError, notFound, shown, unsupportedMediaType } from '../errors.ts';
-import { jsonValue } from '../http/json-body.ts';
-import type { RawRequest } from '../http/raw-request.ts';
+import { readJsonValue } from '../http/body.ts';
+import type { RawRequest } from '../http/request.ts';
 import { closest } from '../model/closest.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { isJsonType } from '../request/body.ts';
@@ -40,7 +40,7 @@ export function callParts(request: RawRequest, { maxBodyBytes }: BodyLimits): Ca
     conditions: { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] },
     async body({ maxBytes, recordDepth } = { maxBytes: maxBodyBytes, recordDepth: 1 }) {
       if (!isJsonType(headers['content-type'])) throw unsupportedMediaType('application/json');
-      return jsonValue(await request.body(maxBytes), request, recordDepth);
+      return readJsonValue(await request.body(maxBytes), request, recordDepth);
     },
   };
 }

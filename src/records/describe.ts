@@ -4,13 +4,13 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { inPieces } from '../http/json-body.ts';
-import type { RawRequest } from '../http/raw-request.ts';
+import { inSlices } from '../http/body.ts';
+import type { RawRequest } from '../http/request.ts';
+import { makeConcurrencyLimiter } from '../limits/concurrency.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { type DocumentFacts, documentOf, workspaceUrl } from '../openapi/document.ts';
 import { outlineOf } from '../openapi/outline.ts';
 import { classOf, viewOf } from '../openapi/view.ts';
-import { makeTurns } from '../pace/transfer-turns.ts';
 import { matches, parseEntityTags } from '../request/conditions.ts';
 import { parseDocumentRequest } from '../request/document-request.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
@@ -30,7 +30,7 @@ export interface Descriptions {
 
 /** What of the request a description depends on. */
 export interface DescribeContext extends Access {
-  readonly request: Pick<RawRequest, 'query' | 'headers' | 'turn'>;
+  readonly request: Pick<RawRequest, 'query' | 'headers' | 'slices'>;
 }
 
 /** A document as it is sent. */
@@ -59,7 +59,7 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     maxSize: MAX_KEPT_BYTES,
     sizeCalculation: ({ plain, zipped }, key) => plain.length + zipped.length + 2 * key.length,
   });
-  const turns = makeTurns({ count: AT_ONCE, of: 'documents', maxWaiting: MAX_WAITING });
+  const limiter = makeConcurrencyLimiter({ count: AT_ONCE, of: 'documents', maxWaiting: MAX_WAITING });
   /** One for all who ask at the same time: 200 entities take some 100 ms. */
   const making = new Map<string, Promise<Kept>>();
 
@@ -81,13 +81,13 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     return json(200, { data }, { Link: `<${openapi}>; rel="service-desc"; type="application/json"` });
   }
 
-  const document: Descriptions['document'] = async ({ request: { query, headers, turn }, workspace, principal }) => {
+  const document: Descriptions['document'] = async ({ request: { query, headers, slices }, workspace, principal }) => {
     const names = [...workspace.entities.keys()];
     const asked = parseDocumentRequest(query, names);
     const who = classOf(principal);
     const shown = asked.entities === undefined ? names : names.filter((name) => asked.entities?.has(name));
     const key = [who.kind, who.mayWrite, asked.selection, ...shown].join();
-    const make = (): Promise<string | Buffer> => inPieces(documentOf(workspace, who, asked, facts), turn, EVERYBODY);
+    const make = (): Promise<string | Buffer> => inSlices(documentOf(workspace, who, asked, facts), slices, EVERYBODY);
     return replyOf(await keptOf(workspace, key, make), headers);
   };
 
@@ -104,7 +104,7 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     const key = `${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''} ${what}`;
     async function make(): Promise<Kept> {
       const deadline = performance.now() + WAIT_MS;
-      const end = await turns.take({ workspace: workspace.id, user: undefined, caller: EVERYBODY, deadline });
+      const end = await limiter.acquire({ workspace: workspace.id, user: undefined, caller: EVERYBODY, deadline });
       try {
         const plain = Buffer.from(await text());
         const tag = hash('sha256', plain, 'base64url').slice(0, TAG_CHARACTERS);

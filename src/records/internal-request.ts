@@ -1,6 +1,6 @@
 // A request of the data API that did not come by HTTP, in the form of one that did: so it passes the same stages.
 import { payloadTooLarge } from '../errors.ts';
-import type { RawRequest } from '../http/raw-request.ts';
+import type { RawRequest } from '../http/request.ts';
 
 export interface InternalRequest {
   readonly method: string;
@@ -15,18 +15,18 @@ export interface InternalRequest {
 }
 
 /** Where the request came from: whoever waits for the reply, and the id by which it is logged. */
-export type RequestSource = Pick<RawRequest, 'id' | 'arrivedAt' | 'caller' | 'turn'>;
+export type RequestSource = Pick<RawRequest, 'id' | 'arrivedAt' | 'caller' | 'slices'>;
 
 export function makeRequest(
   { method, path, query = '', headers = {}, body }: InternalRequest,
-  { id, arrivedAt, caller, turn }: RequestSource,
+  { id, arrivedAt, caller, slices }: RequestSource,
 ): RawRequest {
   const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
   return {
     id,
     arrivedAt,
     caller,
-    turn,
+    slices,
     method,
     path,
     query,

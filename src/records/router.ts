@@ -1,11 +1,11 @@
 // The data API: request -> context -> operation -> handler -> reply. context.ts has the order of refusals.
 import type { Totals } from '../beside/totals.ts';
 import { methodNotAllowed } from '../errors.ts';
-import type { Mount } from '../http/mount.ts';
-import type { RawRequest } from '../http/raw-request.ts';
+import type { RawRequest } from '../http/request.ts';
+import type { Mount } from '../http/router.ts';
+import { groupOf } from '../limits/fair-scheduler.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { groupOf } from '../pace/admission.ts';
 import { parseBatchOptions } from '../request/batch.ts';
 import type { Call } from '../request/call.ts';
 import {

@@ -6,9 +6,8 @@ import type { Executor } from '../db/pool.ts';
 import { callerGone } from '../db/work.ts';
 import type { Databases } from '../directory/databases.ts';
 import { ApiError, databaseAway, queryTimeout, writeUnknown } from '../errors.ts';
-import { inPieces } from '../http/json-body.ts';
-import { parseExact } from '../model/exact-json.ts';
-import { readJson, UNLIMITED } from '../model/json-reader.ts';
+import { inSlices } from '../http/body.ts';
+import { parseExact, readJson, UNLIMITED } from '../model/exact-json.ts';
 import type { Call } from '../request/call.ts';
 import type { Reply } from '../response/reply.ts';
 import type { Deadline, RequestContext, StatementKey } from './context.ts';
@@ -109,5 +108,5 @@ const SHORT = 8192;
 
 /** A reply of our own as a value. A long one is read in pieces. */
 export async function readAnswer(answer: string, { request, signal }: RequestContext): Promise<unknown> {
-  return answer.length <= SHORT ? parseExact(answer) : inPieces(readJson(answer, UNLIMITED), request.turn, signal);
+  return answer.length <= SHORT ? parseExact(answer) : inSlices(readJson(answer, UNLIMITED), request.slices, signal);
 }

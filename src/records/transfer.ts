@@ -3,7 +3,7 @@ import type { Keys } from '../beside/keys.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
 import type { Databases } from '../directory/databases.ts';
-import { makeTurns } from '../pace/transfer-turns.ts';
+import { makeConcurrencyLimiter } from '../limits/concurrency.ts';
 import type { EntityContext } from './context.ts';
 
 export interface TransferDeps {
@@ -18,9 +18,13 @@ export interface TransferDeps {
 export type TakePermit = (context: EntityContext) => Promise<() => void>;
 
 export function makeTakePermit({ transferConnections, maxQueue }: Config): TakePermit {
-  const turns = makeTurns({ count: transferConnections, of: 'imports and exports', maxWaiting: maxQueue });
+  const limiter = makeConcurrencyLimiter({
+    count: transferConnections,
+    of: 'imports and exports',
+    maxWaiting: maxQueue,
+  });
   return ({ signal, workspace, principal, deadline }) =>
-    turns.take({
+    limiter.acquire({
       workspace: workspace.id,
       user: principal.kind === 'external' ? principal.credentialId : undefined,
       caller: signal,

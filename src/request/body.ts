@@ -1,7 +1,6 @@
 // Bytes of a request body -> JSON value, strictly: UTF-8, bounded nesting, numbers with all their digits.
 import { badRequest } from '../errors.ts';
-import { MAX_NESTING, nestingDepth, parseExact } from '../model/exact-json.ts';
-import { JsonFault, readJson } from '../model/json-reader.ts';
+import { JsonFault, MAX_NESTING, nestingDepth, parseExact, readJson } from '../model/exact-json.ts';
 
 export { MAX_NESTING };
 

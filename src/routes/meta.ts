@@ -2,7 +2,7 @@
 
 import type { Database } from '../db/pool.ts';
 import { serviceUnavailable } from '../errors.ts';
-import type { Route } from '../http/routes.ts';
+import type { Route } from '../http/router.ts';
 import { METRICS_KEPT_MS, remembered } from '../observe.ts';
 import { type Content, type Description, objectOf, type Shape, TEXT, TEXTS } from '../openapi/operation.ts';
 import { PREFIX as RECORDS } from '../request/record-path.ts';

@@ -4,7 +4,7 @@
 import { type NodeHandler, PASSING } from '../auth/token-endpoint.ts';
 import type { StoredJwk } from '../directory/signing-keys.ts';
 import { type ApiError, methodNotAllowed } from '../errors.ts';
-import { isAt, type Mount } from '../http/mount.ts';
+import { isAt, type Mount } from '../http/router.ts';
 import { type Operation, objectOf, type Refusal, TEXT, TEXTS } from '../openapi/operation.ts';
 import { json, type Reply } from '../response/reply.ts';
 

@@ -1,6 +1,6 @@
 // What clients of agents learn before they have a credential (RFC 9728): which URL tokens must be for, and who gives them.
 import { methodNotAllowed, notFound } from '../errors.ts';
-import { type Mount, USUAL_REFUSALS } from '../http/mount.ts';
+import { type Mount, USUAL_REFUSALS } from '../http/router.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { type Operation, objectOf, TEXT, TEXTS } from '../openapi/operation.ts';
 import { agentsPath, PREFIX, RESOURCE_METADATA, segmentsOf } from '../request/record-path.ts';

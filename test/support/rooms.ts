@@ -33,7 +33,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'field-types.ts',
       'hash.ts',
       'json-digits.ts',
-      'json-reader.ts',
       'physical-name.ts',
       'principal.ts',
       'relation.ts',
@@ -68,14 +67,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     entrances: ['outbound.ts'],
     imports: [],
   },
-  pace: {
-    purpose:
-      'who comes when: rate limit, refusals of credentials, turns of transfers, bursts of requests, long work in pieces',
+  limits: {
+    purpose: 'rate limit, throttled errors, permits of transfers, fair shares of the thread, memory for bodies',
     imports: ['db/work.ts', 'type figure.ts'],
   },
   processes: {
     purpose: 'several processes behind one port: the primary, its workers, questions between them',
-    imports: ['pace'],
+    imports: ['limits'],
   },
   request: {
     isPure: true,
@@ -165,7 +163,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   auth: {
     purpose:
       'Authorization header or session → principal: API keys, tokens of our own, tokens of identity providers with their key sets. The only importer of jose and oidc-provider',
-    imports: ['directory', 'type figure.ts', 'model', 'outbound', 'pace', 'type db'],
+    imports: ['directory', 'type figure.ts', 'model', 'outbound', 'limits', 'type db'],
   },
   migrate: {
     purpose:
@@ -197,14 +195,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'type figure.ts',
       'migrate',
       'model',
-      'pace',
+      'limits',
       'sql/fragment.ts',
     ],
   },
   http: {
     purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',
-    entrances: ['json-body.ts', 'mount.ts', 'raw-request.ts', 'route-mount.ts', 'routes.ts', 'server.ts'],
-    imports: ['model', 'observe.ts', 'type openapi', 'pace', 'request', 'response', 'trace.ts'],
+    entrances: ['body.ts', 'request.ts', 'router.ts', 'server.ts'],
+    imports: ['model', 'observe.ts', 'type openapi', 'limits', 'request', 'response', 'trace.ts'],
   },
   records: {
     purpose: 'the data API: from a raw request to its reply; `import/` and `export/` have files',
@@ -216,12 +214,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'type config.ts',
       'db',
       'directory',
-      'http/json-body.ts',
+      'http/body.ts',
       'type http',
       'migrate',
       'model',
       'openapi',
-      'pace',
+      'limits',
       'plan',
       'request',
       'response',
@@ -234,11 +232,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     entrances: ['confirmation.ts', 'endpoint.ts'],
     imports: [
       'type config.ts',
-      'http/json-body.ts',
+      'http/body.ts',
       'type http',
       'model',
       'openapi',
-      'type pace',
+      'type limits',
       'plan',
       'records/internal-request.ts',
       'type records',
@@ -301,7 +299,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     purpose:
       'the admin console: its page, sign in and out, and the door by which a session reaches the handlers of the API',
     entrances: ['session-proxy.ts', 'page.ts', 'session.ts', 'build-id.ts'],
-    imports: ['auth/sessions.ts', 'http', 'model', 'type pace', 'request', 'response'],
+    imports: ['auth/sessions.ts', 'http', 'model', 'type limits', 'request', 'response'],
   },
   // The demo is made as any client would make it, before there is a server to ask.
   setup: {
@@ -365,7 +363,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'migrate',
     'observe.ts',
     'outbound',
-    'pace',
+    'limits',
     'processes',
     'type readiness.ts',
     'records',

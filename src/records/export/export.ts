@@ -6,9 +6,9 @@ import { versionInForce } from '../../catalog/load-workspace.ts';
 import { backendOf, holdTables, type RowStream, streamRows } from '../../db/copy.ts';
 import { isStaleSnapshot } from '../../db/pg-error.ts';
 import { queryTimeout, serviceUnavailable } from '../../errors.ts';
+import { makeRateMeter } from '../../limits/upload.ts';
 import { nameExport } from '../../migrate/holders.ts';
 import type { Field } from '../../model/entity.ts';
-import { makeMeter } from '../../pace/arrival.ts';
 import { planExport } from '../../plan/plan.ts';
 import { type ExportRequest, parseExportRequest } from '../../request/record-request.ts';
 import { csvFile, type ExportFile, ndjsonFile } from '../../response/export-file.ts';
@@ -77,7 +77,7 @@ function openStream(
 ): Promise<Readable> {
   const db = databases.of(workspace);
   const timeoutMs = config.transferTimeoutMs;
-  const floor = { bytesPerSecond: config.exportFloor, seconds: config.floorSeconds };
+  const minRate = { bytesPerSecond: config.exportFloor, seconds: config.floorSeconds };
   return new Promise((resolve, reject) => {
     let rows: RowStream | undefined;
     let text = file.header;
@@ -85,7 +85,7 @@ function openStream(
     let stopWaiting: (() => void) | undefined;
     // PostgreSQL's own clock does not tick while it waits for a client that reads a little now and then.
     const limit = setTimeout(() => stream.destroy(new Error('the export took too long')), timeoutMs);
-    const meter = makeMeter(floor, () => stream.destroy(new Error('the client reads too slowly')));
+    const meter = makeRateMeter(minRate, () => stream.destroy(new Error('the client reads too slowly')));
     // Until the response is under way nothing else tells.
     const stay = signal.onGone(() => stream.destroy(new Error('the client has left')));
     const goOn = (): void => {

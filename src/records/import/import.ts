@@ -1,8 +1,8 @@
 // `_import`: a file -> rows -> one transaction. The order of refusals is that of the data API: parameters, then the media
 // type, then the body.
 import { badRequest, payloadTooLarge, validationFailed } from '../../errors.ts';
-import { inPieces } from '../../http/json-body.ts';
-import { type Arrival, makeArrival } from '../../pace/arrival.ts';
+import { inSlices } from '../../http/body.ts';
+import { readUpload, type Upload } from '../../limits/upload.ts';
 import { checkImport, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../../plan/import-row.ts';
 import { type ImportRequest, parseImportRequest } from '../../request/import-request.ts';
@@ -13,7 +13,7 @@ import type { TransferDeps } from '../transfer.ts';
 import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './rows.ts';
 import { type ImportCounts, importReply, runImport } from './run.ts';
 
-interface KeyedArrival extends Arrival {
+interface KeyedArrival extends Upload {
   readonly key: ImportKey | undefined;
 }
 
@@ -26,7 +26,7 @@ export async function importRecords(deps: TransferDeps, context: EntityContext):
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw payloadTooLarge(maxBytes);
   const release = await deps.takePermit(context);
   const source = request.stream();
-  const arrival = makeArrival(source, { bytesPerSecond: config.importFloor, seconds: config.floorSeconds });
+  const arrival = readUpload(source, { bytesPerSecond: config.importFloor, seconds: config.floorSeconds });
   // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
   const deadline = setTimeout(() => arrival.end(badRequest(tookTooLong(timeoutMs))), timeoutMs);
   try {
@@ -83,7 +83,7 @@ async function importNdjson(
   arrival: KeyedArrival,
 ): Promise<ImportCounts> {
   const batches = readLines(arrival.chunks, rowLimits(deps), (work) =>
-    inPieces(work, context.request.turn, context.signal),
+    inSlices(work, context.request.slices, context.signal),
   );
   const replan = (now: EntityContext) => planNdjsonImport(request, now.entity, now);
   const plan = replan(context);

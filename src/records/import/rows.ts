@@ -12,9 +12,8 @@ import {
   payloadTooLarge,
   validationFailed,
 } from '../../errors.ts';
-import { nestingDepth, parseExact } from '../../model/exact-json.ts';
-import { JsonFault, readJson, UNLIMITED } from '../../model/json-reader.ts';
-import type { Turn } from '../../pace/turns.ts';
+import type { TimeSlices } from '../../limits/fair-scheduler.ts';
+import { JsonFault, nestingDepth, parseExact, readJson, UNLIMITED } from '../../model/exact-json.ts';
 import type { RowDecoder } from '../../plan/import-row.ts';
 import { MAX_DETAILS } from '../../plan/naming.ts';
 import { MAX_NESTING } from '../../request/body.ts';
@@ -119,7 +118,7 @@ const AT_ONCE = 8192;
 export async function* readLines(
   source: AsyncIterable<Buffer>,
   limits: SourceLimits,
-  inPieces: InPieces,
+  inSlices: InPieces,
 ): AsyncGenerator<Line[]> {
   let rest: Buffer[] = [];
   let restBytes = 0;
@@ -138,7 +137,7 @@ export async function* readLines(
         rest = [];
         restBytes = 0;
       }
-      const line = bytes.length > AT_ONCE ? await readLongLine(bytes, inPieces) : parseLine(bytes);
+      const line = bytes.length > AT_ONCE ? await readLongLine(bytes, inSlices) : parseLine(bytes);
       if (line !== undefined) lines.push(line);
     }
     if (start < chunk.length) {
@@ -150,7 +149,7 @@ export async function* readLines(
     if (lines.length > 0) yield lines;
     if (restBytes > limits.maxRowBytes) throw tooLongLine(limits);
   }
-  const line = await readLongLine(Buffer.concat(rest), inPieces);
+  const line = await readLongLine(Buffer.concat(rest), inSlices);
   if (line !== undefined) yield [line];
 }
 
@@ -158,11 +157,11 @@ function tooLongLine({ maxRowBytes }: SourceLimits): ImportFault {
   return new ImportFault('TOO_LONG', `is longer than ${maxRowBytes} bytes`);
 }
 
-async function readLongLine(bytes: Buffer, inPieces: InPieces): Promise<Line | undefined> {
+async function readLongLine(bytes: Buffer, inSlices: InPieces): Promise<Line | undefined> {
   const text = bytes.toString('utf8');
   if (text.trim() === '') return undefined;
   try {
-    return { value: await inPieces(readJson(text, UNLIMITED)) };
+    return { value: await inSlices(readJson(text, UNLIMITED)) };
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     return { fault: error.kind === 'depth' ? TOO_DEEP : MALFORMED };
@@ -269,7 +268,7 @@ const PIECE_MS = 2;
 const LOOK_EVERY = 100;
 
 /** `turn`: see RawRequest. */
-export function makeReading<T>(batches: AsyncIterable<readonly T[]>, decode: RowDecoder<T>, turn: Turn): Reading {
+export function makeReading<T>(batches: AsyncIterable<readonly T[]>, decode: RowDecoder<T>, turn: TimeSlices): Reading {
   const details: Detail[] = [];
   const mistaken: number[] = [];
   let row = 0;

@@ -72,7 +72,7 @@ export async function runImport<T>(
   { config, databases, cache }: TransferDeps,
 ): Promise<ImportCounts> {
   const db = databases.of(context.workspace);
-  const reading = makeReading(batches, decode, context.request.turn);
+  const reading = makeReading(batches, decode, context.request.slices);
   let undone: ImportCounts | undefined;
   const token = randomUUID();
   let written: ImportCounts | undefined;
@@ -160,7 +160,7 @@ async function whileClientStays<T>(
 /** The answer to an import that was done. */
 export const importReply = (data: ImportCounts): Reply => json(200, { data });
 
-interface Arriving extends Pick<Import<unknown>, 'interrupt' | 'key'> {
+interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key'> {
   readonly reading: Reading;
 }
 
@@ -168,7 +168,7 @@ async function importStaged(
   session: Transaction,
   planned: Grounds,
   replan: Replan,
-  { reading, interrupt, key }: Arriving,
+  { reading, interrupt, key }: IncomingBody,
 ): Promise<ImportCounts> {
   await session.execute(importSettings(planned.plan.scan.entity).text);
   await session.execute(createStaging(planned.plan).text);

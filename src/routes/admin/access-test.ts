@@ -113,7 +113,7 @@ function makeSource(): RequestSource {
     id: 'access-test',
     arrivedAt: performance.now(),
     caller: { isGone: () => false, onGone: () => () => undefined },
-    turn: { next: setImmediate, hasTime: () => true, spent: () => undefined },
+    slices: { next: setImmediate, hasTime: () => true, spent: () => undefined },
   };
 }
 

@@ -8,7 +8,7 @@ import type { Databases } from '../../directory/databases.ts';
 import type { Organization } from '../../directory/organizations.ts';
 import type { WorkspaceSummary } from '../../directory/workspaces.ts';
 import { malformedId, notFound } from '../../errors.ts';
-import type { Route, RouteRequest } from '../../http/routes.ts';
+import type { Route, RouteRequest } from '../../http/router.ts';
 import { MAX_INT64 } from '../../model/decimal.ts';
 import type { Operator, Owner } from '../../model/principal.ts';
 import type { Reply } from '../../response/reply.ts';

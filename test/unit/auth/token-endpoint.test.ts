@@ -33,7 +33,7 @@ before(async () => {
       const place = { organization: 'acme', workspace: 'shop', workspaceId: '7' };
       return id === clientId ? { clientId, ...place, secretHash: secretHash.toString('hex') } : undefined;
     },
-    rateLimit: () => undefined,
+    rateLimit: async () => undefined,
     refusalTurn: async () => undefined,
     onError: (_message, error) => faults.push(error),
     onGone: (_message, error) => gone.push(error),

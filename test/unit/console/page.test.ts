@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pageMount, readBuild } from '../../../src/console/page.ts';
 import { ApiError } from '../../../src/errors.ts';
-import type { RawRequest } from '../../../src/http/raw-request.ts';
+import type { RawRequest } from '../../../src/http/request.ts';
 import type { Reply } from '../../../src/response/reply.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'console-'));

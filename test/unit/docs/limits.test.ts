@@ -40,7 +40,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
     'request/body.ts',
     'MAX_MEMBERS',
   ],
-  ['members of any other object in such a body', 'model/json-reader.ts', 'MOST_MEMBERS'],
+  ['members of any other object in such a body', 'model/exact-json.ts', 'MOST_MEMBERS'],
   ['values in such a body', 'request/body.ts', 'MAX_VALUES', 'LEAST_BYTES'],
   ['mistakes that are listed', 'plan/naming.ts', 'MAX_DETAILS'],
   ['mistakes that are listed', 'document/report.ts', 'MAX_DETAILS'],
@@ -52,7 +52,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['entries of `map`', 'request/import-request.ts', 'MAX_MAP_ENTRIES'],
   [
     'imports and exports that wait for their turn',
-    'pace/transfer-turns.ts',
+    'limits/concurrency.ts',
     'MAX_WAITING_OF_WORKSPACE',
     'MAX_WAITING_OF_USER',
     'RETRY_SECONDS',
@@ -73,7 +73,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['migrations that are kept', 'catalog/migrations.ts', 'KEPT_MIGRATIONS'],
   ['`wait` of a schema change', 'routes/admin/schema.ts', 'MAX_WAIT_SECONDS'],
   ['requests of one `access/test`', 'routes/admin/access-test.ts', 'MAX_REQUESTS'],
-  ['refusals without a valid credential', 'pace/refusal-pace.ts', 'PER_SECOND', 'BURST'],
+  ['refusals without a valid credential', 'limits/error-throttle.ts', 'PER_SECOND', 'BURST'],
   ['look-ups of unknown credentials', 'auth/stranger-share.ts', 'AT_ONCE'],
 ];
 

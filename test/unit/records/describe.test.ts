@@ -1,8 +1,8 @@
 // Documents of a workspace that are asked for at the same time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { makeFairScheduler } from '../../../src/limits/fair-scheduler.ts';
 import type { Owner } from '../../../src/model/principal.ts';
-import { makeTurns } from '../../../src/pace/turns.ts';
 import { makeDescriptions } from '../../../src/records/describe.ts';
 import { workspaceOf } from '../../support/fixture.ts';
 import { wideDocument } from '../../support/wide-document.ts';
@@ -27,9 +27,9 @@ const principal: Owner = {
 
 test('one of a workspace is made at a time, and 20 others wait', async () => {
   const { document } = makeDescriptions(facts);
-  const turn = makeTurns()('acme/wide');
+  const slices = makeFairScheduler().slices('acme/wide');
   const ask = (entities: readonly string[]) =>
-    document({ request: { query: `entities=${entities.join()}`, headers: {}, turn }, workspace, principal });
+    document({ request: { query: `entities=${entities.join()}`, headers: {}, slices }, workspace, principal });
   // 36 choices of two or fewer entities, each asked for twice: who asks for the same as another takes no place in line.
   const choices = names.flatMap((name, at) => names.slice(at).map((other) => [name, other]));
   const answers = await Promise.allSettled([...choices, ...choices].map(ask));

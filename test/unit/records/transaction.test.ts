@@ -75,8 +75,8 @@ async function answer(executor: Executor, principal: Principal, [method, path, b
   const [entity = '', segment] = place.split('/');
   const now = performance.now();
   const signal = { isGone: () => false, onGone: () => () => undefined };
-  const turn = { next: setImmediate, hasTime: () => true, spent: () => undefined };
-  const request = makeRequest({ method, path }, { id: 'test', arrivedAt: now, caller: signal, turn });
+  const slices = { next: setImmediate, hasTime: () => true, spent: () => undefined };
+  const request = makeRequest({ method, path }, { id: 'test', arrivedAt: now, caller: signal, slices });
   const context: RequestContext = {
     request,
     signal,

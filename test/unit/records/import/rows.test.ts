@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { makeArrival } from '../../../../src/pace/arrival.ts';
+import { readUpload } from '../../../../src/limits/upload.ts';
 import { ImportFault, readCsv, readLines } from '../../../../src/records/import/rows.ts';
 
 setFlagsFromString('--expose-gc');
@@ -45,9 +45,9 @@ async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<{ rows:
 }
 
 const csv = (bytes: Buffer | string, sizes: readonly number[] = [65_536], limits = LIMITS) =>
-  collect(readCsv(makeArrival(chunked(Buffer.from(bytes as string), sizes)).chunks, limits));
+  collect(readCsv(readUpload(chunked(Buffer.from(bytes as string), sizes)).chunks, limits));
 const lines = (bytes: Buffer | string, sizes: readonly number[] = [65_536], limits = LIMITS) =>
-  collect(readLines(makeArrival(chunked(Buffer.from(bytes as string), sizes)).chunks, limits, atOnce));
+  collect(readLines(readUpload(chunked(Buffer.from(bytes as string), sizes)).chunks, limits, atOnce));
 
 const SIZES = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 20 });
 
@@ -166,13 +166,13 @@ test('a body beyond the limit is a 413', async () => {
 test('a body that breaks off is an error, and reading less of it does not end it', async () => {
   const broken = new Readable({ read() {} });
   broken.push('a\nb\n');
-  const reading = collect(readCsv(makeArrival(broken).chunks, LIMITS));
+  const reading = collect(readCsv(readUpload(broken).chunks, LIMITS));
   broken.destroy(new Error('gone'));
   await assert.rejects(reading, { code: 'BAD_REQUEST', message: /cut off/ });
 
   const kept = new Readable({ read() {} });
   kept.push('a\nb\nc\nd\n');
-  const batches = readCsv(makeArrival(kept).chunks, LIMITS);
+  const batches = readCsv(readUpload(kept).chunks, LIMITS);
   await batches.next();
   await batches.return(undefined);
   assert.equal(kept.destroyed, false);
@@ -181,7 +181,7 @@ test('a body that breaks off is an error, and reading less of it does not end it
 test('a body that is ended while more of it is waited for gives the reason, and can still be read', async () => {
   const silent = new PassThrough();
   silent.write('a\nb\n');
-  const arrival = makeArrival(silent);
+  const arrival = readUpload(silent);
   const reading = collect(readCsv(arrival.chunks, LIMITS));
   await new Promise(setImmediate);
   arrival.end(new Error('enough'));

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { groupOf, makeAdmission } from '../../../src/pace/admission.ts';
-import { makeTurns } from '../../../src/pace/turns.ts';
+import { groupOf, makeFairScheduler } from '../../../src/limits/fair-scheduler.ts';
 
 function busy(milliseconds: number): void {
   const until = performance.now() + milliseconds;
@@ -11,7 +10,7 @@ function busy(milliseconds: number): void {
 }
 
 test('a burst of one group is begun in its order over many turns, and another group at once', async () => {
-  const admit = makeAdmission();
+  const { admit } = makeFairScheduler();
   const begun: number[] = [];
   for (let index = 0; index < 100; index++) {
     admit('noisy', () => {
@@ -35,7 +34,7 @@ test('a burst of one group is begun in its order over many turns, and another gr
 });
 
 test('groups that wait take turns, whatever the length of their lines', async () => {
-  const admit = makeAdmission();
+  const { admit } = makeFairScheduler();
   const begun: string[] = [];
   const begin = (group: string) => () => {
     busy(2);
@@ -58,12 +57,12 @@ for (const [path, group] of [
 }
 
 test('of the pieces that wait one runs each turn, the groups in rotation', async () => {
-  const turns = makeTurns();
+  const { slices } = makeFairScheduler();
   const ran: string[] = [];
   const work = async (group: string, name: string) => {
-    const turn = turns(group);
+    const slice = slices(group);
     for (let piece = 0; piece < 2; piece++) {
-      await turn.next();
+      await slice.next();
       ran.push(`${name}${piece}`);
     }
   };
@@ -73,13 +72,13 @@ test('of the pieces that wait one runs each turn, the groups in rotation', async
 });
 
 test('what was done at once counts for this time round only', async () => {
-  const turn = makeTurns()('a');
-  assert.ok(turn.hasTime());
-  turn.spent(1);
-  assert.ok(turn.hasTime());
-  turn.spent(50);
-  assert.ok(!turn.hasTime());
+  const slices = makeFairScheduler().slices('a');
+  assert.ok(slices.hasTime());
+  slices.spent(1);
+  assert.ok(slices.hasTime());
+  slices.spent(50);
+  assert.ok(!slices.hasTime());
   await nextTurn();
   await nextTurn();
-  assert.ok(turn.hasTime());
+  assert.ok(slices.hasTime());
 });

@@ -3,36 +3,36 @@
 import { serviceUnavailable } from '../errors.ts';
 
 /** Gives the room back; a second call does nothing. */
-export type LeaveRoom = () => void;
+export type Release = () => void;
 
 /** A body on its way. */
-export interface Arriving {
+export interface IncomingBody {
   /** Whether it comes too slowly for others to wait for it. */
   isLate(): boolean;
   /** Nothing more of it is read, and its request is refused, which gives its room back. */
   cutOff(): void;
 }
 
-export interface BodyRoom {
+export interface MemoryBudget {
   /**
    * Resolves when there is room for so many bytes. `group`: whose they are. 503 when none comes in time. While others wait,
    * a body that is late is cut off.
    */
-  take(group: string, bytes: number, body: Arriving): Promise<LeaveRoom>;
+  reserve(group: string, bytes: number, body: IncomingBody): Promise<Release>;
 }
 
-export interface BodyRoomOptions {
+export interface MemoryBudgetOptions {
   readonly totalBytes: number;
   /** What one group may have; a single body beyond it comes alone. */
   readonly shareBytes: number;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
 interface Waiting {
   readonly group: string;
   readonly bytes: number;
-  readonly body: Arriving;
-  readonly resolve: (leave: LeaveRoom) => void;
+  readonly body: IncomingBody;
+  readonly resolve: (release: Release) => void;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -40,9 +40,9 @@ const MAX_WAITING = 1000;
 // How often it is looked for late bodies while others wait.
 const LOOK_MS = 250;
 
-export function makeBodyRoom({ totalBytes, shareBytes, patienceMs }: BodyRoomOptions): BodyRoom {
+export function makeMemoryBudget({ totalBytes, shareBytes, timeoutMs }: MemoryBudgetOptions): MemoryBudget {
   const held = new Map<string, number>();
-  const inside = new Set<Arriving>();
+  const inside = new Set<IncomingBody>();
   const line: Waiting[] = [];
   let total = 0;
   let looking: NodeJS.Timeout | undefined;
@@ -52,7 +52,7 @@ export function makeBodyRoom({ totalBytes, shareBytes, patienceMs }: BodyRoomOpt
     return (own === 0 || own + bytes <= shareBytes) && (total === 0 || total + bytes <= totalBytes);
   }
 
-  function enter(group: string, bytes: number, body: Arriving): LeaveRoom {
+  function enter(group: string, bytes: number, body: IncomingBody): Release {
     inside.add(body);
     total += bytes;
     held.set(group, (held.get(group) ?? 0) + bytes);
@@ -94,7 +94,7 @@ export function makeBodyRoom({ totalBytes, shareBytes, patienceMs }: BodyRoomOpt
   }
 
   return {
-    take(group, bytes, body) {
+    reserve(group, bytes, body) {
       if (fits(group, bytes)) return Promise.resolve(enter(group, bytes, body));
       if (line.length >= MAX_WAITING) return Promise.reject(crowded());
       return new Promise((resolve, reject) => {
@@ -102,7 +102,7 @@ export function makeBodyRoom({ totalBytes, shareBytes, patienceMs }: BodyRoomOpt
           line.splice(line.indexOf(waiting), 1);
           reject(crowded());
         };
-        const waiting = { group, bytes, body, resolve, timer: setTimeout(giveUp, patienceMs) };
+        const waiting = { group, bytes, body, resolve, timer: setTimeout(giveUp, timeoutMs) };
         line.push(waiting);
         looking ??= setInterval(look, LOOK_MS);
       });

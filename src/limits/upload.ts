@@ -1,25 +1,25 @@
 // The body of an import as it arrives: its chunks, pulled one by one, until somebody ends it. A client that sends less
-// than the floor while it is waited for ends it, too; time that the database takes is not the client's.
+// than the minRate while it is waited for ends it, too; time that the database takes is not the client's.
 import type { Readable } from 'node:stream';
 import { badRequest } from '../errors.ts';
 
-export interface Arrival {
+export interface Upload {
   /** To be read once. Throws what `end` was given, or 400 when the body breaks off or arrives too slowly. */
   readonly chunks: AsyncIterable<Buffer>;
   /** Nothing more is read: who waits for the next chunk gets the reason instead. */
   readonly end: (reason: Error) => void;
 }
 
-export interface Floor {
+export interface MinRate {
   /** 0: none. */
   readonly bytesPerSecond: number;
   /** Seconds of waiting over which the bytes are counted. */
   readonly seconds: number;
 }
 
-const NO_FLOOR: Floor = { bytesPerSecond: 0, seconds: 1 };
+const NO_MINIMUM: MinRate = { bytesPerSecond: 0, seconds: 1 };
 
-export function makeArrival(source: Readable, floor: Floor = NO_FLOOR): Arrival {
+export function readUpload(source: Readable, minRate: MinRate = NO_MINIMUM): Upload {
   let reason: Error | undefined;
   let wake: (() => void) | undefined;
   const awaken = (): void => wake?.();
@@ -27,7 +27,7 @@ export function makeArrival(source: Readable, floor: Floor = NO_FLOOR): Arrival 
     reason ??= why;
     awaken();
   };
-  const meter = makeMeter(floor, () => end(badRequest(tooSlow(floor))));
+  const meter = makeRateMeter(minRate, () => end(badRequest(tooSlow(minRate))));
 
   const more = async (): Promise<void> => {
     const stop = meter.wait();
@@ -67,18 +67,18 @@ function cause({ errored }: Readable): string {
   return errored?.message ?? 'the connection was closed';
 }
 
-function tooSlow({ bytesPerSecond, seconds }: Floor): string {
+function tooSlow({ bytesPerSecond, seconds }: MinRate): string {
   return `The request body arrives too slowly: less than ${bytesPerSecond} bytes a second over ${seconds} s. Nothing was changed`;
 }
 
-/** Counts bytes against the time that they were waited for; a rate below the floor is reported once a window is full. */
-export interface Meter {
+/** Counts bytes against the time that they were waited for; a rate below the minRate is reported once a window is full. */
+export interface RateMeter {
   readonly count: (bytes: number) => void;
   /** Somebody waits for the other side from now until the function is called that this gives. */
   readonly wait: () => () => void;
 }
 
-export function makeMeter({ bytesPerSecond, seconds }: Floor, onTooSlow: () => void): Meter {
+export function makeRateMeter({ bytesPerSecond, seconds }: MinRate, onTooSlow: () => void): RateMeter {
   const windowMs = seconds * 1000;
   let bytes = 0;
   let waitedMs = 0;

@@ -1,7 +1,7 @@
 // Refusals beyond a burst leave one after the other, and none of them waits for ever.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeRefusalPace } from '../../../src/pace/refusal-pace.ts';
+import { makeErrorThrottle } from '../../../src/limits/error-throttle.ts';
 
 /** A pace on a clock that the test sets, and how long each refusal was told to wait; nobody wakes before `wake`. */
 function makeScene() {
@@ -12,9 +12,9 @@ function makeScene() {
     wake: () => {
       for (const resolve of asleep.splice(0)) resolve();
     },
-    refuse: (times: number): Promise<unknown> => Promise.all(Array.from({ length: times }, () => pace.turn())),
+    refuse: (times: number): Promise<unknown> => Promise.all(Array.from({ length: times }, () => pace.wait())),
   };
-  const pace = makeRefusalPace(
+  const pace = makeErrorThrottle(
     () => scene.time,
     (milliseconds) => {
       scene.delays.push(milliseconds);

@@ -1,11 +1,12 @@
-// A request of the data API as a value: bytes and headers, the body read only when the handler asks for it, so that a
+// A request as a value: bytes and headers, the body read only when the handler asks for it, so that a
 // refusal never waits for it.
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { badRequest, payloadTooLarge, serviceUnavailable } from '../errors.ts';
+import { badRequest } from '../errors.ts';
+import type { FairScheduler, TimeSlices } from '../limits/fair-scheduler.ts';
+import type { MemoryBudget, Release } from '../limits/memory-budget.ts';
 import type { Credential } from '../model/credential.ts';
-import type { Arriving, BodyRoom, LeaveRoom } from '../pace/body-room.ts';
-import type { Turn, Turns } from '../pace/turns.ts';
+import { type BodyLimits, BodyProgress, limitLength, readBody } from './body.ts';
 
 export interface RawRequest {
   readonly id: string;
@@ -27,8 +28,8 @@ export interface RawRequest {
   readonly stream: () => Readable;
   /** The client that waits for the answer: work for a client that has left is not begun. */
   readonly caller: Caller;
-  /** For work on the request that takes long, in pieces. */
-  readonly turn: Turn;
+  /** For work on the request that takes long. */
+  readonly slices: TimeSlices;
 }
 
 export interface Caller {
@@ -42,16 +43,16 @@ export interface Caller {
 export interface RawRequestOptions {
   readonly id: string;
   readonly arrivedAt: number;
-  /** Of a URL: whose request it is, among those who take turns. */
+  /** The group of a URL, among those that share the server. */
   readonly groupOf: (url: string) => string;
-  readonly shared: SharedRooms;
+  readonly shared: SharedLimits;
 }
 
-/** What all requests of the server have together. */
-export interface SharedRooms {
+/** What all requests of the server share. */
+export interface SharedLimits {
   readonly bodyTimeoutMs: number;
-  readonly turns: Turns;
-  readonly bodies: BodyRoom;
+  readonly scheduler: Pick<FairScheduler, 'slices'>;
+  readonly memory: MemoryBudget;
 }
 
 /** A class, as each request has one: closures in place of its methods took 1 µs. */
@@ -64,9 +65,9 @@ export class HttpRequest implements RawRequest, Caller {
   readonly headers: Readonly<IncomingMessage['headers']>;
   readonly #message: IncomingMessage;
   readonly #groupOf: RawRequestOptions['groupOf'];
-  readonly #shared: SharedRooms;
+  readonly #shared: SharedLimits;
   #whole: Promise<Buffer> | undefined;
-  #leaveRoom: LeaveRoom | undefined;
+  #release: Release | undefined;
   #isDone = false;
   #limit = 0;
 
@@ -96,8 +97,8 @@ export class HttpRequest implements RawRequest, Caller {
     return this;
   }
 
-  get turn(): Turn {
-    return this.#shared.turns(this.#group());
+  get slices(): TimeSlices {
+    return this.#shared.scheduler.slices(this.#group());
   }
 
   #group(): string {
@@ -112,7 +113,7 @@ export class HttpRequest implements RawRequest, Caller {
       return this.#whole;
     }
     // It was read within another limit.
-    return maxBytes >= this.#limit ? this.#whole : this.#whole.then((bytes) => bounded(bytes, maxBytes));
+    return maxBytes >= this.#limit ? this.#whole : this.#whole.then((bytes) => limitLength(bytes, maxBytes));
   }
 
   #readWhole(maxBytes: number): Promise<Buffer> {
@@ -122,25 +123,26 @@ export class HttpRequest implements RawRequest, Caller {
     const { bodyTimeoutMs } = this.#shared;
     const limits = { maxBytes, timeoutMs: bodyTimeoutMs };
     if (bytes <= SHORT_BODY || bytes > maxBytes) return readBody(this.#message, limits);
-    const arrival = new Arrival(bytes, bodyTimeoutMs);
-    return this.#readInRoom(bytes, arrival, () => readBody(this.#message, limits, arrival));
+    return this.#readWithin(bytes, limits);
   }
 
-  async #readInRoom(bytes: number, arrival: Arrival, read: () => Promise<Buffer>): Promise<Buffer> {
-    const leave = await this.#shared.bodies.take(this.#group(), bytes, arrival);
+  /** Reads a long body once the memory budget has room for it. */
+  async #readWithin(bytes: number, limits: BodyLimits): Promise<Buffer> {
+    const progress = new BodyProgress(bytes, limits.timeoutMs);
+    const release = await this.#shared.memory.reserve(this.#group(), bytes, progress);
     // The answer may have been given meanwhile, to a client that has left.
     if (this.#isDone || this.isGone()) {
-      leave();
+      release();
       throw badRequest('The request body was cut off');
     }
-    this.#leaveRoom = leave;
-    return read();
+    this.#release = release;
+    return readBody(this.#message, limits, progress);
   }
 
   /** The request is answered: nothing of its body is needed any more. */
   done(): void {
     this.#isDone = true;
-    this.#leaveRoom?.();
+    this.#release?.();
   }
 
   /**
@@ -200,109 +202,3 @@ const MAX_DISCARD_MS = 5000;
 
 // Bodies up to this length take no room worth counting: 1,000 of them are 64 MB.
 const SHORT_BODY = 65_536;
-
-// Bytes allocated for a body before its length is known.
-const FIRST_BYTES = 4096;
-
-// A body may begin slowly: the time before it can be late.
-const GRACE_MS = 1000;
-
-/** A long body on its way. It is late when at its pace it would not be whole in time. */
-class Arrival implements Arriving {
-  readonly #bytes: number;
-  readonly #timeoutMs: number;
-  #arrived = 0;
-  #begunAt = 0;
-  #refuse: ((error: Error) => void) | undefined;
-
-  constructor(bytes: number, timeoutMs: number) {
-    this.#bytes = bytes;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  begin(refuse: (error: Error) => void): void {
-    this.#begunAt = performance.now();
-    this.#refuse = refuse;
-  }
-
-  add(bytes: number): void {
-    this.#arrived += bytes;
-  }
-
-  end(): void {
-    this.#refuse = undefined;
-  }
-
-  isLate(): boolean {
-    if (this.#refuse === undefined) return false;
-    const time = performance.now() - this.#begunAt - GRACE_MS;
-    return this.#arrived < (this.#bytes * time) / this.#timeoutMs;
-  }
-
-  cutOff(): void {
-    this.#refuse?.(serviceUnavailable('The request body arrives too slowly while others wait for room; retry', 1));
-  }
-}
-
-interface BodyLimits {
-  readonly maxBytes: number;
-  /** For all of it. */
-  readonly timeoutMs: number;
-}
-
-function readBody(message: IncomingMessage, { maxBytes, timeoutMs }: BodyLimits, arrival?: Arrival): Promise<Buffer> {
-  const told = Number(message.headers['content-length'] ?? 0);
-  if (told > maxBytes) return Promise.reject(payloadTooLarge(maxBytes));
-  // It closes only once: waiting for a request that was cut off before now would last until the timeout.
-  if (message.destroyed && !message.readableEnded) return Promise.reject(badRequest('The request body was cut off'));
-  return new Promise((resolve, reject) => {
-    let bytes: Buffer | undefined;
-    let size = 0;
-    // Every message closes in the end: the error is made only when it is needed (10 µs, most of it the stack).
-    const cutOff = (): void => finish(badRequest('The request body was cut off'));
-    const timer = setTimeout(() => finish(badRequest('The request body stopped arriving')), timeoutMs);
-    function finish(error: Error | undefined): void {
-      clearTimeout(timer);
-      arrival?.end();
-      message.off('data', onData);
-      message.off('error', cutOff);
-      message.off('close', cutOff);
-      // Nobody waits for the message any more, but an error of it must not end the process.
-      message.on('error', ignore);
-      if (error === undefined) resolve(bytes === undefined ? Buffer.alloc(0) : bytes.subarray(0, size));
-      else reject(error);
-    }
-    function onData(chunk: Buffer): void {
-      if (size + chunk.length > maxBytes) {
-        finish(payloadTooLarge(maxBytes));
-        return;
-      }
-      // Copied together: keeping a chunk of one byte takes 300 bytes.
-      if (bytes === undefined && chunk.length >= told && told > 0) bytes = chunk;
-      else {
-        bytes = withRoom(bytes, size, size + chunk.length, Math.max(told, FIRST_BYTES));
-        chunk.copy(bytes, size);
-      }
-      size += chunk.length;
-      arrival?.add(chunk.length);
-    }
-    arrival?.begin(finish);
-    message.on('data', onData);
-    message.once('end', () => finish(undefined));
-    message.once('error', cutOff);
-    message.once('close', cutOff);
-  });
-}
-
-function bounded(bytes: Buffer, maxBytes: number): Buffer {
-  if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
-  return bytes;
-}
-
-/** The bytes in a buffer with room for `needed` of them; it grows to twice the size each time. */
-function withRoom(bytes: Buffer | undefined, size: number, needed: number, first: number): Buffer {
-  if (bytes !== undefined && bytes.length >= needed) return bytes;
-  const larger = Buffer.allocUnsafe(Math.max(needed, bytes === undefined ? first : bytes.length * 2));
-  bytes?.copy(larger, 0, 0, size);
-  return larger;
-}

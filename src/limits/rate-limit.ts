@@ -3,11 +3,8 @@
 import { LRUCache } from 'lru-cache';
 import { rateLimited } from '../errors.ts';
 
-/**
- * Counts one request of the credential; throws (or rejects with) 429 with the seconds until the next is allowed. Gives
- * a promise when another process has to be asked.
- */
-export type RateLimit = (credentialId: string) => void | Promise<void>;
+/** Counts one request of the credential; rejects with 429 and the seconds until the next is allowed. */
+export type RateLimit = (credentialId: string) => Promise<void>;
 
 /** Tokens taken from a bucket, at most those asked for; when there are none, the time until the next. */
 export interface Grant {
@@ -24,6 +21,8 @@ interface Bucket {
 }
 
 const MAX_CREDENTIALS = 100_000;
+
+const UNLIMITED: RateLimit = async () => undefined;
 
 /** `now` in milliseconds. A bucket holds a minute's tokens and starts full. */
 export function makeBuckets(perMinute: number, now: () => number): TakeTokens {
@@ -43,9 +42,9 @@ export function makeBuckets(perMinute: number, now: () => number): TakeTokens {
 
 /** `perMinute` 0 turns the limit off. */
 export function makeRateLimit(perMinute: number, now: () => number): RateLimit {
-  if (perMinute === 0) return () => undefined;
+  if (perMinute === 0) return UNLIMITED;
   const take = makeBuckets(perMinute, now);
-  return (credentialId) => {
+  return async (credentialId) => {
     const { tokens, waitMs } = take(credentialId, 1);
     if (tokens === 0) throw refusal(waitMs);
   };
@@ -68,7 +67,7 @@ export function makeSharedRateLimit(
   ask: (credentialId: string, count: number) => Promise<Grant>,
   now: () => number,
 ): RateLimit {
-  if (perMinute === 0) return () => undefined;
+  if (perMinute === 0) return UNLIMITED;
   const leases = new LRUCache<string, Lease>({ max: MAX_CREDENTIALS });
   const count = Math.max(1, Math.floor(perMinute / LEASES_PER_MINUTE));
 
@@ -84,30 +83,18 @@ export function makeSharedRateLimit(
     return lease.asking;
   }
 
-  async function wait(credentialId: string, lease: Lease): Promise<void> {
-    while (lease.tokens === 0) {
-      throwWhileRefused(lease);
-      await renew(credentialId, lease);
-    }
-    lease.tokens--;
-  }
-
-  function throwWhileRefused({ refusedUntil }: Lease): void {
-    const waitMs = refusedUntil - now();
-    if (waitMs > 0) throw refusal(waitMs);
-  }
-
-  return (credentialId) => {
+  return async (credentialId) => {
     let lease = leases.get(credentialId);
     if (lease === undefined) {
       lease = { tokens: 0, refusedUntil: Number.NEGATIVE_INFINITY, asking: undefined };
       leases.set(credentialId, lease);
     }
-    if (lease.tokens > 0) lease.tokens--;
-    else {
-      throwWhileRefused(lease);
-      return wait(credentialId, lease);
+    while (lease.tokens === 0) {
+      const waitMs = lease.refusedUntil - now();
+      if (waitMs > 0) throw refusal(waitMs);
+      await renew(credentialId, lease);
     }
+    lease.tokens--;
   };
 }
 

@@ -3,21 +3,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { makeBuckets, makeRateLimit, makeSharedRateLimit } from '../../../src/pace/rate-limit.ts';
-import { refusalOf } from '../../support/refusal.ts';
+import type { ApiError } from '../../../src/errors.ts';
+import { makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from '../../../src/limits/rate-limit.ts';
 
 function makeScene(perMinute: number) {
-  const scene = { time: 0, use: (_credential: string): void => undefined };
-  const limit = makeRateLimit(perMinute, () => scene.time);
-  scene.use = (credential) => void limit(credential);
-  return scene;
+  const clock = { time: 0 };
+  return Object.assign(clock, { use: makeRateLimit(perMinute, () => clock.time) });
 }
 
+/** The refusal of a request. */
+const refusedBy = (use: RateLimit): Promise<ApiError> =>
+  use('key:1').then(
+    () => assert.fail('not refused'),
+    (error) => error,
+  );
+
 /** How many requests pass before one is refused. */
-function passing(use: (credential: string) => void, credential: string): number {
+async function passing(use: RateLimit, credential: string): Promise<number> {
   for (let count = 0; count < 10_000; count++) {
     try {
-      use(credential);
+      await use(credential);
     } catch {
       return count;
     }
@@ -25,17 +30,17 @@ function passing(use: (credential: string) => void, credential: string): number 
   return Number.POSITIVE_INFINITY;
 }
 
-test('without a limit nothing is refused', () => {
+test('without a limit nothing is refused', async () => {
   const { use } = makeScene(0);
-  for (let count = 0; count < 10_000; count++) use('key:1');
+  for (let count = 0; count < 10_000; count++) await use('key:1');
 });
 
-test('a minute’s requests may come at once, the next is refused', () => {
+test('a minute’s requests may come at once, the next is refused', async () => {
   const { use } = makeScene(60);
-  assert.equal(passing(use, 'key:1'), 60);
+  assert.equal(await passing(use, 'key:1'), 60);
 });
 
-test('a refusal is 429 with the seconds to wait, in the header and beside the error', () => {
+test('a refusal is 429 with the seconds to wait, in the header and beside the error', async () => {
   for (const [perMinute, seconds] of [
     [60, 1],
     [6, 10],
@@ -43,8 +48,8 @@ test('a refusal is 429 with the seconds to wait, in the header and beside the er
     [6000, 1],
   ] as const) {
     const { use } = makeScene(perMinute);
-    passing(use, 'key:1');
-    const refusal = refusalOf(() => use('key:1'));
+    await passing(use, 'key:1');
+    const refusal = await refusedBy(use);
     assert.equal(refusal.code, 'RATE_LIMITED');
     assert.equal(refusal.status, 429);
     assert.deepEqual(refusal.headers, { 'Retry-After': String(seconds) });
@@ -52,36 +57,36 @@ test('a refusal is 429 with the seconds to wait, in the header and beside the er
   }
 });
 
-test('after the wait that was named one request passes', () => {
+test('after the wait that was named one request passes', async () => {
   const scene = makeScene(6);
-  passing(scene.use, 'key:1');
+  await passing(scene.use, 'key:1');
   scene.time = 9_999;
-  assert.equal(passing(scene.use, 'key:1'), 0);
+  assert.equal(await passing(scene.use, 'key:1'), 0);
   scene.time = 10_001;
-  assert.equal(passing(scene.use, 'key:1'), 1);
+  assert.equal(await passing(scene.use, 'key:1'), 1);
 });
 
-test('what is not used is saved up for a minute, not longer', () => {
+test('what is not used is saved up for a minute, not longer', async () => {
   const scene = makeScene(60);
-  passing(scene.use, 'key:1');
+  await passing(scene.use, 'key:1');
   scene.time = 30_000;
-  assert.equal(passing(scene.use, 'key:1'), 30);
+  assert.equal(await passing(scene.use, 'key:1'), 30);
   scene.time = 3_600_000;
-  assert.equal(passing(scene.use, 'key:1'), 60);
+  assert.equal(await passing(scene.use, 'key:1'), 60);
 });
 
-test('a refused request costs nothing', () => {
+test('a refused request costs nothing', async () => {
   const scene = makeScene(60);
-  passing(scene.use, 'key:1');
-  for (let count = 0; count < 100; count++) refusalOf(() => scene.use('key:1'));
+  await passing(scene.use, 'key:1');
+  for (let count = 0; count < 100; count++) await refusedBy(scene.use);
   scene.time = 1_000;
-  assert.equal(passing(scene.use, 'key:1'), 1);
+  assert.equal(await passing(scene.use, 'key:1'), 1);
 });
 
-test('each credential has its own', () => {
+test('each credential has its own', async () => {
   const { use } = makeScene(2);
-  assert.equal(passing(use, 'key:1'), 2);
-  assert.equal(passing(use, 'key:2'), 2);
+  assert.equal(await passing(use, 'key:1'), 2);
+  assert.equal(await passing(use, 'key:2'), 2);
 });
 
 /** Workers that share buckets, as their primary would answer them: later, and in turn. */

@@ -1,18 +1,18 @@
-// Turns of work of which few may be done at once, such as imports and exports: each holds a database connection for as
-// long as its client takes. A workspace has half of them at most and an external user one; those of a workspace wait in
-// order, and workspaces take turns.
+// Permits for work of which few may be done at once, such as imports and exports: each holds a database connection for as long
+// as its client takes. A workspace has half of them at most and an external user one; those of a workspace wait in order, and
+// workspaces rotate.
 import { type Caller, callerGone } from '../db/work.ts';
 import { serviceUnavailable } from '../errors.ts';
 
-export interface Turns {
+export interface ConcurrencyLimiter {
   /**
-   * Resolves with the function that ends the turn, to be called once or more; 503 when too many wait or no turn came in
-   * time. Rejects when the client leaves; nobody reads that error.
+   * Resolves with the function that gives the permit back, to be called once or more; 503 when too many wait or none came
+   * in time. Rejects when the client leaves; nobody reads that error.
    */
-  readonly take: (taker: Taker) => Promise<() => void>;
+  readonly acquire: (request: PermitRequest) => Promise<() => void>;
 }
 
-export interface Taker {
+export interface PermitRequest {
   readonly workspace: string;
   /** The external user, who may run one transfer at a time; undefined for credentials of the workspace itself. */
   readonly user: string | undefined;
@@ -21,7 +21,7 @@ export interface Taker {
   readonly deadline: number;
 }
 
-export interface TurnLimits {
+export interface ConcurrencyLimits {
   readonly count: number;
   /** What it is that is done, for refusals; a plural. */
   readonly of: string;
@@ -45,9 +45,9 @@ interface Line {
   waiting: readonly Waiting[];
 }
 
-export function makeTurns({ count, of, maxWaiting }: TurnLimits): Turns {
+export function makeConcurrencyLimiter({ count, of, maxWaiting }: ConcurrencyLimits): ConcurrencyLimiter {
   const share = Math.max(1, Math.floor(count / 2));
-  // Only workspaces with something active or waiting; the one that got the latest turn is last.
+  // Only workspaces with something active or waiting; the one that got the latest permit is last.
   const lines = new Map<string, Line>();
   let free = count;
   let waitingCount = 0;
@@ -94,7 +94,7 @@ export function makeTurns({ count, of, maxWaiting }: TurnLimits): Turns {
   }
 
   return {
-    take({ workspace, user, caller, deadline }) {
+    acquire({ workspace, user, caller, deadline }) {
       if (caller.isGone()) return Promise.reject(callerGone());
       const line = lines.get(workspace) ?? { active: 0, users: new Set(), waiting: [] };
       lines.set(workspace, line);

@@ -2,8 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { MAX_NESTING, parseExact } from '../../../src/model/exact-json.ts';
-import { JsonFault, type JsonLimits, readJson, UNLIMITED } from '../../../src/model/json-reader.ts';
+import {
+  JsonFault,
+  type JsonLimits,
+  MAX_NESTING,
+  numberText,
+  readJson,
+  UNLIMITED,
+} from '../../../src/model/exact-json.ts';
 
 type Reading = { readonly value: unknown; readonly pieces: number };
 
@@ -26,6 +32,19 @@ function faultOf(text: string, limits?: Partial<JsonLimits>): string | undefined
 }
 
 const written = (value: unknown): string => JSON.stringify(value);
+
+type Revive = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
+
+/** The value by the parser of the runtime, with the source text of numbers that a double would change. */
+function parseExact(text: string): unknown {
+  const { parse, rawJSON } = JSON as unknown as {
+    parse(text: string, revive: Revive): unknown;
+    rawJSON(text: string): object;
+  };
+  return parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && source !== numberText(value) ? rawJSON(source) : value,
+  );
+}
 
 /** Text that reads as JSON and text that nearly does. */
 const texts = fc.oneof(

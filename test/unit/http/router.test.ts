@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../../src/errors.ts';
-import type { Mount } from '../../../src/http/mount.ts';
-import type { RawRequest } from '../../../src/http/raw-request.ts';
-import { routeMount } from '../../../src/http/route-mount.ts';
-import type { Route } from '../../../src/http/routes.ts';
+import type { RawRequest } from '../../../src/http/request.ts';
+import { type Mount, type Route, routeMount } from '../../../src/http/router.ts';
 import { json } from '../../../src/response/reply.ts';
 
 const route = (method: Route['method'], pattern: string): Route => ({

@@ -3,9 +3,9 @@
 // does not take the process from known clients. Valid credentials never wait, remembered or new.
 import type { Figure } from '../figure.ts';
 
-export interface RefusalPace {
+export interface ErrorThrottle {
   /** Resolves when a refusal may be sent. */
-  readonly turn: () => Promise<void>;
+  readonly wait: () => Promise<void>;
   /** Refusals that had or have a turn. */
   readonly count: () => number;
 }
@@ -21,7 +21,7 @@ const MAX_DELAY_MS = 2000;
 const MAX_WAITING = 10_000;
 
 /** `now` in milliseconds, never going back; `sleep` takes milliseconds. */
-export function makeRefusalPace(now: () => number, sleep: (milliseconds: number) => Promise<unknown>): RefusalPace {
+export function makeErrorThrottle(now: () => number, sleep: (milliseconds: number) => Promise<unknown>): ErrorThrottle {
   let turn = Number.NEGATIVE_INFINITY;
   let waiting = 0;
   let count = 0;
@@ -36,10 +36,10 @@ export function makeRefusalPace(now: () => number, sleep: (milliseconds: number)
       waiting--;
     });
   }
-  return { turn: take, count: () => count };
+  return { wait: take, count: () => count };
 }
 
-export const refusalFigures = ({ count }: Pick<RefusalPace, 'count'>): readonly Figure[] => [
+export const throttleFigures = ({ count }: Pick<ErrorThrottle, 'count'>): readonly Figure[] => [
   {
     name: 'wda_throttled_errors_total',
     help: 'Errors of requests without a valid credential, sent at a limited rate',

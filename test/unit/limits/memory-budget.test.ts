@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type Arriving, type LeaveRoom, makeBodyRoom } from '../../../src/pace/body-room.ts';
+import { type IncomingBody, makeMemoryBudget, type Release } from '../../../src/limits/memory-budget.ts';
 
-const PUNCTUAL: Arriving = { isLate: () => false, cutOff: () => assert.fail('it is not late') };
+const PUNCTUAL: IncomingBody = { isLate: () => false, cutOff: () => assert.fail('it is not late') };
 
-const make = () => makeBodyRoom({ totalBytes: 10, shareBytes: 6, patienceMs: 60_000 });
+const make = () => makeMemoryBudget({ totalBytes: 10, shareBytes: 6, timeoutMs: 60_000 });
 
 /** Who has come in, in order, by name. */
 function taker(room: ReturnType<typeof make>) {
   const inside: string[] = [];
-  const leaves = new Map<string, LeaveRoom>();
+  const leaves = new Map<string, Release>();
   const take = (name: string, bytes: number): void => {
-    void room.take(name[0] as string, bytes, PUNCTUAL).then((leave) => {
+    void room.reserve(name[0] as string, bytes, PUNCTUAL).then((leave) => {
       inside.push(name);
       leaves.set(name, leave);
     });
@@ -47,25 +47,25 @@ test('a body larger than the share, or than all, comes alone', async () => {
 });
 
 test('who waits for too long is refused', async () => {
-  const room = makeBodyRoom({ totalBytes: 10, shareBytes: 10, patienceMs: 1 });
-  await room.take('a', 10, PUNCTUAL);
-  await assert.rejects(room.take('b', 1, PUNCTUAL), { code: 'SERVICE_UNAVAILABLE' });
+  const room = makeMemoryBudget({ totalBytes: 10, shareBytes: 10, timeoutMs: 1 });
+  await room.reserve('a', 10, PUNCTUAL);
+  await assert.rejects(room.reserve('b', 1, PUNCTUAL), { code: 'SERVICE_UNAVAILABLE' });
 });
 
 test('while others wait, bodies that are late are cut off, and no others', async () => {
   const room = make();
   let isCutOff = false;
-  const late: Arriving = {
+  const late: IncomingBody = {
     isLate: () => !isCutOff,
     cutOff: () => {
       isCutOff = true;
       leave();
     },
   };
-  const leave = await room.take('a', 5, late);
-  await room.take('b', 5, PUNCTUAL);
+  const leave = await room.reserve('a', 5, late);
+  await room.reserve('b', 5, PUNCTUAL);
   assert.equal(isCutOff, false);
-  await room.take('c', 5, PUNCTUAL);
+  await room.reserve('c', 5, PUNCTUAL);
   assert.equal(isCutOff, true);
 });
 
@@ -75,10 +75,10 @@ test('whatever comes and goes, all get in at last and the bounds hold', async ()
       fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 1, max: 8 })), { maxLength: 20 }),
       async (bodies) => {
         const room = make();
-        const held: { group: string; bytes: number; leave: LeaveRoom }[] = [];
+        const held: { group: string; bytes: number; leave: Release }[] = [];
         let done = 0;
         for (const [group, bytes] of bodies) {
-          void room.take(group, bytes, PUNCTUAL).then((leave) => held.push({ group, bytes, leave }));
+          void room.reserve(group, bytes, PUNCTUAL).then((leave) => held.push({ group, bytes, leave }));
         }
         for (;;) {
           await turn();

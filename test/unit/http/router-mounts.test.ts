@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError, invalidCredential, methodNotAllowed } from '../../../src/errors.ts';
-import { closed, HOSTLESS, isAt, type Mount, NOWHERE, USUAL_REFUSALS } from '../../../src/http/mount.ts';
-import type { RawRequest } from '../../../src/http/raw-request.ts';
+import type { RawRequest } from '../../../src/http/request.ts';
+import { closed, HOSTLESS, isAt, type Mount, NOWHERE, USUAL_REFUSALS } from '../../../src/http/router.ts';
 import { noContent } from '../../../src/response/reply.ts';
 
 const rows: readonly (readonly [url: string, isThere: boolean])[] = [

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import { makeTurns, type Turns } from '../../../src/pace/transfer-turns.ts';
+import { type ConcurrencyLimiter, makeConcurrencyLimiter } from '../../../src/limits/concurrency.ts';
 import { until } from '../../support/until.ts';
 
 const FOREVER = 600_000;
 
-/** Asks for turns and notes who begins, in order. */
+/** Asks for limiter and notes who begins, in order. */
 function makeCrowd(t: TestContext, count: number, { maxWaiting = 1000, waitMs = FOREVER } = {}) {
-  const turns: Turns = makeTurns({ count, of: 'imports and exports', maxWaiting });
+  const limiter: ConcurrencyLimiter = makeConcurrencyLimiter({ count, of: 'imports and exports', maxWaiting });
   const begun: string[] = [];
   const refused: string[] = [];
   const ends = new Map<string, () => void>();
@@ -22,8 +22,8 @@ function makeCrowd(t: TestContext, count: number, { maxWaiting = 1000, waitMs = 
     begun,
     refused,
     async ask(name: string, workspace: string, user?: string) {
-      turns
-        .take({
+      limiter
+        .acquire({
           workspace,
           user,
           deadline: performance.now() + waitMs,
@@ -67,7 +67,7 @@ test('who comes after its time is refused, and Node.js has nothing to warn of', 
   assert.deepEqual([crowd.begun, warnings], [['a'], []]);
 });
 
-test('a workspace has half of the turns at most, and the others have theirs', async (t) => {
+test('a workspace has half of the limiter at most, and the others have theirs', async (t) => {
   const crowd = makeCrowd(t, 4);
   for (const name of ['a1', 'a2', 'a3', 'a4']) await crowd.ask(name, 'a');
   assert.deepEqual(crowd.begun, ['a1', 'a2']);
@@ -79,7 +79,7 @@ test('a workspace has half of the turns at most, and the others have theirs', as
   assert.deepEqual(crowd.begun.slice(4), ['a3']);
 });
 
-test('workspaces take turns in rotation, each in its own order', async (t) => {
+test('workspaces take limiter in rotation, each in its own order', async (t) => {
   const crowd = makeCrowd(t, 2);
   await crowd.ask('x1', 'x');
   await crowd.ask('y1', 'y');
