@@ -62,7 +62,7 @@ export interface AuthenticatorOptions {
 }
 
 /** The workspace of the request; undefined when it does not exist. */
-export type FindWorkspace = () => Workspace | undefined | Promise<Workspace | undefined>;
+export type FindWorkspace = () => Promise<Workspace | undefined>;
 
 /**
  * Judges a token for the workspace it is used for (undefined: none, or one that does not exist), and for the resource that

@@ -95,7 +95,7 @@ interface Check {
   readonly name: CheckName;
   /** Checks that must have passed for this one to mean anything. */
   readonly needs: readonly CheckName[];
-  readonly refuse: (trial: Trial) => ApiError | undefined | Promise<ApiError | undefined>;
+  readonly refuse: (trial: Trial) => Promise<ApiError | undefined>;
 }
 
 // A verified token is taken from memory for this long; then it is verified again, as the provider's keys may have
@@ -111,40 +111,35 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
   const signatures = new LRUCache<string, boolean>({ max: MAX_SIGNATURES });
 
   const CHECKS: readonly Check[] = [
-    { name: 'format', needs: [], refuse: ({ jwt }) => (jwt === undefined ? notAJwt() : undefined) },
-    { name: 'provider', needs: [], refuse: ({ provider }) => (provider === null ? noIdentityProvider() : undefined) },
+    { name: 'format', needs: [], refuse: async ({ jwt }) => (jwt === undefined ? notAJwt() : undefined) },
+    {
+      name: 'provider',
+      needs: [],
+      refuse: async ({ provider }) => (provider === null ? noIdentityProvider() : undefined),
+    },
     {
       name: 'enabled',
       needs: ['provider'],
-      refuse: ({ provider }) => (provider?.enabled === true ? undefined : noIdentityProvider()),
+      refuse: async ({ provider }) => (provider?.enabled === true ? undefined : noIdentityProvider()),
     },
     {
       name: 'issuer',
       needs: ['format', 'provider'],
-      refuse: (trial) => (claimsOf(trial).iss === providerOf(trial).issuerUrl ? undefined : issuerMismatch()),
+      refuse: async (trial) => (claimsOf(trial).iss === providerOf(trial).issuerUrl ? undefined : issuerMismatch()),
     },
     {
       // Before the keys: an algorithm that nobody may use must not cause a fetch.
       name: 'algorithm',
       needs: ['format'],
-      refuse: ({ jwt }) => (algorithmOf((jwt as Jwt).header) === undefined ? signatureInvalid() : undefined),
+      refuse: async ({ jwt }) => (algorithmOf((jwt as Jwt).header) === undefined ? signatureInvalid() : undefined),
     },
     { name: 'keys', needs: ['provider'], refuse: refuseKeys },
     { name: 'signature', needs: ['algorithm', 'keys'], refuse: refuseSignature },
-    { name: 'expiry', needs: ['format'], refuse: (trial) => refuseExpired(claimsOf(trial), trial.moment) },
-    {
-      name: 'audience',
-      needs: ['format', 'provider'],
-      refuse(trial) {
-        const { audience } = providerOf(trial);
-        return trial.resource === undefined
-          ? refuseAudience(claimsOf(trial), audience)
-          : refuseResource(claimsOf(trial), audience, trial.resource);
-      },
-    },
-    { name: 'subject', needs: ['format'], refuse: (trial) => refuseSubject(claimsOf(trial)) },
-    { name: 'expiryClaim', needs: ['format'], refuse: (trial) => refuseNoExpiry(claimsOf(trial)) },
-    { name: 'notBefore', needs: ['format'], refuse: (trial) => refuseNotBefore(claimsOf(trial), trial.moment) },
+    { name: 'expiry', needs: ['format'], refuse: async (trial) => refuseExpired(claimsOf(trial), trial.moment) },
+    { name: 'audience', needs: ['format', 'provider'], refuse: async (trial) => refuseOtherAudience(trial) },
+    { name: 'subject', needs: ['format'], refuse: async (trial) => refuseSubject(claimsOf(trial)) },
+    { name: 'expiryClaim', needs: ['format'], refuse: async (trial) => refuseNoExpiry(claimsOf(trial)) },
+    { name: 'notBefore', needs: ['format'], refuse: async (trial) => refuseNotBefore(claimsOf(trial), trial.moment) },
   ];
 
   async function refuseKeys(trial: Trial): Promise<ApiError | undefined> {
@@ -224,6 +219,13 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
       return { checks, claims: trial.jwt?.claims ?? null, principal: accepted ? principalOf(trial, place.id) : null };
     },
   };
+}
+
+function refuseOtherAudience(trial: Trial): ApiError | undefined {
+  const { audience } = providerOf(trial);
+  return trial.resource === undefined
+    ? refuseAudience(claimsOf(trial), audience)
+    : refuseResource(claimsOf(trial), audience, trial.resource);
 }
 
 function principalOf(trial: Trial, workspaceId: string): External {

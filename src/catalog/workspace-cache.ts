@@ -11,7 +11,7 @@ export interface WorkspaceCache {
   /** The snapshot when it is in memory and fresh; nobody waits for the database. */
   fresh(organization: string, slug: string): Workspace | undefined;
   /** The snapshot, at once when it is fresh. */
-  get(organization: string, slug: string): Workspace | undefined | Promise<Workspace | undefined>;
+  get(organization: string, slug: string): Promise<Workspace | undefined>;
   /**
    * The snapshot as it is now, at most 50 ms old. Asked before a request is refused because its snapshot lacks a name.
    */
@@ -132,7 +132,7 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
 
   return {
     fresh,
-    get(organization, slug) {
+    async get(organization, slug) {
       return fresh(organization, slug) ?? getFresh(organization, slug, options.now(), Number.POSITIVE_INFINITY);
     },
     getRecent: (organization, slug) => getFresh(organization, slug, options.now(), RECENT_MS),

@@ -67,17 +67,13 @@ function assign(field: Field, value: unknown, values: Map<string, string | null>
 
 const NOTHING: ReadonlySet<string> = new Set();
 
+/** True for a field that a record must be given when it is created. */
+export const isRequired = (field: Field, stamped: ReadonlySet<string>): boolean =>
+  isWritable(field) && field.required && field.default === undefined && !stamped.has(field.name);
+
 function requireAll(entity: Entity, body: object, stamped: ReadonlySet<string>, details: Detail[]): void {
   for (const field of entity.fields.values()) {
-    if (
-      isWritable(field) &&
-      field.required &&
-      field.default === undefined &&
-      !Object.hasOwn(body, field.name) &&
-      !stamped.has(field.name)
-    ) {
-      details.push(missing(field.name));
-    }
+    if (isRequired(field, stamped) && !Object.hasOwn(body, field.name)) details.push(missing(field.name));
   }
 }
 

@@ -4,7 +4,7 @@ import { type Detail, shown, unknownName, validationFailed } from '../errors.ts'
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
-import { isWritable, missing } from './assignment.ts';
+import { isRequired, isWritable, missing } from './assignment.ts';
 import { planKey } from './conflict-key.ts';
 import { targetOf, type Viewpoint } from './link.ts';
 import { MAX_DETAILS, makeNaming, type Naming } from './naming.ts';
@@ -142,9 +142,7 @@ export function planNdjsonImport(request: ImportRequest, entity: Entity, viewpoi
 /** Fields that a record must be given when it is created. */
 export function requiredFields(entity: Entity, viewpoint: Viewpoint): Field[] {
   const stamped = stampedColumns(entity, viewpoint.principal);
-  return [...entity.fields.values()].filter(
-    (field) => isWritable(field) && field.required && field.default === undefined && !stamped.has(field.name),
-  );
+  return [...entity.fields.values()].filter((field) => isRequired(field, stamped));
 }
 
 /** Why the principal may not give the field in an import; undefined when it may. */

@@ -47,10 +47,7 @@ export function askPrimary<Answer>(subject: string, content: unknown, timeoutMs:
 }
 
 /** In the primary: answers the questions of all workers on a subject. */
-export function answerWorkers<Content>(
-  subject: string,
-  answer: (content: Content) => unknown | Promise<unknown>,
-): void {
+export function answerWorkers<Content>(subject: string, answer: (content: Content) => unknown): void {
   cluster.on('message', (worker, message: unknown) => {
     if (!isMessage(message, ASK + subject)) return;
     const { question } = message;

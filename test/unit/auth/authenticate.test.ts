@@ -170,7 +170,7 @@ for (const [name, iss, judges] of [
   test(`a token of ${name}`, async () => {
     const scene = makeScene();
     const header = `Bearer ${tokenOf(iss)}`;
-    assert.equal(await scene.authenticator.authenticate(header, () => SHOP), USER);
+    assert.equal(await scene.authenticator.authenticate(header, async () => SHOP), USER);
     assert.equal(await scene.authenticator.identify(header), USER);
     assert.deepEqual(scene.judged, judges);
     assert.equal(scene.lookups, 0);
@@ -182,7 +182,7 @@ test('the workspace is asked for only to judge a token of its provider', async (
   const asked: string[] = [];
   const ask = (header: string) =>
     scene.authenticator
-      .authenticate(header, () => {
+      .authenticate(header, async () => {
         asked.push(header);
         return SHOP;
       })
@@ -216,7 +216,7 @@ test('a credential has one verdict, however its header is written', async () => 
 test('a token is recalled until it expires, and leaves no use of a key behind', async () => {
   const scene = makeScene();
   const header = `Bearer ${tokenOf('https://idp.example.com')}`;
-  await scene.authenticator.authenticate(header, () => SHOP);
+  await scene.authenticator.authenticate(header, async () => SHOP);
   assert.equal(scene.authenticator.recall(header, SHOP), USER);
   assert.equal(scene.authenticator.recall(header, atVersion('2')), undefined);
   scene.time = 2_000_000;
@@ -228,11 +228,11 @@ test('a token is recalled until it expires, and leaves no use of a key behind', 
 test('a token that is refused is not recalled any more', async () => {
   const scene = makeScene();
   const header = `Bearer ${tokenOf('https://idp.example.com')}`;
-  await scene.authenticator.authenticate(header, () => SHOP);
+  await scene.authenticator.authenticate(header, async () => SHOP);
   scene.judge = () => {
     throw invalidCredential();
   };
-  await refusal(() => scene.authenticator.authenticate(header, () => SHOP));
+  await refusal(() => scene.authenticator.authenticate(header, async () => SHOP));
   assert.equal(scene.authenticator.recall(header, SHOP), undefined);
 });
 
@@ -334,8 +334,8 @@ test('however many resources a credential is used at, it takes two places in mem
   const token = `Bearer ${tokenOf(ISSUER)}`;
   const resourceOf = (at: number) => `https://data.example.com/api/v1/acme/nowhere-${at}/_mcp`;
   for (const header of [scene.header, token]) {
-    for (let at = 0; at < 20; at++) await scene.authenticator.authenticate(header, () => SHOP, resourceOf(at));
-    await scene.authenticator.authenticate(header, () => SHOP);
+    for (let at = 0; at < 20; at++) await scene.authenticator.authenticate(header, async () => SHOP, resourceOf(at));
+    await scene.authenticator.authenticate(header, async () => SHOP);
   }
   assert.equal(scene.authenticator.size(), 3);
   const recall = (at: number) => scene.authenticator.recall(token, atVersion('1'), resourceOf(at));
