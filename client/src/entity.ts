@@ -1,10 +1,17 @@
 // The calls of an entity as the schema types them.
 import type { MatchOptions, WriteOptions } from './ask.ts';
 import type {
+  AggregateParameters,
+  BulkParameters,
+  ExportParameters,
+  ImportParameters,
+  ListParameters,
+  UpsertParameters,
+} from './parameters.generated.ts';
+import type {
   Answered,
   Create,
   Expand,
-  Filter,
   Group,
   Grouped,
   Known,
@@ -13,7 +20,6 @@ import type {
   Row,
   Selected,
   Shape,
-  Sort,
   Update,
 } from './shape.ts';
 import type { CallOptions, Content } from './transport.ts';
@@ -41,42 +47,16 @@ export interface RecordQuery<S extends Shape<S>, E extends keyof S, F, X> {
   readonly expand?: X & Known<S, E, X>;
 }
 
-/** Which records are meant. */
-export interface Selection<S extends Shape<S>, E extends keyof S> {
-  readonly filter?: Filter<S, E>;
-  /** Words, as people type them into a search box. */
-  readonly search?: string;
-}
-
 /** What a list is read with. */
 export interface ListQuery<S extends Shape<S>, E extends keyof S, F, X>
   extends RecordQuery<S, E, F, X>,
-    Selection<S, E> {
-  readonly sort?: Sort<S, E> | readonly Sort<S, E>[];
-  /** Records a page: 20. */
-  readonly size?: number;
-  readonly page?: number;
-  /** `meta.nextCursor` of the page before. */
-  readonly after?: string;
-  readonly count?: 'exact' | 'estimated' | 'none';
-  readonly versions?: boolean;
-  /** Characters that long values are cut to. */
-  readonly preview?: number;
-}
+    ListParameters<S, E> {}
 
-export interface AggregateQuery<S extends Shape<S>, E extends keyof S, C, G> extends Selection<S, E> {
+export interface AggregateQuery<S extends Shape<S>, E extends keyof S, C, G> extends AggregateParameters<S, E> {
   /** `count`, `sum:total`, `max:customer.name` */
   readonly select: readonly C[];
   /** `status`, `placedAt:month`, `customer.country` */
   readonly group?: readonly G[];
-  /** `count,gt,1`: conditions on what is selected. */
-  readonly having?: readonly string[];
-  /** `sum:total,desc` */
-  readonly sort?: string | readonly string[];
-  readonly size?: number;
-  readonly page?: number;
-  /** Time zone in which months and days begin: `Europe/Berlin`. */
-  readonly tz?: string;
 }
 
 /** A record as it is stored. */
@@ -87,18 +67,11 @@ export interface Stored<R> {
 }
 
 /** What writes of many records take. */
-export interface BulkOptions extends WriteOptions {
-  /** `minimal`: only the ids are answered. */
-  readonly return?: 'representation' | 'minimal';
-  /** Everything is checked and done, and undone. */
-  readonly dryRun?: boolean;
-}
+export interface BulkOptions extends WriteOptions, BulkParameters {}
 
 /** What a record that may exist is found by: the fields of one unique field or index. */
-export interface ConflictOptions<N> {
+export interface ConflictOptions<N> extends UpsertParameters<N> {
   readonly onConflict: N | readonly N[];
-  /** `skip`: an existing record stays as it is. */
-  readonly conflict?: 'update' | 'skip';
 }
 
 interface Ids {
@@ -108,15 +81,8 @@ interface Ids {
 type Minimal = { readonly return: 'minimal' };
 
 /** What of a file is imported: all of it, or nothing. */
-export interface ImportOptions<N> extends WriteOptions {
+export interface ImportOptions<N> extends WriteOptions, ImportParameters<N> {
   readonly format: 'csv' | 'ndjson';
-  /** Which column of the file is which field; null leaves one out. */
-  readonly map?: Readonly<Record<string, N | null>>;
-  /** What becomes of a row whose record exists: the file is refused, or the row is skipped, or it changes the record. */
-  readonly onConflict?: 'fail' | 'skip' | 'update';
-  /** The unique fields by which records are found; without them by `id`. */
-  readonly conflictOn?: N | readonly N[];
-  readonly dryRun?: boolean;
 }
 
 export interface Imported {
@@ -125,13 +91,7 @@ export interface Imported {
   readonly skipped: number;
 }
 
-export interface ExportQuery<S extends Shape<S>, E extends keyof S> extends Selection<S, E> {
-  readonly format?: 'csv' | 'ndjson';
-  /** `escape`: texts that a spreadsheet would run get a `'`. */
-  readonly formulas?: 'keep' | 'escape';
-  readonly fields?: readonly Name<S, E>[];
-  readonly sort?: Sort<S, E> | readonly Sort<S, E>[];
-}
+export type ExportQuery<S extends Shape<S>, E extends keyof S> = ExportParameters<S, E>;
 
 /** The calls of one entity. Each throws WdaError when it is refused. */
 export interface Entity<S extends Shape<S>, E extends keyof S> {

@@ -18,10 +18,11 @@ import type { LooseQuery } from './body.ts';
 import { WdaError } from './error.ts';
 import type { Client } from './index.ts';
 import { OPERATORS } from './operators.generated.ts';
+import type { ListParameters } from './parameters.generated.ts';
 import type { Shape } from './shape.ts';
 
 interface Asked {
-  readonly meta?: (AdminMeta & { readonly count?: 'exact' | 'estimated' | 'none' }) | undefined;
+  readonly meta?: (AdminMeta & Pick<ListParameters<object, never>, 'count'>) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -1,6 +1,7 @@
 // What `wda types` writes of a workspace, and the types that follow from it for each request. Only what a call names is
 // computed: plain mapped types over interfaces, no text is parsed by the compiler.
 import type { JsonOperators, Operators } from './operators.generated.ts';
+import type { NarrowParameters } from './parameters.generated.ts';
 
 /**
  * A number whose digits may be more than a double holds: `bigint` columns, and `decimal` ones of more than 15 digits. It is
@@ -50,13 +51,8 @@ export interface OnePart<S extends Shape<S>, E extends keyof S> {
   readonly expand?: Expand<S, E>;
 }
 
-export interface ManyPart<S extends Shape<S>, E extends keyof S> extends OnePart<S, E> {
-  /** How many of the related records at most. */
-  readonly size?: number;
-  readonly sort?: Sort<S, E> | readonly Sort<S, E>[];
-  readonly filter?: Filter<S, E>;
-  readonly search?: string;
-}
+/** `size`: how many of the related records at most. */
+export interface ManyPart<S extends Shape<S>, E extends keyof S> extends OnePart<S, E>, NarrowParameters<S, E> {}
 
 /** Refuses what the schema does not know, at every level: the check of excess members does not reach inferred types. */
 export type Known<S extends Shape<S>, E extends keyof S, X> = {

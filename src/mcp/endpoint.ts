@@ -20,7 +20,7 @@ import { makeRequest } from '../records/internal-request.ts';
 import type { AgentApi, AgentHandler } from '../records/router.ts';
 import { isJsonType } from '../request/body.ts';
 import { isRecord } from '../request/members.ts';
-import { parseParameters } from '../request/parameters.ts';
+import { parseParameters } from '../request/query-string.ts';
 import { toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { traceCall } from '../trace.ts';

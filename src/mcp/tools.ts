@@ -2,6 +2,7 @@
 // the name of an entity: one for each entity would be a thousand for 200 entities.
 import type { JsonSchema } from '../model/field-types.ts';
 import { FILTER_OPERATORS } from '../request/operators.ts';
+import { nameOf, PARAMETERS, type Parameter, type ParameterKey, parametersAt } from '../request/parameters.ts';
 
 export interface Tool {
   readonly title: string;
@@ -15,11 +16,6 @@ export interface Tool {
 
 const entity: JsonSchema = { type: 'string', description: 'Name of an entity, as list_entities gives it' };
 const id: JsonSchema = { type: ['integer', 'string'], description: 'Id of a record; as text if it has many digits' };
-const filter: JsonSchema = {
-  type: 'object',
-  description: `A condition {"field": "total", "op": "gte", "value": 20}, or {"and": […]}, {"or": […]}, {"not": {…}} of them. op: ${FILTER_OPERATORS.join(', ')}. A field of a relation: "customer.country"`,
-};
-const search: JsonSchema = { type: 'string', description: 'Words, for entities with searchable fields' };
 const ifMatch: JsonSchema = {
   type: 'string',
   description: 'etag of the record: nothing is done if it has changed since',
@@ -29,12 +25,25 @@ const confirmation: JsonSchema = {
   description: 'Only after a person has agreed to the preview of this very call: the text that came with it',
 };
 const names = (description: string): JsonSchema => ({ type: 'array', items: { type: 'string' }, description });
-const narrow: JsonSchema = {
-  type: 'object',
-  description: 'Of expanded lists: {"items": {"size": 5, "sort": ["price,desc"], "filter": {…}}}',
-};
-const expand = names('Relations to include, such as ["customer", "items.product"]');
-const fields = names('Fields to return, such as ["id", "total", "customer.name"]; fewer are read faster');
+/** A parameter of `_query` as agents give it: with words for them, and no more of its schema than they need. */
+function argument(key: ParameterKey): JsonSchema {
+  const { form, agents = '' }: Parameter<unknown> = PARAMETERS[key];
+  const { type = 'object', enum: words, items, minimum } = form.schema({ maxPageSize: 0 });
+  return {
+    ...(words === undefined ? { type } : { enum: words }),
+    ...(items === undefined ? {} : { items }),
+    ...(minimum === undefined ? {} : { minimum }),
+    description: key === 'filter' ? `${agents} op: ${FILTER_OPERATORS.join(', ')}. ${PATHS}` : agents,
+  };
+}
+
+const PATHS = 'A field of a relation: "customer.country"';
+
+const argumentsOf = (keys: readonly ParameterKey[]): Readonly<Record<string, JsonSchema>> =>
+  Object.fromEntries(keys.map((key) => [nameOf(key), argument(key)]));
+
+const forAgents = (key: ParameterKey): boolean => (PARAMETERS[key] as Parameter<unknown>).agents !== undefined;
+const QUERY = argumentsOf(parametersAt('query', 'body').filter(forAgents));
 
 const DEFINITIONS = {
   list_entities: {
@@ -58,15 +67,7 @@ const DEFINITIONS = {
     access: 'read',
     properties: {
       entity,
-      filter,
-      search,
-      sort: names('Such as ["placedAt,desc"]'),
-      expand,
-      narrow,
-      fields,
-      size: { type: 'integer', minimum: 1, description: 'Records of a page; 20 unless told' },
-      after: { type: 'string', description: 'nextCursor of the page before' },
-      count: { enum: ['exact', 'estimated', 'none'], description: 'How the total is counted; exact unless told' },
+      ...QUERY,
     },
     required: ['entity'],
   },
@@ -74,14 +75,14 @@ const DEFINITIONS = {
     title: 'Count records',
     description: 'How many records of an entity fit a filter.',
     access: 'read',
-    properties: { entity, filter, search },
+    properties: { entity, ...argumentsOf(['filter', 'search']) },
     required: ['entity'],
   },
   read_record: {
     title: 'Read a record',
     description: 'One record as JSON, with the etag of its version.',
     access: 'read',
-    properties: { entity, id, expand, fields },
+    properties: { entity, id, ...argumentsOf(['expand', 'fields']) },
     required: ['entity', 'id'],
   },
   create_record: {

@@ -1,10 +1,17 @@
 // Schemas that are the same for every entity: what stands beside records, the bodies of questions, the batch, the index.
 import type { JsonSchema } from '../model/field-types.ts';
+import { ID_SCHEMA, type RequestLimits } from '../request/forms.ts';
 import { FILTER_OPERATORS, LIST_OPERATORS } from '../request/operators.ts';
-import { COUNT_MODES } from '../request/page.ts';
-import { MAX_SEARCH } from '../request/search.ts';
+import {
+  nameOf,
+  PARAMETERS,
+  type Parameter,
+  type ParameterKey,
+  type Place,
+  parametersAt,
+} from '../request/parameters.ts';
 import { OUTLINE_SCHEMA } from './outline.ts';
-import { ID_SCHEMA, schemaRef } from './schema.ts';
+import { schemaRef } from './schema.ts';
 
 const TEXT = { type: 'string' } as const;
 const TEXTS = { type: 'array', items: TEXT } as const;
@@ -108,10 +115,25 @@ const ANSWERS: Properties = {
   }),
 };
 
+const entryOf = (key: ParameterKey): Parameter<unknown> => PARAMETERS[key];
+
+/** A parameter as a member of a body. */
+function memberSchema(key: ParameterKey, limits: RequestLimits): JsonSchema {
+  const { form, description, required } = entryOf(key);
+  const schema = form.schema(limits);
+  if ('$ref' in schema) return schema;
+  return { ...schema, ...(required === true ? { minItems: 1 } : {}), description };
+}
+
 /** Of bodies. `hasFields`: whether requests may choose the fields that they are shown. */
 function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: boolean): Properties {
-  const size = { type: 'integer', minimum: 1, maximum: maxPageSize };
-  const search = { ...TEXT, maxLength: MAX_SEARCH };
+  const members = (place: Place): JsonSchema => {
+    const keys = parametersAt(place, 'body').filter((key) => hasFields || key !== 'fields');
+    const required = keys.filter((key) => entryOf(key).required === true);
+    const schemasOf = (some: readonly ParameterKey[]) =>
+      Object.fromEntries(some.map((key) => [nameOf(key), memberSchema(key, { maxPageSize })]));
+    return body(schemasOf(required), schemasOf(keys.filter((key) => !required.includes(key))));
+  };
   return {
     'wda.Filter': {
       description: 'A tree of conditions.',
@@ -132,40 +154,8 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
         ),
       ],
     },
-    'wda.Query': body(
-      {},
-      {
-        page: COUNT,
-        size: { ...size, description: '20 if not given.' },
-        sort: { ...TEXTS, description: '`<field>[,asc|desc]` each.' },
-        expand: { ...TEXTS, description: 'Relations to show, or paths of them.' },
-        ...(hasFields ? { fields: { ...TEXTS, description: 'What to show of each record, and nothing else.' } } : {}),
-        count: { ...TEXT, enum: COUNT_MODES },
-        after: { ...TEXT, description: '`meta.nextCursor` of the page before.' },
-        filter: schemaRef('wda.Filter'),
-        narrow: {
-          type: 'object',
-          description: 'What to show of expanded lists, by their paths.',
-          additionalProperties: body({}, { size, sort: TEXTS, filter: schemaRef('wda.Filter'), search }),
-        },
-        search,
-        versions: FLAG,
-        preview: { type: 'integer', minimum: 1, maximum: 10_000 },
-      },
-    ),
-    'wda.Aggregate': body(
-      { select: { ...TEXTS, minItems: 1, description: '`count`, or `<function>:<field>`.' } },
-      {
-        group: { ...TEXTS, description: '`<field>`, or a part of a date such as `<field>:month`.' },
-        tz: { ...TEXT, description: 'Such as Europe/Berlin; UTC if not given.' },
-        filter: schemaRef('wda.Filter'),
-        search,
-        having: { type: 'array', items: { anyOf: [TEXT, schemaRef('wda.Filter')] } },
-        sort: TEXTS,
-        page: COUNT,
-        size: { type: 'integer', minimum: 1, maximum: 1000, description: '100 if not given.' },
-      },
-    ),
+    'wda.Query': members('query'),
+    'wda.Aggregate': members('summarize'),
     'wda.Ids': body(
       { ids: { type: 'array', maxItems: maxBulk, items: ID_SCHEMA } },
       {
@@ -204,8 +194,9 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
               },
               body: { ...ANY_OBJECT, description: 'As of the operation alone; references may stand for values.' },
               query: { ...TEXT, description: 'The query string.' },
-              onConflict: TEXT,
-              conflict: { ...TEXT, enum: ['update', 'skip'] },
+              ...Object.fromEntries(
+                parametersAt('batch', 'body').map((key) => [nameOf(key), memberSchema(key, { maxPageSize })]),
+              ),
               ifMatch: TEXT,
               ref: { ...TEXT, description: 'A name by which later operations refer to the record of this one.' },
             },

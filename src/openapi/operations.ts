@@ -2,7 +2,7 @@
 // operations have in common is a component that they refer to: a workspace of 200 entities has 3,200 operations.
 import type { ErrorCode } from '../errors.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
-import type { EntityParameters, SharedParameter } from './parameters.ts';
+import { type EntityParameters, type Header, parametersOf, type SharedParameter } from './parameters.ts';
 import type { Part } from './refusals.ts';
 import { answerExample, bodyExamples, schemaNames, schemaRef } from './schema.ts';
 import type { EntityView } from './view.ts';
@@ -39,7 +39,7 @@ const GUARDED: readonly ErrorCode[] = ['PRECONDITION_FAILED'];
 interface Form {
   readonly summary: string;
   readonly description: string;
-  readonly parameters?: readonly Part[];
+  readonly headers?: readonly Header[];
   readonly body?: Part;
   /** By status. */
   readonly answers: Parts;
@@ -47,7 +47,7 @@ interface Form {
 }
 
 /** Path items of the entity, by their paths. */
-export function entityPaths(view: EntityView, parameters: EntityParameters, context: OperationContext): Parts {
+export function entityPaths(view: EntityView, own: EntityParameters, context: OperationContext): Parts {
   const items = new Map<string, Record<string, unknown>>();
   const { entity, operations } = view;
   for (const name of operations) {
@@ -55,10 +55,12 @@ export function entityPaths(view: EntityView, parameters: EntityParameters, cont
     const path = `/${entity.name}${tail === '' ? '' : tail === 'id' ? '/{id}' : `/${tail}`}`;
     const item = items.get(path) ?? (tail === 'id' ? { parameters: context.shared('Id') } : {});
     items.set(path, item);
-    const form = FORMS[name](view, parameters, context);
+    const form = FORMS[name](view);
+    const parameters = [...parametersOf(name, own, context.shared), ...context.shared(...(form.headers ?? []))];
     for (const method of methods) {
       // HEAD is answered as GET.
-      if (method !== 'HEAD') item[method.toLowerCase()] = operation(method, name, entity.name, form, context);
+      if (method !== 'HEAD')
+        item[method.toLowerCase()] = operation(method, name, entity.name, { ...form, parameters }, context);
     }
   }
   return Object.fromEntries(items);
@@ -71,7 +73,7 @@ function operation(
   method: string,
   name: OperationName,
   entity: string,
-  { summary, description, parameters = [], body, answers, codes = [] }: Form,
+  { summary, description, parameters, body, answers, codes = [] }: Form & { readonly parameters: readonly Part[] },
   { refused }: OperationContext,
 ): Part {
   const isPatch = method === 'PATCH';
@@ -88,7 +90,6 @@ function operation(
 }
 
 const refTo = (kind: string, name: string): Part => ({ $ref: `#/components/${kind}/${name}` });
-const parameterRef = (name: string): Part => refTo('parameters', name);
 const responseRef = (name: string): Part => refTo('responses', name);
 const bodyRef = (name: string): Part => refTo('requestBodies', name);
 
@@ -220,34 +221,14 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
   };
 }
 
-/** Which records. */
-const choosing = ({ entity }: EntityView, { filter }: EntityParameters, { shared }: OperationContext) => [
-  parameterRef(filter),
-  ...shared('Or'),
-  ...(entity.search === null ? [] : shared('Search')),
-];
-
-const upserting = ({ upsert }: EntityParameters, { shared }: OperationContext): readonly Part[] =>
-  upsert.length === 0 ? [] : [...upsert.map(parameterRef), ...shared('Conflict')];
-
-const bulkParameters = ({ selection, shared }: OperationContext): readonly Part[] => [
-  ...(selection === 'fixed' ? [] : shared('Return')),
-  ...shared('DryRun', 'IdempotencyKey'),
-];
-
 const MANY_DELETED: Parts = { 200: responseRef('wda.Checked'), 204: responseRef('wda.Deleted') };
 
-type FormOf = (view: EntityView, parameters: EntityParameters, context: OperationContext) => Form;
+type FormOf = (view: EntityView) => Form;
 
 const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'export' | 'read', FormOf>> = {
-  list: (view, parameters, context) => ({
+  list: (view) => ({
     summary: 'List',
     description: 'A page of the records that the filters let through.',
-    parameters: [
-      ...context.shared('Page', 'Size', 'After', 'Count', 'Versions', 'Preview'),
-      ...choosing(view, parameters, context),
-      ...[parameters.sort, ...parameters.shape].map(parameterRef),
-    ],
     answers: { 200: responseRef(`${view.entity.name}.Page`) },
   }),
   query: ({ entity }) => ({
@@ -257,13 +238,9 @@ const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'exp
     answers: { 200: responseRef(`${entity.name}.Page`) },
     codes: BODY,
   }),
-  aggregate: (view, parameters, context) => ({
+  aggregate: () => ({
     summary: 'Aggregate',
     description: 'Counts and sums of the records, all of them or by groups.',
-    parameters: [
-      ...context.shared('Select', 'Group', 'TimeZone', 'Having', 'GroupSort', 'Page', 'GroupSize'),
-      ...choosing(view, parameters, context),
-    ],
     answers: { 200: responseRef('wda.Groups') },
   }),
   summarize: () => ({
@@ -273,20 +250,15 @@ const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'exp
     answers: { 200: responseRef('wda.Groups') },
     codes: BODY,
   }),
-  export: (view, parameters, context) => ({
+  export: () => ({
     summary: 'Export',
     description: 'A file of every record that the filters let through.',
-    parameters: [
-      ...context.shared('Format', 'Formulas', 'Columns'),
-      ...choosing(view, parameters, context),
-      parameterRef(parameters.sort),
-    ],
     answers: { 200: responseRef('wda.File') },
   }),
-  read: ({ entity }, parameters, context) => ({
+  read: ({ entity }) => ({
     summary: 'Read',
     description: 'One record by its id.',
-    parameters: [...parameters.shape.map(parameterRef), ...context.shared('IfNoneMatch', 'IfMatch')],
+    headers: ['IfNoneMatch', 'IfMatch'],
     answers: {
       200: {
         description: 'The record.',
@@ -301,72 +273,72 @@ const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'exp
 
 const FORMS: Readonly<Record<OperationName, FormOf>> = {
   ...READS,
-  create: ({ entity }, parameters, context) => ({
+  create: ({ entity, keys }) => ({
     summary: 'Create',
     description:
       'A new record, whose path is in `Location`. Fields left out take their defaults. With `onConflict`, 200: it was there.',
-    parameters: [...upserting(parameters, context), ...context.shared('IdempotencyKey')],
+    headers: ['IdempotencyKey'],
     body: bodyRef(schemaNames(entity.name).create),
     answers: {
-      ...(parameters.upsert.length === 0 ? {} : { 200: responseRef(`${entity.name}.Written`) }),
+      ...(keys.length === 0 ? {} : { 200: responseRef(`${entity.name}.Written`) }),
       201: responseRef(`${entity.name}.Written`),
     },
     codes: [...BODY, ...STORED],
   }),
-  update: ({ entity }, _, context) => ({
+  update: ({ entity }) => ({
     summary: 'Update',
     description: 'Changes the fields that the body names, and no others.',
-    parameters: context.shared('IfMatch', 'IdempotencyKey'),
+    headers: ['IfMatch', 'IdempotencyKey'],
     body: bodyRef(schemaNames(entity.name).update),
     answers: { 200: responseRef(`${entity.name}.Written`) },
     codes: [...BODY, ...STORED, ...GUARDED],
   }),
-  delete: (_view, _, context) => ({
+  delete: () => ({
     summary: 'Delete',
     description: 'Deletes the record.',
-    parameters: context.shared('IfMatch', 'IdempotencyKey'),
+    headers: ['IfMatch', 'IdempotencyKey'],
     answers: { 204: responseRef('wda.Deleted') },
     codes: ['CONFLICT', ...KEYED, ...GUARDED],
   }),
-  bulkCreate: ({ entity }, parameters, context) => ({
+  bulkCreate: ({ entity, keys }) => ({
     summary: 'Create many',
     description: 'New records: all of them, or none. With `onConflict`, 200.',
-    parameters: [...upserting(parameters, context), ...bulkParameters(context)],
+    headers: ['IdempotencyKey'],
     body: bodyRef(`${entity.name}.CreateMany`),
     answers: {
-      ...(parameters.upsert.length === 0 ? {} : { 200: responseRef(`${entity.name}.ManyWritten`) }),
+      ...(keys.length === 0 ? {} : { 200: responseRef(`${entity.name}.ManyWritten`) }),
       201: responseRef(`${entity.name}.ManyWritten`),
     },
     codes: [...BODY, ...STORED],
   }),
-  bulkUpdate: ({ entity }, _, context) => ({
+  bulkUpdate: ({ entity }) => ({
     summary: 'Update many',
     description:
       'Changes of records by their ids: all of them, or none. Each has the fields of an update beside its `id`.',
-    parameters: [...context.shared('Versions'), ...bulkParameters(context)],
+    headers: ['IdempotencyKey'],
     body: bodyRef('wda.UpdateMany'),
     answers: { 200: responseRef(`${entity.name}.ManyWritten`) },
     codes: [...BODY, ...STORED, ...GUARDED],
   }),
-  bulkDelete: (_view, _, context) => ({
+  bulkDelete: () => ({
     summary: 'Delete many',
     description: 'Deletes records by their ids: all of them, or none.',
-    parameters: context.shared('Ids', 'DryRun', 'IdempotencyKey'),
+    headers: ['IdempotencyKey'],
     answers: MANY_DELETED,
     codes: ['CONFLICT', 'PAYLOAD_TOO_LARGE', ...KEYED, ...GUARDED],
   }),
-  bulkDeleteListed: (_view, _, context) => ({
+  bulkDeleteListed: () => ({
     summary: 'Delete listed',
     description: 'Deletes records by a list of ids that is too long for a URL: all of them, or none.',
-    parameters: context.shared('DryRun', 'IdempotencyKey'),
+    headers: ['IdempotencyKey'],
     body: bodyRef('wda.Ids'),
     answers: MANY_DELETED,
     codes: [...BODY, 'CONFLICT', ...KEYED, ...GUARDED],
   }),
-  import: (_view, _, context) => ({
+  import: () => ({
     summary: 'Import',
     description: 'Creates or changes a record for each row of a file: all of them, or none.',
-    parameters: context.shared('Map', 'OnConflict', 'ConflictOn', 'DryRun', 'IdempotencyKey'),
+    headers: ['IdempotencyKey'],
     body: bodyRef('wda.File'),
     answers: { 200: responseRef('wda.Imported') },
     codes: [...BODY, ...STORED],

@@ -1,131 +1,101 @@
-// Parameters of the data API as parts of an OpenAPI document: those that are the same for every entity, and those that name
-// its fields.
+// Parameters of the data API as parts of an OpenAPI document, by the table in request/parameters.ts: those that are the same
+// for every entity, and those that name its fields.
+
+import { ID_SCHEMA } from '../request/forms.ts';
+import { NARROWING_NAMES } from '../request/narrowing.ts';
 import { FILTER_OPERATORS } from '../request/operators.ts';
-import { COUNT_MODES } from '../request/page.ts';
-import { MAX_SEARCH } from '../request/search.ts';
+import {
+  nameOf,
+  PARAMETERS,
+  type Parameter,
+  type ParameterKey,
+  type Place,
+  parametersAt,
+} from '../request/parameters.ts';
 import type { Part } from './refusals.ts';
-import { exampleOf, ID_SCHEMA } from './schema.ts';
+import { exampleOf } from './schema.ts';
 import type { EntityView } from './view.ts';
 
 const TEXT = { type: 'string' } as const;
-const FLAG = { type: 'boolean' } as const;
-const SEARCH = { type: 'string', maxLength: MAX_SEARCH } as const;
 
-const inQuery = (name: string, description: string, schema: Part, rest: Part = {}): Part => ({
-  name,
-  in: 'query',
-  description,
-  schema,
-  ...rest,
-});
+const HEADERS = {
+  IfNoneMatch: ['If-None-Match', 'An ETag: 304 while the record has it.'],
+  IfMatch: ['If-Match', 'An ETag: 412 unless the record is of its version.'],
+  IdempotencyKey: [
+    'Idempotency-Key',
+    'Made by the client for this request: sent again, it is done once, and answered the same, with `Idempotent-Replayed`.',
+  ],
+} as const satisfies Readonly<Record<string, readonly [name: string, description: string]>>;
 
-/** Repeated: one value each. */
-const repeated = (name: string, description: string, items: Part, example?: readonly string[]): Part =>
-  inQuery(
-    name,
-    description,
-    { type: 'array', items },
-    { explode: true, ...(example === undefined ? {} : { example }) },
-  );
+export type Header = keyof typeof HEADERS;
 
-/** One parameter with its values separated by commas. */
-const listed = (name: string, description: string, items: Part, rest: Part = {}): Part =>
-  inQuery(name, description, { type: 'array', items }, { style: 'form', explode: false, ...rest });
+/** Parameters that are the same for every entity: an entry of the table, a header, or the id in the path. */
+export type SharedParameter = ParameterKey | Header | 'Id';
 
-const size = (maximum: number): Part => ({ type: 'integer', minimum: 1, maximum });
-
-const inHeader = (name: string, description: string): Part => ({ name, in: 'header', description, schema: TEXT });
-
-const CURSOR = '`meta.nextCursor` of the page before, with the same sort. Not together with `page`.';
-
-/** Parameters of every entity, by the name that parameterRefs() takes. */
-const SHARED = {
-  Id: () => ({
-    ...{ name: 'id', in: 'path', required: true, description: 'Id of the record.', schema: ID_SCHEMA },
-    example: 1,
-  }),
-  Page: () => inQuery('page', 'Number of the page, from 0.', { type: 'integer', minimum: 0 }),
-  Size: (maximum: number) => inQuery('size', 'Records of a page; 20 if not given.', size(maximum)),
-  After: () => inQuery('after', CURSOR, TEXT),
-  Count: () =>
-    inQuery('count', 'Whether the records are counted: `exact` if not given.', { type: 'string', enum: COUNT_MODES }),
-  Or: () => repeated('or', 'A group of alternatives, `<filter>;<filter>`; repeated groups must all hold.', TEXT),
-  Search: () => inQuery('search', 'Words as people type them: the best match first, unless there is a `sort`.', SEARCH),
-  Versions: () => inQuery('versions', '`meta.versions` has the version of each record.', FLAG),
-  Preview: () =>
-    inQuery('preview', 'Long values are cut to so many characters; `meta.previews` names them.', {
-      type: 'integer',
-      minimum: 1,
-      maximum: 10_000,
-    }),
-  IfNoneMatch: () => inHeader('If-None-Match', 'An ETag: 304 while the record has it.'),
-  IfMatch: () => inHeader('If-Match', 'An ETag: 412 unless the record is of its version.'),
-  IdempotencyKey: () =>
-    inHeader(
-      'Idempotency-Key',
-      'Made by the client for this request: sent again, it is done once, and answered the same, with `Idempotent-Replayed`.',
-    ),
-  DryRun: () => inQuery('dryRun', 'Everything is checked and run, and undone.', FLAG),
-  Return: () =>
-    inQuery('return', '`minimal`: the answer has the ids alone.', {
-      type: 'string',
-      enum: ['representation', 'minimal'],
-    }),
-  Conflict: () =>
-    inQuery('conflict', 'With `onConflict`: what becomes of a record that is there; `update` if not given.', {
-      type: 'string',
-      enum: ['update', 'skip'],
-    }),
-  Ids: () => listed('ids', 'Ids of the records.', ID_SCHEMA, { required: true, example: [1] }),
-  Format: () => inQuery('format', 'Of the file; `csv` if not given.', { type: 'string', enum: ['csv', 'ndjson'] }),
-  Formulas: () =>
-    inQuery('formulas', 'Of CSV. `escape`: spreadsheets run no text as a formula. `keep` if not given.', {
-      type: 'string',
-      enum: ['keep', 'escape'],
-    }),
-  Columns: () => listed('fields', 'Columns of the file, in this order; all if not given.', TEXT),
-  Map: () => inQuery('map', '`Header:field,Other:field`: the names of the file. `Header:` leaves a column out.', TEXT),
-  OnConflict: () =>
-    inQuery('onConflict', 'What becomes of a record that is there already; `fail` if not given.', {
-      type: 'string',
-      enum: ['fail', 'skip', 'update'],
-    }),
-  ConflictOn: () =>
-    inQuery('conflictOn', 'Fields of a unique field or index by which records are found, instead of the id.', TEXT),
-  Select: () =>
-    listed(
-      'select',
-      'What is answered of each group: `count`, or `<function>:<field>` with `count`, `countDistinct`, `sum`, `avg`, `min` or `max`.',
-      { type: 'string', pattern: '^(count|(count|countDistinct|sum|avg|min|max):.+)$' },
-      { required: true, example: ['count'] },
-    ),
-  Group: () => listed('group', 'By which fields: `<field>`, or a part of a date such as `<field>:month`.', TEXT),
-  TimeZone: () =>
-    inQuery('tz', 'Time zone in which days and months begin, such as Europe/Berlin; UTC if not given.', TEXT),
-  Having: () => repeated('having', 'A filter on what `select` names. Repeated: all must hold.', TEXT),
-  GroupSort: () => repeated('sort', '`<name>[,asc|desc]`, by what `select` or `group` names.', TEXT),
-  GroupSize: () => inQuery('size', 'Groups of a page; 100 if not given.', size(1000)),
-} as const satisfies Readonly<Record<string, (maxPageSize: number) => Part>>;
-
-export type SharedParameter = keyof typeof SHARED;
-
-export const sharedName = (name: SharedParameter): string => `wda.${name}`;
+export const sharedName = (name: SharedParameter): string => `wda.${name[0]?.toUpperCase()}${name.slice(1)}`;
 
 /** Of `components.parameters`: one that is the same for every entity. */
 export function sharedParameter(name: SharedParameter, maxPageSize: number): Part {
-  return SHARED[name](maxPageSize);
+  if (name === 'Id')
+    return { name: 'id', in: 'path', required: true, description: 'Id of the record.', schema: ID_SCHEMA, example: 1 };
+  if (!isHeader(name)) return inQuery(name, maxPageSize);
+  const [header, description] = HEADERS[name];
+  return { name: header, in: 'header', description, schema: TEXT };
 }
 
-/** Names of the parameters of an entity that name its fields, by what they are for. */
+const isHeader = (name: string): name is Header => Object.hasOwn(HEADERS, name);
+
+/** What an entity has of its own in a parameter. */
+interface OwnPart {
+  readonly name?: string;
+  /** The entry of the table that it is like, if it is not its own. */
+  readonly as?: ParameterKey;
+  readonly description?: string;
+  /** Of one value. */
+  readonly schema?: Part;
+  readonly example?: unknown;
+}
+
+/** A parameter of a query string; `own`: what replaces the words and the schema of the table. */
+function inQuery(key: ParameterKey, maxPageSize: number, own: OwnPart = {}): Part {
+  const entry: Parameter<unknown> = PARAMETERS[key];
+  const { style, schema } = entry.form;
+  const { items, ...whole } = schema({ maxPageSize }) as Part;
+  // Repeated values are texts, whatever they are in a body.
+  const value = own.schema ?? { single: whole, repeated: TEXT, listed: items }[style];
+  const example = own.example ?? entry.example;
+  return {
+    name: own.name ?? nameOf(key),
+    in: 'query',
+    ...(entry.required === true ? { required: true } : {}),
+    description: own.description ?? entry.description,
+    schema: style === 'single' ? value : { type: 'array', items: value },
+    ...{ single: {}, repeated: { explode: true }, listed: { style: 'form', explode: false } }[style],
+    ...(example === undefined ? {} : { example }),
+  };
+}
+
+/** Parameters of an entity: those that it has of its own, and whether it takes each of the others. */
 export interface EntityParameters {
-  /** For what shows records: `expand`, `fields`, and `<relation>.size` and so on of its lists. */
-  readonly shape: readonly string[];
-  readonly sort: string;
-  readonly filter: string;
-  /** `[]` for an entity without a unique field. */
-  readonly upsert: readonly string[];
+  /** Names of components, for each parameter that the entity has of its own. */
+  readonly own: ReadonlyMap<ParameterKey, readonly string[]>;
+  readonly takes: (key: ParameterKey) => boolean;
   /** Of `components.parameters`. */
   readonly parts: Readonly<Record<string, Part>>;
+}
+
+/** `shared`: notes parameters that are the same for every entity, and gives the references to them. */
+export function parametersOf(
+  place: Place,
+  { own, takes }: EntityParameters,
+  shared: (...names: readonly SharedParameter[]) => readonly Part[],
+): readonly Part[] {
+  const keys = parametersAt(place, 'query').filter(takes);
+  // What names the entity stands together: in another order the document is longer when zipped.
+  return [
+    ...shared(...keys.filter((key) => !own.has(key))),
+    ...keys.flatMap((key) => own.get(key) ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
 }
 
 // A pattern of more names than this helps nobody.
@@ -133,96 +103,93 @@ const MAX_NAMES = 60;
 
 /** `hasFields`: whether requests may choose the fields that they are shown. */
 export function entityParameters(view: EntityView, maxPageSize: number, hasFields: boolean): EntityParameters {
-  const { entity, relations, expandDepth, keys, operations } = view;
-  const named = (what: string): string => `${entity.name}.${what}`;
-  const columns = [...entity.fields.keys()];
-  const relationNames = [...relations.keys()];
-  // Filters and sorts follow every relation, whatever may be expanded.
-  const path = pathPattern(columns, [...entity.relations.keys()]);
-  const matching = (pattern: string | undefined): Part => (pattern === undefined ? TEXT : { ...TEXT, pattern });
-  const parts = new Map<string, Part>();
-  const shape: string[] = [];
-  const shaping = (name: string, part: Part): void => {
-    parts.set(name, part);
-    shape.push(name);
-  };
-  if (relationNames.length > 0 && expandDepth > 0) {
-    const pattern = among(relationNames, '(\\..+)?');
-    const [first = ''] = relationNames;
-    const depth = expandDepth === 1 ? 'one level' : `${expandDepth} levels`;
-    shaping(
-      named('expand'),
-      listed('expand', `Related records to show, ${depth} deep: \`${first}\`.`, matching(pattern), {
-        example: [first],
-      }),
-    );
+  const { entity, keys, operations } = view;
+  const mayUpsert = keys.length > 0 && operations.includes('create');
+  const lacks = new Set<ParameterKey>([
+    ...(entity.search === null ? ['search' as const] : []),
+    ...(hasFields ? [] : (['fields', 'return'] as const)),
+    ...(mayUpsert ? [] : (['upsertKey', 'conflict'] as const)),
+  ]);
+  const own = new Map<ParameterKey, string[]>();
+  const parts: Record<string, Part> = {};
+  for (const [key, makeParts] of Object.entries(OWN) as [ParameterKey, (view: EntityView) => readonly OwnPart[]][]) {
+    if (lacks.has(key)) continue;
+    const names = makeParts(view).map((part) => {
+      const name = `${entity.name}.${part.name ?? nameOf(key)}`;
+      parts[name] = inQuery(part.as ?? key, maxPageSize, part);
+      return name;
+    });
+    own.set(key, names);
   }
-  if (hasFields) {
-    const pattern = among(['\\*', ...columns, ...relationNames], '(\\..+)?');
-    const example = { example: columns.slice(0, 2) };
-    shaping(
-      named('fields'),
-      listed('fields', 'What to show of each record, and nothing else.', matching(pattern), example),
-    );
-  }
-  if (expandDepth > 0) {
-    for (const [name, { isList, isSearchable }] of relations) {
-      if (!isList) continue;
-      const of = `Of the expanded \`${name}\`; deeper lists have their whole path before the point.`;
-      shaping(named(`${name}.size`), inQuery(`${name}.size`, `${of} At most so many.`, size(maxPageSize)));
-      shaping(named(`${name}.sort`), repeated(`${name}.sort`, `${of} As \`sort\` of a list.`, TEXT));
-      shaping(named(`${name}.filter`), repeated(`${name}.filter`, `${of} As \`filter\` of a list.`, TEXT));
-      if (isSearchable)
-        shaping(named(`${name}.search`), inQuery(`${name}.search`, `${of} As \`search\` of a list.`, SEARCH));
-    }
-  }
-  const condition = path === undefined ? undefined : `^${path},(${FILTER_OPERATORS.join('|')})(,[\\s\\S]*)?$`;
-  parts.set(
-    named('filter'),
-    repeated(
-      'filter',
-      `\`<field>,<operator>[,<value>]\`, where \`<field>\` may be a path such as \`relation.field\`. Operators: ${FILTER_OPERATORS.join(', ')}. Repeated: all must hold.`,
-      matching(condition),
-      [filterExample(view)],
-    ),
-  );
-  const last = columns.at(-1) as string;
-  parts.set(
-    named('sort'),
-    repeated(
-      'sort',
-      '`<field>[,asc|desc]`, where `<field>` may be a path over to-one relations. Repeated: by several.',
-      matching(path === undefined ? undefined : `^${path}(,(asc|desc))?$`),
-      [`${entity.fields.get(last)?.type === 'json' ? 'id' : last},desc`],
-    ),
-  );
-  const upsert: string[] = [];
-  if (keys.length > 0 && operations.includes('create')) {
-    upsert.push(named('onConflict'));
-    parts.set(
-      named('onConflict'),
-      inQuery(
-        'onConflict',
-        'Fields by which a record that is there is found: then it is changed, and none is created. Owners may also name `id`, and give it.',
-        { type: 'string', enum: keys.map((key) => key.join()) },
-      ),
-    );
-  }
-  return {
-    shape,
-    sort: named('sort'),
-    filter: named('filter'),
-    upsert,
-    parts: Object.fromEntries(parts),
-  };
+  return { own, parts, takes: (key) => !lacks.has(key) };
 }
+
+/** Parameters that name the fields of an entity. */
+const OWN: Readonly<Partial<Record<ParameterKey, (view: EntityView) => readonly OwnPart[]>>> = {
+  expand: (view) => [...expandPart(view), ...narrowParts(view)],
+  fields({ entity, relations }) {
+    const columns = [...entity.fields.keys()];
+    const pattern = among(['\\*', ...columns, ...relations.keys()], '(\\..+)?');
+    return [{ schema: matching(pattern), example: columns.slice(0, 2) }];
+  },
+  filter(view) {
+    const path = pathPattern(view);
+    return [
+      {
+        description: `\`<field>,<operator>[,<value>]\`, where \`<field>\` may be a path such as \`relation.field\`. Operators: ${FILTER_OPERATORS.join(', ')}. Repeated: all must hold.`,
+        schema: matching(path && `^${path},(${FILTER_OPERATORS.join('|')})(,[\\s\\S]*)?$`),
+        example: [filterExample(view)],
+      },
+    ];
+  },
+  sort(view) {
+    const path = pathPattern(view);
+    const last = [...view.entity.fields.values()].at(-1);
+    return [
+      {
+        schema: matching(path && `^${path}(,(asc|desc))?$`),
+        example: [`${last === undefined || last.type === 'json' ? 'id' : last.name},desc`],
+      },
+    ];
+  },
+  upsertKey: ({ keys }) => [{ schema: { ...TEXT, enum: keys.map((key) => key.join()) } }],
+};
+
+function expandPart({ relations, expandDepth }: EntityView): readonly OwnPart[] {
+  const [first] = relations.keys();
+  if (first === undefined || expandDepth === 0) return [];
+  const depth = expandDepth === 1 ? 'one level' : `${expandDepth} levels`;
+  return [
+    {
+      description: `Related records to show, ${depth} deep: \`${first}\`.`,
+      schema: matching(among([...relations.keys()], '(\\..+)?')),
+      example: [first],
+    },
+  ];
+}
+
+/** `<relation>.size` and so on, of the lists that may be expanded. */
+function narrowParts({ relations, expandDepth }: EntityView): readonly OwnPart[] {
+  if (expandDepth === 0) return [];
+  return [...relations].flatMap(([relation, { isList, isSearchable }]) =>
+    NARROWING_NAMES.filter((name) => isList && (name !== 'search' || isSearchable)).map((name) => ({
+      name: `${relation}.${name}`,
+      as: name,
+      description: `Of the expanded \`${relation}\`; deeper lists have their whole path before the point. ${name === 'size' ? 'At most so many.' : `As \`${name}\` of a list.`}`,
+    })),
+  );
+}
+
+const matching = (pattern: string | undefined): Part => (pattern === undefined ? TEXT : { ...TEXT, pattern });
 
 /** A pattern of one of the names with what may follow; undefined for too many names. */
 const among = (names: readonly string[], rest: string): string | undefined =>
   names.length > MAX_NAMES ? undefined : `^(${names.join('|')})${rest}$`;
 
-/** A column, or a relation with a path. */
-function pathPattern(columns: readonly string[], relations: readonly string[]): string | undefined {
+/** A column, or a relation with a path: filters and sorts follow every relation, whatever may be expanded. */
+function pathPattern({ entity }: EntityView): string | undefined {
+  const columns = [...entity.fields.keys()];
+  const relations = [...entity.relations.keys()];
   if (columns.length + relations.length > MAX_NAMES) return undefined;
   return `(${[...columns, ...relations.map((name) => `${name}\\..+`)].join('|')})`;
 }

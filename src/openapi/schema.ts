@@ -5,18 +5,12 @@ import { type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { exactNumber } from '../model/exact-json.ts';
 import { decodeValue, fieldType, type JsonSchema } from '../model/field-types.ts';
 import { isWritable } from '../plan/assignment.ts';
+import { ID_SCHEMA } from '../request/forms.ts';
 import { type FieldTree, parseFields } from '../request/paths.ts';
 import type { Part } from './refusals.ts';
 import type { EntityView, RelationView } from './view.ts';
 
 export const schemaRef = (name: string): Part => ({ $ref: `#/components/schemas/${name}` });
-
-export const ID_SCHEMA: JsonSchema = {
-  type: 'integer',
-  format: 'int64',
-  minimum: 1,
-  maximum: Number.MAX_SAFE_INTEGER,
-};
 
 /** Names of the components of an entity. None of ours collides with them, as names of entities have no dot. */
 export const schemaNames = (entity: string) => ({

@@ -1,7 +1,9 @@
 // The operations of a workspace as parts of an OpenAPI document.
 import type { ErrorCode } from '../errors.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
+import { parametersAt } from '../request/parameters.ts';
 import type { OperationContext } from './operations.ts';
+import type { Header } from './parameters.ts';
 import type { Part } from './refusals.ts';
 import { schemaRef } from './schema.ts';
 
@@ -23,21 +25,13 @@ const READ: readonly ErrorCode[] = [
 interface Form {
   readonly summary: string;
   readonly description: string;
-  readonly parameters?: (context: OperationContext) => readonly Part[];
+  readonly headers?: readonly Header[];
   readonly body?: Part;
   readonly answers: Readonly<Record<string, Part>>;
   readonly codes: readonly ErrorCode[];
 }
 
 const json = (schema: Part, rest: Part = {}): Part => ({ content: { 'application/json': { schema, ...rest } } });
-
-const inQuery = (name: string, description: string, schema: Part, rest: Part = {}): Part => ({
-  name,
-  in: 'query',
-  description,
-  schema,
-  ...rest,
-});
 
 /** null: it speaks a protocol of its own. */
 const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
@@ -50,19 +44,6 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
   openapi: {
     summary: 'OpenAPI document',
     description: 'This document.',
-    parameters: () => [
-      inQuery(
-        'selection',
-        '`fixed`: the document without `fields`, whose reads have every column: for generators of clients. `free` if not given.',
-        { type: 'string', enum: ['free', 'fixed'] },
-      ),
-      inQuery(
-        'entities',
-        'Only these entities, and the relations among them.',
-        { type: 'array', items: { type: 'string' } },
-        { style: 'form', explode: false },
-      ),
-    ],
     answers: {
       200: { description: 'The document.', ...json({ type: 'object' }) },
       304: { description: 'It is as `If-None-Match` has it.' },
@@ -82,7 +63,7 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
   batch: {
     summary: 'Batch of operations',
     description: 'Operations on several entities in one transaction: all of them, or none.',
-    parameters: ({ shared }) => shared('DryRun', 'IdempotencyKey'),
+    headers: ['IdempotencyKey'],
     body: { required: true, ...json(schemaRef('wda.Batch'), { examples: { none: { value: { operations: [] } } } }) },
     answers: { 200: { description: 'All are done.', ...json(schemaRef('wda.BatchResult')) } },
     codes: [
@@ -110,13 +91,14 @@ export function workspacePaths(context: OperationContext): Readonly<Record<strin
       const form = FORMS[id];
       if (form === null) return [];
       const { methods, name } = WORKSPACE_OPERATIONS[id];
-      const { summary, description, parameters, body, answers, codes } = form;
+      const { summary, description, headers = [], body, answers, codes } = form;
+      const parameters = context.shared(...parametersAt(id, 'query'), ...headers);
       const operation = {
         operationId: `${OWN}.${id}`,
         tags: [WORKSPACE_TAG.name],
         summary,
         description,
-        ...(parameters === undefined ? {} : { parameters: parameters(context) }),
+        ...(parameters.length === 0 ? {} : { parameters }),
         ...(body === undefined ? {} : { requestBody: body }),
         responses: { ...answers, ...context.refused(codes) },
       };

@@ -11,15 +11,15 @@ import {
   type FieldTypeName,
   fieldType,
 } from '../model/field-types.ts';
+import type { AggregateRequest } from '../request/aggregate.ts';
 import {
   type AggregateFunction,
-  type AggregateRequest,
   FUNCTION_NAMES,
   FUNCTIONS,
   type FunctionForm,
   type GroupTerm,
   type SelectTerm,
-} from '../request/aggregate.ts';
+} from '../request/aggregate-terms.ts';
 import type { FilterTree } from '../request/filter.ts';
 import type { SortTerm } from '../request/sort.ts';
 import type { Link, Viewpoint } from './link.ts';

@@ -2,7 +2,7 @@
 import { responseTooLarge } from '../errors.ts';
 import { planAggregate } from '../plan/aggregate.ts';
 import { type AggregateRequest, parseAggregateBody, parseAggregateRequest } from '../request/aggregate.ts';
-import { parseParameters } from '../request/parameters.ts';
+import { parseParameters } from '../request/query-string.ts';
 import { aggregateEnvelope } from '../response/envelope.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
 import { compile } from '../sql/compile.ts';

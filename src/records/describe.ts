@@ -14,7 +14,7 @@ import { classOf, viewOf } from '../openapi/view.ts';
 import { matches, parseEntityTags } from '../request/conditions.ts';
 import { parseDocumentRequest } from '../request/document-request.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
-import { parseParameters } from '../request/parameters.ts';
+import { parseParameters } from '../request/query-string.ts';
 import { acceptsGzip } from '../response/content-coding.ts';
 import { JSON_TYPE, json, type Reply } from '../response/reply.ts';
 import type { Access } from './context.ts';

@@ -18,7 +18,7 @@ import { foreignColumn, stampedColumns } from '../plan/row-policy.ts';
 import { planUpsert, planUpsertAssignment } from '../plan/upsert.ts';
 import { parseId } from '../request/call.ts';
 import { type Guard, guardOf } from '../request/conditions.ts';
-import { parseParameters } from '../request/parameters.ts';
+import { parseParameters } from '../request/query-string.ts';
 import { PREFIX } from '../request/record-path.ts';
 import { parseReadRequest } from '../request/record-request.ts';
 import { parseCreateOptions, type Upsert } from '../request/upsert.ts';

@@ -5,7 +5,8 @@ import { closest } from '../model/closest.ts';
 import type { Entity } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { isRecord, readMembers } from './members.ts';
-import { parseDryRun, parseParameters } from './parameters.ts';
+import { nameOf, parametersAt } from './parameters.ts';
+import { readQuery } from './read-parameters.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
@@ -31,7 +32,7 @@ export interface BatchOptions {
 }
 
 export function parseBatchOptions(query: string): BatchOptions {
-  return { isDryRun: parseDryRun(parseParameters(query, ['dryRun']).get('dryRun')) };
+  return { isDryRun: readQuery('batch', query).dryRun === true };
 }
 
 /** The operations of `{"operations": [{…}, …]}`; 400 that names the operation, 413 for more than `most`. */
@@ -42,7 +43,9 @@ export function parseBatch(body: unknown, most: number): readonly BatchItem[] {
   return operations.map((operation, index) => inOperation(index, () => parseOperation(operation)));
 }
 
-const MEMBERS = ['ref', 'method', 'entity', 'id', 'query', 'body', 'ifMatch', 'onConflict', 'conflict'];
+/** Members of an operation that are parameters of a create. */
+const CREATE_PARAMETERS = parametersAt('batch', 'body').map(nameOf);
+const MEMBERS = ['ref', 'method', 'entity', 'id', 'query', 'body', 'ifMatch', ...CREATE_PARAMETERS];
 // A point separates it from the field.
 const REF = /^[A-Za-z_][\w-]{0,62}$/;
 const ID = /^-?\d{1,100}$/;
@@ -71,8 +74,8 @@ function parseOperation(operation: unknown): BatchItem {
   if (!takesBody && Object.hasOwn(members, 'body')) throw badRequest(`${method} takes no body`);
   const ifMatch = text('ifMatch');
   if (ifMatch !== undefined && id === undefined) throw badRequest('ifMatch needs an id');
-  if (method !== 'POST' && (has('onConflict') || has('conflict'))) {
-    throw badRequest('onConflict and conflict are for POST');
+  if (method !== 'POST' && CREATE_PARAMETERS.some(has)) {
+    throw badRequest(`${CREATE_PARAMETERS.join(' and ')} are for POST`);
   }
   return { ref, method, entity, id, query: queryOf(text), body: members.body, ifMatch };
 }
@@ -84,10 +87,10 @@ function idOf(value: unknown): BatchItem['id'] {
   return digits;
 }
 
-/** The query string, with the two members that are parameters of a create. */
+/** The query string, with the members that are parameters of a create. */
 function queryOf(text: (name: string) => string | undefined): string {
   const parts = [text('query') ?? ''];
-  for (const name of ['onConflict', 'conflict']) {
+  for (const name of CREATE_PARAMETERS) {
     const value = text(name);
     if (value !== undefined) parts.push(`${name}=${encodeURIComponent(value.toWellFormed())}`);
   }

@@ -4,9 +4,8 @@ import { numberText } from '../model/exact-json.ts';
 import { parseId } from './call.ts';
 import { versionsOf } from './conditions.ts';
 import { isRecord, readMembers } from './members.ts';
-import { parseVersions } from './page.ts';
-import { parseDryRun, parseParameters } from './parameters.ts';
-import { parseUpsert, UPSERT_PARAMETERS, type Upsert } from './upsert.ts';
+import { readQuery, type Values } from './read-parameters.ts';
+import { type Upsert, upsertOf } from './upsert.ts';
 
 /** What the query string of a bulk write asks for. */
 export interface BulkOptions {
@@ -27,30 +26,22 @@ export interface BulkUpdateOptions extends BulkOptions {
   readonly versions: boolean;
 }
 
-const BULK_PARAMETERS = ['return', 'dryRun'] as const;
-
-export function parseBulkOptions(query: string): BulkOptions {
-  return bulkOptions(parseParameters(query, BULK_PARAMETERS));
-}
+export const parseBulkOptions = (query: string): BulkOptions => bulkOptions(readQuery('bulkDeleteListed', query));
 
 export function parseBulkCreateOptions(query: string): BulkCreateOptions {
-  const values = parseParameters(query, [...BULK_PARAMETERS, ...UPSERT_PARAMETERS]);
-  return { ...bulkOptions(values), upsert: parseUpsert(values) };
+  const values = readQuery('bulkCreate', query);
+  return { ...bulkOptions(values), upsert: upsertOf(values) };
 }
 
 export function parseBulkUpdateOptions(query: string): BulkUpdateOptions {
-  const values = parseParameters(query, [...BULK_PARAMETERS, 'versions']);
-  const versions = values.get('versions');
-  return { ...bulkOptions(values), versions: versions !== undefined && parseVersions(versions) };
+  const values = readQuery('bulkUpdate', query);
+  return { ...bulkOptions(values), versions: values.versions === true };
 }
 
-function bulkOptions(values: ReadonlyMap<string, string>): BulkOptions {
-  const answer = values.get('return') ?? 'representation';
-  if (answer !== 'minimal' && answer !== 'representation') {
-    throw badRequest(`Unknown value ${shown(answer)} of return. Known: minimal, representation`);
-  }
-  return { isMinimal: answer === 'minimal', isDryRun: parseDryRun(values.get('dryRun')) };
-}
+const bulkOptions = (values: Values<'bulkDeleteListed', 'query'>): BulkOptions => ({
+  isMinimal: values.return === 'minimal',
+  isDryRun: values.dryRun === true,
+});
 
 /** The records of `{"data": [record, …]}`; 400 for another form, 413 for more than `most`. */
 export function parseRecords(body: unknown, most: number): readonly unknown[] {
@@ -111,11 +102,9 @@ export interface BulkDelete {
 
 /** `ids=1,2,3` of DELETE …/_bulk. */
 export function parseIds(query: string, most: number): BulkDelete & BulkOptions {
-  const text = parseParameters(query, ['ids', ...BULK_PARAMETERS]);
-  const options = bulkOptions(text);
-  const given = text.get('ids');
-  if (given === undefined) throw badRequest('ids is missing: DELETE …/_bulk?ids=1,2,3');
-  return { targets: targetsOf(namesOf(given === '' ? [] : given.split(','), most), new Map()), ...options };
+  const { ids, ...values } = readQuery('bulkDelete', query);
+  if (ids === undefined) throw badRequest('ids is missing: DELETE …/_bulk?ids=1,2,3');
+  return { targets: targetsOf(namesOf(ids === '' ? [] : ids.split(','), most), new Map()), ...bulkOptions(values) };
 }
 
 /** `{"ids": [1, 2, 3], "versions": {"1": "…"}}` of POST …/_bulk/delete. */

@@ -24,31 +24,39 @@ export type FilterTree =
 // Each condition costs planning; a filter with more than this was generated, and its values belong in `in`.
 const MAX_CONDITIONS = 100;
 // Nodes of a filter tree: conditions, and the and, or and not around them.
-export const MAX_NODES = 200;
+const MAX_NODES = 200;
 const MAX_VALUES = 1000;
 const MAX_TREE_DEPTH = 20;
 
 /**
  * The parameters `filter` (each one condition) and `or` (each one group), all of them ANDed; undefined for none.
- * `parameter`: the name of another parameter with the syntax of `filter`.
+ * `parameter`: the name of another parameter with the syntax of `filter`. Conditions of one request are counted together.
  */
 export function parseFilters(
   filters: readonly string[],
   groups: readonly string[],
   parameter = 'filter',
+  count: FilterCount = { conditions: 0, nodes: 0 },
 ): FilterTree | undefined {
   // Counted before they are read: a body may hold a hundred thousand.
-  if (filters.length > MAX_CONDITIONS) throw tooManyConditions();
+  count.conditions += filters.length;
+  if (count.conditions > MAX_CONDITIONS) throw tooManyConditions();
   const members: FilterTree[] = filters.map((text) => parseCondition(parameter, text));
-  let left = MAX_CONDITIONS - filters.length;
   for (const group of groups) {
-    const texts = splitEscaped(group, ';', left);
-    left -= texts.length;
-    if (left < 0) throw tooManyConditions();
+    const texts = splitEscaped(group, ';', MAX_CONDITIONS - count.conditions);
+    count.conditions += texts.length;
+    if (count.conditions > MAX_CONDITIONS) throw tooManyConditions();
     members.push({ kind: 'or', members: texts.map((text) => parseCondition('or', text)) });
   }
   if (members.length === 0) return undefined;
   return members.length === 1 ? members[0] : { kind: 'and', members };
+}
+
+/** All of them; undefined for none. Those of a query string are one list. */
+export function allOf(...trees: readonly (FilterTree | undefined)[]): FilterTree | undefined {
+  const present = trees.filter((tree) => tree !== undefined);
+  if (present.length < 2) return present[0];
+  return { kind: 'and', members: present.flatMap((tree) => (tree.kind === 'and' ? tree.members : [tree])) };
 }
 
 const tooManyConditions = (): Error => badRequest(`More than ${MAX_CONDITIONS} filter conditions`);
@@ -180,4 +188,17 @@ function malformedNode(parameter: string): Error {
   return badRequest(
     `${parameter} is malformed: each node is {"and": []}, {"or": []}, {"not": {}} or {"field", "op", "value"}`,
   );
+}
+
+/** `having` of a body: conditions as the query string takes them, or nodes of a filter tree; all of them ANDed. */
+export function parseHaving(entries: unknown): FilterTree | undefined {
+  if (!Array.isArray(entries)) {
+    throw badRequest('having must be an array of conditions, such as "count,gte,5" or {"field", "op", "value"}');
+  }
+  if (entries.length > MAX_NODES) throw badRequest(`having has more than ${MAX_NODES} nodes`);
+  const texts = entries.filter((entry): entry is string => typeof entry === 'string');
+  const nodes = entries.filter((entry) => typeof entry !== 'string');
+  const plain = parseFilters(texts, [], 'having');
+  const tree = nodes.length === 0 ? undefined : parseFilterTree({ and: nodes }, 'having');
+  return plain !== undefined && tree !== undefined ? { kind: 'and', members: [plain, tree] } : (plain ?? tree);
 }

@@ -1,17 +1,13 @@
 // What of an expanded list is shown: `<path>.size`, `.sort`, `.filter` and `.search` of a query string, or `narrow` of the
 // body of `_query`. Syntax only: the paths are checked against the schema in plan/projection.ts.
 import { badRequest, shown } from '../errors.ts';
-import { type FilterCount, type FilterTree, parseFilters, parseFilterTree } from './filter.ts';
+import type { FilterTree } from './filter.ts';
+import { FILTER, type Input, integer, text, texts } from './forms.ts';
 import { isRecord, readMembers } from './members.ts';
-import { parseSize } from './page.ts';
-import { type Collected, single } from './parameters.ts';
 import { MAX_PATHS, splitPath } from './paths.ts';
-import { type SearchQuery, searchOf } from './search.ts';
+import type { Texts } from './query-string.ts';
+import { MAX_SEARCH, parseSearch, type SearchQuery } from './search.ts';
 import { parseSort, type SortTerm } from './sort.ts';
-
-export interface RequestLimits {
-  readonly maxPageSize: number;
-}
 
 /** What is shown of the list at the end of a path of relations. */
 export interface Narrowing {
@@ -22,40 +18,55 @@ export interface Narrowing {
   readonly search?: SearchQuery;
 }
 
-/** The narrowings of a query string, as collect() gives them. */
-export function parseNarrowings(narrowings: Collected['narrowings'], { maxPageSize }: RequestLimits): Narrowing[] {
-  return [...narrowings].map(([path, parts]) => {
-    const size = single(parts, 'size', `${path}.size`);
-    return {
-      path: splitPath('expand', path),
-      size: size === undefined ? undefined : parseSize(`${path}.size`, size, maxPageSize),
-      sort: parseSort(parts.get('sort') ?? []),
-      filter: parseFilters(parts.get('filter') ?? [], []),
-      ...searchOf(single(parts, 'search', `${path}.search`), `${path}.search`),
-    };
+/** Forms of the parameters that an expanded list takes as well as a list. */
+export const NARROWING = {
+  size: integer(1, ({ maxPageSize }) => maxPageSize),
+  sort: texts('repeated', parseSort),
+  filter: FILTER,
+  search: text(parseSearch, { maxLength: MAX_SEARCH }),
+};
+
+type Part = keyof typeof NARROWING;
+
+export const NARROWING_NAMES = Object.keys(NARROWING) as readonly Part[];
+
+/** Narrowings of a query string by their paths. */
+export function parseNarrowings(byPath: ReadonlyMap<string, Texts>, input: Input): Narrowing[] {
+  return [...byPath].map(([path, parts]) => {
+    const at = (part: Part): Input => ({ ...input, name: `${path}.${part}` });
+    return narrowing(splitPath('expand', path), (part) => {
+      const values = parts.get(part);
+      return values === undefined ? undefined : NARROWING[part].fromText(values, at(part));
+    });
   });
 }
 
-const MEMBERS = ['size', 'sort', 'filter', 'search'] as const;
-
 /** `{"items": {"size": 5, "sort": ["price,desc"]}, "items.product.tags": …}`; the filters are counted with the query's. */
-export function parseNarrow(value: unknown, count: FilterCount, { maxPageSize }: RequestLimits): Narrowing[] {
-  if (!isRecord(value)) throw malformed('narrow', 'an object of paths, such as {"items": {"size": 5}}');
+export function parseNarrow(value: unknown, input: Input): Narrowing[] {
+  const { name } = input;
+  if (!isRecord(value)) throw malformed(name, 'an object of paths, such as {"items": {"size": 5}}');
   const paths = Object.keys(value);
-  if (paths.length > MAX_PATHS) throw badRequest(`narrow names more than ${MAX_PATHS} paths`);
+  if (paths.length > MAX_PATHS) throw badRequest(`${name} names more than ${MAX_PATHS} paths`);
   return paths.map((path) => {
-    const names = splitPath('narrow', path);
-    const name = `narrow.${path}`;
-    if (!isRecord(value[path])) throw malformed(name, `an object with any of ${MEMBERS.join(', ')}`);
-    const { members, has, integer, strings, text } = readMembers(value[path], MEMBERS, name, `${name}.`);
-    return {
-      path: names,
-      size: has('size') ? parseSize(`${name}.size`, integer('size'), maxPageSize) : undefined,
-      sort: parseSort(strings('sort')),
-      filter: has('filter') ? parseFilterTree(members.filter, `${name}.filter`, count) : undefined,
-      ...searchOf(has('search') ? text('search') : undefined, `${name}.search`),
-    };
+    const names = splitPath(name, path);
+    const own = `${name}.${path}`;
+    if (!isRecord(value[path])) throw malformed(own, `an object with any of ${NARROWING_NAMES.join(', ')}`);
+    const { members, has } = readMembers(value[path], NARROWING_NAMES, own);
+    return narrowing(names, (part) =>
+      has(part) ? NARROWING[part].fromJson(members[part], { ...input, name: `${own}.${part}` }) : undefined,
+    );
   });
+}
+
+function narrowing(path: readonly string[], read: (part: Part) => unknown): Narrowing {
+  const search = read('search') as SearchQuery | undefined;
+  return {
+    path,
+    size: read('size') as number | undefined,
+    sort: (read('sort') as SortTerm[] | undefined) ?? [],
+    filter: read('filter') as FilterTree | undefined,
+    ...(search === undefined ? {} : { search }),
+  };
 }
 
 const malformed = (name: string, form: string): Error => badRequest(`${shown(name)} must be ${form}`);

@@ -1,55 +1,311 @@
-// A query string -> the parameters that a request takes, each with its values; what it does not take is refused.
-import { badRequest, repeatedParameter, unknownParameter } from '../errors.ts';
-import { closest } from '../model/closest.ts';
-import { parseQueryString } from './query-string.ts';
+// The parameters of the data API: one entry each, with its form, its words and the operations that take it. Parsers of query
+// strings and bodies (read-parameters.ts), the OpenAPI document, the tools of agents and, by `npm run generate`, the options
+// of the client follow from it.
+import { MAX_SIZE, parseGroups, parseSelect } from './aggregate-terms.ts';
+import { parseHeaderMap, parseKeyFields } from './field-names.ts';
+import { type FilterTree, parseFilters, parseHaving } from './filter.ts';
+import {
+  ALTERNATIVES,
+  FILTER,
+  FILTER_SCHEMA,
+  type Form,
+  flag,
+  ID_SCHEMA,
+  integer,
+  listed,
+  text,
+  texts,
+  word,
+} from './forms.ts';
+import { NARROWING, type Narrowing, parseNarrow } from './narrowing.ts';
+import type { OperationName, WorkspaceOperationName } from './operations.ts';
+import { type CountMode, MAX_PAGE, parseCursor } from './page.ts';
+import { parseExpand, parseFields } from './paths.ts';
+import { parseSort } from './sort.ts';
+import { parseTimeZone } from './time-zone.ts';
 
-export interface Collected {
-  readonly values: ReadonlyMap<string, readonly string[]>;
-  /** Of `<path>.size`, `.sort`, `.filter` and `.search`: by path, then by what follows it. */
-  readonly narrowings: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+export type Place = OperationName | WorkspaceOperationName;
+
+export interface Parameter<T, Q extends Place = Place, B extends Place = Place> {
+  /** Name, when it is not that of the entry: two operations may have two parameters of one name. */
+  readonly name?: string;
+  readonly form: Form<T>;
+  /** Operations that take it in their query string. */
+  readonly query?: readonly Q[];
+  /** Operations that take it as a member of their body. */
+  readonly body?: readonly B[];
+  readonly required?: true;
+  /** Entry of a parameter that it does not go together with, and the reason. */
+  readonly excludes?: readonly [entry: string, reason: string];
+  readonly description: string;
+  /** Description for agents, who pay for each word; missing: agents cannot give it. */
+  readonly agents?: string;
+  /**
+   * Type of the client's option, where it does not follow from the form: `S` is the schema, `E` the entity and `N` a name of
+   * its fields. false: the client has it in a form of its own.
+   */
+  readonly client?: string | false;
+  readonly example?: unknown;
 }
 
-const NARROWING = /^(.+)\.(size|sort|filter|search)$/;
+const parameter = <T, const P extends Omit<Parameter<T>, 'form'>>(
+  form: Form<T>,
+  rest: P,
+): P & { readonly form: Form<T> } => ({
+  form,
+  ...rest,
+});
 
-/** Parameters of a request that takes only `known` ones, each at most once. */
-export function parseParameters(query: string, known: readonly string[]): ReadonlyMap<string, string> {
-  const { values } = collect(query, known, false);
-  return new Map([...values.keys()].map((name) => [name, single(values, name) as string]));
+// A preview should be short.
+const MAX_PREVIEW = 10_000;
+
+const HAVING: Form<FilterTree | undefined> = {
+  style: 'repeated',
+  fromText: (given) => parseFilters(given, [], 'having'),
+  fromJson: parseHaving,
+  schema: () => ({ type: 'array', items: { anyOf: [{ type: 'string' }, FILTER_SCHEMA] } }),
+};
+
+const NARROW: Form<Narrowing[]> = {
+  style: 'single',
+  fromText: () => [],
+  fromJson: parseNarrow,
+  schema: (limits) => ({
+    type: 'object',
+    additionalProperties: {
+      type: 'object',
+      properties: Object.fromEntries(Object.entries(NARROWING).map(([name, form]) => [name, form.schema(limits)])),
+      additionalProperties: false,
+    },
+  }),
+};
+
+const list = { query: ['list'], body: ['query'] } as const;
+const aggregate = { query: ['aggregate'], body: ['summarize'] } as const;
+const records = { query: ['list', 'aggregate', 'export'], body: ['query', 'summarize'] } as const;
+
+export const PARAMETERS = {
+  page: parameter(integer(0, MAX_PAGE), {
+    query: ['list', 'aggregate'],
+    body: ['query', 'summarize'],
+    description: 'Number of the page, from 0.',
+  }),
+  size: parameter(NARROWING.size, {
+    ...list,
+    description: 'Records of a page; 20 if not given.',
+    agents: 'Records of a page; 20 unless told',
+  }),
+  sort: parameter(NARROWING.sort, {
+    query: ['list', 'export'],
+    body: ['query'],
+    description: '`<field>[,asc|desc]`, where `<field>` may be a path over to-one relations. Repeated: by several.',
+    agents: 'Such as ["placedAt,desc"]',
+    client: 'Sort<S, E> | readonly Sort<S, E>[]',
+  }),
+  filter: parameter(FILTER, {
+    ...records,
+    description: 'Conditions that must all hold.',
+    agents:
+      'A condition {"field": "total", "op": "gte", "value": 20}, or {"and": […]}, {"or": […]}, {"not": {…}} of them.',
+    client: 'Filter<S, E>',
+  }),
+  or: parameter(ALTERNATIVES, {
+    query: ['list', 'aggregate', 'export'],
+    description: 'A group of alternatives, `<filter>;<filter>`; repeated groups must all hold.',
+    client: false,
+  }),
+  search: parameter(NARROWING.search, {
+    ...records,
+    description: 'Words as people type them: the best match first, unless there is a `sort`.',
+    agents: 'Words, for entities with searchable fields',
+  }),
+  expand: parameter(texts('listed', parseExpand), {
+    query: ['list', 'read'],
+    body: ['query'],
+    description: 'Relations to show, or paths of them.',
+    agents: 'Relations to include, such as ["customer", "items.product"]',
+    client: false,
+  }),
+  fields: parameter(
+    texts('listed', (names) => parseFields(names) ?? ('all' as const)),
+    {
+      query: ['list', 'read'],
+      body: ['query'],
+      description: 'What to show of each record, and nothing else.',
+      agents: 'Fields to return, such as ["id", "total", "customer.name"]; fewer are read faster',
+      client: false,
+    },
+  ),
+  narrow: parameter(NARROW, {
+    body: ['query'],
+    description: 'What to show of expanded lists, by their paths.',
+    agents: 'Of expanded lists: {"items": {"size": 5, "sort": ["price,desc"], "filter": {…}}}',
+  }),
+  count: parameter(word<CountMode>('exact', 'estimated', 'none'), {
+    ...list,
+    description: 'Whether the records are counted: `exact` if not given.',
+    agents: 'How the total is counted; exact unless told',
+  }),
+  after: parameter(text(parseCursor), {
+    ...list,
+    excludes: ['page', 'after continues from a cursor'],
+    description: '`meta.nextCursor` of the page before, with the same sort. Not together with `page`.',
+    agents: 'nextCursor of the page before',
+  }),
+  versions: parameter(flag, {
+    query: ['list', 'bulkUpdate'],
+    body: ['query'],
+    description: '`meta.versions` has the version of each record.',
+  }),
+  preview: parameter(integer(1, MAX_PREVIEW), {
+    ...list,
+    description: 'Long values are cut to so many characters; `meta.previews` names them.',
+  }),
+
+  select: parameter(texts('listed', parseSelect, { pattern: '^(count|(count|countDistinct|sum|avg|min|max):.+)$' }), {
+    ...aggregate,
+    required: true,
+    description:
+      'What is answered of each group: `count`, or `<function>:<field>` with `count`, `countDistinct`, `sum`, `avg`, `min` or `max`.',
+    example: ['count'],
+    client: false,
+  }),
+  group: parameter(texts('listed', parseGroups), {
+    ...aggregate,
+    description: 'By which fields: `<field>`, or a part of a date such as `<field>:month`.',
+    client: false,
+  }),
+  timeZone: parameter(text(parseTimeZone), {
+    ...aggregate,
+    name: 'tz',
+    description: 'Time zone in which days and months begin, such as Europe/Berlin; UTC if not given.',
+  }),
+  having: parameter(HAVING, {
+    ...aggregate,
+    description: 'A filter on what `select` names. Repeated: all must hold.',
+    client: 'readonly string[]',
+  }),
+  groupSort: parameter(texts('repeated', parseSort), {
+    ...aggregate,
+    name: 'sort',
+    description: '`<name>[,asc|desc]`, by what `select` or `group` names.',
+    client: 'string | readonly string[]',
+  }),
+  groupSize: parameter(integer(1, MAX_SIZE), {
+    ...aggregate,
+    name: 'size',
+    description: 'Groups of a page; 100 if not given.',
+  }),
+
+  format: parameter(word('csv', 'ndjson'), { query: ['export'], description: 'Of the file; `csv` if not given.' }),
+  formulas: parameter(word('keep', 'escape'), {
+    query: ['export'],
+    description: 'Of CSV. `escape`: spreadsheets run no text as a formula. `keep` if not given.',
+  }),
+  columns: parameter(texts('listed', parseFields), {
+    name: 'fields',
+    query: ['export'],
+    description: 'Columns of the file, in this order; all if not given.',
+    client: 'readonly Name<S, E>[]',
+  }),
+
+  map: parameter(text(parseHeaderMap), {
+    query: ['import'],
+    description: '`Header:field,Other:field`: the names of the file. `Header:` leaves a column out.',
+    client: 'Readonly<Record<string, N | null>>',
+  }),
+  onConflict: parameter(word('fail', 'skip', 'update'), {
+    query: ['import'],
+    description: 'What becomes of a record that is there already; `fail` if not given.',
+  }),
+  conflictOn: parameter(text(parseKeyFields), {
+    query: ['import'],
+    description: 'Fields of a unique field or index by which records are found, instead of the id.',
+    client: 'N | readonly N[]',
+  }),
+
+  ids: parameter(
+    listed((ids) => ids, ID_SCHEMA),
+    {
+      query: ['bulkDelete'],
+      required: true,
+      description: 'Ids of the records.',
+      client: false,
+      example: [1],
+    },
+  ),
+  return: parameter(word('minimal', 'representation'), {
+    query: ['bulkCreate', 'bulkUpdate', 'bulkDelete', 'bulkDeleteListed'],
+    description: '`minimal`: the answer has the ids alone.',
+  }),
+  dryRun: parameter(flag, {
+    query: ['bulkCreate', 'bulkUpdate', 'bulkDelete', 'bulkDeleteListed', 'import', 'batch'],
+    description: 'Everything is checked and run, and undone.',
+  }),
+  upsertKey: parameter(text(parseKeyFields), {
+    name: 'onConflict',
+    query: ['create', 'bulkCreate'],
+    body: ['batch'],
+    description:
+      'Fields by which a record that is there is found: then it is changed, and none is created. Owners may also name `id`, and give it.',
+    client: 'N | readonly N[]',
+  }),
+  conflict: parameter(word('update', 'skip'), {
+    query: ['create', 'bulkCreate'],
+    body: ['batch'],
+    description: 'With `onConflict`: what becomes of a record that is there; `update` if not given.',
+  }),
+
+  selection: parameter(word('free', 'fixed'), {
+    query: ['openapi'],
+    description:
+      '`fixed`: the document without `fields`, whose reads have every column: for generators of clients. `free` if not given.',
+  }),
+  entities: parameter(
+    listed((names) => names.split(',').map((name) => name.trim()), { type: 'string' }),
+    {
+      query: ['openapi'],
+      description: 'Only these entities, and the relations among them.',
+    },
+  ),
+};
+
+type Table = typeof PARAMETERS;
+
+export type ParameterKey = keyof Table;
+
+/** The entries as the rest of the code looks at them, whatever their values. */
+export const PARAMETER_ENTRIES = Object.entries(PARAMETERS) as unknown as readonly (readonly [
+  ParameterKey,
+  Parameter<unknown>,
+])[];
+
+export const nameOf = (key: ParameterKey): string => (PARAMETERS[key] as Parameter<unknown>).name ?? key;
+
+/** Entries that an operation takes in its query string, or as members of its body. */
+export function parametersAt(place: Place, where: 'query' | 'body'): readonly ParameterKey[] {
+  return PARAMETER_ENTRIES.filter(([, entry]) => entry[where]?.includes(place)).map(([key]) => key);
 }
 
-/** `narrows`: true when it takes `<path>.size`, `.sort` and `.filter`. */
-export function collect(query: string, known: readonly string[], narrows: boolean): Collected {
-  const values = new Map<string, string[]>();
-  const narrowings = new Map<string, Map<string, string[]>>();
-  for (const { name, value } of parseQueryString(query)) {
-    if (known.includes(name)) append(values, name, value);
-    else if (!name.startsWith('_')) {
-      const match = narrows ? NARROWING.exec(name) : null;
-      if (match === null) throw unknownParameter(name, closest(name, known), known);
-      const path = match[1] as string;
-      const parts = narrowings.get(path) ?? new Map<string, string[]>();
-      append(parts, match[2] as string, value);
-      narrowings.set(path, parts);
-    }
+/** Their names, as refusals list them. */
+export const namesAt = (place: Place, where: 'query' | 'body'): string =>
+  parametersAt(place, where).map(nameOf).join(', ');
+
+type NameOf<K extends ParameterKey> = Table[K] extends { readonly name: infer N extends string } ? N : K;
+
+type Takes<K extends ParameterKey, P extends Place, W extends 'query' | 'body'> = Table[K] extends {
+  readonly [Where in W]: readonly (infer Q)[];
+}
+  ? P extends Q
+    ? true
+    : false
+  : false;
+
+/** What a request of an operation says, by the names of its parameters. */
+export type Values<P extends Place, W extends 'query' | 'body'> = {
+  readonly [K in ParameterKey as true extends Takes<K, P, W> ? NameOf<K> : never]?: Table[K] extends {
+    readonly form: Form<infer T>;
   }
-  return { values, narrowings };
-}
-
-function append(map: Map<string, string[]>, name: string, value: string): void {
-  const values = map.get(name);
-  if (values === undefined) map.set(name, [value]);
-  else values.push(value);
-}
-
-/** The value of a parameter that may be given once; `as` is its name in a refusal. */
-export function single(values: ReadonlyMap<string, readonly string[]>, name: string, as = name): string | undefined {
-  const given = values.get(name);
-  if (given !== undefined && given.length > 1) throw repeatedParameter(as);
-  return given?.[0];
-}
-
-/** `dryRun`: everything is checked and run, and undone. */
-export function parseDryRun(text: string | undefined): boolean {
-  if (text !== undefined && text !== 'true' && text !== 'false') throw badRequest('dryRun must be true or false');
-  return text === 'true';
-}
+    ? T
+    : never;
+};

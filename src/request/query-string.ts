@@ -1,6 +1,7 @@
-// The raw query string -> parameters in order, strictly: what does not decode is refused, nothing is guessed.
-// Knows no parameter by name.
-import { badRequest } from '../errors.ts';
+// The raw query string -> parameters in order, strictly: what does not decode is refused, nothing is guessed, and neither is
+// what a request does not take. Knows no parameter by name.
+import { badRequest, repeatedParameter, unknownParameter } from '../errors.ts';
+import { closest } from '../model/closest.ts';
 import { isStorable } from '../model/exact-json.ts';
 
 export interface Parameter {
@@ -54,4 +55,48 @@ export function decodePart(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Values of parameters by their names. */
+export type Texts = ReadonlyMap<string, readonly string[]>;
+
+/** Parameters of a request that takes only `known` ones, each at most once. */
+export function parseParameters(query: string, known: readonly string[]): ReadonlyMap<string, string> {
+  const { values } = collect(query, known);
+  return new Map([...values].map(([name, texts]) => [name, single(texts, name)]));
+}
+
+/** Parameters of a request; `below`: names that may stand behind the path of a relation, as in `items.size`. */
+export function collect(
+  query: string,
+  known: readonly string[],
+  below: readonly string[] = [],
+): { readonly values: Texts; readonly byPath: ReadonlyMap<string, Texts> } {
+  const values = new Map<string, string[]>();
+  const byPath = new Map<string, Map<string, string[]>>();
+  for (const { name, value } of parseQueryString(query)) {
+    if (known.includes(name)) append(values, name, value);
+    else if (!name.startsWith('_')) {
+      const point = name.lastIndexOf('.');
+      const part = name.slice(point + 1);
+      if (point < 1 || !below.includes(part)) throw unknownParameter(name, closest(name, known), known);
+      const path = name.slice(0, point);
+      const parts = byPath.get(path) ?? new Map<string, string[]>();
+      append(parts, part, value);
+      byPath.set(path, parts);
+    }
+  }
+  return { values, byPath };
+}
+
+function append(map: Map<string, string[]>, name: string, value: string): void {
+  const values = map.get(name);
+  if (values === undefined) map.set(name, [value]);
+  else values.push(value);
+}
+
+/** The value of a parameter that may be given once. */
+export function single(texts: readonly string[], name: string): string {
+  if (texts.length > 1) throw repeatedParameter(name);
+  return texts[0] as string;
 }

@@ -1,22 +1,13 @@
 // A data API request as a value: HTTP syntax -> RecordRequest. Knows no schema; everything here is checked for form only.
-import { badRequest, shown } from '../errors.ts';
-import { type FilterTree, parseFilters } from './filter.ts';
-import { type Narrowing, parseNarrowings, type RequestLimits } from './narrowing.ts';
-import {
-  type CountMode,
-  type Cursor,
-  DEFAULT_PAGE_SIZE,
-  parseCountMode,
-  parseCursor,
-  parsePage,
-  parsePreview,
-  parseSize,
-  parseVersions,
-} from './page.ts';
-import { collect, single } from './parameters.ts';
-import { type ExpandTree, type FieldTree, parseExpand, parseFields } from './paths.ts';
-import { type SearchQuery, searchOf } from './search.ts';
-import { parseSort, type SortTerm } from './sort.ts';
+import { badRequest } from '../errors.ts';
+import { allOf, type FilterTree } from './filter.ts';
+import type { RequestLimits } from './forms.ts';
+import type { Narrowing } from './narrowing.ts';
+import { type CountMode, type Cursor, DEFAULT_PAGE_SIZE } from './page.ts';
+import type { ExpandTree, FieldTree } from './paths.ts';
+import { readBody, readQuery, type Values } from './read-parameters.ts';
+import type { SearchQuery } from './search.ts';
+import type { SortTerm } from './sort.ts';
 
 /** What to show of each record. `undefined`: not in the request, so that defaults apply. */
 export interface Selection {
@@ -27,7 +18,15 @@ export interface Selection {
   readonly narrowings: readonly Narrowing[];
 }
 
-export interface ListRequest {
+interface ListValues extends Values<'list', 'query'>, Pick<Values<'query', 'body'>, 'narrow'> {}
+
+/** Parameters that need no default pass as they are: `search`, `versions`, `preview`, … */
+type Others = Omit<
+  ListValues,
+  'page' | 'size' | 'after' | 'count' | 'sort' | 'filter' | 'or' | 'expand' | 'fields' | 'narrow'
+>;
+
+export interface ListRequest extends Others {
   readonly kind: 'list';
   readonly selection: Selection;
   readonly page: number;
@@ -36,11 +35,6 @@ export interface ListRequest {
   readonly count: CountMode;
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
-  readonly search?: SearchQuery;
-  /** True: the answer has the version of each record. */
-  readonly versions?: boolean;
-  /** Characters that long values are cut to. */
-  readonly preview?: number;
 }
 
 export interface ReadRequest {
@@ -60,100 +54,50 @@ export interface ExportRequest {
   readonly search?: SearchQuery;
 }
 
-const READ_PARAMETERS = ['expand', 'fields'] as const;
-const LIST_PARAMETERS = [
-  'page',
-  'size',
-  'sort',
-  'filter',
-  'or',
-  'search',
-  'expand',
-  'fields',
-  'count',
-  'after',
-  'versions',
-  'preview',
-] as const;
-const EXPORT_PARAMETERS = ['format', 'formulas', 'filter', 'or', 'search', 'sort', 'fields'] as const;
-
 /** The query string of GET …/{entity}. */
-export function parseListRequest(query: string, limits: RequestLimits): ListRequest {
-  const { values, narrowings } = collect(query, LIST_PARAMETERS, true);
-  const page = single(values, 'page');
-  const after = single(values, 'after');
-  if (page !== undefined && after !== undefined) throw pageAndAfter();
-  const size = single(values, 'size');
-  const count = single(values, 'count');
+export const parseListRequest = (query: string, limits: RequestLimits): ListRequest =>
+  listRequest(readQuery('list', query, limits), limits);
+
+/** The body of POST …/{entity}/_query: what the query string of a list says, as JSON. */
+export const parseQueryBody = (body: unknown, limits: RequestLimits): ListRequest =>
+  listRequest(readBody('query', body, limits), limits);
+
+function listRequest(given: ListValues, { maxPageSize }: RequestLimits): ListRequest {
+  const { page = 0, size, after, count = 'exact', sort = [], filter, or, expand, fields, narrow, ...others } = given;
   return {
     kind: 'list',
-    selection: selectionOf(values, narrowings, limits),
-    page: page === undefined ? 0 : parsePage(page),
-    size:
-      size === undefined
-        ? Math.min(DEFAULT_PAGE_SIZE, limits.maxPageSize)
-        : parseSize('size', size, limits.maxPageSize),
-    after: after === undefined ? undefined : parseCursor(after),
-    count: count === undefined ? 'exact' : parseCountMode(count),
-    sort: parseSort(values.get('sort') ?? []),
-    filter: parseFilters(values.get('filter') ?? [], values.get('or') ?? []),
-    ...searchOf(single(values, 'search')),
-    ...toldOf(single(values, 'versions'), single(values, 'preview')),
+    selection: selectionOf({ expand, fields, narrow }),
+    page,
+    size: size ?? Math.min(DEFAULT_PAGE_SIZE, maxPageSize),
+    after,
+    count,
+    sort,
+    filter: allOf(filter, or),
+    ...others,
   };
 }
 
 /** The query string of GET …/{entity}/{id}. */
-export function parseReadRequest(query: string, limits: RequestLimits): ReadRequest {
-  const { values, narrowings } = collect(query, READ_PARAMETERS, true);
-  return { kind: 'read', selection: selectionOf(values, narrowings, limits) };
-}
+export const parseReadRequest = (query: string, limits: RequestLimits): ReadRequest => ({
+  kind: 'read',
+  selection: selectionOf(readQuery('read', query, limits)),
+});
+
+const selectionOf = ({ expand, fields, narrow = [] }: Selected): Selection => ({ expand, fields, narrowings: narrow });
+
+type Selected = { readonly [K in 'expand' | 'fields' | 'narrow']?: ListValues[K] | undefined };
 
 /** The query string of GET …/{entity}/_export. */
 export function parseExportRequest(query: string): ExportRequest {
-  const { values } = collect(query, EXPORT_PARAMETERS, false);
-  const format = single(values, 'format') ?? 'csv';
-  if (format !== 'csv' && format !== 'ndjson') throw badRequest(`Unknown format ${shown(format)}. Known: csv, ndjson`);
-  const formulas = single(values, 'formulas') ?? 'keep';
-  if (formulas !== 'keep' && formulas !== 'escape') {
-    throw badRequest(`Unknown value ${shown(formulas)} of formulas. Known: keep, escape`);
-  }
+  const { format = 'csv', formulas = 'keep', fields, sort = [], filter, or, search } = readQuery('export', query);
   if (formulas === 'escape' && format !== 'csv') throw badRequest('formulas=escape is for format=csv');
   return {
     kind: 'export',
     format,
     formulas,
-    fields: parseFields(values.get('fields') ?? []),
-    sort: parseSort(values.get('sort') ?? []),
-    filter: parseFilters(values.get('filter') ?? [], values.get('or') ?? []),
-    ...searchOf(single(values, 'search')),
-  };
-}
-
-/** `versions` and `preview`, if they are given. */
-export function toldOf(
-  versions: string | undefined,
-  preview: string | undefined,
-): Pick<ListRequest, 'versions' | 'preview'> {
-  return {
-    ...(versions === undefined ? {} : { versions: parseVersions(versions) }),
-    ...(preview === undefined ? {} : { preview: parsePreview(preview) }),
-  };
-}
-
-export function pageAndAfter(): Error {
-  return badRequest('page and after do not go together: after continues from a cursor');
-}
-
-function selectionOf(
-  values: ReadonlyMap<string, readonly string[]>,
-  narrowings: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>,
-  limits: RequestLimits,
-): Selection {
-  const expand = values.get('expand');
-  const fields = values.get('fields');
-  return {
-    expand: expand === undefined ? undefined : parseExpand(expand),
-    fields: fields === undefined ? undefined : (parseFields(fields) ?? 'all'),
-    narrowings: parseNarrowings(narrowings, limits),
+    fields,
+    sort,
+    filter: allOf(filter, or),
+    ...(search === undefined ? {} : { search }),
   };
 }

@@ -58,8 +58,3 @@ export function parseSearch(text: string, name = 'search'): SearchQuery {
 function wordsOf(text: string): string[] {
   return (text.match(WORDS) ?? []).filter((word) => SAYS_SOMETHING.test(word));
 }
-
-/** The member of a request that a search is. */
-export function searchOf(text: string | undefined, name?: string): { readonly search?: SearchQuery } {
-  return text === undefined ? {} : { search: parseSearch(text, name) };
-}

@@ -1,7 +1,16 @@
 // Writes what the client and the console need of the server's tables: `npm run generate`. A test holds the files to it.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { NARROWING_NAMES } from '../../src/request/narrowing.ts';
 import { FILTER_OPERATORS, type FilterOperator, OPERATORS } from '../../src/request/operators.ts';
+import {
+  nameOf,
+  PARAMETERS,
+  type Parameter,
+  type ParameterKey,
+  type Place,
+  parametersAt,
+} from '../../src/request/parameters.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const HEAD = '// Generated from the tables in src/request by `npm run generate`.';
@@ -9,7 +18,8 @@ const HEAD = '// Generated from the tables in src/request by `npm run generate`.
 /** Files below the root of the repository by their paths. */
 export const generatedFiles = (): Readonly<Record<string, string>> => ({
   'client/src/operators.generated.ts': clientOperators(),
-  'console/src/records/operators.generated.ts': consoleOperators(),
+  'client/src/parameters.generated.ts': clientParameters(),
+  'console/src/records/request-tables.generated.ts': consoleTables(),
 });
 
 /** The types of a filter's conditions, and how many values each operator takes. */
@@ -56,10 +66,61 @@ function operandType(name: FilterOperator): string {
   return { none: 'true', one, two: `readonly [${one}, ${one}]`, many: `readonly ${one}[]` }[arity];
 }
 
-/** Operators with their labels, for the form of filters. */
-function consoleOperators(): string {
+const OF_SCHEMA = '<S extends Shape<S>, E extends keyof S>';
+
+/** Options of the client's calls by the operations that they are parameters of. */
+function clientParameters(): string {
   return lines(
     HEAD,
+    "import type { Filter, Name, Shape, Sort } from './shape.ts';",
+    ...options(`ListParameters${OF_SCHEMA}`, at('list')),
+    // Their words are those of whole lists.
+    ...options(`NarrowParameters${OF_SCHEMA}`, NARROWING_NAMES, false),
+    ...options(`AggregateParameters${OF_SCHEMA}`, at('aggregate')),
+    ...options(`ExportParameters${OF_SCHEMA}`, at('export')),
+    ...options('UpsertParameters<N>', at('create')),
+    ...options('BulkParameters', at('bulkDelete')),
+    ...options('ImportParameters<N>', at('import')),
+  );
+}
+
+const entryOf = (key: ParameterKey): Parameter<unknown> => PARAMETERS[key];
+const at = (place: Place): readonly ParameterKey[] =>
+  parametersAt(place, 'query').filter((key) => entryOf(key).client !== false);
+
+function options(name: string, keys: readonly ParameterKey[], isDescribed = true): string[] {
+  const members = keys.flatMap((key) => [
+    ...(isDescribed ? [`  /** ${entryOf(key).description} */`] : []),
+    `  readonly ${nameOf(key)}?: ${optionType(key)};`,
+  ]);
+  return ['', `export interface ${name} {`, ...members, '}'];
+}
+
+/** Words that a parameter may be, as literals. */
+function wordsOf(key: ParameterKey): readonly string[] {
+  const { enum: words = [] } = entryOf(key).form.schema({ maxPageSize: 0 }) as { enum?: readonly string[] };
+  return words.map((word) => `'${word}'`);
+}
+
+function optionType(key: ParameterKey): string {
+  const { client, form } = entryOf(key);
+  const { type } = form.schema({ maxPageSize: 0 }) as { type?: string };
+  if (typeof client === 'string') return client;
+  if (wordsOf(key).length > 0) return wordsOf(key).join(' | ');
+  return { integer: 'number', boolean: 'boolean', string: 'string' }[type ?? ''] ?? 'unknown';
+}
+
+/** Names of the parameters of a list, and operators with their labels for the form of filters. */
+function consoleTables(): string {
+  return lines(
+    HEAD,
+    'export type ListParameter =',
+    ...parametersAt('list', 'query').map(
+      (key, index, all) => `  | '${nameOf(key)}'${index + 1 < all.length ? '' : ';'}`,
+    ),
+    '',
+    `export const COUNT_MODES = [${wordsOf('count').join(', ')}] as const;`,
+    '',
     'export interface OperatorForm {',
     '  readonly name: string;',
     '  readonly label: string;',

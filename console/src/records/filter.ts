@@ -1,7 +1,7 @@
 // Filters between the text of the API, which the address bar holds, and what chips and the filter's form show. `filter` is one
 // condition, `or` a group of alternatives; all of them hold together (docs/reference/data-api.md, Filters).
 import type { ColumnType } from './fields.ts';
-import { OPERATORS, type OperatorForm } from './operators.generated.ts';
+import { OPERATORS, type OperatorForm } from './request-tables.generated.ts';
 
 /** `total,gte,10`. The value is the text behind the second comma; undefined: there is none. */
 export interface Condition {

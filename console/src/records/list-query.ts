@@ -1,6 +1,7 @@
 // The list that a screen shows, between the address bar and the requests that fetch it.
 import { getAll, type Search, stringifySearch } from '../address.ts';
 import type { Chip } from './filter.ts';
+import type { COUNT_MODES, ListParameter } from './request-tables.generated.ts';
 
 export interface ListQuery {
   /** `filter` and `or`, in the order of the address. */
@@ -34,7 +35,7 @@ const many = (values: readonly string[]): string | readonly string[] | undefined
   values.length === 0 ? undefined : values.length === 1 ? values[0] : values;
 
 /** The parameters of an address that say a query; those that it does not need are undefined. */
-export function toSearch({ chips, search, sort, expand }: ListQuery): Search {
+export function toSearch({ chips, search, sort, expand }: ListQuery): ListSearch {
   const texts = (kind: Chip['kind']) => chips.filter((chip) => chip.kind === kind).map(({ text }) => text);
   return {
     filter: many(texts('filter')),
@@ -54,8 +55,11 @@ export const parseNames = (text: string | undefined): readonly string[] =>
 
 export const isFiltered = ({ chips, search }: ListQuery): boolean => chips.length > 0 || search !== '';
 
+/** Parameters of a list; the compiler knows their names. */
+type ListSearch = Readonly<Partial<Record<ListParameter, Search[string]>>>;
+
 /** Which records count, and in which order: for lists, totals and exports alike. */
-export const toFilterSearch = (query: ListQuery): Search => {
+export const toFilterSearch = (query: ListQuery): ListSearch => {
   const { filter, or, search, sort } = toSearch(query);
   return { filter, or, search, sort };
 };
@@ -67,7 +71,7 @@ export interface WindowParameters {
   readonly after: string | undefined;
   /** `id` and the columns that are shown. */
   readonly fields: readonly string[];
-  readonly count: 'exact' | 'none';
+  readonly count: (typeof COUNT_MODES)[number];
 }
 
 /** The query string of a window, with versions for writes and with long values cut. */
@@ -81,7 +85,7 @@ export const printWindowSearch = (query: ListQuery, { window, after, fields, cou
     count,
     versions: 'true',
     preview: String(PREVIEW_LENGTH),
-  });
+  } satisfies ListSearch);
 
 /** Sort after a click on a column header: ascending, descending, none. With `isAdded` other keys stay. */
 export function nextSort(sort: readonly string[], name: string, isAdded: boolean): readonly string[] {

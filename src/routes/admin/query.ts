@@ -3,7 +3,8 @@
 import type { TSchema } from 'typebox';
 import { Type } from '../../document/type.ts';
 import { badRequest, repeatedParameter } from '../../errors.ts';
-import { DEFAULT_PAGE_SIZE, parsePage, parseSize } from '../../request/page.ts';
+import { parseInteger } from '../../request/forms.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE } from '../../request/page.ts';
 
 export interface Parameter<T> {
   readonly shape: TSchema;
@@ -40,7 +41,7 @@ export interface PageRequest {
 export const PAGE = {
   page: {
     shape: Type.Integer({ minimum: 0, default: 0, description: 'Which page, from 0.', examples: [0] }),
-    read: (text: string | undefined): number => (text === undefined ? 0 : parsePage(text)),
+    read: (text: string | undefined): number => (text === undefined ? 0 : parseInteger('page', text, 0, MAX_PAGE)),
   },
   size: {
     shape: Type.Integer({
@@ -51,7 +52,7 @@ export const PAGE = {
       examples: [DEFAULT_PAGE_SIZE],
     }),
     read: (text: string | undefined): number =>
-      text === undefined ? DEFAULT_PAGE_SIZE : parseSize('size', text, MAX_PAGE_SIZE),
+      text === undefined ? DEFAULT_PAGE_SIZE : parseInteger('size', text, 1, MAX_PAGE_SIZE),
   },
 };
 

@@ -43,7 +43,7 @@ for (const [query, message] of [
   ['select=count&size=1&size=2', 'Query parameter size may be given only once'],
   ['select=count&page=1.5', /^page must be an integer/],
   ['select=count&filter=total,gt,much', /^Filter value for total must be a number/],
-  ['select=count&fields=id', /^Unknown query parameter fields\. Known: select, group/],
+  ['select=count&fields=id', /^Unknown query parameter fields\. Known: page, filter, /],
   ['select=count&expand=customer', /^Unknown query parameter expand\./],
   ['select=count&after=x', /^Unknown query parameter after\./],
   ['select=count&count=none', /^Unknown query parameter count\./],

@@ -1,4 +1,6 @@
 // Filters that are refused, loudly: an ignored filter shows everybody everything.
+import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
+import { namesAt } from '../../../src/request/parameters.ts';
 import { runScenarios, type Scenario } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
 import { SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
@@ -12,8 +14,7 @@ const make = (server: TestServer): Promise<TestWorkspace> =>
 const server = useServer();
 const shop = use(() => make(server));
 
-const OPERATORS =
-  'eq, ne, gt, gte, lt, lte, in, nin, between, contains, startsWith, endsWith, matches, isNull, notNull';
+const OPERATORS = FILTER_OPERATORS.join(', ');
 const NOT_ORDERED = 'eq, ne, in, nin, isNull, notNull';
 const NOT_TEXT = 'eq, ne, gt, gte, lt, lte, in, nin, between, isNull, notNull';
 
@@ -187,8 +188,7 @@ runScenarios(shop, [
     path: 'samples?filters=id,eq,1',
     status: 400,
     code: 'BAD_REQUEST',
-    message:
-      'Unknown query parameter filters. Did you mean filter? Known: page, size, sort, filter, or, search, expand, fields, count, after, versions, preview',
+    message: `Unknown query parameter filters. Did you mean filter? Known: ${namesAt('list', 'query')}`,
   },
 ]);
 
@@ -253,10 +253,7 @@ const bodies: readonly (readonly [body: unknown, message: string | RegExp])[] = 
   [[], 'The body must be one JSON object'],
   ['text', 'The body must be one JSON object'],
   [1, 'The body must be one JSON object'],
-  [
-    { filters: {} },
-    'Unknown member filters of the query. Did you mean filter? Known: page, size, sort, expand, fields, count, after, filter, narrow, search, versions, preview',
-  ],
+  [{ filters: {} }, `Unknown member filters of the query. Did you mean filter? Known: ${namesAt('query', 'body')}`],
   [{ or: [] }, /^Unknown member or of the query/],
   [{ 'orders.size': 1 }, /^Unknown member orders\.size of the query/],
   [{ page: -1 }, /^page must be an integer from 0/],
@@ -270,7 +267,7 @@ const bodies: readonly (readonly [body: unknown, message: string | RegExp])[] = 
   [{ expand: 'customer' }, 'expand must be an array of strings'],
   [{ fields: { id: 1 } }, 'fields must be an array of strings'],
   [{ fields: ['nothing'] }, /^Unknown field nothing on entity samples/],
-  [{ count: 'some' }, 'Unknown count some. Known: exact, estimated, none'],
+  [{ count: 'some' }, 'Unknown count some. Did you mean none? Known: exact, estimated, none'],
   [{ count: 1 }, 'count must be a string'],
   [{ after: 'x' }, /^after is not a cursor/],
   [{ after: 'x', page: 0 }, /^page and after do not go together/],

@@ -102,7 +102,7 @@ for (const [name, path, method, body, status] of [
 
 test('dryRun is true or false', async () => {
   const { status, json } = await call('tags/_bulk?dryRun=yes', 'POST', { data: [] });
-  assert.deepEqual([status, json.error.message], [400, 'dryRun must be true or false']);
+  assert.deepEqual([status, json.error.message], [400, 'dryRun must be true or false, not yes']);
   assert.equal((await call('tags/_bulk?dryRun=false', 'POST', { data: [] })).text, '{"data":[]}');
   assert.equal((await call('tags?dryRun=true', 'POST', { name: 'x' })).status, 400);
 });

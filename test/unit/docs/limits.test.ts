@@ -24,7 +24,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['path of a filter, sort, function or group', 'plan/predicate.ts', 'MAX_PATH_LENGTH'],
   [
     'functions, groups, groups of a page of an aggregate',
-    'request/aggregate.ts',
+    'request/aggregate-terms.ts',
     'MAX_FUNCTIONS',
     'MAX_GROUPS',
     'MAX_SIZE',
@@ -49,7 +49,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['digits of a `decimal`, or of a number in `json`', 'model/json-digits.ts', 'MAX_DIGITS'],
   ['characters by which numbers of a record grow without exponents', 'model/json-digits.ts', 'MAX_GROWTH'],
   ['columns of a CSV file', 'plan/import-plan.ts', 'MAX_COLUMNS'],
-  ['entries of `map`', 'request/import-request.ts', 'MAX_MAP_ENTRIES'],
+  ['entries of `map`', 'request/field-names.ts', 'MAX_MAP_ENTRIES'],
   [
     'imports and exports that wait for their turn',
     'limits/concurrency.ts',

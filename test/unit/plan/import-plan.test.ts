@@ -6,7 +6,8 @@ import type { Principal } from '../../../src/model/principal.ts';
 import { entityOf } from '../../../src/model/workspace.ts';
 import { checkImport, type ImportPlan, planCsvImport, planNdjsonImport } from '../../../src/plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder, type StagedRow } from '../../../src/plan/import-row.ts';
-import { type ConflictMode, type ImportRequest, parseHeaderMap } from '../../../src/request/import-request.ts';
+import { parseHeaderMap } from '../../../src/request/field-names.ts';
+import type { ConflictMode, ImportRequest } from '../../../src/request/import-request.ts';
 import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
 
 const SHOP = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } });

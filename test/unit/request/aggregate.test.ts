@@ -120,7 +120,7 @@ for (const [query, message] of [
   ['select=count&sort=count,up', /^Unknown sort direction up/],
   [
     'select=count&fields=id',
-    /^Unknown query parameter fields\. Known: select, group, tz, filter, or, search, having, sort, page, size$/,
+    /^Unknown query parameter fields\. Known: page, filter, or, search, select, group, tz, having, sort, size$/,
   ],
   ['select=count&after=x', /^Unknown query parameter after/],
   ['select=count&orders.size=1', /^Unknown query parameter orders\.size/],
@@ -144,7 +144,7 @@ for (const [text, message] of [
   ['{"select":["count"],"having":[{"field":"count"}]}', /^having is malformed: each node is/],
   [
     '{"select":["count"],"or":["a,eq,1"]}',
-    /^Unknown member or of the query\. Known: select, group, tz, filter, search, having/,
+    /^Unknown member or of the query\. Known: page, filter, search, select, group, tz, having/,
   ],
   ['{"select":["count"],"grop":[]}', /^Unknown member grop of the query\. Did you mean group\?/],
   [`{"select":[${Array(100_000).fill('"count"').join()}]}`, 'select names more than 20'],

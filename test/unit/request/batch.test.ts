@@ -14,8 +14,8 @@ for (const [query, isDryRun] of [
 }
 
 for (const [query, message] of [
-  ['dryRun', 'dryRun must be true or false'],
-  ['dryRun=no', 'dryRun must be true or false'],
+  ['dryRun', 'dryRun must be true or false, not '],
+  ['dryRun=no', 'dryRun must be true or false, not no'],
   ['dryRun=true&dryRun=true', 'Query parameter dryRun may be given only once'],
   ['return=minimal', 'Unknown query parameter return. Known: dryRun'],
 ] as const) {

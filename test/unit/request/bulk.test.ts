@@ -70,10 +70,10 @@ test('a bulk create may be an upsert, another bulk write may not', () => {
 });
 
 for (const [query, message] of [
-  ['dryRun=', 'dryRun must be true or false'],
-  ['dryRun=yes', 'dryRun must be true or false'],
+  ['dryRun=', 'dryRun must be true or false, not '],
+  ['dryRun=yes', 'dryRun must be true or false, not yes'],
   ['dryRun=true&dryRun=false', 'Query parameter dryRun may be given only once'],
-  ['return=none', 'Unknown value none of return. Known: minimal, representation'],
+  ['return=none', 'Unknown return none. Known: minimal, representation'],
   ['retrun=minimal', /^Unknown query parameter retrun\. Did you mean return\? Known: return, dryRun/],
 ] as const) {
   test(`a bulk write with ${query} is refused`, () => {

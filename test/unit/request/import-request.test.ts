@@ -1,7 +1,8 @@
 // The parameters and the media type of an import.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseHeaderMap, parseImportRequest } from '../../../src/request/import-request.ts';
+import { parseHeaderMap } from '../../../src/request/field-names.ts';
+import { parseImportRequest } from '../../../src/request/import-request.ts';
 import { refuses } from '../../support/refusal.ts';
 
 const CSV = { 'content-type': 'text/csv' };
@@ -36,9 +37,9 @@ for (const [query, message] of [
   ['onConflict=update&conflictOn=a,', 'conflictOn must name fields: conflictOn=<field>[,<field>…]'],
   ['onConflict=update&conflictOn=a,a', 'conflictOn names a twice'],
   ['onConflict=update&conflictOn=a&conflictOn=b', 'Query parameter conflictOn may be given only once'],
-  ['dryRun', 'dryRun must be true or false'],
-  ['dryRun=1', 'dryRun must be true or false'],
-  ['dryRun=TRUE', 'dryRun must be true or false'],
+  ['dryRun', 'dryRun must be true or false, not '],
+  ['dryRun=1', 'dryRun must be true or false, not 1'],
+  ['dryRun=TRUE', 'dryRun must be true or false, not TRUE'],
   ['dryRun=true&dryRun=true', 'Query parameter dryRun may be given only once'],
   ['dryrun=true', /^Unknown query parameter dryrun\. Did you mean dryRun\?/],
   ['onConflict=replace', 'Unknown onConflict replace. Known: fail, skip, update'],

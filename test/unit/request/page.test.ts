@@ -1,8 +1,9 @@
-// page, size, count and the cursor.
+// Integers, words and the cursor.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { encodeCursor, parseCountMode, parseCursor, parsePage, parseSize } from '../../../src/request/page.ts';
+import { oneOf, parseInteger } from '../../../src/request/forms.ts';
+import { encodeCursor, MAX_PAGE, parseCursor } from '../../../src/request/page.ts';
 import { refusalOf, refuses, unlessBadRequest } from '../../support/refusal.ts';
 
 for (const [text, page] of [
@@ -11,7 +12,7 @@ for (const [text, page] of [
   ['007', 7],
   ['1000000000000', 1e12],
 ] as const) {
-  test(`page=${text} is ${page}`, () => assert.equal(parsePage(text), page));
+  test(`page=${text} is ${page}`, () => assert.equal(parseInteger('page', text, 0, MAX_PAGE), page));
 }
 
 for (const text of [
@@ -32,23 +33,27 @@ for (const text of [
   '9'.repeat(30),
 ]) {
   test(`page=${text} is refused`, () => {
-    refuses(() => parsePage(text), 'page must be an integer from 0 to 1000000000000');
+    refuses(() => parseInteger('page', text, 0, MAX_PAGE), 'page must be an integer from 0 to 1000000000000');
   });
 }
 
 test('size is 1 to the maximum, and the refusal says what was meant', () => {
-  assert.equal(parseSize('size', '1', 1000), 1);
-  assert.equal(parseSize('size', '1000', 1000), 1000);
+  assert.equal(parseInteger('size', '1', 1, 1000), 1);
+  assert.equal(parseInteger('size', '1000', 1, 1000), 1000);
   for (const text of ['0', '1001', '-1', '', '1.5', 'all']) {
-    refuses(() => parseSize('size', text, 1000), 'size must be an integer from 1 to 1000');
+    refuses(() => parseInteger('size', text, 1, 1000), 'size must be an integer from 1 to 1000');
   }
-  refuses(() => parseSize('orders.size', '51', 50), 'orders.size must be an integer from 1 to 50');
+  refuses(() => parseInteger('orders.size', '51', 1, 50), 'orders.size must be an integer from 1 to 50');
 });
 
-test('count is exact, estimated or none', () => {
-  for (const mode of ['exact', 'estimated', 'none']) assert.equal(parseCountMode(mode), mode);
-  refuses(() => parseCountMode('Exact'), 'Unknown count Exact. Known: exact, estimated, none');
-  refuses(() => parseCountMode(''), 'Unknown count . Known: exact, estimated, none');
+test('a word is one of those that are known', () => {
+  const words = ['exact', 'estimated', 'none'];
+  for (const word of words) assert.equal(oneOf(words, word, 'count'), word);
+  refuses(
+    () => oneOf(words, 'Exact', 'count'),
+    'Unknown count Exact. Did you mean exact? Known: exact, estimated, none',
+  );
+  refuses(() => oneOf(words, '', 'count'), 'Unknown count . Known: exact, estimated, none');
 });
 
 const NOT_A_CURSOR = 'after is not a cursor of this list: take meta.nextCursor of a response with the same sort';

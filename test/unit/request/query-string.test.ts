@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodePart, parseQueryString, wordsOf } from '../../../src/request/query-string.ts';
+import { decodePart, parseParameters, parseQueryString, wordsOf } from '../../../src/request/query-string.ts';
 import { refuses, unlessBadRequest } from '../../support/refusal.ts';
 
 const GOOD: readonly (readonly [query: string, parameters: readonly (readonly [string, string])[]])[] = [
@@ -98,4 +98,11 @@ test('parameters that start with _ are no words of a request', () => {
     );
   }
   assert.equal(wordsOf('a=1&_=2&b=3'), 'a=1&b=3');
+});
+
+test('operations without parameters take none, but for cache busters', () => {
+  assert.equal(parseParameters('_=1', []).size, 0);
+  refuses(() => parseParameters('expand=a', []), 'Unknown query parameter expand. Known: none');
+  assert.deepEqual([...parseParameters('confirm=shop', ['confirm'])], [['confirm', 'shop']]);
+  refuses(() => parseParameters('confirm=a&confirm=b', ['confirm']), 'Query parameter confirm may be given only once');
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { encodeCursor } from '../../../src/request/page.ts';
+import { namesAt } from '../../../src/request/parameters.ts';
 import type { ExpandTree, FieldTree } from '../../../src/request/paths.ts';
 import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
 import { LIMITS } from '../../support/fixture.ts';
@@ -96,7 +97,7 @@ test('expand and fields: not given, empty and named are three things', () => {
   }
 });
 
-const LIST_KNOWN = 'page, size, sort, filter, or, search, expand, fields, count, after, versions, preview';
+const LIST_KNOWN = namesAt('list', 'query');
 
 for (const [query, message] of [
   ['limit=5', `Unknown query parameter limit. Known: ${LIST_KNOWN}`],
@@ -167,7 +168,7 @@ test('an export takes a format, filters, a sort and fields', () => {
 
 for (const [query, message] of [
   ['format=xml', 'Unknown format xml. Known: csv, ndjson'],
-  ['format=CSV', 'Unknown format CSV. Known: csv, ndjson'],
+  ['format=CSV', 'Unknown format CSV. Did you mean csv? Known: csv, ndjson'],
   ['format=csv&format=csv', 'Query parameter format may be given only once'],
   ['page=1', /^Unknown query parameter page\./],
   ['expand=a', /^Unknown query parameter expand\./],

@@ -7,7 +7,7 @@ import { entityOf } from '../../../src/model/workspace.ts';
 import { planList } from '../../../src/plan/plan.ts';
 import { parseBody } from '../../../src/request/body.ts';
 import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
-import { parseQueryBody } from '../../../src/request/query-body.ts';
+import { parseQueryBody } from '../../../src/request/record-request.ts';
 import { compile, compileEstimate, type Statement } from '../../../src/sql/compile.ts';
 import { external, LIMITS, makeShop, SHOP as SHOP_DOCUMENT, viewpoint } from '../../support/fixture.ts';
 import { unlessBadRequest } from '../../support/refusal.ts';

@@ -5,6 +5,7 @@ import { parseExact, stringifyExact } from '../../api/json.ts';
 import { send } from '../../api/request.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { dataPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { COUNT_MODES } from '../../records/request-tables.generated.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import type { Call } from '../../snippets/snippets.ts';
@@ -93,7 +94,7 @@ export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRe
             {field('size', '20')}
             <Select
               label="count"
-              data={['exact', 'estimated', 'none']}
+              data={COUNT_MODES}
               value={typed.count}
               allowDeselect={false}
               onChange={(count) => setTyped({ ...typed, count: count ?? 'exact' })}

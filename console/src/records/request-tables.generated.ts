@@ -1,4 +1,20 @@
 // Generated from the tables in src/request by `npm run generate`.
+export type ListParameter =
+  | 'page'
+  | 'size'
+  | 'sort'
+  | 'filter'
+  | 'or'
+  | 'search'
+  | 'expand'
+  | 'fields'
+  | 'count'
+  | 'after'
+  | 'versions'
+  | 'preview';
+
+export const COUNT_MODES = ['exact', 'estimated', 'none'] as const;
+
 export interface OperatorForm {
   readonly name: string;
   readonly label: string;

@@ -1,0 +1,99 @@
+// What an aggregate selects and groups by, as values: `sum:total`, `placedAt:month`. Syntax only.
+import { badRequest, shown } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import { DATE_PARTS, type DatePart } from '../model/field-types.ts';
+import { splitPath } from './paths.ts';
+
+export type AggregateFunction = 'count' | 'countDistinct' | 'sum' | 'avg' | 'min' | 'max';
+
+export interface FunctionForm {
+  /** True when it can be used without a field. */
+  readonly alone: boolean;
+  /** What the type of the field must have. */
+  readonly needs: 'nothing' | 'number' | 'order';
+}
+
+export const FUNCTIONS: Readonly<Record<AggregateFunction, FunctionForm>> = {
+  count: { alone: true, needs: 'nothing' },
+  countDistinct: { alone: false, needs: 'nothing' },
+  sum: { alone: false, needs: 'number' },
+  avg: { alone: false, needs: 'number' },
+  min: { alone: false, needs: 'order' },
+  max: { alone: false, needs: 'order' },
+};
+
+export const FUNCTION_NAMES = Object.keys(FUNCTIONS) as readonly AggregateFunction[];
+
+export interface SelectTerm {
+  /** As in the request and in the answer: `count`, `sum:total`, `max:customer.name`. */
+  readonly name: string;
+  readonly function: AggregateFunction;
+  /** undefined: the records themselves. */
+  readonly path: readonly string[] | undefined;
+}
+
+export interface GroupTerm {
+  /** `status`, `customer.country`, `placedAt:month` */
+  readonly name: string;
+  readonly path: readonly string[];
+  /** undefined: by the value itself. */
+  readonly part: DatePart | undefined;
+}
+
+export const MAX_FUNCTIONS = 20;
+export const MAX_GROUPS = 5;
+export const MAX_SIZE = 1000;
+
+export const parseSelect = (texts: readonly string[]): SelectTerm[] =>
+  parseTerms('select', texts, MAX_FUNCTIONS, parseSelectTerm);
+
+export const parseGroups = (texts: readonly string[]): GroupTerm[] =>
+  parseTerms('group', texts, MAX_GROUPS, parseGroupTerm);
+
+/** `a,b` (several values are joined) -> terms; 400 for too many, and for two with one name. */
+function parseTerms<T extends { readonly name: string }>(
+  parameter: string,
+  values: readonly string[],
+  maximum: number,
+  parse: (text: string) => T,
+): T[] {
+  const texts = values
+    .slice(0, maximum + 1)
+    .flatMap((value) => (value.trim() === '' ? [] : value.split(',', maximum + 1)));
+  if (texts.length > maximum) throw badRequest(`${parameter} names more than ${maximum}`);
+  const terms = texts.map((text) => parse(text.trim()));
+  const names = new Set<string>();
+  for (const { name } of terms) {
+    if (names.has(name)) throw badRequest(`${parameter} names ${shown(name)} twice`);
+    names.add(name);
+  }
+  return terms;
+}
+
+function parseSelectTerm(name: string): SelectTerm {
+  const colon = name.indexOf(':');
+  const word = colon < 0 ? name : name.slice(0, colon);
+  const known = FUNCTION_NAMES.find((each) => each === word);
+  if (known === undefined) {
+    const suggestion = closest(word, FUNCTION_NAMES);
+    throw badRequest(
+      `Unknown function ${shown(word)} in select.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FUNCTION_NAMES.join(', ')}, each with a field, such as sum:<field>`,
+    );
+  }
+  if (colon < 0 && !FUNCTIONS[known].alone) throw badRequest(`select ${known} needs a field: ${known}:<field>`);
+  return { name, function: known, path: colon < 0 ? undefined : splitPath('select', name.slice(colon + 1)) };
+}
+
+function parseGroupTerm(name: string): GroupTerm {
+  const colon = name.indexOf(':');
+  if (colon < 0) return { name, path: splitPath('group', name), part: undefined };
+  const word = name.slice(colon + 1);
+  const part = DATE_PARTS.find((each) => each === word);
+  if (part === undefined) {
+    const suggestion = closest(word, DATE_PARTS);
+    throw badRequest(
+      `Unknown part ${shown(word)} in group ${shown(name)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${DATE_PARTS.join(', ')}`,
+    );
+  }
+  return { name, path: splitPath('group', name.slice(0, colon)), part };
+}

@@ -1,0 +1,143 @@
+// Forms of parameters: how a value is read from a query string and from a JSON body, and the JSON Schema that says so.
+import { badRequest, shown } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import { numberText } from '../model/exact-json.ts';
+import type { JsonSchema } from '../model/field-types.ts';
+import { type FilterCount, type FilterTree, parseFilters, parseFilterTree } from './filter.ts';
+import { single } from './query-string.ts';
+
+export interface RequestLimits {
+  readonly maxPageSize: number;
+}
+
+/** Context in which one value is read. */
+export interface Input {
+  /** Name of the parameter in refusals: `size`, `items.size`, `narrow.items.size`. */
+  readonly name: string;
+  readonly limits: RequestLimits;
+  /** Conditions of all filters of the request. */
+  readonly count: FilterCount;
+}
+
+export const ID_SCHEMA: JsonSchema = {
+  type: 'integer',
+  format: 'int64',
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+};
+
+export interface Form<T> {
+  /** In a query string: once, once for each of its values, or once with commas between its values. */
+  readonly style: 'single' | 'repeated' | 'listed';
+  readonly fromText: (texts: readonly string[], input: Input) => T;
+  /** `value`: neither missing nor null. */
+  readonly fromJson: (value: unknown, input: Input) => T;
+  /** Schema of the JSON value; for a query string its `items`, if the style is not `single`. */
+  readonly schema: (limits: RequestLimits) => JsonSchema;
+}
+
+/** Text with a syntax of its own. */
+export function text<T>(parse: (text: string, name: string) => T, schema: JsonSchema = {}): Form<T> {
+  return {
+    style: 'single',
+    fromText: (texts, { name }) => parse(single(texts, name), name),
+    fromJson: (value, { name }) => parse(stringOf(value, name), name),
+    schema: () => ({ type: 'string', ...schema }),
+  };
+}
+
+function stringOf(value: unknown, name: string): string {
+  if (typeof value !== 'string') throw badRequest(`${name} must be a string`);
+  return value;
+}
+
+/** The same as a list: values with commas between them. */
+export const listed = <T>(parse: (text: string) => T, items: JsonSchema): Form<T> => ({
+  ...text(parse),
+  style: 'listed',
+  schema: () => ({ type: 'array', items }),
+});
+
+/** An integer; a bound may depend on the installation. */
+export function integer(minimum: number, maximum: number | ((limits: RequestLimits) => number)): Form<number> {
+  const most = (limits: RequestLimits): number => (typeof maximum === 'number' ? maximum : maximum(limits));
+  const parse = (digits: string, { name, limits }: Input) => parseInteger(name, digits, minimum, most(limits));
+  return {
+    style: 'single',
+    fromText: (texts, input) => parse(single(texts, input.name), input),
+    fromJson(value, input) {
+      const digits = numberText(value);
+      if (digits === undefined) throw badRequest(`${input.name} must be an integer`);
+      return parse(digits, input);
+    },
+    schema: (limits) => ({ type: 'integer', minimum, maximum: most(limits) }),
+  };
+}
+
+export function parseInteger(name: string, digits: string, minimum: number, maximum: number): number {
+  const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
+  if (value >= minimum && value <= maximum) return value;
+  throw badRequest(`${shown(name)} must be an integer from ${minimum} to ${maximum}`);
+}
+
+/** One of a few words. */
+export function word<const W extends string>(...words: readonly W[]): Form<W> {
+  return text((given, name) => oneOf(words, given, name), { enum: words });
+}
+
+/** 400 for another word, with the nearest one. */
+export function oneOf<W extends string>(words: readonly W[], given: string, name: string): W {
+  const found = words.find((known) => known === given);
+  if (found !== undefined) return found;
+  const suggestion = closest(given, words);
+  const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
+  throw badRequest(`Unknown ${name} ${shown(given)}.${hint} Known: ${words.join(', ')}`);
+}
+
+export const flag: Form<boolean> = {
+  style: 'single',
+  fromText: (texts, { name }) => parseFlag(single(texts, name), name),
+  // JSON of anything but a boolean is neither of the two words.
+  fromJson: (value, { name }) => parseFlag(JSON.stringify(value), name),
+  schema: () => ({ type: 'boolean' }),
+};
+
+function parseFlag(given: string, name: string): boolean {
+  if (given !== 'true' && given !== 'false') throw badRequest(`${name} must be true or false, not ${shown(given)}`);
+  return given === 'true';
+}
+
+/** Several texts. */
+export function texts<T>(
+  style: 'repeated' | 'listed',
+  parse: (texts: readonly string[]) => T,
+  items: JsonSchema = {},
+): Form<T> {
+  return {
+    style,
+    fromText: parse,
+    fromJson: (value, { name }) => parse(stringsOf(value, name)),
+    schema: () => ({ type: 'array', items: { type: 'string', ...items } }),
+  };
+}
+
+function stringsOf(value: unknown, name: string): readonly string[] {
+  if (Array.isArray(value) && value.every((entry) => typeof entry === 'string')) return value;
+  throw badRequest(`${name} must be an array of strings`);
+}
+
+export const FILTER_SCHEMA: JsonSchema = { $ref: '#/components/schemas/wda.Filter' };
+
+/** Conditions in a query string, a tree in a body. */
+export const FILTER: Form<FilterTree | undefined> = {
+  style: 'repeated',
+  fromText: (given, { count }) => parseFilters(given, [], 'filter', count),
+  fromJson: (value, { name, count }) => parseFilterTree(value, name, count),
+  schema: () => FILTER_SCHEMA,
+};
+
+/** Groups of alternatives, which a tree in a body has no need of. */
+export const ALTERNATIVES: Form<FilterTree | undefined> = {
+  ...texts('repeated', () => undefined),
+  fromText: (given, { count }) => parseFilters([], given, 'or', count),
+};
