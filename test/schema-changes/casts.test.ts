@@ -309,56 +309,96 @@ test('every pair of types that can be changed is looked at below', () => {
   }
 });
 
-const headers = { 'content-type': 'application/json' };
+const STRATEGIES = [
+  ['online', PAIRS],
+  // At once on filled tables; the expressions are the same, so that a few pairs show that they are used.
+  ['blocking', PAIRS.filter(({ from }) => ['string', 'decimal'].includes(from.type))],
+] as const;
 
-for (const { from, to, becomes, refused } of PAIRS) {
-  test(`${nameOf(from)} to ${nameOf(to)}: ${Object.keys(becomes).length} values, ${refused.length} refused`, async () => {
-    const document = (field: Json): Json => ({ entities: { notes: { fields: { v: field } } } });
-    for (const strategy of ['online', 'blocking']) {
-      // At once on filled tables, a change waits a second before it begins: a few pairs show that the values are the same.
-      if (strategy === 'blocking' && !['string', 'decimal'].includes(from.type)) continue;
-      const slug = `w${++count}`;
-      const workspace = await server.workspace(`acme/${slug}`, document(from));
-      const create = async (value: string): Promise<number> => {
-        const answer = await workspace.call('notes', { method: 'POST', headers, body: `{"v":${value}}` });
-        assert.equal(answer.status, 201, answer.text);
-        return answer.json.data.id;
-      };
-      const values = Object.entries(becomes);
-      for (const [value] of values) await create(value);
-      const nothing = await create('null');
-      const before = (await workspace.call('notes?size=100')).text;
-      const query = `?wait=60&strategy=${strategy}`;
-      // Together, so that each is counted; the first ten are named.
-      const ids: number[] = [];
-      for (const value of refused) ids.push(await create(value));
-      if (ids.length > 0) {
-        const answer = await applySchema(workspace, document(to), query);
-        const { state, error } = answer.json.data;
-        const { code, entity, field, count, sampleIds } = error ?? {};
-        assert.deepEqual(
-          { state, code, entity, field, count, sampleIds },
-          {
-            state: 'failed',
-            code: 'DATA_CONFLICT',
-            entity: 'notes',
-            field: 'v',
-            count: ids.length,
-            sampleIds: ids.slice(0, 10),
-          },
-          answer.text,
-        );
-        await assertTidy(server, slug);
-        for (const id of ids) await workspace.call(`notes/${id}`, { method: 'DELETE' });
-        assert.equal((await workspace.call('notes?size=100')).text, before);
-      }
-      const answer = await applySchema(workspace, document(to), query);
-      assert.equal(answer.json.data.state, 'succeeded', answer.text);
-      await assertTidy(server, slug);
-      for (const [index, [, shown]] of values.entries()) {
-        assert.equal((await workspace.call(`notes/${index + 1}`)).text, `{"data":{"id":${index + 1},"v":${shown}}}`);
-      }
-      assert.equal((await workspace.call(`notes/${nothing}`)).json.data.v, null);
+for (const [strategy, pairs] of STRATEGIES) {
+  test(`${strategy}: values become what the new type has, and those that it cannot hold are counted`, async () => {
+    const slug = `w${++count}`;
+    const document = (side: 'from' | 'to', changed: (entity: string) => boolean = () => true): Json => ({
+      entities: Object.fromEntries(
+        pairs.map((pair, index) => {
+          const entity = `pair${index}`;
+          return [entity, { fields: { v: pair[changed(entity) ? side : 'from'] } }];
+        }),
+      ),
+    });
+    const workspace = await server.workspace(`acme/${slug}`, document('from'));
+    const listOf = async (entity: string): Promise<string> => (await workspace.call(`${entity}?size=100&sort=id`)).text;
+
+    const tables = await Promise.all(
+      pairs.map(async ({ from, to, becomes, refused }, index) => {
+        const entity = `pair${index}`;
+        const values = [...Object.keys(becomes), 'null'];
+        const create = async (records: readonly string[]): Promise<number[]> => {
+          if (records.length === 0) return [];
+          const body = `{"data":[${records.map((value) => `{"v":${value}}`)}]}`;
+          const answer = await workspace.call(`${entity}/_bulk`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body,
+          });
+          assert.equal(answer.status, 201, answer.text);
+          return answer.json.data.map(({ id }: Json) => id);
+        };
+        await create(values);
+        const before = await listOf(entity);
+        const ids = await create(refused);
+        return {
+          name: `${nameOf(from)} to ${nameOf(to)}`,
+          entity,
+          before,
+          ids,
+          shown: [...Object.values(becomes), 'null'],
+        };
+      }),
+    );
+
+    // All are counted, and the first ten are named.
+    const planned = await workspace.admin(`schema/plan?strategy=${strategy}`, { method: 'POST', body: document('to') });
+    assert.equal(planned.status, 200, planned.text);
+    for (const { name, entity, ids } of tables) {
+      const conflicts = planned.json.data.steps
+        .filter((step: Json) => step.entity === entity && step.conflicts !== null)
+        .map((step: Json) => step.conflicts);
+      const expected = ids.length === 0 ? [] : [{ count: ids.length, sampleIds: ids.slice(0, 10) }];
+      assert.deepEqual(conflicts, expected, name);
+    }
+
+    const apply = async (changed?: (entity: string) => boolean): Promise<Json> =>
+      (await applySchema(workspace, document('to', changed), `?wait=60&strategy=${strategy}`)).json.data;
+    const most = tables.reduce((one, other) => (other.ids.length > one.ids.length ? other : one));
+    const { state, error } = await apply((entity) => entity === most.entity);
+    assert.equal(state, 'failed');
+    const { code, entity, field, count: counted, sampleIds } = error;
+    assert.deepEqual(
+      { code, entity, field, counted, sampleIds },
+      {
+        code: 'DATA_CONFLICT',
+        entity: most.entity,
+        field: 'v',
+        counted: most.ids.length,
+        sampleIds: most.ids.slice(0, 10),
+      },
+    );
+    await assertTidy(server, slug);
+
+    for (const { entity, ids, before, name } of tables) {
+      if (ids.length === 0) continue;
+      const answer = await workspace.call(`${entity}/_bulk?ids=${ids}`, { method: 'DELETE' });
+      assert.ok(answer.status < 300, answer.text);
+      assert.equal(await listOf(entity), before, name);
+    }
+    const done = await apply();
+    assert.equal(done.state, 'succeeded', JSON.stringify(done.error));
+    await assertTidy(server, slug);
+    for (const { name, entity, shown } of tables) {
+      const records = shown.map((value, index) => `{"id":${index + 1},"v":${value}}`);
+      const text = (await listOf(entity)).replaceAll(/,\s*\n\s*/g, ',');
+      assert.ok(text.startsWith(`{"data":[${records}]`), `${name}: ${text}`);
     }
   });
 }
