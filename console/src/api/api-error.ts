@@ -56,3 +56,5 @@ export const fieldError = (error: unknown, field: string): string | undefined =>
   isApiError(error)
     ? error.details.find((detail) => detail.field === field || detail.field?.startsWith(`${field}.`))?.message
     : undefined;
+
+export const hasStatus = (thrown: unknown, status: number): boolean => isApiError(thrown) && thrown.status === status;

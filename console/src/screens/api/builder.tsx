@@ -1,6 +1,7 @@
 // A list request that is put together, sent, and shown with its answer as it came.
 import { Button, Code, Group, Paper, ScrollArea, Select, Stack, Text, TextInput, Title } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
 import { parseExact, stringifyExact } from '../../api/json.ts';
 import { send } from '../../api/request.ts';
 import type { EntityDocument } from '../../api/schema.ts';
@@ -33,9 +34,6 @@ const MOST_CHARACTERS = 100_000;
 
 export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRef; readonly entity: EntityDocument }) {
   const [typed, setTyped] = useState(NOTHING);
-  const [shown, setShown] = useState<Result>();
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const query = Object.entries(typed).filter(
     ([name, value]) => value.trim() !== '' && value !== NOTHING[name as keyof Parameters],
   );
@@ -47,26 +45,17 @@ export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRe
     rest: '',
     query: query.map(([name, value]) => [name, value.trim()]),
   });
-  async function run(event: FormEvent): Promise<void> {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    const startedAt = performance.now();
-    try {
+  const run = useMutation({
+    mutationFn: async (): Promise<Result> => {
+      const startedAt = performance.now();
       const search = new URLSearchParams(query.map(([name, value]) => [name, value.trim()]));
-      const response = await send({
-        path: dataPath(workspace, `/${encodeURIComponent(entity.name)}?${search}`),
-        waits: false,
-      });
+      const path = dataPath(workspace, `/${encodeURIComponent(entity.name)}?${search}`);
+      const response = await send({ path, waits: false });
       const text = await response.text();
-      setShown({ status: response.status, milliseconds: performance.now() - startedAt, text: pretty(text) });
-    } catch (thrown) {
-      setError(thrown);
-      setShown(undefined);
-    } finally {
-      setBusy(false);
-    }
-  }
+      return { status: response.status, milliseconds: performance.now() - startedAt, text: pretty(text) };
+    },
+  });
+  const shown = run.data;
   const field = (name: keyof Parameters, placeholder: string) => (
     <TextInput
       label={name}
@@ -84,7 +73,12 @@ export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRe
         <Title order={2}>Try it</Title>
         <CopyAs call={call} />
       </Group>
-      <form onSubmit={(event) => void run(event)}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          run.mutate();
+        }}
+      >
         <Stack gap="xs">
           {field('filter', `${first},eq,…`)}
           {field('sort', `${first},desc`)}
@@ -99,13 +93,13 @@ export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRe
               allowDeselect={false}
               onChange={(count) => setTyped({ ...typed, count: count ?? 'exact' })}
             />
-            <Button type="submit" loading={isBusy}>
+            <Button type="submit" loading={run.isPending}>
               Run
             </Button>
           </Group>
         </Stack>
       </form>
-      <ErrorAlert error={error} />
+      <ErrorAlert error={run.error} />
       {shown !== undefined && (
         <>
           <Text size="sm" role="status" my="xs">

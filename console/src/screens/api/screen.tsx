@@ -1,11 +1,12 @@
 // The API of an entity: its endpoints, a request that can be tried, and the same request for other tools.
-import { Anchor, Code, Group, Paper, Select, SimpleGrid, Table, Tabs, Text, Title } from '@mantine/core';
+import { Anchor, Code, Group, Paper, Select, SimpleGrid, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { listEndpoints } from '../../api/endpoints.ts';
 import { CONSOLE_API } from '../../api/request.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { dataPath, screenPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { DataTable } from '../../shell/data-table.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
@@ -41,23 +42,26 @@ export function Screen() {
             <Title order={2} mb="xs">
               Endpoints
             </Title>
-            <Table aria-label="Endpoints" layout="auto">
-              <Table.Tbody>
-                {listEndpoints(entity.operations).map(({ operation, method, rest, description }) => (
-                  <Table.Tr key={operation}>
-                    <Table.Td>
-                      <Code>{method}</Code>
-                    </Table.Td>
-                    <Table.Td>
+            <DataTable
+              label="Endpoints"
+              rows={listEndpoints(entity.operations)}
+              rowKey={({ operation }) => operation}
+              hasHead={false}
+              columns={[
+                { title: 'Method', cell: ({ method }) => <Code>{method}</Code> },
+                {
+                  title: 'Path',
+                  cell: ({ rest, description }) => (
+                    <>
                       <Code>{`/${name}${rest}`}</Code>
                       <Text size="xs" c="dimmed">
                         {description}
                       </Text>
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
+                    </>
+                  ),
+                },
+              ]}
+            />
             <Text size="xs" c="dimmed" mt="xs">
               All of them below <Code>{`/api/v1/${place.org}/${place.ws}`}</Code>
             </Text>
@@ -116,33 +120,31 @@ function Fields({ entity }: FieldsProps) {
         <Tabs.Tab value="relations">Relations</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="fields">
-        <Table aria-label="Fields" verticalSpacing={2}>
-          <Table.Tbody>
-            {fields.map(([name, type]) => (
-              <Table.Tr key={name}>
-                <Table.Td>
-                  <Code>{name}</Code>
-                </Table.Td>
-                <Table.Td>{type}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
+        <DataTable
+          label="Fields"
+          rows={fields}
+          rowKey={([name]) => name}
+          hasHead={false}
+          spacing={2}
+          columns={[
+            { title: 'Field', cell: ([name]) => <Code>{name}</Code> },
+            { title: 'Type', cell: ([, type]) => type },
+          ]}
+        />
       </Tabs.Panel>
       <Tabs.Panel value="relations">
-        <Table aria-label="Relations" verticalSpacing={2}>
-          <Table.Tbody>
-            {[...entity.relations].map(([name, { kind, entity: target }]) => (
-              <Table.Tr key={name}>
-                <Table.Td>
-                  <Code>{name}</Code>
-                </Table.Td>
-                <Table.Td>{kind}</Table.Td>
-                <Table.Td>{target}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
+        <DataTable
+          label="Relations"
+          rows={[...entity.relations]}
+          rowKey={([name]) => name}
+          hasHead={false}
+          spacing={2}
+          columns={[
+            { title: 'Relation', cell: ([name]) => <Code>{name}</Code> },
+            { title: 'Kind', cell: ([, { kind }]) => kind },
+            { title: 'Entity', cell: ([, relation]) => relation.entity },
+          ]}
+        />
       </Tabs.Panel>
     </Tabs>
   );

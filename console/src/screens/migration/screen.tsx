@@ -1,7 +1,7 @@
 // One migration: how far it is, how fast, how long yet; what stopped it; and the button that takes it back.
 
 import { Alert, Anchor, Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import {
@@ -55,25 +55,15 @@ export function Screen() {
 
 function Cancel({ workspace, migration }: { readonly workspace: WorkspaceRef; readonly migration: Migration }) {
   const client = useQueryClient();
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
+  const cancel = useMutation({
+    mutationFn: () => cancelMigration(workspace, String(migration.id)),
+    onSettled: () => void client.invalidateQueries({ queryKey: ['migrations', workspace.org, workspace.ws] }),
+  });
   if (isFinished(migration)) return null;
-  async function cancel(): Promise<void> {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await cancelMigration(workspace, String(migration.id));
-    } catch (thrown) {
-      setError(thrown);
-    } finally {
-      setBusy(false);
-      void client.invalidateQueries({ queryKey: ['migrations', workspace.org, workspace.ws] });
-    }
-  }
   return (
     <>
-      <ErrorAlert error={error} />
-      <Button variant="default" color="red" loading={isBusy} onClick={() => void cancel()}>
+      <ErrorAlert error={cancel.error} />
+      <Button variant="default" color="red" loading={cancel.isPending} onClick={() => cancel.mutate()}>
         Cancel
       </Button>
     </>

@@ -1,10 +1,10 @@
 // Plan of the draft: its steps, conflicts and losses, and the button that applies it.
 
 import { Alert, Anchor, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { isApiError } from '../../api/api-error.ts';
+import { hasStatus, isApiError } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import { getDroppedName } from '../../api/migration-progress.ts';
 import { planQuery, type Strategy, startMigration } from '../../api/migrations.ts';
@@ -50,7 +50,7 @@ function Body({ workspace, state }: { readonly workspace: WorkspaceRef; readonly
     staleTime: 0,
   });
   // Somebody was quicker: once their document is here, the draft is behind, and the page says what to do.
-  const isOvertaken = isApiError(plan.error) && plan.error.status === 412;
+  const isOvertaken = hasStatus(plan.error, 412);
   useEffect(() => {
     if (isOvertaken) void client.invalidateQueries({ queryKey: ['document'] });
   }, [isOvertaken, client]);
@@ -137,31 +137,24 @@ function Apply({ workspace, state, plan, strategy }: ApplyProps) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map());
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const destroyed = listDropped(plan);
   const isConfirmed = destroyed.every((name) => typed.get(name) === name);
   const blocked = plan.steps.reduce((sum, { conflicts }) => sum + (conflicts?.count ?? 0), 0);
-  async function apply(): Promise<void> {
-    setBusy(true);
-    setError(undefined);
-    try {
-      const migration = await startMigration(workspace, {
+  const apply = useMutation({
+    mutationFn: () =>
+      startMigration(workspace, {
         document: withoutSchemaLink(state.value),
         strategy,
         allowDestructive: plan.destructive,
         basedOn: plan.basedOn,
-      });
-      state.begin(String(migration.id));
+      }),
+    onSuccess: ({ id }) => {
+      state.begin(String(id));
       void client.invalidateQueries({ queryKey: ['migrations', workspace.org, workspace.ws] });
-      await navigate({ to: screenPath(workspace, `/migrations/${migration.id}`) });
-    } catch (thrown) {
-      if (isApiError(thrown) && thrown.status === 412) await client.invalidateQueries({ queryKey: ['document'] });
-      else setError(thrown);
-    } finally {
-      setBusy(false);
-    }
-  }
+      return navigate({ to: screenPath(workspace, `/migrations/${id}`) });
+    },
+    onError: (thrown) => hasStatus(thrown, 412) && client.invalidateQueries({ queryKey: ['document'] }),
+  });
   return (
     <section aria-label="Apply">
       {destroyed.map((name) => (
@@ -176,11 +169,11 @@ function Apply({ workspace, state, plan, strategy }: ApplyProps) {
           mb={6}
         />
       ))}
-      <ErrorAlert error={error} />
+      <ErrorAlert error={hasStatus(apply.error, 412) ? null : apply.error} />
       <Group gap="sm">
         <Button
-          onClick={() => void apply()}
-          loading={isBusy}
+          onClick={() => apply.mutate()}
+          loading={apply.isPending}
           color={destroyed.length > 0 ? 'red' : 'accent'}
           disabled={!isConfirmed || state.isOutdated || blocked > 0}
         >
