@@ -1,11 +1,18 @@
-// A server from its start to its end: makes the rooms, refuses requests until the database is prepared, begins what
+// A server from its start to its end: makes the services, refuses requests until the database is prepared, begins what
 // runs in the background, closes all of it in order.
-import { hashCredential } from './auth/api-key.ts';
+import { join } from 'node:path';
+import { hashCredential, makeKey } from './auth/api-key.ts';
+import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
+import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
 import { makeTextOrder } from './catalog/text-order.ts';
 import { makeTimelineWatch } from './catalog/timeline.ts';
 import { makeWorkspaceUpgrades } from './catalog/workspace-files.ts';
 import type { Coordinator } from './citus/citus.ts';
-import type { Config } from './config.ts';
+import { type Config, settingsInForce } from './config.ts';
+import { isStaleBuild } from './console/build-id.ts';
+import { frontMount, pageMount, readBuild } from './console/page.ts';
+import { createSessionEndpoint } from './console/session.ts';
+import { CONSOLE_LOGIN, createSessionProxy } from './console/session-proxy.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { install } from './db/install.ts';
 import { untilUsable } from './db/outage.ts';
@@ -13,12 +20,18 @@ import { checkPooler } from './db/pooler.ts';
 import type { Route, Routes } from './db/route.ts';
 import { removeActivity } from './directory/activity.ts';
 import { loadOperatorHash } from './directory/credentials.ts';
-import { type House, makeHouse } from './house.ts';
+import type { Mount } from './http/router.ts';
+import { routeMount } from './http/router.ts';
 import { makeHttpServer } from './http/server.ts';
 import { type Job, type Jobs, jobFigures, makeJobs } from './jobs/jobs.ts';
-import { isConsoleStale, mountsOf } from './mounts.ts';
 import type { Observer } from './observe.ts';
+import { adminDocument } from './openapi/admin.ts';
 import { makeReadiness, type Readiness, type ReadinessState } from './readiness.ts';
+import { adminRoutes } from './routes/admin/routes.ts';
+import { INDEX_ROUTE, metaRoutes } from './routes/meta.ts';
+import { oauthMounts } from './routes/oauth.ts';
+import { resourceMetadataMount } from './routes/resource-metadata.ts';
+import { makeServices, type Services } from './services.ts';
 import { bootstrap, type Secrets, type Welcome } from './setup/bootstrap.ts';
 import { ONE_DATABASE } from './topology/topology.ts';
 
@@ -51,21 +64,21 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   const { databaseDirectUrl } = config;
   const direct: Route = databaseDirectUrl === undefined ? connection : { connectionString: databaseDirectUrl };
   const routes: Routes = { connection, direct };
-  const house = makeHouse(config, routes, observer, readiness);
-  const { databases, registry, authenticator, runner, totals, keys, refusals, outbound } = house;
-  const { sessions } = house.consoleRooms;
+  const services = makeServices(config, routes, observer, readiness);
+  const { databases, registry, authenticator, runner, totals, keys, refusals, outbound } = services;
+  const { sessions } = services.consoleRooms;
   const upgrades = makeWorkspaceUpgrades(databases.directory);
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
     bodyTimeoutMs: config.bodyTimeoutMs,
     corsOrigins: config.corsOrigins,
-    mounts: mountsOf(config, house, observer, readiness),
+    mounts: mountsOf(config, services, observer, readiness),
     refusalTurn: refusals.wait,
     unready: readiness.unready,
     observer,
   });
-  const operatorKey = operatorKeyOf(config, house, readiness);
+  const operatorKey = operatorKeyOf(config, services, readiness);
   const jobs = makeJobs({
     jobs: [
       { name: 'watch-operator-key', once: 'process', everyMs: OPERATOR_MS, run: operatorKey.look },
@@ -77,8 +90,8 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
-      ...watchJobs(house, observer),
-      { name: 'make-backups', once: 'process', everyMs: house.schedule.pauseMs, run: house.schedule.look },
+      ...watchJobs(services, observer),
+      { name: 'make-backups', once: 'process', everyMs: services.schedule.pauseMs, run: services.schedule.look },
       {
         name: 'remove-activity',
         once: 'installation',
@@ -89,8 +102,8 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     ],
     log,
   });
-  const findTopology = topologyFinder(house, observer, jobs);
-  observer.show([...house.figures, ...house.schedule.figures(), ...jobFigures(jobs)]);
+  const findTopology = topologyFinder(services, observer, jobs);
+  observer.show([...services.figures, ...services.schedule.figures(), ...jobFigures(jobs)]);
 
   function begin(operatorHash: string | undefined): void {
     if (!readiness.open(operatorHash, databases.topology !== ONE_DATABASE)) return;
@@ -151,14 +164,14 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       await sessions.flush().catch(() => undefined);
       await registry.leave();
       await registry.close();
-      await Promise.all([stopped, house.stopTotals()]);
-      await house.closeDatabases();
+      await Promise.all([stopped, services.stopTotals()]);
+      await services.closeDatabases();
     },
   };
 }
 
 /** What a coordinator of nodes has besides is shown and runs with the rest. */
-function topologyFinder({ databases, findTopology }: House, observer: Observer, jobs: Jobs) {
+function topologyFinder({ databases, findTopology }: Services, observer: Observer, jobs: Jobs) {
   return async (): Promise<Coordinator | undefined> => {
     const isNew = databases.topology === ONE_DATABASE;
     const coordinator = await findTopology();
@@ -170,18 +183,133 @@ function topologyFinder({ databases, findTopology }: House, observer: Observer, 
 }
 
 /** A generated key may be ended by another server, and made anew by a third; one that is set is this server's own. */
-const operatorKeyOf = ({ adminKey }: Config, { databases }: House, { renew }: ReadinessState) => ({
+const operatorKeyOf = ({ adminKey }: Config, { databases }: Services, { renew }: ReadinessState) => ({
   async look(): Promise<void> {
     if (adminKey === undefined) renew(await loadOperatorHash(databases.directory));
   },
 });
 
 /** What the database may bring along without a word: another order of texts, another timeline. */
-function watchJobs({ databases: { directory }, registry }: House, { log }: Observer): readonly Job[] {
+function watchJobs({ databases: { directory }, registry }: Services, { log }: Observer): readonly Job[] {
   const textOrder = makeTextOrder({ db: directory, log });
   const timeline = makeTimelineWatch(directory, registry.invalidateAll);
   return [
     { name: 'watch-timeline', once: 'process', everyMs: TIMELINE_MS, run: timeline.look },
     { name: 'rebuild-text-indexes', once: 'process', everyMs: textOrder.pauseMs, run: textOrder.look },
+  ];
+}
+
+/* ---- what is served ---- */
+
+/** Mounts of the server; a request goes to the first that takes its URL. */
+function mountsOf(config: Config, services: Services, { log, metrics }: Observer, readiness: ReadinessState): Mount[] {
+  const {
+    databases,
+    cache,
+    refusals,
+    registry,
+    changed,
+    rateLimit,
+    runner,
+    outbound,
+    externalTokens,
+    oauth,
+    authenticator,
+    records,
+  } = services;
+  const { publicUrl, maxBodyBytes, maxResponseBytes } = config;
+  const health = metaRoutes({
+    db: databases.directory,
+    metrics,
+    unready: readiness.reason,
+    nodesDown: () => databases.topology.down(),
+  });
+  const admin = adminRoutes(
+    {
+      databases,
+      async authenticate(credential) {
+        const principal = await authenticator.identify(credential);
+        await rateLimit(principal.credentialId);
+        return principal;
+      },
+      async announced(...workspaceIds) {
+        workspaceIds.forEach(changed);
+        await registry.invalidateAll();
+      },
+      makeKey,
+      identityProviders: {
+        outbound,
+        externalTokens,
+        publicUrl,
+        onWarning: (issuer, reason) =>
+          log.warn('an identity provider was configured that does not work', { issuer, reason }),
+      },
+      makeOAuthClient,
+      isClientId,
+      signingKeys: oauth.keys,
+      consoleSessions: {
+        ...services.consoleRooms,
+        makeLink: services.consoleRooms.sessions.makeLink,
+        address: config.console ? publicUrl + CONSOLE_LOGIN : undefined,
+      },
+      server: {
+        startedAt: new Date(),
+        isEmbedded: config.databaseUrl === undefined,
+        address: services.databaseAddress,
+        settings: settingsInForce(config),
+      },
+      backups: services.backups,
+      cluster: services.cluster,
+      executeAs: records.executeAs,
+      maxResponseBytes,
+      // Asked for by requests, when the mounts are there.
+      adminDocument: () =>
+        adminDocument(
+          mounts.flatMap(({ operations }) => operations),
+          publicUrl,
+        ),
+    },
+    runner,
+  );
+  const adminMount = routeMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes });
+  const mounts: Mount[] = [
+    records.mount,
+    ...(config.console ? consoleMounts(services.consoleRooms, publicUrl, [records.mount, adminMount]) : []),
+    ...oauthMounts({
+      publicUrl,
+      tokenEndpoint: oauth.tokenEndpoint,
+      publicKeys: oauth.keys.list,
+      algorithm: SIGNING_ALGORITHM,
+    }),
+    resourceMetadataMount({ publicUrl, mcp: config.mcp, findWorkspace: cache.get, refusalTurn: refusals.wait }),
+    routeMount(health, { readyFirst: false, maxBodyBytes }),
+    adminMount,
+  ];
+  return mounts;
+}
+
+// Beside src/ in a clone, and beside dist/ in a package.
+const CONSOLE = join(import.meta.dirname, '../console');
+
+/** True when somebody has changed the console since it was built. */
+const isConsoleStale = (): boolean => isStaleBuild(CONSOLE);
+
+/** The console: its page, and its door to the mounts of the API. */
+function consoleMounts(
+  { sessions, signIns, instanceName }: Services['consoleRooms'],
+  publicUrl: string,
+  api: readonly Mount[],
+): Mount[] {
+  const door = createSessionEndpoint({
+    sessions,
+    attempts: signIns,
+    instanceName,
+    isHttps: publicUrl.startsWith('https:'),
+  });
+  const front = api.find(({ matches }) => matches('/'));
+  return [
+    createSessionProxy({ ...door, behind: api, verify: sessions.verify, publicUrl }),
+    pageMount(readBuild(join(CONSOLE, 'dist'))),
+    ...(front === undefined ? [] : [frontMount(front)]),
   ];
 }

@@ -1,7 +1,9 @@
 // The only reader of process.env. Takes the environment, gives one frozen Config or the full list of mistakes in it.
+
+import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { corsOrigins, databaseMistakes, isBaseUrl, privateNetwork, timeOfDay } from './config-values.ts';
+import { DatabaseUrlError, parseDatabaseUrl } from './db/connection-url.ts';
 import type { Pooler } from './db/route.ts';
 import { closest } from './model/closest.ts';
 
@@ -394,3 +396,169 @@ export const serverDataDir = (): string | undefined =>
 
 /** Where a server of this environment listens, as far as it says so. */
 export const serverPort = (env: Environment): string => env.PORT || '3000';
+
+/* ---- values that are more than a number or a word ---- */
+
+/** Settings of the ways to the database. */
+interface DatabaseSettings {
+  readonly databaseUrl: string | undefined;
+  readonly pooler: Pooler;
+  readonly databaseDirectUrl: string | undefined;
+}
+
+/** What is wrong with the ways to the database, each in a sentence. */
+function databaseMistakes({ databaseUrl, pooler, databaseDirectUrl }: DatabaseSettings): readonly string[] {
+  const mistakes = [
+    ...urlMistakes('DATABASE_URL', databaseUrl),
+    ...urlMistakes('DATABASE_DIRECT_URL', databaseDirectUrl),
+  ];
+  if (pooler !== 'none' && databaseUrl === undefined) {
+    mistakes.push('WDA_POOLER is about what stands at DATABASE_URL, which is not set');
+  }
+  if (pooler === 'transaction' && databaseDirectUrl === undefined) {
+    mistakes.push(
+      'WDA_POOLER=transaction needs DATABASE_DIRECT_URL: migrations and locks do not go through the pooler',
+    );
+  }
+  if (pooler !== 'transaction' && databaseDirectUrl !== undefined) {
+    mistakes.push(
+      'DATABASE_DIRECT_URL is for WDA_POOLER=transaction alone; without it everything goes to DATABASE_URL',
+    );
+  }
+  return mistakes;
+}
+
+function urlMistakes(name: string, text: string | undefined): string[] {
+  if (text === undefined) return [];
+  try {
+    parseDatabaseUrl(text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof DatabaseUrlError)) throw error;
+    return error.mistakes.map((mistake) => `${name} ${mistake}`);
+  }
+}
+
+/** RFC 8414 section 2: an issuer has no query and no fragment. */
+function isBaseUrl(text: string): boolean {
+  if (!isHttpUrl(text) || /[?#]/.test(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+function privateNetwork(value: string, mistakes: string[]): boolean | readonly string[] {
+  if (value === 'deny' || value === 'allow') return value === 'allow';
+  const networks = value.split(',').map((network) => network.trim());
+  for (const network of networks) {
+    const [, address = '', prefix = ''] = /^([0-9a-fA-F:.]+)\/(\d{1,3})$/.exec(network) ?? [];
+    if (isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128)) continue;
+    mistakes.push(
+      `WDA_IDP_PRIVATE_NETWORK must be deny, allow, or networks such as 10.1.0.0/16, has ${JSON.stringify(network)}`,
+    );
+    return false;
+  }
+  return networks;
+}
+
+function corsOrigins(value: string | undefined, mistakes: string[]): '*' | readonly string[] {
+  if (value === undefined || value.trim() === '*') return '*';
+  const origins = value
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== '');
+  for (const origin of origins) {
+    if (!isHttpUrl(origin) || new URL(origin).origin !== origin) {
+      mistakes.push(
+        `WDA_CORS_ORIGINS must list origins such as https://app.example.com, has ${JSON.stringify(origin)}`,
+      );
+    }
+  }
+  return origins;
+}
+
+/** A time of the day such as `03:00`. */
+function timeOfDay(name: string, value: string, mistakes: string[]): string {
+  if (!/^([01]\d|2[0-3]):[0-5]\d$/.test(value)) {
+    mistakes.push(`${name} must be a time of the day such as 03:00, is ${JSON.stringify(value)}`);
+  }
+  return value;
+}
+
+/* ---- settings in force ---- */
+
+export interface SettingInForce {
+  readonly name: string;
+  readonly value: string;
+}
+
+const onOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
+const isSet = (secret: string | undefined): string => (secret === undefined ? 'not set' : 'set');
+
+function networks(allowed: Config['idpPrivateNetwork']): string {
+  if (typeof allowed === 'boolean') return allowed ? 'allow' : 'deny';
+  return allowed.join(', ');
+}
+
+/**
+ * Each setting by its name in the environment, in the order of the reference page. Lanes for quick reads and writes are
+ * divided among the workers, each share rounded up: the value is that of all workers together.
+ */
+export function settingsInForce(config: Config): readonly SettingInForce[] {
+  const values: Readonly<Record<string, string | number>> = {
+    PORT: config.port,
+    HOST: config.host,
+    PUBLIC_URL: config.publicUrl,
+    // Its user, password and parameters are nobody's business.
+    DATABASE_URL: isSet(config.databaseUrl),
+    WDA_POOLER: config.pooler,
+    DATABASE_DIRECT_URL: isSet(config.databaseDirectUrl),
+    WDA_NODE_READS: onOff(config.nodeReads),
+    DATA_DIR: config.dataDir,
+    WDA_ADMIN_KEY: isSet(config.adminKey),
+    WDA_DEMO: onOff(config.demo),
+    LOG_LEVEL: config.logLevel,
+    WDA_MAX_PAGE_SIZE: config.maxPageSize,
+    WDA_MAX_BODY_BYTES: config.maxBodyBytes,
+    WDA_MAX_BULK: config.maxBulk,
+    WDA_MAX_BULK_BYTES: config.maxBulkBytes,
+    WDA_MAX_BATCH: config.maxBatch,
+    WDA_IDEMPOTENCY_HOURS: config.idempotencyHours,
+    WDA_BACKUP_DIR: config.backupDir ?? '(none)',
+    WDA_BACKUP_AT: config.backupAt,
+    WDA_BACKUP_KEEP: config.backupKeep,
+    WDA_ACTIVITY_DAYS: config.activityDays,
+    WDA_MAX_RESPONSE_BYTES: config.maxResponseBytes,
+    WDA_MAX_IMPORT_BYTES: config.maxImportBytes,
+    WDA_WORKERS: config.workers,
+    WDA_READ_CONNECTIONS: config.readConnections * config.workers,
+    WDA_WRITE_CONNECTIONS: config.writeConnections * config.workers,
+    WDA_SLOW_CONNECTIONS: config.slowConnections,
+    WDA_TRANSFER_CONNECTIONS: config.transferConnections,
+    WDA_BATCH_CONNECTIONS: config.batchConnections,
+    WDA_MAX_QUEUE: config.maxQueue,
+    WDA_STATEMENT_TIMEOUT_MS: config.statementTimeoutMs,
+    WDA_TRANSFER_TIMEOUT_MS: config.transferTimeoutMs,
+    WDA_MIN_IMPORT_BYTES_PER_SECOND: config.importFloor,
+    WDA_MIN_EXPORT_BYTES_PER_SECOND: config.exportFloor,
+    WDA_TRANSFER_WINDOW_SECONDS: config.floorSeconds,
+    WDA_BODY_TIMEOUT_MS: config.bodyTimeoutMs,
+    WDA_CORS_ORIGINS: config.corsOrigins === '*' ? '*' : config.corsOrigins.join(', '),
+    WDA_RATE_LIMIT: config.rateLimit,
+    WDA_MCP: onOff(config.mcp),
+    WDA_MCP_MAX_ROWS: config.mcpMaxRows,
+    WDA_MCP_MAX_BYTES: config.mcpMaxBytes,
+    WDA_MCP_RATE_LIMIT: config.mcpRateLimit,
+    WDA_CONSOLE: onOff(config.console),
+    WDA_SESSION_HOURS: config.sessionHours,
+    WDA_SIGN_IN_RATE_LIMIT: config.signInRateLimit,
+    WDA_TOKEN_LIFETIME_SECONDS: config.tokenLifetimeSeconds,
+    WDA_SIGNING_KEY_DAYS: config.signingKeyDays,
+    WDA_IDP_PRIVATE_NETWORK: networks(config.idpPrivateNetwork),
+    WDA_CLOCK_SKEW_SECONDS: config.clockSkewSeconds,
+  };
+  return Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));
+}

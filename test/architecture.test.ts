@@ -63,7 +63,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   ],
   'oidc-provider': ['auth/token-endpoint.ts'],
   // The form of a connection goes from the command line through app.ts to the driver.
-  pg: ['db/', 'type app.ts', 'type house.ts', 'type cli/serve.ts'],
+  pg: ['db/', 'type app.ts', 'type services.ts', 'type cli/serve.ts'],
   'pg-copy-streams': ['db/'],
   pino: ['observe.ts'],
   'pino-pretty': ['observe.ts'],
@@ -532,7 +532,7 @@ test('what is for a cluster is loaded where the database is one, and by nothing 
       .filter(({ target, isType }) => target.startsWith('citus/') && !isType)
       .map(({ target, isDynamic }) => `${path} ${isDynamic ? 'loads' : 'imports'} ${target}`),
   );
-  assert.deepEqual(loaders, ['house.ts loads citus/citus.ts']);
+  assert.deepEqual(loaders, ['services.ts loads citus/citus.ts']);
 });
 
 test('a circle is found, between rooms and between files', () => {

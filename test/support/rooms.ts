@@ -276,7 +276,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'sql',
     ],
   },
-  // Loaded where the database coordinates a cluster, and nowhere else: nobody imports it but house.ts, at that moment.
+  // Loaded where the database coordinates a cluster, and nowhere else: nobody imports it but services.ts, at that moment.
   citus: {
     purpose: 'all that is done only where the database is the coordinator of a Citus cluster',
     entrances: ['citus.ts'],
@@ -348,7 +348,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'otel.ts': ['type trace.ts'],
   'readiness.ts': [],
   'trace.ts': [],
-  'house.ts': [
+  'services.ts': [
     'type model',
     'topology',
     'citus',
@@ -370,38 +370,26 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'request',
     'routes/oauth.ts',
   ],
-  'mounts.ts': [
-    'auth',
-    'type config.ts',
-    'console',
-    'http',
-    'type house.ts',
-    'type observe.ts',
-    'openapi/admin.ts',
-    'type readiness.ts',
-    'routes',
-    'settings-in-force.ts',
-  ],
   'app.ts': [
     'topology',
     'type citus',
     'auth',
     'catalog',
-    'type config.ts',
+    'config.ts',
+    'console',
     'db',
     'directory',
-    'house.ts',
+    'services.ts',
     'http',
     'jobs',
-    'mounts.ts',
     'type observe.ts',
+    'openapi/admin.ts',
     'readiness.ts',
+    'routes',
     'setup',
   ],
   'main.ts': ['cli'],
-  'settings-in-force.ts': ['type config.ts'],
-  'config.ts': ['config-values.ts', 'type db', 'model/closest.ts'],
-  'config-values.ts': ['db/connection-url.ts', 'type db'],
+  'config.ts': ['db/connection-url.ts', 'type db', 'model/closest.ts'],
   'observe.ts': ['type config.ts', 'type figure.ts', 'processes'],
 };
 

@@ -18,7 +18,7 @@ test('a server on one PostgreSQL loads nothing that is for a cluster', async (t)
   const { startTestServer } = await import('../../support/server.ts');
   const server = await startTestServer();
   t.after(() => server.stop());
-  assert.ok(loaded.some((url) => url.endsWith('/src/house.ts')));
+  assert.ok(loaded.some((url) => url.endsWith('/src/services.ts')));
   assert.equal(
     loaded.some((url) => CITUS.test(url)),
     isCluster,

@@ -69,7 +69,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['API keys, OAuth clients of a workspace', 'directory/api-keys.ts', 'MAX_KEYS'],
   ['API keys, OAuth clients of a workspace', 'directory/oauth-clients.ts', 'MAX_CLIENTS'],
   ['slugs that an owner may use for a workspace', 'directory/workspaces.ts', 'MAX_SLUGS'],
-  ['migrations at a time', 'house.ts', 'MAX_LONG_MIGRATIONS'],
+  ['migrations at a time', 'services.ts', 'MAX_LONG_MIGRATIONS'],
   ['migrations that are kept', 'catalog/migrations.ts', 'KEPT_MIGRATIONS'],
   ['`wait` of a schema change', 'routes/admin/schema.ts', 'MAX_WAIT_SECONDS'],
   ['requests of one `access/test`', 'routes/admin/access-test.ts', 'MAX_REQUESTS'],

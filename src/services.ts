@@ -1,4 +1,4 @@
-// The rooms, built from a Config and a database connection and wired together.
+// The services of the server, built from a Config and a database connection and wired together.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { credentialFigures, makeAuthenticator } from './auth/authenticate.ts';
 import { makeExternalTokens } from './auth/external-token.ts';
@@ -54,10 +54,10 @@ const MAX_LONG_MIGRATIONS = 2;
 // A snapshot is used for at most a second after it was replaced; the rest allows for clocks and commits.
 const SNAPSHOT_MS = 3000;
 
-export type House = ReturnType<typeof makeHouse>;
+export type Services = ReturnType<typeof makeServices>;
 
-/** All rooms, wired together, with nothing running yet. */
-export function makeHouse(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
+/** All services, wired together, with nothing running yet. */
+export function makeServices(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
   const onFault = (message: string, error: unknown): void => log.error(message, { err: rootOf(error) });
   const topology = makeTopology();
   const { db, nodes } = openDatabase(config, routes, log, () => topology.current().suspect());

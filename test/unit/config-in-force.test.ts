@@ -1,8 +1,7 @@
 // The settings that an operator is shown: all of them, as they hold, and no secret.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readConfig, SETTINGS } from '../../src/config.ts';
-import { settingsInForce } from '../../src/settings-in-force.ts';
+import { readConfig, SETTINGS, settingsInForce } from '../../src/config.ts';
 
 const shown = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(settingsInForce(readConfig(env)).map(({ name, value }) => [name, value]));
