@@ -12,6 +12,8 @@ export interface ListParameters<S extends Shape<S>, E extends keyof S> {
   readonly filter?: Filter<S, E>;
   /** Words as people type them: the best match first, unless there is a `sort`. */
   readonly search?: string;
+  /** A field: one record for each of its values, the first by `sort`. */
+  readonly distinct?: Name<S, E>;
   /** Whether the records are counted: `exact` if not given. */
   readonly count?: 'exact' | 'estimated' | 'none';
   /** `meta.nextCursor` of the page before, with the same sort. Not together with `page`. */

@@ -1,7 +1,7 @@
 // Request + snapshot + principal -> Plan: everything that a statement needs, with nothing left that could be wrong but
 // the data itself. The order of refusals is that of the functions: may write (403), entity (404), gate (503), names and
 // values (400), row policy on the body (403).
-import { readOnly, unknownEntity } from '../errors.ts';
+import { badRequest, readOnly, unknownEntity } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
@@ -15,7 +15,7 @@ import type { ConflictKey } from './conflict-key.ts';
 import type { Viewpoint } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering, rankedOrdering } from './ordering.ts';
-import { crossesHidden, type Predicate, planFilter } from './predicate.ts';
+import { crossesHidden, fieldNamed, type Predicate, planFilter } from './predicate.ts';
 import { hasLists, type Output, type Projection, planColumns, planProjection, wholeRecord } from './projection.ts';
 import { passReferring, referencesOf } from './references.ts';
 import { keepRow, stampRow } from './row-policy.ts';
@@ -29,6 +29,8 @@ export interface ListPlan {
   readonly projection: Projection;
   readonly predicate: Predicate | undefined;
   readonly ordering: Ordering;
+  /** One record for each value of the field, null among them: the first in the order. */
+  readonly distinct: Field | undefined;
   /** Records before the page, or the keys to continue after. */
   readonly start:
     | { readonly kind: 'page'; readonly page: number; readonly offset: Operand }
@@ -138,8 +140,10 @@ export function admit(workspace: Workspace, principal: Principal, name: string, 
 export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpoint): ListPlan {
   const root = scan(entity, viewpoint.principal, 'read');
   const search = request.search === undefined ? undefined : planSearch(request.search, entity);
+  const distinct = request.distinct === undefined ? undefined : planDistinct(request.distinct, entity);
+  // The best match of each value is not known before all are ranked, and only the first are.
   const ordering =
-    search !== undefined && request.sort.length === 0
+    search !== undefined && request.sort.length === 0 && distinct === undefined
       ? rankedOrdering(search, entity, viewpoint)
       : planOrdering(request.sort, entity, viewpoint);
   const predicate = planFilter(request.filter, entity, viewpoint, search);
@@ -155,6 +159,7 @@ export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpo
     projection,
     predicate,
     ordering,
+    distinct,
     start:
       request.after === undefined
         ? { kind: 'page', page: request.page, offset: numberOperand(request.page * request.size) }
@@ -164,6 +169,13 @@ export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpo
     versions: request.versions === true,
     preview: request.preview,
   };
+}
+
+function planDistinct(name: string, entity: Entity): Field {
+  if (name.includes('.')) throw badRequest(`distinct takes a field of ${entity.name} itself, and no path`);
+  const field = fieldNamed(entity, name, 'distinct');
+  if (field.type === 'json') throw badRequest(`distinct does not apply to ${name} of type json`);
+  return field;
 }
 
 export function planRead(request: ReadRequest, entity: Entity, viewpoint: Viewpoint): ReadPlan {

@@ -119,6 +119,15 @@ export const PARAMETERS = {
     description: 'Words as people type them: the best match first, unless there is a `sort`.',
     agents: 'Words, for entities with searchable fields',
   }),
+  distinct: parameter(
+    text((name) => name),
+    {
+      ...list,
+      description: 'A field: one record for each of its values, the first by `sort`.',
+      agents: 'A field: one record for each of its values',
+      client: 'Name<S, E>',
+    },
+  ),
   expand: parameter(texts('listed', parseExpand), {
     query: ['list', 'read'],
     body: ['query'],

@@ -1,5 +1,6 @@
 // Scan + Projection -> one select. PostgreSQL builds the JSON text of the whole response (measured against shaping in
 // Node: 0.36 to 0.78 of the throughput), expansions are lateral joins, page and total are one statement.
+import type { Field } from '../model/entity.ts';
 import type { Link } from '../plan/link.ts';
 import { ID_OPERAND } from '../plan/operand.ts';
 import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
@@ -123,12 +124,18 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const columns = join([...needed, ...(isById(plan) ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`])]);
   const offset = start.kind === 'page' && start.page > 0 ? sql` offset ${bind(start.offset)}` : empty;
   const limit = sql`limit ${wholeNumber(most)}${offset}`;
-  const chosen = isSearched(plan)
-    ? foundIds(plan, aliases, limit)
-    : isDeep(plan)
-      ? deferredIds(plan, aliases, limit)
-      : undefined;
   const order = sql`order by ${renderOrdering(ordering, root, aliases)}`;
+  if (plan.distinct !== undefined) {
+    // The cursor chooses among the records of the list, so it must not hide the first record of a value.
+    return clauses(
+      sql`select ${columns}`,
+      sql`from (${distinctIds(plan, plan.distinct, aliases)}) chosen`,
+      sql`join ${table} on ${root}."id" = chosen."id"${where(condition, after)}`,
+      order,
+      limit,
+    );
+  }
+  const chosen = isSearched(plan) || isDeep(plan) ? orderedIds(plan, aliases, limit) : undefined;
   if (chosen === undefined) {
     return clauses(sql`select ${columns}`, sql`from ${table}${where(condition, predicate, after)}`, order, limit);
   }
@@ -227,30 +234,46 @@ function isDeep({ start, size }: ListPlan): boolean {
 const isSearched = ({ predicate }: ListPlan): boolean => predicate !== undefined && hasSearch(predicate);
 
 /**
- * The ids of a page of what a search finds, in the order of a sort. `offset 0` keeps PostgreSQL from walking the table in that
- * order and making the words of each row until it has found enough.
+ * The ids of a page, in its order: of a deep one an index may give them without a look at the records that are passed over.
  */
-function foundIds(plan: ListPlan, aliases: Aliases, bounds: Fragment): Fragment {
+function orderedIds(plan: ListPlan, aliases: Aliases, bounds: Fragment): Fragment {
   const { start, ordering } = plan;
-  const near = aliases.next('d');
-  const { table, condition } = renderScan(plan.scan, near);
-  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, near, aliases);
-  const after = start.kind === 'after' ? renderAfter(ordering, start.keys, near, aliases) : empty;
-  const found = sql`select ${near}.* from ${table}${where(condition, predicate, after, ONE_PROCESS)}`;
-  return sql`select ${near}."id" from ${inOneProcess(found, near)} order by ${renderOrdering(ordering, near, aliases)} ${bounds}`;
+  const row = aliases.next('d');
+  const rows = matchingRows(plan, row, aliases, sql`${row}.*`, () =>
+    start.kind === 'after' ? renderAfter(ordering, start.keys, row, aliases) : empty,
+  );
+  return sql`select ${row}."id" from ${rows} order by ${renderOrdering(ordering, row, aliases)} ${bounds}`;
 }
 
-/** The ids of a deep page: an index may give them without a look at the records that are passed over. */
-function deferredIds(plan: ListPlan, aliases: Aliases, bounds: Fragment): Fragment {
-  const near = aliases.next('d');
-  const { table, condition } = renderScan(plan.scan, near);
-  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, near, aliases);
-  return sql`select ${near}."id" from ${table}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, near, aliases)} ${bounds}`;
+/** The ids of the first record of each value, in no order. */
+function distinctIds(plan: ListPlan, field: Field, aliases: Aliases): Fragment {
+  const row = aliases.next('d');
+  const column = sql`${row}.${ident(field.column)}`;
+  const first = sql`select distinct on (${column}) ${row}."id" from`;
+  const order = sql`order by ${column}, ${renderOrdering(plan.ordering, row, aliases)}`;
+  return sql`${first} ${matchingRows(plan, row, aliases, sql`${row}.*`)} ${order}`;
 }
 
-/** True when the list is everything that the table holds. */
-function isWhole({ scan, predicate }: ListPlan): boolean {
-  return scan.filter.kind === 'unrestricted' && predicate === undefined;
+/**
+ * What `from` names to have the rows of a list without page and order. Of a search, with the columns of `select`: `offset 0`
+ * keeps PostgreSQL from walking the table in an order and making the words of each row until it has found enough.
+ */
+function matchingRows(
+  plan: ListPlan,
+  row: Fragment,
+  aliases: Aliases,
+  select: Fragment,
+  more: () => Fragment = () => empty,
+): Fragment {
+  const { table, condition } = renderScan(plan.scan, row);
+  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, row, aliases);
+  if (!isSearched(plan)) return sql`${table}${where(condition, predicate, more())}`;
+  return inOneProcess(sql`select ${select} from ${table}${where(condition, predicate, more(), ONE_PROCESS)}`, row);
+}
+
+/** True when the list is every record that the table holds. */
+function isWhole({ scan, predicate, distinct }: ListPlan): boolean {
+  return scan.filter.kind === 'unrestricted' && predicate === undefined && distinct === undefined;
 }
 
 /**
@@ -270,11 +293,11 @@ export function keptTotal({ scan }: { readonly scan: Scan }): Fragment {
 export function selectMatching(plan: ListPlan, output: Fragment): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('c');
-  const { table, condition } = renderScan(plan.scan, root);
-  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
-  if (!isSearched(plan)) return sql`select ${output} from ${table}${where(condition, predicate)}`;
-  const rows = sql`select ${root}."id" from ${table}${where(condition, predicate, ONE_PROCESS)}`;
-  return sql`select ${output} from ${inOneProcess(rows, root)}`;
+  if (plan.distinct === undefined)
+    return sql`select ${output} from ${matchingRows(plan, root, aliases, sql`${root}."id"`)}`;
+  const value = sql`${root}.${ident(plan.distinct.column)}`;
+  const values = sql`select distinct ${value} from ${matchingRows(plan, root, aliases, value)}`;
+  return sql`select ${output} from (${values}) ${aliases.next('v')}`;
 }
 
 /** Every record of an export: one column each, as JSON-ready text, in the order of the projection. */

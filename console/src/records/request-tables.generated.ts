@@ -6,6 +6,7 @@ export type ListParameter =
   | 'filter'
   | 'or'
   | 'search'
+  | 'distinct'
   | 'expand'
   | 'fields'
   | 'count'

@@ -79,6 +79,28 @@ const LISTS: readonly (readonly [
     ['1000'],
   ],
   [
+    'of distinct values: the cursor is outside of what chooses the first of each, and no kept total is asked for',
+    'orders',
+    'distinct=status&sort=total,desc&filter=total,gt,5&size=2&fields=id&after=WyJ0b3RhbCxkZXNjO2lkLGRlc2MiLCI5LjUiLCI0Il0',
+    `${TOO_LARGE}, (select count(*)
+      from (select distinct "c0"."status"
+        from "ws7_shop"."orders" "c0"
+        where "c0"."total" > $1::numeric) "v1") as total, answer.last, answer.more
+    from (select coalesce(json_agg(records."$"), '[]')::text as data, (array_agg(records."$key"))[least(count(*), 2)] as last, count(*) > 2 as more
+      from (select "$", "page"."$keys" as "$key"
+        from (select "r0"."id", json_build_array(("r0"."total")::text, ("r0"."id")::text)::text as "$keys"
+          from (select distinct on ("d1"."status") "d1"."id"
+            from "ws7_shop"."orders" "d1"
+            where "d1"."total" > $2::numeric
+            order by "d1"."status", "d1"."total" desc, "d1"."id" desc) chosen
+          join "ws7_shop"."orders" "r0" on "r0"."id" = chosen."id"
+          where (("r0"."total" < $3::numeric) or ("r0"."total" = $4::numeric and "r0"."id" < $5::int8))
+          order by "r0"."total" desc, "r0"."id" desc
+          limit 3) "page"
+        cross join lateral (select "page"."id") "$") records) answer`,
+    ['5', '5', '9.5', '9.5', '4'],
+  ],
+  [
     'with a filter: the total counts what it matches',
     'tags',
     'filter=name,eq,x',
