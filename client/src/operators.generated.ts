@@ -15,6 +15,7 @@ export const OPERATORS: Readonly<Record<string, Takes>> = {
   contains: 'one',
   startsWith: 'one',
   endsWith: 'one',
+  ieq: 'one',
   matches: 'one',
   isNull: 'none',
   notNull: 'none',
@@ -40,6 +41,8 @@ export interface Operators<V> {
   readonly contains?: Text<V>;
   readonly startsWith?: Text<V>;
   readonly endsWith?: Text<V>;
+  /** Equals, whatever the case. */
+  readonly ieq?: Text<V>;
   /** A POSIX regular expression. */
   readonly matches?: Text<V>;
   readonly isNull?: true;

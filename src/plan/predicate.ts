@@ -203,6 +203,7 @@ const PATTERNS: Readonly<Partial<Record<FilterOperator, (part: string) => string
   contains: (part) => `%${head(part)}%`,
   startsWith: (part) => `${head(part)}%`,
   endsWith: (part) => `%${tail(part)}`,
+  ieq: (part) => `${head(part)}%`,
 };
 
 // The index holds three letters or digits each. Of less it would give every record.

@@ -38,6 +38,7 @@ const DEFINITIONS = {
   contains: { ...text, label: 'contains' },
   startsWith: { ...text, label: 'starts with' },
   endsWith: { ...text, label: 'ends with' },
+  ieq: { ...text, label: 'is, whatever the case', comment: 'Equals, whatever the case.' },
   matches: { ...text, maxLength: 200, label: 'matches', comment: 'A POSIX regular expression.' },
   isNull: { ...whole, arity: 'none', needs: 'nothing', denies: 'notNull', label: 'is NULL' },
   notNull: { ...whole, arity: 'none', needs: 'nothing', label: 'is not NULL' },

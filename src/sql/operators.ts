@@ -23,6 +23,7 @@ const OPERATORS: Readonly<Record<FilterOperator, Render>> = {
   contains: part('contains'),
   startsWith: part('startsWith'),
   endsWith: part('endsWith'),
+  ieq: part('ieq'),
   // A POSIX expression. PostgreSQL looks at the clock while it reads and runs one.
   matches: one((column, expression) => sql`${column} ~ ${expression}`),
   isNull: none((column) => sql`${column} is null`),

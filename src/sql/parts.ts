@@ -1,11 +1,11 @@
-// Parts of texts, without case. PostgreSQL looks whether a statement is to be stopped between rows and between subqueries,
+// Parts of texts, and whole ones, without case. PostgreSQL looks whether a statement is to be stopped between rows and between subqueries,
 // and not within a function: strpos() looked for 400,000 characters in a million for two minutes, and nothing but the end of
 // PostgreSQL would have stopped it. A hundred conditions on a text of 10 MB took as long. So a hard one (plan/predicate.ts) is
 // looked for in subqueries, each of which takes a tenth of a second, or as long as folding the text.
 import { type Fragment, sql } from './fragment.ts';
 import { folded } from './indexed.ts';
 
-export type PartOperator = 'contains' | 'startsWith' | 'endsWith';
+export type PartOperator = 'contains' | 'startsWith' | 'endsWith' | 'ieq';
 
 /** A condition on a column and a part; null where the column is. */
 type PartCondition = (column: Fragment, part: Fragment) => Fragment;
@@ -14,6 +14,7 @@ export const PARTS: Readonly<Record<PartOperator, PartCondition>> = {
   contains: (column, part) => sql`strpos(${folded(column)}, ${folded(part)}) > 0`,
   startsWith: (column, part) => sql`starts_with(${folded(column)}, ${folded(part)})`,
   endsWith: (column, part) => sql`right(${folded(column)}, length(${folded(part)})) = ${folded(part)}`,
+  ieq: (column, part) => sql`${folded(column)} = ${folded(part)}`,
 };
 
 /** The same, with pauses. Before version 17 PostgreSQL takes one process alone for such a condition. */
@@ -22,6 +23,7 @@ export const PARTS_IN_PIECES: Readonly<Record<PartOperator, PartCondition>> = {
     sql`case when ${isLong(column, part)} then ${inSlices(column, part)} else ${PARTS.contains(column, part)} end`,
   startsWith: apart(PARTS.startsWith),
   endsWith: apart(PARTS.endsWith),
+  ieq: apart(PARTS.ieq),
 };
 
 /** The condition, in a subquery where the text is long. */

@@ -36,6 +36,7 @@ export const OPERATORS: readonly OperatorForm[] = [
   { name: 'contains', label: 'contains', takes: 'one', needs: 'text' },
   { name: 'startsWith', label: 'starts with', takes: 'one', needs: 'text' },
   { name: 'endsWith', label: 'ends with', takes: 'one', needs: 'text' },
+  { name: 'ieq', label: 'is, whatever the case', takes: 'one', needs: 'text' },
   { name: 'matches', label: 'matches', takes: 'one', needs: 'text' },
   { name: 'isNull', label: 'is NULL', takes: 'none', needs: 'nothing' },
   { name: 'notNull', label: 'is not NULL', takes: 'none', needs: 'nothing' },

@@ -98,6 +98,10 @@ const MODEL: Readonly<Record<FilterOperator, (sample: TypeSample) => Asked>> = {
     (text) => text.slice(-2),
     (text, asked) => text.endsWith(asked),
   ),
+  ieq: part(
+    (text) => text,
+    (text, asked) => text === asked,
+  ),
   matches: (sample) => {
     const expression = `^${stringOf(sample, 1).slice(0, 2)}|${stringOf(sample, last(sample)).slice(-1)}$`;
     return {
@@ -110,7 +114,7 @@ const MODEL: Readonly<Record<FilterOperator, (sample: TypeSample) => Asked>> = {
 };
 
 const ORDER: readonly FilterOperator[] = ['gt', 'gte', 'lt', 'lte', 'between'];
-const PARTS: readonly FilterOperator[] = ['contains', 'startsWith', 'endsWith', 'matches'];
+const PARTS: readonly FilterOperator[] = ['contains', 'startsWith', 'endsWith', 'ieq', 'matches'];
 const LISTS: readonly FilterOperator[] = ['in', 'nin', 'between'];
 const applies = (operator: FilterOperator, { isOrdered, isText }: TypeSample): boolean =>
   ORDER.includes(operator) ? isOrdered : PARTS.includes(operator) ? isText : true;
