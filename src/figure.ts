@@ -6,10 +6,11 @@ export interface Figure {
   /** What is counted, in one line. */
   readonly help: string;
   /**
-   * The figure now: a number, or one for each kind, which becomes the label `kind`. For several processes the sum is
-   * shown, or the greatest.
+   * The figure now: a number, or one for each value of the label. For several processes the sum is shown, or the greatest.
    */
   readonly read: () => number | Readonly<Record<string, number>>;
+  /** Name of the label; by default `kind`. */
+  readonly label?: string;
   /** What is shown for several processes: missing, their sum; `max` where all of them tell of the same thing. */
   readonly across?: 'max';
 }

@@ -132,17 +132,17 @@ export function remembered<T>(work: () => Promise<T>, keptMs: number, now: () =>
 }
 
 /** What only grows is a counter, all else a gauge. */
-function metricOf({ name, help, read, across }: Figure): Counter | Gauge {
+function metricOf({ name, help, label = 'kind', read, across }: Figure): Counter | Gauge {
   const labelled = (): (readonly [labels: Record<string, string>, value: number])[] => {
     const value = read();
     if (typeof value === 'number') return [[{}, value]];
-    return Object.entries(value).map(([kind, figure]) => [{ kind }, figure]);
+    return Object.entries(value).map(([value, figure]) => [{ [label]: value }, figure]);
   };
   const shape = {
     name,
     help,
     aggregator: across ?? ('sum' as const),
-    ...(typeof read() === 'number' ? {} : { labelNames: ['kind'] }),
+    ...(typeof read() === 'number' ? {} : { labelNames: [label] }),
     // The observer registers it.
     registers: [],
   };

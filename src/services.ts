@@ -15,9 +15,8 @@ import { loadWorkspace } from './catalog/load-workspace.ts';
 import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
 import type { Coordinator, CoordinatorOptions } from './citus/citus.ts';
 import type { Config } from './config.ts';
-import { shownAddress } from './db/connection-url.ts';
+import { type Routes, routeTo, shownAddress } from './db/connection-url.ts';
 import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
-import { type Routes, routeTo } from './db/route.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
 import { type Databases, makeDatabases } from './directory/databases.ts';
 import { findProvidersByIssuer } from './directory/identity-provider.ts';
@@ -214,7 +213,7 @@ function openDatabase(config: Config, routes: Routes, log: Observer['log'], onFa
     now: () => performance.now(),
     log,
   };
-  return { db: makeDatabase({ ...routes, ...options, onFault }), nodes };
+  return { db: makeDatabase({ ...routes, ...options, onTimeout: onFault }), nodes };
 }
 
 function agentsOf(

@@ -57,9 +57,9 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
     'limits/',
     'records/',
     'sql/compile.ts',
-    'db/conduct.ts',
-    'db/cost.ts',
-    'db/prepared.ts',
+    'db/circuit-breaker.ts',
+    'db/service-time.ts',
+    'db/statement.ts',
   ],
   'oidc-provider': ['auth/token-endpoint.ts'],
   // The form of a connection goes from the command line through app.ts to the driver.

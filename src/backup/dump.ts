@@ -2,7 +2,7 @@
 // tables are held as a read holds them, so that none of them is altered until their records are read.
 import { parseDocument } from '../catalog/load-workspace.ts';
 import { type Backend, backendOf, copyOut } from '../db/copy.ts';
-import { sqlState } from '../db/pg-error.ts';
+import { sqlState } from '../db/errors.ts';
 import type { Database, Session, Transaction, TransactionOptions } from '../db/pool.ts';
 import { executeEach } from '../db/transaction.ts';
 import { WORKSPACES } from '../directory/workspaces.ts';

@@ -2,7 +2,7 @@
 // its last byte, all of it is undone. Ids, names of schemas and versions are new, so nothing that somebody remembers of
 // the workspaces before fits them by chance.
 import { copyInto } from '../db/copy.ts';
-import { sqlState } from '../db/pg-error.ts';
+import { sqlState } from '../db/errors.ts';
 import type { Session } from '../db/pool.ts';
 import { createOrganization } from '../directory/organizations.ts';
 import { parseSchemaDocument } from '../document/document.ts';

@@ -1,8 +1,8 @@
 // Counts the records of a table for its kept total, in one snapshot and beside those who write: the first time for the
 // base, later to find and mend what writers past the triggers have left. Takes a table, gives what was wrong.
-import { withLockRetry } from '../db/lock-retry.ts';
+
 import type { Database, Session } from '../db/pool.ts';
-import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable } from '../db/transaction.ts';
+import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable, withLockRetry } from '../db/transaction.ts';
 import type { EntityTable } from '../model/entity.ts';
 import { keeping, notedAs, type TotalPlace } from '../sql/beside-names.ts';
 import { empty, type Fragment, literal, sql, tableRef, toQuery, wholeNumber } from '../sql/fragment.ts';

@@ -1,9 +1,9 @@
 // Keys of requests that must not be done twice: written with the records, in one transaction, beside their tables. What two
 // requests with one key do at the same time is decided by the primary key of the table: the second waits for the first.
 import { LRUCache } from 'lru-cache';
-import { isOwnConflict, isOwnWait, isStaleSnapshot } from '../db/pg-error.ts';
+import { isOwnConflict, isOwnWait, isStaleSnapshot } from '../db/errors.ts';
+import type { Work } from '../db/executor.ts';
 import type { Database, Executor } from '../db/pool.ts';
-import type { Work } from '../db/work.ts';
 import type { Figure } from '../figure.ts';
 import { beside } from '../sql/beside-names.ts';
 import { type Fragment, type Query, sql, toQuery } from '../sql/fragment.ts';

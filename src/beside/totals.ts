@@ -1,7 +1,7 @@
 // Kept totals: begins to keep the number of records of a table that has grown large enough for counting to cost, without
 // holding up its writers; looks after the totals that are kept. Their tables and functions are in install/workspace.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isStaleSnapshot } from '../db/pg-error.ts';
+import { isStaleSnapshot } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
 import { beside, keeping, type TotalPlace } from '../sql/beside-names.ts';

@@ -1,5 +1,5 @@
 // The node on which a workspace lies, for work that begins without its snapshot.
-import type { Place } from '../db/work.ts';
+import type { Place } from '../db/executor.ts';
 import type { Databases } from '../directory/databases.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 

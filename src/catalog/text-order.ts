@@ -1,7 +1,7 @@
 // Indexes of texts after an update of ICU, of the system or of the PostgreSQL that comes with the server: the order of texts may
 // be another one, and then an index built before misses records and lets duplicates in. PostgreSQL only warns. So the
 // version is compared at the start, and the indexes of workspaces are built anew while requests go on.
-import { sqlState } from '../db/pg-error.ts';
+import { sqlState } from '../db/errors.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { loadFact, storeFact } from '../directory/instance.ts';
 import { TEXT_COLLATION } from '../model/field-types.ts';

@@ -1,6 +1,6 @@
 // Failovers: a standby that takes over gives numbers of transactions that the lost primary had given, too, so the version of a
 // lost write could be that of another record. PostgreSQL begins another timeline then, and all workspaces another epoch.
-import { sqlState } from '../db/pg-error.ts';
+import { sqlState } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
 import { keepFact } from '../directory/instance.ts';
 import { sql, toQuery } from '../sql/fragment.ts';

@@ -33,7 +33,7 @@ export interface CoordinatorOptions extends Pick<NodeReadsOptions, 'open' | 'now
 export interface Coordinator {
   readonly topology: Topology;
   readonly cluster: Cluster;
-  /** Gives the role its settings on the nodes; throws UnfitConnection where they are of no use. In one process at the start. */
+  /** Gives the role its settings on the nodes; throws InvalidSession where they are of no use. In one process at the start. */
   readonly prepare: () => Promise<void>;
   readonly jobs: readonly Job[];
   readonly figures: readonly Figure[];

@@ -1,8 +1,9 @@
 // What Citus and the nodes of its cluster must be like. The coordinator opens sessions on the nodes, and tells them nothing of the
 // settings of its own sessions: a worker in the zone of Berlin would tell datetimes an hour late, as if they were of UTC.
-import { UnfitConnection } from '../db/outage.ts';
+
+import { MEANING } from '../db/connect.ts';
+import { InvalidSession } from '../db/errors.ts';
 import type { Database, Session } from '../db/pool.ts';
-import { MEANING } from '../db/session-settings.ts';
 import { ident, join, literal, sql, toQuery } from '../sql/fragment.ts';
 import { askNodes } from './nodes.ts';
 
@@ -53,7 +54,7 @@ from pg_extension where extname = 'citus'`),
 
 /**
  * Gives our role the settings in this database, which Citus passes on to all nodes, also to those that join later; changes
- * nothing where it has them. Logs what the cluster lacks. Throws UnfitConnection when it is too old
+ * nothing where it has them. Logs what the cluster lacks. Throws InvalidSession when it is too old
  * or does not know our role, and when a worker that answers has other settings all the same.
  */
 export async function prepareNodes(
@@ -63,7 +64,7 @@ export async function prepareNodes(
   const citus = await findCitus(db);
   if (citus === undefined) return;
   const unfit = unfitVersion(citus.version) ?? (await unfitRole(db));
-  if (unfit !== undefined) throw new UnfitConnection(unfit);
+  if (unfit !== undefined) throw new InvalidSession(unfit);
   if (!citus.hasTriggers) {
     const [row] = await db.query<{ name: string }>(toQuery(sql`select current_database() as name`));
     log.warn(`${TRIGGERS_SETTING} is off in the Citus cluster: changes of field types are blocking`, {
@@ -87,7 +88,7 @@ export async function prepareNodes(
     if (answer === undefined || node.isCoordinator) continue;
     const [other] = Object.entries(MEANING).filter(([name, value]) => answer[name] !== value);
     if (other === undefined) continue;
-    throw new UnfitConnection(
+    throw new InvalidSession(
       `A worker of the cluster runs our statements with ${other[0]} = ${answer[other[0]]}, which has to be ${other[1]}: give it to the role of the server there`,
     );
   }

@@ -2,7 +2,7 @@
 // and so do the statements of others on it.
 
 import type { NodesBehind } from '../db/behind.ts';
-import { type DatabaseError, sqlState } from '../db/pg-error.ts';
+import { type DatabaseError, sqlState } from '../db/errors.ts';
 
 interface Reported {
   readonly code: string;

@@ -2,7 +2,7 @@
 // is used once it has shown that it is the one that the coordinator means; while it cannot be reached, or has shown nothing,
 // reads go through the coordinator.
 
-import { isConnectionLoss, StaleStatement, sqlState } from '../db/pg-error.ts';
+import { isConnectionLoss, StaleStatement, sqlState } from '../db/errors.ts';
 import type { Database, Executor, Work } from '../db/pool.ts';
 import { ApiError } from '../errors.ts';
 import type { ClusterNode, Placement } from '../model/workspace.ts';
@@ -155,7 +155,7 @@ function isAway(error: unknown): boolean {
   // `timeout expired` is the driver's, of a connection that was not opened in time.
   return (
     isConnectionLoss(cause) ||
-    (cause instanceof Error && /UnfitConnection|timeout/.test(`${cause.name} ${cause.message}`))
+    (cause instanceof Error && /InvalidSession|timeout/.test(`${cause.name} ${cause.message}`))
   );
 }
 

@@ -3,8 +3,8 @@
 // to the coordinator ends that: of what is known to be away nothing is asked. A server whose worker is away goes on for all
 // workspaces that lie elsewhere, so it is no reason to send it no requests.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Place } from '../db/executor.ts';
 import type { Database } from '../db/pool.ts';
-import type { Place } from '../db/work.ts';
 import type { Figure } from '../figure.ts';
 import type { Placement } from '../model/workspace.ts';
 import type { EveryNode } from '../topology/topology.ts';

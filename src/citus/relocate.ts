@@ -15,7 +15,7 @@
 // A version of step 1 is never right after step 3, nor one of before after step 1: those clients get 412 and read again.
 // Whoever dies in between leaves `moves` odd, which costs nothing, and the next turn goes on.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isLockTimeout, isNodeLoss, sqlState } from '../db/pg-error.ts';
+import { isLockTimeout, isNodeLoss, sqlState } from '../db/errors.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { join, literal, sql, toQuery } from '../sql/fragment.ts';

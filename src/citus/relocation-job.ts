@@ -1,5 +1,5 @@
 // Does the moves that were asked for, one at a time in the whole installation, each under the lock of its workspace.
-import { isLockTimeout, isNodeLoss, sqlState } from '../db/pg-error.ts';
+import { isLockTimeout, isNodeLoss, sqlState } from '../db/errors.ts';
 import type { Database, Session } from '../db/pool.ts';
 import type { Figure } from '../figure.ts';
 import { sql, toQuery } from '../sql/fragment.ts';

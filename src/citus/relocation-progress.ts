@@ -1,5 +1,5 @@
 // How far a running move is, as Citus tells it.
-import { isNodeLoss, sqlState } from '../db/pg-error.ts';
+import { isNodeLoss, sqlState } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
 import type { MoveProgress } from '../routes/admin/cluster.ts';
 import { sql, toQuery } from '../sql/fragment.ts';

@@ -2,10 +2,9 @@
 // keeps the others from nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeTotals, type Totals } from '../beside/totals.ts';
-import { isLockConflict } from '../db/lock-retry.ts';
-import { outageOf } from '../db/outage.ts';
-import { isStaleSnapshot, sqlState } from '../db/pg-error.ts';
+import { isStaleSnapshot, outageOf, sqlState } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
+import { isLockConflict } from '../db/transaction.ts';
 import type { Topology } from '../topology/topology.ts';
 import type { Nodes, UsableNode } from './node-reads.ts';
 import { FOLD_NODE, nodeTotals } from './node-total.ts';

@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type App, makeApp } from '../app.ts';
 import { type Config, ConfigError, processConfig } from '../config.ts';
-import { InstallError } from '../db/install.ts';
-import type { Route } from '../db/route.ts';
+import type { Route } from '../db/connection-url.ts';
+import { InstallError } from '../db/errors.ts';
 import { type EmbeddedDatabase, type EmbeddedStart, embeddedAddress, openEmbedded } from '../embedded/embedded.ts';
 import { answerForWorkers, makeObserver, type Observer } from '../observe.ts';
 import { answerWorkers, askPrimary, isWorker } from '../processes/primary.ts';

@@ -1,21 +1,12 @@
 // Opens connections: tries the hosts of the address in their order, asks for the settings that all statements rely on,
 // and believes none of them before the server has confirmed it. Otherwise a pooler that drops start-up options would let
 // datetimes leave in another zone, statements run without a limit, and acknowledged writes not wait for the disk.
+
 import type { Socket } from 'node:net';
 import pg from 'pg';
-import { requestCancel } from './cancel-request.ts';
-import { addressOf, type DatabaseHost } from './connection-url.ts';
-import { LONGEST_MESSAGE, refuseLongMessages } from './message-limit.ts';
-import { sqlState } from './pg-error.ts';
-import type { Route } from './route.ts';
-import {
-  type Opening,
-  openingOf,
-  requiredSettings,
-  sessionSettings,
-  startupOptions,
-  type TimeLimits,
-} from './session-settings.ts';
+import type { Query } from '../sql/fragment.ts';
+import { addressOf, type DatabaseHost, type Route } from './connection-url.ts';
+import { InvalidSession, MessageTooLong, sqlState } from './errors.ts';
 
 /** What a connection is for. */
 export interface ConnectionLimits extends TimeLimits {
@@ -41,14 +32,6 @@ export interface OpenedConnection {
 }
 
 export type Connect = (limits: ConnectionLimits) => Promise<OpenedConnection>;
-
-/** The server, or what stands before it, does not do what we ask of it. In words for whoever runs it. */
-export class UnfitConnection extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'UnfitConnection';
-  }
-}
 
 // Of one host; the last of several must not wait for the first for long.
 const CONNECT_TIMEOUT_MS = 3000;
@@ -103,7 +86,7 @@ export function makeConnect({ pooler = 'none', ...connection }: Route): Connect 
       }
     }
     // The refusal of a server that answers says more than the silence of another.
-    throw failures.find((error) => error instanceof UnfitConnection || sqlState(error) !== undefined) ?? failures[0];
+    throw failures.find((error) => error instanceof InvalidSession || sqlState(error) !== undefined) ?? failures[0];
   };
 }
 
@@ -135,7 +118,7 @@ function watchRetirement(client: pg.Client, needsWrites: boolean): Retirement {
   const { connection } = client as unknown as { connection: NodeJS.EventEmitter };
   connection.on('parameterStatus', (status: { parameterName: string; parameterValue: string }) => {
     const isReadOnly = ROLE_PARAMETERS.includes(status.parameterName) && status.parameterValue === 'on';
-    if (isReadOnly && needsWrites) retire(new UnfitConnection(READ_ONLY));
+    if (isReadOnly && needsWrites) retire(new InvalidSession(READ_ONLY));
   });
   return retirement;
 }
@@ -170,12 +153,12 @@ async function readBack(client: pg.Client, limits: ConnectionLimits, target: str
   const others = Object.entries(wanted).filter(([name, value]) => settings[name] !== value);
   if (others.length > 0) {
     const list = others.map(([name, value]) => `${name} is ${settings[name] ?? 'unknown'} instead of ${value}`);
-    throw new UnfitConnection(
+    throw new InvalidSession(
       `The pooler in front of the database, or the database, ignores our settings: ${list.join(', ')}. Connect to PostgreSQL directly, or say by WDA_POOLER what the pooler does`,
     );
   }
   if (target !== 'any' && (isStandby === 'true' || (target === 'read-write' && isReadOnly === 'on'))) {
-    throw new UnfitConnection(READ_ONLY);
+    throw new InvalidSession(READ_ONLY);
   }
   return Number(pid);
 }
@@ -191,7 +174,254 @@ export function destroy({ client }: Pick<OpenedConnection, 'client'>, reason = '
 function wordsFor(error: unknown): unknown {
   const message = error instanceof Error ? error.message : '';
   if (!/unsupported startup parameter/i.test(message)) return error;
-  return new UnfitConnection(
+  return new InvalidSession(
     `The pooler in front of the database refuses our settings (${message}). Connect to PostgreSQL directly, or say by WDA_POOLER what the pooler does`,
   );
+}
+
+// The settings that all statements rely on, in the three ways in which a connection can be told of them: when it starts, by a
+// statement when it is open, and at the begin of each transaction, as behind a pooler the next one may meet another backend.
+
+/** How long statements may take, and wait for a lock; 0: without end. */
+export interface TimeLimits {
+  readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+}
+
+type Settings = Readonly<Record<string, string>>;
+
+const IDLE_IN_TRANSACTION_MS = 15_000;
+
+/** Those on which it depends what is stored and what is told, wherever a statement is run. */
+export const MEANING: Settings = {
+  TimeZone: 'UTC',
+  DateStyle: 'ISO, MDY',
+  extra_float_digits: '1',
+  synchronous_commit: 'on',
+};
+
+const CONSTANT: Settings = {
+  ...MEANING,
+  search_path: 'pg_catalog',
+  // A warning tells that a write is on no standby.
+  client_min_messages: 'notice',
+};
+
+// These change no answer.
+const HELPFUL: Settings = {
+  idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_MS),
+  // Lists and expansions are index look-ups with a small limit; compiling them costs more than running them.
+  jit: 'off',
+};
+
+/** What a connection must confirm before it is used, by names of pg_settings. */
+export const requiredSettings = ({ statementTimeoutMs, lockTimeoutMs }: TimeLimits): Settings => ({
+  ...CONSTANT,
+  statement_timeout: String(statementTimeoutMs),
+  lock_timeout: String(lockTimeoutMs),
+});
+
+const allSettings = (limits: TimeLimits): Settings => ({ ...requiredSettings(limits), ...HELPFUL });
+
+/** The start-up parameter `options`; `own`: what the URL asks for, which gives way to ours. */
+export function startupOptions(limits: TimeLimits, own: string | undefined): string {
+  return [
+    ...(own === undefined ? [] : [own]),
+    ...Object.entries(allSettings(limits)).map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`),
+    '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=30000',
+  ].join(' ');
+}
+
+/** Sets them for a session: for one that has its backend to itself. */
+export function sessionSettings(limits: TimeLimits): Query {
+  const settings = allSettings(limits);
+  return {
+    text: 'select set_config(name, value, false) from unnest($1::text[], $2::text[]) s (name, value)',
+    values: [Object.keys(settings), Object.values(settings)],
+  };
+}
+
+/** How a transaction begins on a connection whose backend belongs to it no longer than that. */
+export interface Opening {
+  /** Precedes a statement that is a transaction by itself. */
+  readonly query: Query;
+  /** Follows `begin`. Takes no snapshot, as a query would. */
+  readonly text: string;
+}
+
+/**
+ * Measured on PostgreSQL 15: 15 to 25 µs of the backend's processor time for each transaction. Settings of the role would
+ * save 5 to 10 of them, and would not hold on backends that the pooler has opened before.
+ */
+export function openingOf(limits: TimeLimits): Opening {
+  const settings = Object.entries(allSettings(limits));
+  return {
+    query: {
+      name: 'opening',
+      text: `select ${settings.map(([name], index) => `set_config('${name}', $${index + 1}, true)`).join(', ')}`,
+      values: settings.map(([, value]) => value),
+    },
+    text: settings.map(([name, value]) => `set local ${name} = '${value}'`).join('; '),
+  };
+}
+
+// A bound on what PostgreSQL may send in one message. The driver holds a message whole and makes a string of each of its
+// columns: beyond half a gigabyte it throws where nobody catches, and before that it fills the memory.
+
+/** In bytes. What a string of JavaScript can hold is 512 MiB. */
+export const LONGEST_MESSAGE = 268_435_456;
+
+const HEADER = 5;
+
+/**
+ * Ends the connection when a message begins that is longer than `limit` bytes. Reads the lengths alone (PostgreSQL
+ * documentation, "Message Formats": a type, then a length that counts itself), a dozen instructions a message.
+ */
+export function refuseLongMessages(stream: Socket, limit: number): void {
+  /** Bytes of the message under way that have not come yet. */
+  let left = 0;
+  const header = Buffer.alloc(HEADER);
+  let known = 0;
+  stream.prependListener('data', (chunk: Buffer) => {
+    let at = 0;
+    while (at < chunk.length) {
+      if (left > 0) {
+        const part = Math.min(left, chunk.length - at);
+        left -= part;
+        at += part;
+        continue;
+      }
+      let length: number;
+      if (known === 0 && chunk.length - at >= HEADER) {
+        length = chunk.readUInt32BE(at + 1);
+        at += HEADER;
+      } else {
+        header[known++] = chunk[at++] as number;
+        if (known < HEADER) continue;
+        length = header.readUInt32BE(1);
+        known = 0;
+      }
+      if (length > limit) {
+        stream.destroy(new MessageTooLong(limit));
+        return;
+      }
+      left = length - 4;
+    }
+  });
+}
+
+// Ends connections whose other end has gone without a word (a host that lost power, a network that drops packets): TCP
+// would wait for minutes. PostgreSQL answers every statement within its timeout, so a longer silence is not a slow answer.
+
+const CHECK_MS = 500;
+// For the way there and back, and for a database that is late to stop a statement.
+const SLACK_MS = 2000;
+
+/**
+ * Watches the bytes that come from the database while `isWaiting`; after a silence longer than a statement may take the
+ * connection is destroyed, which fails what waits on it. Gives the function that ends the watch.
+ */
+export function watchSocketTimeout(
+  client: pg.ClientBase,
+  statementTimeoutMs: number,
+  isWaiting: () => boolean,
+): () => void {
+  const { stream } = (
+    client as unknown as { connection: { stream: { bytesRead: number; destroy(error: Error): void } } }
+  ).connection;
+  let read = stream.bytesRead;
+  let since = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    if (!isWaiting() || stream.bytesRead !== read) {
+      read = stream.bytesRead;
+      since = now;
+    } else if (now - since > statementTimeoutMs + SLACK_MS) {
+      clearInterval(timer);
+      stream.destroy(new Error('Connection terminated: the database has fallen silent'));
+    }
+  }, CHECK_MS).unref();
+  return () => clearInterval(timer);
+}
+
+// The end of a statement that has failed. PostgreSQL tells of the error and goes on in the same bytes. The coordinator of a
+// cluster that has stopped a statement tells of it at once, and may then wait for a node that has fallen silent as long as
+// that is: it stops the statement there, too, and hears nothing. Its connection is of no more use.
+
+/** How long the rest may be on its way. */
+export const ENDING_MS = 500;
+
+export const STUCK = 'Connection terminated: its server does not go on after an error';
+
+interface Wire {
+  readonly readyForQuery: boolean;
+  readonly connection: NodeJS.EventEmitter;
+}
+
+const wireOf = ({ client }: Pick<OpenedConnection, 'client'>): Wire => client as unknown as Wire;
+
+/** Calls each time that the server waits for the next statement. */
+export function onReady(connection: Pick<OpenedConnection, 'client'>, listener: () => void): void {
+  wireOf(connection).connection.on('readyForQuery', listener);
+}
+
+/** After an error on a connection that runs one statement at a time: false when its server does not go on. */
+export async function goesOn(connection: Pick<OpenedConnection, 'client'>): Promise<boolean> {
+  const wire = wireOf(connection);
+  if (wire.readyForQuery) return true;
+  return new Promise((resolve) => {
+    const told = (goesOn: boolean): void => {
+      clearTimeout(timer);
+      wire.connection.off('readyForQuery', onReady);
+      resolve(goesOn);
+    };
+    const onReady = (): void => told(true);
+    const timer = setTimeout(() => told(false), ENDING_MS);
+    wire.connection.on('readyForQuery', onReady);
+  });
+}
+
+// PostgreSQL's own way to stop what a connection does (PostgreSQL documentation, "Canceling Requests in Progress"): by the
+// number and the secret that the connection was told when it opened, on a connection of its own. Behind a pooler this is the
+// only way that cannot hit somebody else: the pooler knows which backend the connection has at the moment, if any.
+
+const TIMEOUT_MS = 3000;
+
+/** What the driver's client has beyond its types. */
+interface Told {
+  readonly host: string;
+  readonly port: number;
+  readonly ssl: unknown;
+  readonly sslNegotiation: string;
+  readonly processID: number;
+  readonly secretKey: number;
+  readonly connection: { readonly stream: Socket };
+}
+
+/** What the driver's connection has beyond its types. */
+interface Wire extends NodeJS.EventEmitter {
+  readonly stream: Socket;
+  connect(portOrPath: number | string, host?: string): void;
+  requestSsl(): void;
+  cancel(processID: number, secretKey: number): void;
+}
+
+/** Resolves when the request was taken; nobody says whether it stopped anything. Rejects when it could not be sent. */
+export function requestCancel(client: pg.Client): Promise<void> {
+  const { host, port, ssl, sslNegotiation, processID, secretKey, connection } = client as unknown as Told;
+  const wire = new pg.Connection({ ssl, sslNegotiation } as pg.ConnectionConfig) as unknown as Wire;
+  return new Promise<void>((resolve, reject) => {
+    const send = (): void => wire.cancel(processID, secretKey);
+    wire.once('connect', () => {
+      if (!ssl) send();
+      else if (sslNegotiation !== 'direct') wire.requestSsl();
+    });
+    wire.once('sslconnect', send);
+    wire.once('end', resolve);
+    wire.on('error', reject);
+    wire.stream.setTimeout(TIMEOUT_MS, () => wire.stream.destroy(new Error('a cancel request was not taken in time')));
+    if (host.startsWith('/')) wire.connect(`${host}/.s.PGSQL.${port}`);
+    // Of several poolers behind one name, the one that has the connection; a certificate is for the name.
+    else wire.connect(port, ssl ? host : (connection.stream.remoteAddress ?? host));
+  });
 }

@@ -1,6 +1,7 @@
 // DATABASE_URL as a value: its hosts, which of them will do, and what the driver needs to know. The driver's own parser
 // takes one host, lets `options` replace ours, and passes over what it does not know, so a mistyped `sslmode` would go
 // unnoticed.
+
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { closest } from '../model/closest.ts';
@@ -256,4 +257,31 @@ function tlsOf(
     return { ...others, ssl: { ...given, checkServerIdentity: () => undefined } };
   }
   return { ...others, ssl: { ...given } };
+}
+
+// The ways to a database: to PostgreSQL itself, and for requests perhaps through a pooler.
+
+/**
+ * What stands between us and PostgreSQL. `session`: a pooler that takes no start-up options, and gives a connection its
+ * backend until it ends. `transaction`: one that gives it a backend for each transaction.
+ */
+export type Pooler = 'none' | 'session' | 'transaction';
+
+/** What the driver needs to know, and what stands in between (nothing, by default). */
+export interface Route extends pg.ClientConfig {
+  readonly pooler?: Pooler;
+}
+
+/** The same database on another server: with the same credentials and settings. */
+export function routeTo(route: Route, host: DatabaseHost): Route {
+  const { config, options } = addressOf(route);
+  return { ...config, host: host.host, port: host.port, ...(options === undefined ? {} : { options }) };
+}
+
+/** The two are one but for a pooler in transaction mode. */
+export interface Routes {
+  /** For requests: transactions that need nothing of a session. */
+  readonly connection: Route;
+  /** For what needs a connection that is its own. */
+  readonly direct: Route;
 }

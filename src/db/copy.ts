@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Query } from '../sql/fragment.ts';
+import type { Row } from './executor.ts';
 import type { Database, Session } from './pool.ts';
-import { copyOnce, type Row, streamOnce } from './statement.ts';
+import { copyOnce, streamOnce } from './statement.ts';
 
 /**
  * Sends lines of copyLine() to a `copy … from stdin`. What the source throws undoes the COPY and is thrown. `broken` is

@@ -1,13 +1,57 @@
-// What runs statements in the form of requests, rows as text: the lanes of a database, or one session whose statements are
-// one transaction.
-import { queryTimeout } from '../errors.ts';
+// Runs statements in the form of requests, rows as text: the pools of a database, or one session whose statements are one
+// transaction. With a statement comes whose it is, how long its caller waits, and whether the caller is still there.
 import type { Query } from '../sql/fragment.ts';
-import { STATEMENTS, traceStatement } from '../trace.ts';
-import { isConnectionLoss, StaleStatement, translateConnectionError } from './pg-error.ts';
-import { preparedOn } from './prepared.ts';
-import type { Row } from './statement.ts';
-import { type Cancel, runWatched, type WatchedConnection } from './statement-watch.ts';
-import { callerGone, isInForce, type Lane, type Work } from './work.ts';
+
+/** A row as PostgreSQL's text output, one entry a column. */
+export type Row = readonly (string | null)[];
+
+/** Which pool of pipelined connections a statement is for. */
+export type Lane = 'read' | 'write';
+
+/** The client that waits for an answer. */
+export interface Caller {
+  readonly isGone: () => boolean;
+  /** Calls once when the caller leaves; returns the function that removes the listener. */
+  readonly onGone: (listener: () => void) => () => void;
+}
+
+/** Another server behind the database, on which the records lie. */
+export interface Place {
+  /** It does not answer: nothing is to be asked of it. */
+  readonly isAway: () => boolean;
+  /** Calls when it becomes unavailable; returns the function that removes the listener. */
+  readonly onAway: (listener: () => void) => () => void;
+}
+
+/** What is known of a statement's time before its first run. */
+export type Expected = 'quick' | 'unknown';
+
+export interface Work {
+  /** Missing: it is always quick, and nothing is learned. */
+  readonly expected?: Expected | undefined;
+  /** Whose statement it is: what one tenant may have at once is bounded. */
+  readonly tenant?: string | undefined;
+  /** When the answer is of no use any more, on the clock of performance.now(); queues and the statement share it. */
+  readonly deadline?: number | undefined;
+  readonly caller?: Caller | undefined;
+  /**
+   * Missing: no other. A statement does not wait for one that is away, and a connection that it has for itself is cut, as its
+   * server may hear nothing either.
+   */
+  readonly place?: Place | undefined;
+  /**
+   * True when it is unknown at `now` whether what the statement was made for (schema, credential) is still in force: it is
+   * not sent then. `now`: performance.now().
+   */
+  readonly isStale?: ((now: number) => boolean) | undefined;
+  /** Asks the database: true when it is still in force. */
+  readonly confirm?: (() => Promise<boolean>) | undefined;
+}
+
+/** True when what the statement was made for is still in force. Asks the database when that is unknown. */
+export async function isInForce({ isStale, confirm }: Work): Promise<boolean> {
+  return isStale?.(performance.now()) !== true || (await confirm?.()) === true;
+}
 
 export interface Executor {
   /**
@@ -21,58 +65,4 @@ export interface Executor {
    * nothing repeated: what was done before is undone, so only whoever began the transaction can begin again.
    */
   readonly isTransaction: boolean;
-}
-
-export interface SessionExecutorOptions {
-  readonly connection: Omit<WatchedConnection, 'opening'>;
-  readonly cancel: Cancel;
-  /** How long a statement may take whose work names no deadline. */
-  readonly statementTimeoutMs: number;
-  /** Gets each error of a statement as the driver gave it. */
-  readonly onError: (error: unknown) => void;
-}
-
-/**
- * Runs statements in the transaction that is open on a connection, in the order in which they are given, whether or not
- * those before are answered. A read ends when its caller leaves, a write that was begun is finished; both end at their
- * deadline. There is no second turn in a transaction, so the words are careful wherever plain ones might build too much;
- * and nothing is learned, as a time there holds waits for the locks of others.
- */
-export function makeSessionExecutor(options: SessionExecutorOptions): Executor {
-  const { connection, statementTimeoutMs, onError } = options;
-  /** Resolves when all statements so far were sent, or not sent. */
-  let sent: Promise<unknown> = Promise.resolve();
-  let cancelling: Promise<void> | undefined;
-  // One for all that were sent: the transaction ends with the statement that it meets.
-  const cancel: Cancel = (one) => {
-    cancelling ??= options.cancel(one).finally(() => {
-      cancelling = undefined;
-    });
-    return cancelling;
-  };
-
-  async function run(query: Query, lane: Lane, work: Work = {}): Promise<readonly Row[]> {
-    const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
-    if (performance.now() >= deadline) throw queryTimeout();
-    if (work.caller?.isGone() === true) throw callerGone();
-    const mayGo = sent.then(() => isInForce(work));
-    sent = mayGo.catch(() => undefined);
-    if (!(await mayGo)) throw new StaleStatement();
-    const caller = lane === 'read' ? work.caller : undefined;
-    const words = query.careful?.() ?? query;
-    try {
-      return await runWatched(connection, words, preparedOn(connection.client), cancel, { deadline, caller });
-    } catch (error) {
-      onError(error);
-      throw isConnectionLoss(error) ? translateConnectionError(error) : error;
-    }
-  }
-
-  return {
-    isTransaction: true,
-    run: (query, lane, work) =>
-      STATEMENTS.hasSubscribers
-        ? traceStatement(query.text, lane, () => run(query, lane, work))
-        : run(query, lane, work),
-  };
 }

@@ -6,8 +6,9 @@ import type pg from 'pg';
 import { TEXT_COLLATION } from '../model/field-types.ts';
 import { ident, sql, toQuery } from '../sql/fragment.ts';
 import { makeConnect } from './connect.ts';
+import type { Route } from './connection-url.ts';
+import { InstallError } from './errors.ts';
 import type { Session } from './pool.ts';
-import type { Route } from './route.ts';
 import { inTransaction } from './transaction.ts';
 
 type Runs = Pick<Session, 'query' | 'execute'>;
@@ -70,14 +71,6 @@ export async function runFiles(session: Runs, folder: InstallFolder, schema: str
 /** Waits until nobody else runs files in the schema, and keeps others from it until the transaction ends. */
 async function lockSchema(session: Runs, schema: string): Promise<void> {
   await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, hashtext(${schema}))`));
-}
-
-/** An error of the database's set-up, in words for whoever starts the server. */
-export class InstallError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'InstallError';
-  }
 }
 
 /**

@@ -3,7 +3,7 @@
 // told meanwhile.
 import type pg from 'pg';
 import { makeConnect } from './connect.ts';
-import type { Route } from './route.ts';
+import type { Route } from './connection-url.ts';
 
 export interface Listener {
   close(): Promise<void>;

@@ -1,16 +1,15 @@
-// The database as the rest of the code sees it: run one statement on a lane, or work in a session or transaction.
-// Quick reads and writes go pipelined over a few connections each (measured: 1.18 of the throughput of the same connections
-// without pipelining). Whatever keeps these waiting is ended after a moment and goes on elsewhere, where each workspace has
-// a bounded share; administration, imports and exports, and migrations have connections of their own.
+// The database as the rest of the code sees it: run one statement, or work in a session or transaction. Statements of requests
+// go pipelined over a few connections each for reads and for writes (measured: 1.18 of the throughput of the same connections
+// without pipelining). One that keeps these waiting is ended after a moment and runs again in the pool for slow statements,
+// where each workspace has half of the connections at most; the control tables, imports and exports, batches and migrations
+// have pools of their own.
 import type { Figure } from '../figure.ts';
 import type { Query } from '../sql/fragment.ts';
 import { type Connect, type ConnectionLimits, makeConnect } from './connect.ts';
-import type { Expected } from './cost.ts';
-import type { Executor } from './executor.ts';
-import { makeLanes } from './lanes.ts';
-import type { PipelinedLane } from './pipeline.ts';
-import { makeRenewal } from './renewal.ts';
-import type { Route } from './route.ts';
+import type { Route } from './connection-url.ts';
+import { makeDispatcher } from './dispatcher.ts';
+import type { Executor, Expected, Lane, Row, Work } from './executor.ts';
+import type { PipelinedPool } from './pipelined-pool.ts';
 import { makeSessionPool, type SessionPool } from './session-pool.ts';
 import {
   makeSessions,
@@ -21,18 +20,15 @@ import {
   type Transaction,
   type TransactionOptions,
 } from './sessions.ts';
-import type { Row } from './statement.ts';
-import type { Lane, Work } from './work.ts';
 
 export type { Executor, Expected, Lane, Purpose, Row, Session, SessionOptions, Transaction, TransactionOptions, Work };
 
 export interface Database extends Executor {
   /**
-   * One statement on a lane of quick ones; rows as text. With `work.expected` it goes to the connections for slow
-   * statements while it is known, or not yet known not, to take long, or when it was ended on the quick lane: after a
-   * quarter of a second at most, lock waits included. It was undone whole then, and goes on with what is left of its
-   * time. What it takes is learned by its name or text. Throws ApiError when the database is away, the driver's error
-   * otherwise.
+   * One statement in the pool of its kind; rows as text. With `work.expected` it goes to the pool for slow statements while it
+   * is known, or not yet known not, to take long, or when it was ended by the short timeout of a pipelined pool (a quarter of
+   * a second at most, lock waits included): it was undone whole then, and goes on with what is left of its time. Throws
+   * ApiError when the database is unavailable, the driver's error otherwise.
    */
   run(query: Query, lane: Lane, work?: Work): Promise<readonly Row[]>;
   /** One statement, rows as objects, on a connection for the control tables. */
@@ -47,11 +43,11 @@ export interface Database extends Executor {
   close(graceMs?: number): Promise<void>;
 }
 
-type Kind = Lane | 'slow' | Exclude<Purpose, 'look'>;
+type PoolName = Lane | 'slow' | Exclude<Purpose, 'look'>;
 
 export interface DatabaseStats {
-  readonly pending: Readonly<Record<Kind, number>>;
-  readonly connections: Readonly<Record<Kind, number>>;
+  readonly pending: Readonly<Record<PoolName, number>>;
+  readonly connections: Readonly<Record<PoolName, number>>;
 }
 
 export interface DatabaseOptions {
@@ -68,22 +64,22 @@ export interface DatabaseOptions {
   readonly batchConnections: number;
   readonly maxQueue: number;
   readonly statementTimeoutMs: number;
-  /** Longest answer; of what PostgreSQL sends beyond it not a byte is read. */
+  /** Longest answer; nothing of a longer one is read. */
   readonly maxResponseBytes: number;
-  /** A statement of a tenant took so long that a quick lane has ended it. */
-  readonly onFault?: () => void;
+  /** A statement of a tenant ran into the timeout of a pipelined pool. */
+  readonly onTimeout?: () => void;
   readonly onError: (message: string, error: unknown) => void;
 }
 
 const LOCK_TIMEOUT_MS = 2000;
-// Of the control tables: one that is busy leaves one for the revocation of a key.
+// A busy one leaves one for the revocation of a key.
 const CONTROL_CONNECTIONS = 2;
 // Two long migrations, one that begins, one that counts.
 const MIGRATION_CONNECTIONS = 4;
 // On a cluster: one look, and the next while a node keeps the first.
 const LOOK_CONNECTIONS = 2;
 const CLOSE_GRACE_MS = 3000;
-const RENEW_PAUSE_MS = 1000;
+const RECONNECT_PAUSE_MS = 1000;
 // JSON of columns, cursor and total beside the data itself.
 const MESSAGE_SLACK = 1_048_576;
 // Documents of workspaces are the largest of the control tables.
@@ -101,27 +97,27 @@ export function makeDatabase(options: DatabaseOptions): Database {
     });
   const opener = openerBy(makeConnect(connection));
   const directOpener = openerBy(makeConnect(direct));
-  const poolOf = (size: number, perTenant: number, { open = opener, pipeline = false } = {}): SessionPool =>
+  const makePool = (size: number, perTenant: number, { open = opener, pipeline = false } = {}): SessionPool =>
     makeSessionPool({
       open: open({ statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, pipeline }),
       size,
       perTenant,
       maxQueue,
-      patienceMs: statementTimeoutMs,
+      timeoutMs: statementTimeoutMs,
     });
   const half = (count: number): number => Math.max(1, Math.floor(count / 2));
-  const slow = poolOf(options.slowConnections, half(options.slowConnections));
+  const slow = makePool(options.slowConnections, half(options.slowConnections));
   const pools: Readonly<Record<Purpose, SessionPool>> = {
-    control: poolOf(CONTROL_CONNECTIONS, CONTROL_CONNECTIONS, { open: directOpener }),
-    transfer: poolOf(options.transferConnections, half(options.transferConnections)),
-    batch: poolOf(options.batchConnections, half(options.batchConnections), { pipeline: true }),
-    migration: poolOf(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS), { open: directOpener }),
-    look: poolOf(LOOK_CONNECTIONS, LOOK_CONNECTIONS, { open: directOpener }),
+    control: makePool(CONTROL_CONNECTIONS, CONTROL_CONNECTIONS, { open: directOpener }),
+    transfer: makePool(options.transferConnections, half(options.transferConnections)),
+    batch: makePool(options.batchConnections, half(options.batchConnections), { pipeline: true }),
+    migration: makePool(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS), { open: directOpener }),
+    look: makePool(LOOK_CONNECTIONS, LOOK_CONNECTIONS, { open: directOpener }),
   };
-  const canceller = poolOf(1, 1, { open: directOpener });
-  const onReadOnly = (): void => renewal.met();
+  const canceller = makePool(1, 1, { open: directOpener });
+  const onReadOnly = (): void => failover.onReadOnly();
   const sessions = makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly });
-  const lanes = makeLanes({
+  const dispatcher = makeDispatcher({
     ...options,
     // Where PostgreSQL runs; a pooler may be anywhere.
     connection: direct,
@@ -132,49 +128,47 @@ export function makeDatabase(options: DatabaseOptions): Database {
     cancel: sessions.cancel,
     onReadOnly,
   });
-  const own = lanes.direct === undefined ? [] : [lanes.direct.read, lanes.direct.write];
-  const quick = [lanes.read, lanes.write, ...own];
-  const sum = (of: (lane: PipelinedLane) => number): number => own.reduce((all, lane) => all + of(lane), 0);
+  const { pools: fast, direct: directFast } = dispatcher;
+  const own = directFast === undefined ? [] : [directFast.read, directFast.write];
+  const pipelined = [fast.read, fast.write, ...own];
+  const sum = (read: (pool: PipelinedPool) => number): number => own.reduce((all, pool) => all + read(pool), 0);
   /**
    * A primary was demoted, or its address is another server's now: connections that are still open would read what is
    * no longer written there, keys and schemas too.
    */
-  const renewal = makeRenewal({
-    pauseMs: RENEW_PAUSE_MS,
-    renew() {
-      onError('the database takes no writes: its connections are left for new ones', new Error('25006'));
-      for (const one of [...quick, slow, canceller, ...Object.values(pools)]) one.renew();
-    },
+  const failover = makeReconnect(() => {
+    onError('the database takes no writes: its connections are left for new ones', new Error('25006'));
+    for (const one of [...pipelined, slow, canceller, ...Object.values(pools)]) one.renew();
   });
 
   return {
     isTransaction: false,
-    run: lanes.run,
+    run: dispatcher.run,
     ...sessions,
     stats: () => ({
       pending: {
-        read: lanes.read.pending(),
-        write: lanes.write.pending(),
+        read: fast.read.pending(),
+        write: fast.write.pending(),
         slow: slow.waiting(),
-        control: pools.control.waiting() + pools.look.waiting() + sum((lane) => lane.pending()),
+        control: pools.control.waiting() + pools.look.waiting() + sum((pool) => pool.pending()),
         transfer: pools.transfer.waiting(),
         batch: pools.batch.waiting(),
         migration: pools.migration.waiting(),
       },
       connections: {
-        read: lanes.read.size(),
-        write: lanes.write.size(),
+        read: fast.read.size(),
+        write: fast.write.size(),
         slow: slow.size(),
-        control: pools.control.size() + pools.look.size() + canceller.size() + sum((lane) => lane.size()),
+        control: pools.control.size() + pools.look.size() + canceller.size() + sum((pool) => pool.size()),
         transfer: pools.transfer.size(),
         batch: pools.batch.size(),
         migration: pools.migration.size(),
       },
     }),
     async close(graceMs = CLOSE_GRACE_MS) {
-      renewal.stop();
+      failover.stop();
       await Promise.all([
-        ...quick.map((lane) => lane.close()),
+        ...pipelined.map((pool) => pool.close()),
         slow.close(graceMs),
         canceller.close(graceMs),
         ...Object.values(pools).map((pool) => pool.close(graceMs)),
@@ -185,20 +179,46 @@ export function makeDatabase(options: DatabaseOptions): Database {
 
 type Stated = Pick<Database, 'stats'>;
 
-/** Of the database, and of the nodes of its cluster that are open. */
+/** Metrics of the database, and of the nodes of its cluster that are open. */
 export function databaseFigures(db: Stated, nodes: () => readonly Stated[]): readonly Figure[] {
-  const sums = (of: keyof DatabaseStats): DatabaseStats['pending'] => {
-    const all = { ...db.stats()[of] };
+  const sums = (stat: keyof DatabaseStats): DatabaseStats['pending'] => {
+    const all = { ...db.stats()[stat] };
     for (const node of nodes())
-      for (const [kind, count] of Object.entries(node.stats()[of])) all[kind as Kind] += count;
+      for (const [pool, count] of Object.entries(node.stats()[stat])) all[pool as PoolName] += count;
     return all;
   };
   return [
     {
-      name: 'wda_database_pending',
-      help: 'Statements waiting for or running in the database',
+      name: 'wda_db_pool_pending',
+      help: 'Statements waiting for or running in the database, by pool',
+      label: 'pool',
       read: () => sums('pending'),
     },
-    { name: 'wda_database_connections', help: 'Open database connections', read: () => sums('connections') },
+    {
+      name: 'wda_db_pool_connections',
+      help: 'Open database connections, by pool',
+      label: 'pool',
+      read: () => sums('connections'),
+    },
   ];
+}
+
+/**
+ * Leaves all connections when a write meets a server that takes none, again while such writes go on, and once more a pause
+ * after the last: new connections may still come to the same server, by an address that leads elsewhere only a moment later.
+ * Those would be read from for ever, as no write meets them.
+ */
+export function makeReconnect(reconnect: () => void, pauseMs = RECONNECT_PAUSE_MS) {
+  let lastAt = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    onReadOnly(): void {
+      clearTimeout(timer);
+      timer = setTimeout(reconnect, pauseMs).unref();
+      if (performance.now() - lastAt < pauseMs) return;
+      lastAt = performance.now();
+      reconnect();
+    },
+    stop: () => clearTimeout(timer),
+  };
 }

@@ -2,9 +2,9 @@
 // would not show at once: a lock that another connection has, a statement that is missing, an answer for somebody else.
 import { randomInt } from 'node:crypto';
 import type pg from 'pg';
-import { destroy, makeConnect, type OpenedConnection, UnfitConnection } from './connect.ts';
-import { sqlState } from './pg-error.ts';
-import type { Route, Routes } from './route.ts';
+import { destroy, makeConnect, type OpenedConnection } from './connect.ts';
+import type { Route, Routes } from './connection-url.ts';
+import { InvalidSession, sqlState } from './errors.ts';
 
 // Two connections that take turns get each other's backend in nearly every round, where a pooler shares them.
 const ROUNDS = 4;
@@ -14,7 +14,7 @@ const LIMIT_MS = 10_000;
 
 const LIMITS = { statementTimeoutMs: 5000, lockTimeoutMs: 1000, pipeline: true };
 
-/** Throws UnfitConnection when statements through the pooler, if there is one, would not be those of a connection of their own. */
+/** Throws InvalidSession when statements through the pooler, if there is one, would not be those of a connection of their own. */
 export async function checkPooler({ connection: route, direct }: Routes): Promise<void> {
   if (route.pooler === undefined || route.pooler === 'none') return;
   // Sets nothing that outlives a transaction, whatever the pooler turns out to be.
@@ -37,7 +37,7 @@ export async function checkPooler({ connection: route, direct }: Routes): Promis
     await checkPrepared(a, b);
     await checkPipelining(a, b);
   } catch (error) {
-    throw isLate ? new UnfitConnection(TOO_FEW) : error;
+    throw isLate ? new InvalidSession(TOO_FEW) : error;
   } finally {
     clearTimeout(timer);
     for (const { client } of opened) client.end().catch(() => undefined);
@@ -67,7 +67,7 @@ async function checkOwnBackend(a: pg.Client, b: pg.Client): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     const isOwn = await beside(b, async (other) => other !== own && (await pidOf(a)) === own);
     if (!isOwn) {
-      throw new UnfitConnection(
+      throw new InvalidSession(
         'The pooler in front of the database gives each transaction another connection, and WDA_POOLER=session says that it does not: set pool_mode = session there, or use WDA_POOLER=transaction with DATABASE_DIRECT_URL',
       );
     }
@@ -86,10 +86,10 @@ async function checkSameDatabase(pooled: pg.Client, direct: Route): Promise<void
       values: [key],
     });
     if (seen.rows[0].is_free) {
-      throw new UnfitConnection('DATABASE_DIRECT_URL leads to another server or database than DATABASE_URL');
+      throw new InvalidSession('DATABASE_DIRECT_URL leads to another server or database than DATABASE_URL');
     }
     if (seen.rows[0].name !== role.name) {
-      throw new UnfitConnection('DATABASE_DIRECT_URL works as another role than DATABASE_URL');
+      throw new InvalidSession('DATABASE_DIRECT_URL works as another role than DATABASE_URL');
     }
   } finally {
     await client.end().catch(() => undefined);
@@ -108,7 +108,7 @@ async function checkPrepared(a: pg.Client, b: pg.Client): Promise<void> {
       // Another text under the name, none, or one that is there already.
       if (!['26000', '42P05', '08P01'].includes(sqlState(error) ?? '')) throw error;
     }
-    throw new UnfitConnection(
+    throw new InvalidSession(
       'The pooler in front of the database loses prepared statements between transactions: PgBouncer 1.21 or newer with max_prepared_statements above 0 is needed',
     );
   }
@@ -125,7 +125,7 @@ async function checkPipelining(a: pg.Client, b: pg.Client): Promise<void> {
   };
   const own = await Promise.all([ask(a, 'a'), ask(b, 'b')]);
   if (own.includes(false)) {
-    throw new UnfitConnection(
+    throw new InvalidSession(
       'The pooler in front of the database mixes up the answers of statements that are sent without waiting for those before (pipelining)',
     );
   }

@@ -1,15 +1,30 @@
 // Work with connections of its own: sessions, transactions, single statements on the control tables, and the cancelling of
 // what another connection does.
+
 import type pg from 'pg';
+import { queryTimeout } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
+import { STATEMENTS, traceStatement } from '../trace.ts';
 import { isConfused } from './behind.ts';
-import type { Lent } from './borrowers.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
-import { type Executor, makeSessionExecutor } from './executor.ts';
-import { isConnectionLoss, isReadOnlyServer, statementError } from './pg-error.ts';
-import type { SessionPool } from './session-pool.ts';
-import { answeredWithin, type Cancel, watchStatement } from './statement-watch.ts';
-import type { Work } from './work.ts';
+import {
+  callerGone,
+  isConnectionLoss,
+  isReadOnlyServer,
+  StaleStatement,
+  statementError,
+  translateConnectionError,
+} from './errors.ts';
+import { type Executor, isInForce, type Lane, type Row, type Work } from './executor.ts';
+import type { Lease, SessionPool } from './session-pool.ts';
+import {
+  answeredWithin,
+  type Cancel,
+  preparedOn,
+  runWatched,
+  type WatchedConnection,
+  watchStatement,
+} from './statement.ts';
 
 /**
  * Which connections a session is taken from. `control`: short work on the control tables, never kept waiting by records.
@@ -78,37 +93,37 @@ export interface Sessions {
 
 export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly }: SessionsOptions): Sessions {
   /** Works with a connection of its own; one that broke, or that `work` says is broken, is not used again. */
-  async function lend<T>(
-    { purpose = 'control', ...asker }: SessionOptions,
-    work: (session: Session, lent: Lent, broken: () => void) => Promise<T>,
+  async function withConnection<T>(
+    { purpose = 'control', ...request }: SessionOptions,
+    work: (session: Session, lease: Lease, broken: () => void) => Promise<T>,
   ): Promise<T> {
-    const lent = await pools[purpose].take(asker);
+    const lease = await pools[purpose].take(request);
     let isBroken = false;
     const broken = (): void => {
       isBroken = true;
     };
     try {
-      return await work(sessionOf(lent.connection, broken), lent, broken);
+      return await work(sessionOf(lease.connection, broken), lease, broken);
     } catch (error) {
       if (isConnectionLoss(error)) isBroken = true;
       if (isReadOnlyServer(error)) onReadOnly();
       throw error;
     } finally {
       // Whatever was forgotten on the way: a transaction that is open would take in what others do.
-      lent.release(isBroken || isInTransaction(lent.connection.client));
+      lease.release(isBroken || isInTransaction(lease.connection.client));
     }
   }
 
   async function cancel(connection: Parameters<Cancel>[0]): Promise<void> {
     if (connection.cancel !== undefined) return connection.cancel();
-    const lent = await canceller.take();
+    const lease = await canceller.take();
     let isBroken = true;
     try {
       // With its type: extensions may have another function of that name.
-      await lent.connection.client.query({ text: 'select pg_cancel_backend($1::int4)', values: [connection.pid] });
+      await lease.connection.client.query({ text: 'select pg_cancel_backend($1::int4)', values: [connection.pid] });
       isBroken = false;
     } finally {
-      lent.release(isBroken);
+      lease.release(isBroken);
     }
   }
 
@@ -141,10 +156,14 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
   }
 
   return {
-    query: (query) => lend({}, (session, { connection }) => queryWithin(session, connection, query) as Promise<never>),
-    session: (work, sessionOptions = {}) => lend(sessionOptions, work),
-    transaction: (work, { isolation = 'read committed', readOnly = false, statementTimeoutMs: limit, ...asker } = {}) =>
-      lend(asker, async (session, { connection }, broken) => {
+    query: (query) =>
+      withConnection({}, (session, { connection }) => queryWithin(session, connection, query) as Promise<never>),
+    session: (work, sessionOptions = {}) => withConnection(sessionOptions, work),
+    transaction: (
+      work,
+      { isolation = 'read committed', readOnly = false, statementTimeoutMs: limit, ...request } = {},
+    ) =>
+      withConnection(request, async (session, { connection }, broken) => {
         // What is set for it goes with its beginning: a round trip less.
         const milliseconds = Math.ceil(limit ?? 0);
         const limits =
@@ -152,7 +171,7 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
             ? ''
             : `; set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`;
         // BEGIN has nothing to wait for; what the end waits for has the limit of a statement.
-        const isLong = asker.deadline === undefined && (asker.purpose ?? 'control') !== 'control';
+        const isLong = request.deadline === undefined && (request.purpose ?? 'control') !== 'control';
         const most = limit ?? (isLong ? undefined : statementTimeoutMs);
         const end = (text: string): Promise<void> =>
           most === undefined ? session.execute(text) : answeredWithin(connection, most, () => session.execute(text));
@@ -208,5 +227,58 @@ function sessionOf(connection: OpenedConnection, broken: () => void): Session {
     async execute(text) {
       await run(client.query(text));
     },
+  };
+}
+
+export interface SessionExecutorOptions {
+  readonly connection: Omit<WatchedConnection, 'opening'>;
+  readonly cancel: Cancel;
+  /** How long a statement may take whose work names no deadline. */
+  readonly statementTimeoutMs: number;
+  /** Gets each error of a statement as the driver gave it. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Runs statements in the transaction that is open on a connection, in the order in which they are given, whether or not
+ * those before are answered. A read ends when its caller leaves, a write that was begun is finished; both end at their
+ * deadline. Nothing runs again in a transaction, so statements are bounded wherever plain ones might build too much.
+ */
+export function makeSessionExecutor(options: SessionExecutorOptions): Executor {
+  const { connection, statementTimeoutMs, onError } = options;
+  /** Resolves when all statements so far were sent, or not sent. */
+  let sent: Promise<unknown> = Promise.resolve();
+  let cancelling: Promise<void> | undefined;
+  // One for all that were sent: the transaction ends with the statement that it meets.
+  const cancel: Cancel = (one) => {
+    cancelling ??= options.cancel(one).finally(() => {
+      cancelling = undefined;
+    });
+    return cancelling;
+  };
+
+  async function run(query: Query, lane: Lane, work: Work = {}): Promise<readonly Row[]> {
+    const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
+    if (performance.now() >= deadline) throw queryTimeout();
+    if (work.caller?.isGone() === true) throw callerGone();
+    const mayGo = sent.then(() => isInForce(work));
+    sent = mayGo.catch(() => undefined);
+    if (!(await mayGo)) throw new StaleStatement();
+    const caller = lane === 'read' ? work.caller : undefined;
+    const words = query.careful?.() ?? query;
+    try {
+      return await runWatched(connection, words, preparedOn(connection.client), cancel, { deadline, caller });
+    } catch (error) {
+      onError(error);
+      throw isConnectionLoss(error) ? translateConnectionError(error) : error;
+    }
+  }
+
+  return {
+    isTransaction: true,
+    run: (query, lane, work) =>
+      STATEMENTS.hasSubscribers
+        ? traceStatement(query.text, lane, () => run(query, lane, work))
+        : run(query, lane, work),
   };
 }

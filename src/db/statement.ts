@@ -1,15 +1,15 @@
 // One run of a statement in the form that requests and exports need: parameters and rows as text, nothing described. The
 // driver sends, answers and fails it like a query of its own. Against that it saves the description of columns whose form
 // is known, at both ends, and three of four writes: 10 to 40 µs of processor time.
+
+import { hash } from 'node:crypto';
 import type { Writable } from 'node:stream';
+import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
-import type { OpenedConnection } from './connect.ts';
-import { type Naming, type Prepared, UNNAMED } from './prepared.ts';
-import { bindAndExecute, bindAndRun, closeStatement, type Parameter, parseStatement } from './wire.ts';
-
-/** A row as PostgreSQL's text output, one entry a column. */
-export type Row = readonly (string | null)[];
+import { destroy, type OpenedConnection } from './connect.ts';
+import { isConnectionLoss, sqlState } from './errors.ts';
+import type { Row, Work } from './executor.ts';
 
 /** A statement under the name that it has on its connection, with its parameters. */
 export interface NamedStatement extends Naming {
@@ -165,3 +165,282 @@ class CopyRun extends TextRun {
 
 // The driver pipelines queries of its own class only, as others might keep a portal open. This one does not.
 Object.setPrototypeOf(TextRun.prototype, pg.Query.prototype);
+
+// Ends a statement on a connection of its own when its answer is of no use any more: at its deadline, and when its caller
+// has left. The connection of a database that does not even answer that is cut: TCP would wait for minutes.
+
+export interface StatementWatch {
+  /** The statement has ended. Resolves when no cancelling is under way that could hit what the connection does next. */
+  end(isBroken: boolean): Promise<void>;
+}
+
+// For the way there and back, and for a database that is late to stop a statement.
+const SLACK_MS = 2000;
+
+// A backend that has not begun the statement forgets that it was to be stopped, so it is told again.
+const TELL_AGAIN_MS = 250;
+
+const SILENT = 'Connection terminated: the database has fallen silent';
+
+export interface StatementLimits extends Pick<Work, 'caller'> {
+  /** When the answer is of no use any more, on the clock of performance.now(). */
+  readonly deadline: number;
+  /** When the statement is to be stopped though there is time left for another attempt; missing: at the deadline. */
+  readonly end?: number | undefined;
+}
+
+export type WatchedConnection = Pick<OpenedConnection, 'client' | 'pid' | 'cancel' | 'opening'>;
+
+/** Stops what a connection does at the moment. */
+export type Cancel = (connection: Pick<OpenedConnection, 'pid' | 'cancel'>) => Promise<void>;
+
+/**
+ * Runs one statement on a connection that runs nothing else, until its limits; as a transaction of its own where the
+ * connection has an opening. Rejects with the error of the database or of the
+ * connection, when nothing is under way any more that could hit what the connection does next.
+ */
+export async function runWatched(
+  connection: WatchedConnection,
+  query: Query,
+  prepared: Prepared,
+  cancel: Cancel,
+  limits: StatementLimits,
+): Promise<readonly Row[]> {
+  const watch = watchStatement(connection, cancel, limits);
+  let isBroken = false;
+  try {
+    return await runAlone(connection, query, prepared);
+  } catch (error) {
+    isBroken = isConnectionLoss(error);
+    throw error;
+  } finally {
+    await watch.end(isBroken);
+  }
+}
+
+/**
+ * What `work` gives, which is one statement that PostgreSQL itself ends within `milliseconds`: without an answer the
+ * connection is cut some time later.
+ */
+export async function answeredWithin<T>(
+  connection: WatchedConnection,
+  milliseconds: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  const timer = setTimeout(() => destroy(connection, SILENT), milliseconds + SLACK_MS);
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export function watchStatement(
+  connection: WatchedConnection,
+  cancel: Cancel,
+  { deadline, end = deadline, caller }: StatementLimits,
+): StatementWatch {
+  let isOver = false;
+  let cancelling: Promise<void> | undefined;
+  let again: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    clearTimeout(again);
+    cancelling ??= cancel(connection)
+      .catch(() => undefined)
+      .then(() => {
+        cancelling = undefined;
+        if (!isOver) again = setTimeout(stop, TELL_AGAIN_MS);
+      });
+  };
+  const until = (time: number): number => Math.max(0, time - performance.now());
+  // A process that had no turn for long reads what has come before it believes in silence.
+  const giveUp = (): void => void setImmediate(() => isOver || destroy(connection, SILENT));
+  let late = setTimeout(
+    () => {
+      stop();
+      late = setTimeout(giveUp, until(deadline) + SLACK_MS);
+    },
+    until(Math.min(end, deadline)),
+  );
+  const stay = caller?.onGone(stop);
+  return {
+    async end(isBroken) {
+      isOver = true;
+      clearTimeout(late);
+      clearTimeout(again);
+      stay?.();
+      if (!isBroken) await cancelling;
+    },
+  };
+}
+
+// Which statements one connection has prepared, by name: bounded, the one that was used longest ago goes first.
+
+/** How a run names its statement to PostgreSQL. */
+export interface Naming {
+  readonly statement: string;
+  /** True when the text must be parsed first; a statement of that name is replaced. */
+  readonly isNew: boolean;
+  /** Another statement, which the connection must forget. */
+  readonly forget: string | undefined;
+}
+
+/** Parsed for one run alone. */
+export const UNNAMED: Naming = { statement: '', isNew: true, forget: undefined };
+
+export interface Prepared {
+  has(query: Query): boolean;
+  isFull(): boolean;
+  /** From now on it counts as prepared, if it has a name. */
+  name(query: Query): Naming;
+  /** A run that should have prepared it has failed: it may be that PostgreSQL could not even parse it. */
+  failed(naming: Naming, error?: unknown): void;
+}
+
+// Statements kept prepared on a connection that runs one at a time.
+const MAX_ON_SESSION = 100;
+const onClient = new WeakMap<object, Prepared>();
+
+/** Of a connection that is lent, the same for all who have it one after the other. `client`: the driver's. */
+export function preparedOn(client: object): Prepared {
+  const known = onClient.get(client);
+  if (known !== undefined) return known;
+  const made = makePrepared(MAX_ON_SESSION);
+  onClient.set(client, made);
+  return made;
+}
+
+/** What a connection has prepared under the name that its owner gave the statement. */
+interface Known {
+  readonly text: string;
+  readonly statement: string;
+}
+
+/**
+ * The name on the wire, a hash of the text: where a pooler gives one backend to several processes, or several backends to
+ * one, whatever is prepared there under a name is the statement itself. 96 of the bits of SHA-256.
+ */
+const wireName = (text: string): string => `w${hash('sha256', text, 'base64url').slice(0, 16)}`;
+
+export function makePrepared(max: number): Prepared {
+  let evicted: string | undefined;
+  const known = new LRUCache<string, Known>({
+    max,
+    dispose: ({ statement }, _name, reason) => {
+      if (reason === 'evict') evicted = statement;
+    },
+  });
+  return {
+    has: ({ name, text }) => name !== undefined && known.peek(name)?.text === text,
+    isFull: () => known.size >= max,
+    name({ name, text }) {
+      if (name === undefined) return UNNAMED;
+      const found = known.get(name);
+      if (found?.text === text) return { statement: found.statement, isNew: false, forget: undefined };
+      evicted = found?.statement;
+      const statement = wireName(text);
+      known.set(name, { text, statement });
+      return { statement, isNew: true, forget: evicted };
+    },
+    failed({ statement, isNew }, error) {
+      // 26000: it is not there, whatever was thought.
+      if (!isNew && sqlState(error) !== '26000') return;
+      for (const [name, one] of known.entries()) if (one.statement === statement) known.delete(name);
+    },
+  };
+}
+
+// Messages of PostgreSQL's extended query protocol (PostgreSQL documentation, "Message Formats", version 3.0), each call
+// one buffer, so that it is one write: name, parameters and the order to run them.
+
+/** A parameter; everything goes as text, arrays in the form of array literals. */
+export type Parameter = string | number | boolean | null | undefined | Uint8Array | readonly Parameter[];
+
+// Execute of the unnamed portal without a limit of rows.
+const EXECUTE = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0]);
+// The same, then Sync.
+const RUN = Buffer.from([...EXECUTE, 0x53, 0, 0, 0, 4]);
+const BIND = 0x42;
+const CLOSE = 0x43;
+const PARSE = 0x50;
+const STATEMENT = 0x53;
+
+/** Bind of a prepared statement to the unnamed portal with parameters and results as text, Execute and Sync. */
+export const bindAndRun = (name: string, parameters: readonly Parameter[]): Buffer => bind(name, parameters, RUN);
+
+/** The same without Sync: what follows up to the next one is in the same transaction. */
+export const bindAndExecute = (name: string, parameters: readonly Parameter[]): Buffer =>
+  bind(name, parameters, EXECUTE);
+
+function bind(name: string, parameters: readonly Parameter[], end: Buffer): Buffer {
+  const texts = parameters.map(textOf);
+  // Type, length, names with their ends, no formats, number of parameters, no formats of results.
+  let size = 1 + 4 + 1 + (name.length + 1) + 2 + 2 + 2;
+  for (const text of texts) size += 4 + (text === null ? 0 : Buffer.byteLength(text));
+  const bytes = Buffer.allocUnsafe(size + end.length);
+  bytes[0] = BIND;
+  bytes.writeInt32BE(size - 1, 1);
+  bytes[5] = 0;
+  let at = writeName(bytes, name, 6);
+  bytes.writeInt16BE(0, at);
+  // Up to 65,535, which is why the number is unsigned.
+  bytes.writeUInt16BE(texts.length, at + 2);
+  at += 4;
+  for (const text of texts) {
+    const length = text === null ? -1 : bytes.write(text, at + 4);
+    bytes.writeInt32BE(length, at);
+    at += 4 + Math.max(0, length);
+  }
+  bytes.writeInt16BE(0, at);
+  end.copy(bytes, size);
+  return bytes;
+}
+
+/** Parse of a text under a name (ASCII); PostgreSQL finds the types of its parameters. */
+export function parseStatement(name: string, text: string): Buffer {
+  const size = 1 + 4 + (name.length + 1) + (Buffer.byteLength(text) + 1) + 2;
+  const bytes = Buffer.allocUnsafe(size);
+  bytes[0] = PARSE;
+  bytes.writeInt32BE(size - 1, 1);
+  let at = writeName(bytes, name, 5);
+  at += bytes.write(text, at);
+  bytes[at] = 0;
+  bytes.writeInt16BE(0, at + 1);
+  return bytes;
+}
+
+/** Close of a prepared statement (ASCII name); not an error where there is none. */
+export function closeStatement(name: string): Buffer {
+  const size = 1 + 4 + 1 + (name.length + 1);
+  const bytes = Buffer.allocUnsafe(size);
+  bytes[0] = CLOSE;
+  bytes.writeInt32BE(size - 1, 1);
+  bytes[5] = STATEMENT;
+  writeName(bytes, name, 6);
+  return bytes;
+}
+
+/** Writes ASCII text and its end; gives the position after it. */
+function writeName(bytes: Buffer, name: string, at: number): number {
+  const end = at + bytes.write(name, at, 'latin1');
+  bytes[end] = 0;
+  return end + 1;
+}
+
+function textOf(value: Parameter): string | null {
+  if (typeof value === 'string') return value;
+  if (value === null || value === undefined) return null;
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
+  if (Array.isArray(value)) return arrayLiteral(value);
+  return String(value);
+}
+
+/** PostgreSQL documentation, section 8.15.6: elements in quotes may hold anything, quotes and backslashes escaped. */
+function arrayLiteral(values: readonly Parameter[]): string {
+  const elements = values.map((value) => {
+    if (Array.isArray(value)) return arrayLiteral(value);
+    const text = textOf(value);
+    return text === null ? 'NULL' : `"${text.replace(/[\\"]/g, '\\$&')}"`;
+  });
+  return `{${elements.join()}}`;
+}

@@ -1,5 +1,5 @@
 // Errors of statements on the control tables and of DDL -> refusals.
-import { isDatabaseError, lostNode, sqlState, statementError } from '../db/pg-error.ts';
+import { isDatabaseError, lostNode, sqlState, statementError } from '../db/errors.ts';
 import { type ApiError, conflict, nodesAway } from '../errors.ts';
 
 export function controlError(error: unknown): ApiError {

@@ -1,10 +1,9 @@
 // Work at intervals in the background: each job runs again and again, one turn after the other, from start() to stop().
 // A failure is logged and the next turn tries again.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isLockConflict } from '../db/lock-retry.ts';
-import { outageOf } from '../db/outage.ts';
-import { sqlState } from '../db/pg-error.ts';
+import { outageOf, sqlState } from '../db/errors.ts';
 import type { Database, Session } from '../db/pool.ts';
+import { isLockConflict } from '../db/transaction.ts';
 import type { Figure } from '../figure.ts';
 import { alone } from './alone.ts';
 

@@ -1,7 +1,9 @@
 // Permits for work of which few may be done at once, such as imports and exports: each holds a database connection for as long
 // as its client takes. A workspace has half of them at most and an external user one; those of a workspace wait in order, and
 // workspaces rotate.
-import { type Caller, callerGone } from '../db/work.ts';
+
+import { callerGone } from '../db/errors.ts';
+import type { Caller } from '../db/executor.ts';
 import { serviceUnavailable } from '../errors.ts';
 
 export interface ConcurrencyLimiter {

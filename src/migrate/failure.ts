@@ -1,6 +1,6 @@
 // Why a migration failed, in words for its administrator. Takes what was thrown and the operation at work.
 import type { Conflicts, MigrationError } from '../catalog/migrations.ts';
-import { isNodeLoss, sqlState } from '../db/pg-error.ts';
+import { isNodeLoss, sqlState } from '../db/errors.ts';
 import type { Operation } from './operation.ts';
 
 const NOTHING = { entity: null, field: null, count: null, sampleIds: [] } as const;

@@ -1,8 +1,7 @@
 // Fills a new column, a batch of records at a time: transactions are short, so requests find rows and processor free.
 
-import { withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
-import { withoutDisk } from '../db/transaction.ts';
+import { withLockRetry, withoutDisk } from '../db/transaction.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
 import type { Batch, Operation } from './operation.ts';
 import { patienceOf, type Run } from './run.ts';

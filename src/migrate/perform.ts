@@ -2,8 +2,8 @@
 
 import { storeDocument, storeGates } from '../catalog/documents.ts';
 import type { OpenMigration } from '../catalog/migrations.ts';
-import { maySucceedLater, type Patience } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
+import { type LockRetryOptions, maySucceedLater } from '../db/transaction.ts';
 import { toQuery } from '../sql/fragment.ts';
 import type { Topology } from '../topology/topology.ts';
 import { failureOf } from './failure.ts';
@@ -148,7 +148,7 @@ async function takeBack({
   readonly session: Session;
   readonly schema: string;
   readonly made: readonly Made[];
-  readonly patience: Patience;
+  readonly patience: LockRetryOptions;
   readonly onError: (message: string, error: unknown) => void;
 }): Promise<Event> {
   try {

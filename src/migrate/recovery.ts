@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadWorkspaceRow, type StoredWorkspace, storeGates } from '../catalog/documents.ts';
 import { findOpenMigration, loadMigratingWorkspaces } from '../catalog/migrations.ts';
-import { isLockConflict } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
+import { isLockConflict } from '../db/transaction.ts';
 import type { Databases } from '../directory/databases.ts';
 import { tablesOf } from '../document/tables.ts';
 import { toQuery } from '../sql/fragment.ts';

@@ -1,7 +1,7 @@
 // A change under way in this process, with all that its statements need; and how it asks for locks.
 import type { Waiting } from '../catalog/migrations.ts';
-import type { Patience } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
+import type { LockRetryOptions } from '../db/transaction.ts';
 import type { Noted } from '../directory/activity.ts';
 import type { Topology } from '../topology/topology.ts';
 import type { Gate } from './gate.ts';
@@ -36,7 +36,7 @@ export interface Run {
 const GATED_PATIENCE_MS = 120_000;
 
 /** How to ask for the locks of an operation (of all operations without one); `rows`: only for locks on records. */
-export function patienceOf(run: Run, operation?: Operation, rows?: 'rows'): Patience {
+export function patienceOf(run: Run, operation?: Operation, rows?: 'rows'): LockRetryOptions {
   const { session, change, progress, isCancelled } = run;
   const patience = patienceFor(session, wantedBy(change, operation, rows), run.topology, progress.waitFor, isCancelled);
   return run.gate.isClosed() ? { ...patience, giveUpAfterMs: GATED_PATIENCE_MS } : patience;
@@ -53,7 +53,7 @@ export function patienceFor(
   topology: Topology,
   waitFor: (holder: Waiting | null) => Promise<void>,
   cancelled: () => Promise<boolean>,
-): Patience {
+): LockRetryOptions {
   return {
     cancelled,
     giveUpAfterMs: Number.POSITIVE_INFINITY,

@@ -2,8 +2,8 @@
 // perform.ts does the work of each.
 
 import { isCancelRequested, type Strategy } from '../catalog/migrations.ts';
-import { isLockConflict } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
+import { isLockConflict } from '../db/transaction.ts';
 import type { Noted } from '../directory/activity.ts';
 import type { Databases } from '../directory/databases.ts';
 import type { SchemaDocument } from '../document/format.ts';

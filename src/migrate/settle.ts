@@ -10,9 +10,8 @@ import {
   type StoredWorkspace,
   storeNames,
 } from '../catalog/documents.ts';
-import { isLockConflict } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
-import { executeEach, inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
+import { executeEach, inTransaction, isLockConflict, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
 import type { Databases } from '../directory/databases.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';

@@ -1,9 +1,17 @@
 // Runs the statements of operations: those that prepare, each on its own, while requests go on; those of the switch, all in
 // one transaction; and those that take back what was prepared.
 import { dropSync, forgetConflicts } from '../beside/sync.ts';
-import { maySucceedLater, type Patience, withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
-import { executeEach, inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
+import {
+  executeEach,
+  inTransaction,
+  LOCK_BUDGET_MS,
+  type LockRetryOptions,
+  lockTable,
+  maySucceedLater,
+  takeLocks,
+  withLockRetry,
+} from '../db/transaction.ts';
 import type { Fragment } from '../sql/fragment.ts';
 import { dropColumn, dropConstraint, dropIndexConcurrently, dropTableIfExists, leaveWords } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
@@ -104,7 +112,7 @@ export async function revert(
   session: Session,
   schema: string,
   made: readonly Made[],
-  patience: Partial<Patience>,
+  patience: Partial<LockRetryOptions>,
 ): Promise<void> {
   const failures: unknown[] = [];
   const take = async (work: () => Promise<void>): Promise<void> => {

@@ -1,9 +1,8 @@
 // Creates and deletes workspaces: row, PostgreSQL schema and tables, in one transaction.
 
 import { runFiles } from '../db/install.ts';
-import { withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
-import { executeEach, inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
+import { executeEach, inTransaction, LOCK_BUDGET_MS, withLockRetry } from '../db/transaction.ts';
 import type { WriteActivity } from '../directory/activity.ts';
 import type { Databases } from '../directory/databases.ts';
 import {

@@ -1,6 +1,6 @@
 // Which records stand in the way of a write of many, once it has refused: looked for by statements of their own, so that
 // records that nothing stands in the way of are asked for nothing.
-import { sqlState, violatedConstraint } from '../db/pg-error.ts';
+import { sqlState, violatedConstraint } from '../db/errors.ts';
 import {
   conflict,
   type Detail,

@@ -1,5 +1,5 @@
 // Many records of one entity in one request: one statement that writes all of them or none.
-import { isRetryable, isStaleSnapshot, NOT_WHOLE, sqlState } from '../db/pg-error.ts';
+import { isRetryable, isStaleSnapshot, NOT_WHOLE, sqlState } from '../db/errors.ts';
 import type { Database, Executor, Row } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
 import {

@@ -4,7 +4,7 @@
 // the workspace. Whatever stands in the way of a write, the key is looked up, and the response of the first request replayed.
 import { createHash, hash } from 'node:crypto';
 import type { KeptAnswer, Keys, RequestKey } from '../beside/keys.ts';
-import { isLockTimeout, statementError } from '../db/pg-error.ts';
+import { isLockTimeout, statementError } from '../db/errors.ts';
 import type { Executor, Transaction, Work } from '../db/pool.ts';
 import {
   ApiError,

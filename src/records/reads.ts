@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { Totals } from '../beside/totals.ts';
 import type { Config } from '../config.ts';
-import { isStaleSnapshot } from '../db/pg-error.ts';
+import { isStaleSnapshot } from '../db/errors.ts';
 import type { Lane } from '../db/pool.ts';
 import { recordNotFound, responseTooLarge } from '../errors.ts';
 import { planList, planRead } from '../plan/plan.ts';

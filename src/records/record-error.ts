@@ -6,7 +6,7 @@ import {
   statementError,
   TOO_LARGE,
   violatedConstraint,
-} from '../db/pg-error.ts';
+} from '../db/errors.ts';
 import {
   type ApiError,
   type Detail,

@@ -1,8 +1,8 @@
 // Runs a request again with a newer snapshot of its workspace, and knows which snapshots requests in flight were planned by,
 // so that a migration can tell when nobody uses an old name any more.
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
+import { isLockTimeout, isStaleSnapshot, StaleStatement, statementError } from '../db/errors.ts';
 import type { Executor } from '../db/executor.ts';
-import { isLockTimeout, isStaleSnapshot, StaleStatement, statementError } from '../db/pg-error.ts';
 import { isBySchema } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';

@@ -1,9 +1,8 @@
 // A request that is one transaction of several statements: begun again as a whole after a deadlock, a serialization
 // failure or a change of the schema, and never left half done.
 import type { Config } from '../config.ts';
-import { isAnswerLost, isConnectionLoss, isRetryable, statementError } from '../db/pg-error.ts';
+import { callerGone, isAnswerLost, isConnectionLoss, isRetryable, statementError } from '../db/errors.ts';
 import type { Executor } from '../db/pool.ts';
-import { callerGone } from '../db/work.ts';
 import type { Databases } from '../directory/databases.ts';
 import { ApiError, databaseAway, queryTimeout, writeUnknown } from '../errors.ts';
 import { inSlices } from '../http/body.ts';

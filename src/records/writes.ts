@@ -1,7 +1,7 @@
 // Create, update and delete: one statement each that checks whatever could change between a look and a write. Nothing
 // of a record that the principal cannot see shows in an answer: it is absent, as a target and as a reference.
 import type { AnswerForm } from '../beside/keys.ts';
-import { isRetryable, isStaleSnapshot, sqlState } from '../db/pg-error.ts';
+import { isRetryable, isStaleSnapshot, sqlState } from '../db/errors.ts';
 import {
   type Detail,
   preconditionFailed,

@@ -1,8 +1,9 @@
 // Where the tables of workspaces lie: in the one database, or on nodes that it coordinates. Everything that depends on it
 // asks this interface, which says "here" by default; src/citus/ is the other answer, and is loaded only where the database
 // coordinates a cluster.
+
+import type { Place } from '../db/executor.ts';
 import type { Database, Executor, Session } from '../db/pool.ts';
-import type { Place } from '../db/work.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Placement, Workspace } from '../model/workspace.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';

@@ -1,6 +1,7 @@
 // What long work does about a node that is silent: the coordinator waits for it without end, and so would its connection.
+
+import type { Place } from '../db/executor.ts';
 import type { Session } from '../db/pool.ts';
-import type { Place } from '../db/work.ts';
 import { nodesAway } from '../errors.ts';
 import type { EveryNode } from './topology.ts';
 

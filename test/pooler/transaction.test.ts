@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
-import { sqlState } from '../../src/db/pg-error.ts';
+import { sqlState } from '../../src/db/errors.ts';
 import { makeDatabase } from '../../src/db/pool.ts';
 import { type PgBouncer, startPgBouncer, withoutNewerPgBouncer } from '../support/pgbouncer.ts';
 import { makePostgres, type OwnPostgres } from '../support/postgres.ts';

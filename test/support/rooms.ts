@@ -69,7 +69,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   limits: {
     purpose: 'rate limit, throttled errors, permits of transfers, fair shares of the thread, memory for bodies',
-    imports: ['db/work.ts', 'type figure.ts'],
+    imports: ['type db', 'db/errors.ts', 'type figure.ts'],
   },
   processes: {
     purpose: 'several processes behind one port: the primary, its workers, questions between them',
@@ -113,24 +113,19 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   // Statements go in as values; how they are made is the business of sql/.
   db: {
-    purpose:
-      'the only importer of the driver: connections, lanes of quick and slow statements, transactions, COPY, error translation',
+    purpose: 'the only importer of the driver: connections, pools, transactions, COPY, error translation',
     entrances: [
       'behind.ts',
+      'connect.ts',
       'connection-url.ts',
       'copy.ts',
+      'errors.ts',
       'executor.ts',
       'install.ts',
       'listen.ts',
-      'lock-retry.ts',
-      'outage.ts',
-      'pg-error.ts',
       'pool.ts',
       'pooler.ts',
-      'route.ts',
-      'session-settings.ts',
       'transaction.ts',
-      'work.ts',
     ],
     imports: ['type figure.ts', 'model', 'sql/fragment.ts', 'trace.ts'],
   },

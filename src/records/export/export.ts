@@ -4,7 +4,7 @@
 import { Readable } from 'node:stream';
 import { versionInForce } from '../../catalog/load-workspace.ts';
 import { backendOf, holdTables, type RowStream, streamRows } from '../../db/copy.ts';
-import { isStaleSnapshot } from '../../db/pg-error.ts';
+import { isStaleSnapshot } from '../../db/errors.ts';
 import { queryTimeout, serviceUnavailable } from '../../errors.ts';
 import { makeRateMeter } from '../../limits/upload.ts';
 import { nameExport } from '../../migrate/holders.ts';

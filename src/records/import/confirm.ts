@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { versionInForce } from '../../catalog/load-workspace.ts';
 import { inSavepoint } from '../../db/copy.ts';
-import { isStaleSnapshot } from '../../db/pg-error.ts';
+import { isStaleSnapshot } from '../../db/errors.ts';
 import type { Session } from '../../db/pool.ts';
 import { type ApiError, serviceUnavailable } from '../../errors.ts';
 import type { Field } from '../../model/entity.ts';

@@ -2,7 +2,7 @@
 // would be given one of them. It never goes back, so that no id is given twice.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inUndoneSavepoint } from '../../db/copy.ts';
-import { isStaleSnapshot, sqlState } from '../../db/pg-error.ts';
+import { isStaleSnapshot, sqlState } from '../../db/errors.ts';
 import type { Session } from '../../db/pool.ts';
 import type { Fragment } from '../../sql/fragment.ts';
 import { findDrawing, importQuery, isSequenceBehind, lockForIds, passSequence, setSequence } from '../../sql/import.ts';

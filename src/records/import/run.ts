@@ -3,9 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backendOf, copyInto, copyPosition, inSavepoint } from '../../db/copy.ts';
-import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../db/pg-error.ts';
+import { callerGone, isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../db/errors.ts';
+import type { Place } from '../../db/executor.ts';
 import type { Database, Session, Transaction } from '../../db/pool.ts';
-import { callerGone, type Place } from '../../db/work.ts';
 import { actorOf, insertActivity } from '../../directory/activity.ts';
 import { type Detail, type DetailCode, writeUnknown } from '../../errors.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';

@@ -6,7 +6,7 @@ import { parseDocument } from '../../catalog/load-workspace.ts';
 import { findMigration, isEnded } from '../../catalog/migrations.ts';
 import { findNode } from '../../catalog/node-of-workspace.ts';
 import { upgradeWorkspaceIn } from '../../catalog/workspace-files.ts';
-import { isStaleSnapshot } from '../../db/pg-error.ts';
+import { isStaleSnapshot } from '../../db/errors.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../document/format.ts';
 import { Type } from '../../document/type.ts';

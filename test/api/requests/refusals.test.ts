@@ -112,7 +112,7 @@ test('a crowd of strangers is looked up a few at a time', LIMIT, async () => {
     let most = 0;
     for (let look = 0; look < 20; look++) {
       await get('/api/v1/nothing', { credential: null });
-      const pending = [...(await server.metrics()).matchAll(/^wda_database_pending\{[^}]*\} (\d+)$/gm)];
+      const pending = [...(await server.metrics()).matchAll(/^wda_db_pool_pending\{[^}]*\} (\d+)$/gm)];
       most = Math.max(most, ...pending.map(([, count]) => Number(count)));
     }
     // The server asks for itself as well, a statement or two.

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NODES_BEHIND } from '../../../src/citus/node-errors.ts';
 import { isConfused, isNodeLoss, isNodeOutcomeUnknown, lostNode, useNodesBehind } from '../../../src/db/behind.ts';
-import { isConnectionLoss, statementError } from '../../../src/db/pg-error.ts';
+import { isConnectionLoss, statementError } from '../../../src/db/errors.ts';
 
 useNodesBehind(NODES_BEHIND);
 

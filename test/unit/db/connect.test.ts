@@ -1,8 +1,8 @@
 // What a connection has to say of itself before it is used, against a server that says what it likes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeConnect, UnfitConnection } from '../../../src/db/connect.ts';
-import { outageOf } from '../../../src/db/outage.ts';
+import { makeConnect } from '../../../src/db/connect.ts';
+import { InvalidSession, outageOf } from '../../../src/db/errors.ts';
 import { startFakeBackend } from '../../support/fake-backend.ts';
 
 const LIMITS = { statementTimeoutMs: 200, lockTimeoutMs: 100 };
@@ -51,7 +51,7 @@ for (const [name, value] of changed) {
   test(`a pooler that makes ${name} ${value} is told of in words`, () =>
     withServers([{ settings: { [name]: value } }], '', async (open) => {
       await assert.rejects(open(), (error) => {
-        assert.ok(error instanceof UnfitConnection);
+        assert.ok(error instanceof InvalidSession);
         assert.match(error.message, new RegExp(`ignores our settings: ${name} is ${value} instead of `));
         const { isPassing, words } = outageOf(error);
         // It goes on after a colon.

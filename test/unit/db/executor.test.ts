@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { isStaleSnapshot } from '../../../src/db/pg-error.ts';
+import { isStaleSnapshot } from '../../../src/db/errors.ts';
 import { type Database, type Executor, makeDatabase, type Row } from '../../../src/db/pool.ts';
 import { type Fragment, type Query, sql, toQuery } from '../../../src/sql/fragment.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';

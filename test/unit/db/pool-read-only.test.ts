@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { makeDatabase } from '../../../src/db/pool.ts';
+import { makeDatabase, makeReconnect } from '../../../src/db/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
@@ -52,4 +52,19 @@ test('a write that meets a read-only server leaves all connections for new ones'
     await database.close();
     await drop();
   }
+});
+
+test('connections are left at once, and those of a moment later with the pause', async () => {
+  let count = 0;
+  makeReconnect(() => void count++, 20).onReadOnly();
+  assert.equal(count, 1);
+  await until('those that came since are left, too', () => count === 2);
+});
+
+test('many writes in a pause leave connections once', () => {
+  let count = 0;
+  const reconnect = makeReconnect(() => void count++, 60_000);
+  for (let write = 0; write < 10; write++) reconnect.onReadOnly();
+  assert.equal(count, 1);
+  reconnect.stop();
 });

@@ -34,7 +34,7 @@ async function withPool(
   maxQueue: number,
   work: (pool: SessionPool) => Promise<void>,
 ): Promise<void> {
-  const pool = makeSessionPool({ open, size, perTenant, maxQueue, patienceMs: 10_000 });
+  const pool = makeSessionPool({ open, size, perTenant, maxQueue, timeoutMs: 10_000 });
   try {
     await work(pool);
   } finally {

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeConnect } from '../../../src/db/connect.ts';
-import { sqlState } from '../../../src/db/pg-error.ts';
-import { preparedOn } from '../../../src/db/prepared.ts';
-import { runWatched } from '../../../src/db/statement-watch.ts';
+import { sqlState } from '../../../src/db/errors.ts';
+import { preparedOn, runWatched } from '../../../src/db/statement.ts';
 import { useDatabase } from '../../support/use.ts';
 
 const database = useDatabase();

@@ -8,7 +8,7 @@ import { makeTotals } from '../../../src/beside/totals.ts';
 import { loadWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { makeWorkspaceCache } from '../../../src/catalog/workspace-cache.ts';
 import { readConfig } from '../../../src/config.ts';
-import { isRetryable, isStaleSnapshot } from '../../../src/db/pg-error.ts';
+import { isRetryable, isStaleSnapshot } from '../../../src/db/errors.ts';
 import { type Database, type Executor, makeDatabase } from '../../../src/db/pool.ts';
 import { makeDatabases } from '../../../src/directory/databases.ts';
 import type { Principal } from '../../../src/model/principal.ts';

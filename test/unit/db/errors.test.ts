@@ -1,7 +1,7 @@
 // Errors of PostgreSQL and of connections by what they say themselves, whatever table they are about.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StaleStatement, statementError, violatedConstraint } from '../../../src/db/pg-error.ts';
+import { StaleStatement, statementError, violatedConstraint } from '../../../src/db/errors.ts';
 import { notFound } from '../../../src/errors.ts';
 
 const failure = (code: string): Error => Object.assign(new Error('secret'), { code });

@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { MessageTooLong, refuseLongMessages } from '../../../src/db/message-limit.ts';
+import { refuseLongMessages } from '../../../src/db/connect.ts';
+import { MessageTooLong } from '../../../src/db/errors.ts';
 
 const message = (length: number): Buffer => {
   const bytes = Buffer.alloc(1 + length, 0x44);

@@ -1,9 +1,7 @@
 // What an error of the database says about it: words for everybody, details for the log, and whether waiting helps.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UnfitConnection } from '../../../src/db/connect.ts';
-import { InstallError } from '../../../src/db/install.ts';
-import { outageOf, untilUsable } from '../../../src/db/outage.ts';
+import { InstallError, InvalidSession, outageOf, untilUsable } from '../../../src/db/errors.ts';
 import { badRequest, databaseAway } from '../../../src/errors.ts';
 
 const failed = (code: string | undefined, message = `something of ${code}`): Error =>
@@ -36,11 +34,11 @@ const TABLE: readonly (readonly [error: unknown, isPassing: boolean, words: RegE
   [failed('SELF_SIGNED_CERT_IN_CHAIN'), false, /certificate/],
   [failed('ERR_TLS_CERT_ALTNAME_INVALID'), false, /certificate/],
   [
-    new UnfitConnection('The pooler ignores our settings: TimeZone'),
+    new InvalidSession('The pooler ignores our settings: TimeZone'),
     true,
     /^the pooler ignores our settings: TimeZone$/,
   ],
-  [databaseAway(new UnfitConnection('The database takes no writes')), true, /^the database takes no writes$/],
+  [databaseAway(new InvalidSession('The database takes no writes')), true, /^the database takes no writes$/],
   [badRequest('x'), false, /log/],
   [new TypeError('x is not a function'), false, /log/],
   ['just text', false, /log/],

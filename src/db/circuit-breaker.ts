@@ -1,0 +1,62 @@
+// Circuit breakers: what has lately run into the timeout of the pipelined pools is not sent there for a while. One breaker
+// opens for a statement at its first timeout; one for a tenant at its third in half a minute, as a new shape of request is a
+// new statement.
+import { LRUCache } from 'lru-cache';
+
+export interface CircuitBreaker {
+  /** Counts a timeout. `now`: performance.now(). */
+  fail(key: string, now: number): void;
+  /** True while the key is not to be sent. */
+  isOpen(key: string, now?: number): boolean;
+}
+
+export interface CircuitBreakerOptions {
+  /** Failures in `WITHIN_MS` that open it. */
+  readonly failures: number;
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
+interface State {
+  failures: number;
+  since: number;
+  openUntil: number;
+  openMs: number;
+}
+
+const WITHIN_MS = 30_000;
+const MAX_KEYS = 10_000;
+const MAX_CHARACTERS = 8_388_608;
+// So many times the last time that it was open without a failure, and the next one begins small again.
+const FORGIVEN_AFTER = 10;
+
+export function makeCircuitBreaker({ failures, firstMs, longestMs }: CircuitBreakerOptions): CircuitBreaker {
+  const states = new LRUCache<string, State>({
+    max: MAX_KEYS,
+    maxSize: MAX_CHARACTERS,
+    sizeCalculation: (_state, key) => key.length,
+  });
+  return {
+    fail(key, now) {
+      let state = states.get(key);
+      if (
+        state === undefined ||
+        now - Math.max(state.since, state.openUntil) > Math.max(WITHIN_MS, state.openMs * FORGIVEN_AFTER)
+      ) {
+        state = { failures: 0, since: now, openUntil: 0, openMs: 0 };
+        states.set(key, state);
+      }
+      state.failures++;
+      // After it was open one failure is enough.
+      if (state.failures < failures && state.openMs === 0) return;
+      state.failures = 0;
+      state.since = now;
+      state.openMs = Math.min(longestMs, Math.max(firstMs, state.openMs * 2));
+      state.openUntil = now + state.openMs;
+    },
+    isOpen(key, now) {
+      const state = states.size === 0 ? undefined : states.peek(key);
+      return state !== undefined && state.openUntil > 0 && (now ?? performance.now()) < state.openUntil;
+    },
+  };
+}

@@ -1,0 +1,517 @@
+// A pool of pipelined connections for statements that are answered quickly: each is sent without waiting for the answers of
+// those before it, on the connection with the least work, prepared once and kept prepared while it is used.
+import type { Query } from '../sql/fragment.ts';
+import { mayQueue, type Waiter } from './bulkhead.ts';
+import { destroy, ENDING_MS, type OpenedConnection, onReady, STUCK, watchSocketTimeout } from './connect.ts';
+import {
+  callerGone,
+  isConnectionLoss,
+  isReadOnlyServer,
+  lostStatement,
+  MessageTooLong,
+  placeAway,
+  queueFull,
+  StaleStatement,
+  shuttingDown,
+  sqlState,
+  tooLate,
+  translateConnectionError,
+} from './errors.ts';
+import type { Row, Work } from './executor.ts';
+import { makeLearner, type ServiceTime } from './service-time.ts';
+import { forgetFailed, makePrepared, namedOn, type Prepared, runStatement, type StatementRun } from './statement.ts';
+
+/** A statement that is to be run. */
+export interface Pending extends Waiter {
+  readonly query: Query;
+  readonly work: Work;
+  /** See ServiceTimes; undefined when nothing is learned. */
+  readonly time: ServiceTime | undefined;
+  readonly deadline: number;
+  readonly since: number;
+  readonly resolve: (rows: readonly Row[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface PipelinedPoolOptions {
+  readonly size: number;
+  readonly open: () => Promise<OpenedConnection>;
+  /**
+   * How many connections it pays to keep busy at once. A further one is used when all of these have long to do: on a
+   * machine without a free core another busy backend only takes time from the others (with one instead of four, 32
+   * clients on two cores: 1.2 times the requests, and a p99 of 7 instead of 50 ms).
+   */
+  readonly parallel: number;
+  readonly maxQueue: number;
+  /** How long a statement without a deadline waits; also the socket timeout of a connection that has something to answer. */
+  readonly statementTimeoutMs: number;
+  /**
+   * True when what was sent after a statement, and was never begun, may be sent again elsewhere when its connection ends.
+   * Reads may; whether a write was begun nobody can tell.
+   */
+  readonly isRepeatable: boolean;
+  /** Runs a statement elsewhere that the limits of this pool have ended: its timeouts, or of a read the longest answer. */
+  readonly runElsewhere: (pending: Pending, error: Error) => Promise<readonly Row[]>;
+  /** A write met a server that takes none. */
+  readonly onReadOnly: () => void;
+  readonly onError: (message: string, error: unknown) => void;
+}
+
+export interface PipelinedPool {
+  /** `time`: what is known of the statement, and is learned from its run. */
+  run(query: Query, work: Work, time?: ServiceTime): Promise<readonly Row[]>;
+  /** Statements that wait or run. */
+  pending(): number;
+  size(): number;
+  /** Leaves the connections that there are for new ones; what is in flight there is still answered. */
+  renew(): void;
+  close(): Promise<void>;
+}
+
+interface InFlight {
+  readonly pending: Pending;
+  readonly run: StatementRun;
+  readonly sentAt: number;
+  readonly isAlone: boolean;
+  readonly workMs: number;
+  /** Another connection has it now. */
+  isMoved: boolean;
+}
+
+interface Connection {
+  readonly opened: OpenedConnection;
+  readonly prepared: Prepared;
+  /** In the order in which they are answered. */
+  readonly inFlight: InFlight[];
+  /** What those in flight take together, in milliseconds. */
+  workMs: number;
+  answeredAt: number;
+  /** The statement that has failed last, while the server is not ready for others yet. */
+  failed: InFlight | undefined;
+  isUsable: boolean;
+}
+
+// Statements kept prepared on a connection: PostgreSQL keeps the plan of each (10 to 100 kB, most 30).
+const MAX_PREPARED = 1200;
+// While the database is unavailable, connecting is tried again at most this often; requests in between fail at once.
+const RECONNECT_PAUSE_MS = 250;
+const SWEEP_MS = 100;
+// What it costs to use a connection, in ms that the statement could wait elsewhere instead: to prepare it, to prepare it in
+// place of another that will be asked for again (more than a further backend, or thousands of statements would all crowd the
+// first: 0.57 instead of 0.67 of the requests over 2,000 workspaces), to make one more backend busy.
+const PREPARE_MS = 0.5;
+const REPLACE_MS = 6;
+const FURTHER_MS = 5;
+// No more is sent to a connection with so much to do, or whose statement at work has taken so long: what waits in the queue
+// can still go to whichever is free first.
+const FULL_MS = 10;
+const STUCK_MS = 25;
+// After so long a statement goes to the next connection with room, prepared there or not.
+const MAX_DETOUR_MS = 5;
+// What a statement is taken for before its first run.
+const UNKNOWN_MS = 1;
+// The bulkhead is up while statements of several tenants come: so long after another one was seen.
+const SHARED_MS = 5000;
+
+/** 57014: the statement timeout; 55P03: the lock timeout. */
+function isTimeout(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '57014' || state === '55P03';
+}
+
+interface TenantLimit {
+  /** A statement of the tenant has come. */
+  readonly see: (tenant: string | undefined, now: number) => void;
+  /** True when statements of the tenant may use the connection. */
+  readonly mayUse: (connection: Connection, tenant: string | undefined, now: number) => boolean;
+}
+
+/** The bulkhead: bounds the connections of each tenant while statements of several come. */
+function makeTenantLimit(connections: readonly Connection[], size: number): TenantLimit {
+  // What one tenant may keep waiting is half.
+  const most = Math.max(1, Math.floor(size / 2));
+  let lastTenant: string | undefined;
+  let sharedUntil = Number.NEGATIVE_INFINITY;
+  return {
+    see(tenant, now) {
+      if (tenant === undefined || tenant === lastTenant) return;
+      if (lastTenant !== undefined) sharedUntil = now + SHARED_MS;
+      lastTenant = tenant;
+    },
+    mayUse(connection, tenant, now) {
+      if (tenant === undefined || now >= sharedUntil || has(connection, tenant)) return true;
+      let count = 0;
+      for (const each of connections) if (has(each, tenant)) count++;
+      return count < most;
+    },
+  };
+}
+
+const has = ({ inFlight }: Connection, tenant: string): boolean =>
+  inFlight.some(({ pending }) => pending.tenant === tenant);
+
+function hasRoom({ inFlight, workMs, answeredAt, failed, isUsable }: Connection, now: number): boolean {
+  if (failed !== undefined || !isUsable) return false;
+  const [first] = inFlight;
+  return first === undefined || (workMs < FULL_MS && now - Math.max(first.sentAt, answeredAt) < STUCK_MS);
+}
+
+/** What it costs to have the statement prepared on the connection. */
+function preparingMs({ prepared }: Connection, query: Query): number {
+  if (query.name === undefined || prepared.has(query)) return 0;
+  return prepared.isFull() ? REPLACE_MS : PREPARE_MS;
+}
+
+interface ConnectionSet {
+  /** The usable ones; the same array at any time. */
+  readonly all: Connection[];
+  /** Opens one more in the background, unless one is being opened. */
+  readonly grow: () => void;
+  readonly recentFailure: (now: number) => { readonly error: unknown } | undefined;
+  /** Ends its use; what is in flight there is still answered, if it can be. */
+  readonly retire: (connection: Connection) => void;
+  readonly isClosing: () => boolean;
+  /** Closes all. `onClosed` is called when none can come any more. */
+  readonly close: (onClosed: () => void) => Promise<void>;
+}
+
+interface ConnectionEvents {
+  /** It may have room. */
+  readonly onReady: (connection: Connection) => void;
+  readonly onRetired: () => void;
+  /** None could be opened, and there are none. */
+  readonly onUnavailable: (error: unknown) => void;
+}
+
+function makeConnections(options: PipelinedPoolOptions, events: ConnectionEvents): ConnectionSet {
+  const { statementTimeoutMs, onError } = options;
+  const all: Connection[] = [];
+  let connecting: Promise<void> | undefined;
+  let failure: { readonly error: unknown; readonly at: number } | undefined;
+  let isClosing = false;
+
+  async function connect(): Promise<void> {
+    const opened = await options.open();
+    const prepared = makePrepared(MAX_PREPARED);
+    const connection: Connection = {
+      opened,
+      prepared,
+      inFlight: [],
+      workMs: 0,
+      answeredAt: 0,
+      failed: undefined,
+      isUsable: true,
+    };
+    onReady(opened, () => {
+      if (connection.failed === undefined) return;
+      connection.failed = undefined;
+      events.onReady(connection);
+    });
+    const unwatch = watchSocketTimeout(opened.client, statementTimeoutMs, () => connection.inFlight.length > 0);
+    opened.client.once('end', unwatch);
+    opened.onRetired((reason) => {
+      // Not one that was left on purpose.
+      if (connection.isUsable && !isClosing) onError('database connection lost', reason);
+      retire(connection);
+      // One that is sound still answers what it has.
+      end(connection);
+    });
+    if (!connection.isUsable) throw new Error('Connection terminated');
+    if (isClosing) {
+      end(connection);
+      return;
+    }
+    all.push(connection);
+    events.onReady(connection);
+  }
+
+  function retire(connection: Connection): void {
+    if (!connection.isUsable) return;
+    connection.isUsable = false;
+    const index = all.indexOf(connection);
+    // It may have failed before it was one of them.
+    if (index < 0) return;
+    all.splice(index, 1);
+    events.onRetired();
+  }
+
+  return {
+    all,
+    grow() {
+      connecting ??= connect()
+        .catch((error) => {
+          failure = { error, at: performance.now() };
+          onError('database connection failed', error);
+          if (all.length === 0) events.onUnavailable(error);
+        })
+        .finally(() => {
+          connecting = undefined;
+        });
+    },
+    recentFailure: (now) => (failure !== undefined && now - failure.at < RECONNECT_PAUSE_MS ? failure : undefined),
+    retire,
+    isClosing: () => isClosing,
+    async close(onClosed) {
+      isClosing = true;
+      await connecting;
+      onClosed();
+      await Promise.all(all.splice(0).map(end));
+    },
+  };
+}
+
+interface Traffic {
+  readonly send: (connection: Connection, pending: Pending, now: number) => void;
+  /** Statements that were sent and are not answered. */
+  readonly count: () => number;
+}
+
+interface TrafficEvents {
+  /** Runs a statement that its connection has not begun. */
+  readonly start: (pending: Pending, now: number) => void;
+  /** The connection may have room for more. */
+  readonly onAnswer: (connection: Connection) => void;
+}
+
+function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, events: TrafficEvents): Traffic {
+  const { isRepeatable } = options;
+  const learn = makeLearner();
+  let count = 0;
+
+  function send(connection: Connection, pending: Pending, now: number): void {
+    const error = refusal(pending, now);
+    if (error !== undefined) {
+      pending.reject(error);
+      return;
+    }
+    const { opened, prepared } = connection;
+    const opening = opened.opening && namedOn(prepared, opened.opening.query);
+    const run = { ...namedOn(prepared, pending.query), opening, gather: count > 0 };
+    const isAlone = connection.inFlight.length === 0;
+    const workMs = pending.time?.workMs ?? UNKNOWN_MS;
+    const one: InFlight = { pending, run, sentAt: now, isAlone, workMs, isMoved: false };
+    connection.inFlight.push(one);
+    connection.workMs += workMs;
+    count++;
+    runStatement(opened.client, run, (error, rows) => {
+      if (!one.isMoved) answer(connection, one, error, rows);
+    });
+  }
+
+  function answer(connection: Connection, one: InFlight, error: Error | null, rows: readonly Row[]): void {
+    const { pending, run } = one;
+    const isFirst = remove(connection, one);
+    const now = performance.now();
+    const sinceLastMs = now - connection.answeredAt;
+    connection.answeredAt = now;
+    if (error === null) {
+      learn(pending.time, one.isAlone, now - one.sentAt, sinceLastMs);
+      pending.resolve(rows);
+    } else {
+      forgetFailed(connection.prepared, run, error);
+      if (isReadOnlyServer(error)) options.onReadOnly();
+      if (isConnectionLoss(error) || error instanceof MessageTooLong) {
+        connections.retire(connection);
+        // The statements after the one with which the connection ended were never begun.
+        if (isRepeatable && isFirst) move(connection);
+        if (isRepeatable && error instanceof MessageTooLong) runElsewhere(pending, error);
+        else pending.reject(lostStatement(error, !isRepeatable));
+      } else fail(connection, one, error);
+    }
+    events.onAnswer(connection);
+  }
+
+  function fail(connection: Connection, one: InFlight, error: Error): void {
+    const { pending } = one;
+    if (sqlState(error) !== undefined) connection.failed = one;
+    if (!isTimeout(error)) {
+      pending.reject(error);
+      return;
+    }
+    runElsewhere(pending, error);
+    // Statements of others that wait for more like it would each wait as long: they go elsewhere.
+    const isPile = connection.inFlight.some((each) => each.pending.query.text === pending.query.text);
+    const hasOthers = connection.inFlight.some((each) => each.pending.tenant !== pending.tenant);
+    if (isRepeatable && isPile && hasOthers) leave(connection, 'Connection terminated: left for slow statements');
+    else {
+      setTimeout(() => {
+        if (connection.failed === one && connection.isUsable) leave(connection, STUCK);
+      }, ENDING_MS).unref();
+    }
+  }
+
+  function runElsewhere(pending: Pending, error: Error): void {
+    options.runElsewhere(pending, error).then(pending.resolve, pending.reject);
+  }
+
+  function leave(connection: Connection, reason: string): void {
+    connections.retire(connection);
+    if (isRepeatable) move(connection);
+    destroy(connection.opened, reason);
+  }
+
+  /** Takes a statement off the list of its connection; gives whether it was the one at work. */
+  function remove(connection: Connection, one: InFlight): boolean {
+    const index = connection.inFlight.indexOf(one);
+    if (index === 0) connection.inFlight.shift();
+    else connection.inFlight.splice(index, 1);
+    // Sums of fractions drift.
+    connection.workMs = connection.inFlight.length === 0 ? 0 : connection.workMs - one.workMs;
+    count--;
+    return index === 0;
+  }
+
+  /** Runs the statements of a connection elsewhere. */
+  function move(connection: Connection): void {
+    for (const one of [...connection.inFlight]) {
+      remove(connection, one);
+      one.isMoved = true;
+      if (connections.isClosing()) one.pending.reject(shuttingDown());
+      else events.start(one.pending, performance.now());
+    }
+  }
+
+  return { send, count: () => count };
+}
+
+/** The connection where it costs least; undefined when it costs least to wait. */
+function pick(
+  all: readonly Connection[],
+  { query, tenant }: Pending,
+  parallel: number,
+  tenants: TenantLimit,
+  now: number,
+): Connection | undefined {
+  let best: Connection | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (let index = 0; index < all.length; index++) {
+    const connection = all[index] as Connection;
+    // Whether it is prepared there is looked up only where the connection may be the best.
+    const atLeast = connection.workMs + (index < parallel ? 0 : FURTHER_MS);
+    if (atLeast >= least) continue;
+    const load = atLeast + preparingMs(connection, query);
+    if (load >= least || !hasRoom(connection, now) || !tenants.mayUse(connection, tenant, now)) continue;
+    best = connection;
+    least = load;
+  }
+  return best;
+}
+
+export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool {
+  const { size, parallel, maxQueue, statementTimeoutMs } = options;
+  const queue: Pending[] = [];
+  const connections = makeConnections(options, {
+    onReady: feed,
+    onRetired() {
+      if (all.length > 0) feedAll();
+      else for (const pending of queue.splice(0)) start(pending, performance.now());
+    },
+    onUnavailable: (error) => rejectAll(translateConnectionError(error)),
+  });
+  const { all } = connections;
+  const tenants = makeTenantLimit(all, size);
+  const traffic = makeTraffic(options, connections, { start, onAnswer: feed });
+  let sweeper: NodeJS.Timeout | undefined;
+
+  const rejectAll = (error: Error): void => {
+    for (const { reject } of queue.splice(0)) reject(error);
+  };
+
+  function feedAll(): void {
+    for (const connection of [...all]) feed(connection);
+  }
+
+  /** Sends what waits to a connection that has room. */
+  function feed(connection: Connection): void {
+    while (queue.length > 0) {
+      const now = performance.now();
+      if (!hasRoom(connection, now)) return;
+      const index = next(connection, now);
+      if (index < 0) return;
+      traffic.send(connection, queue.splice(index, 1)[0] as Pending, now);
+    }
+  }
+
+  /** Index in the queue of what the connection runs next: the first that may use it, and for a while one that is prepared there. */
+  function next(connection: Connection, now: number): number {
+    const isFree = connection.inFlight.length === 0;
+    return queue.findIndex(
+      ({ tenant, query, since }) =>
+        (isFree || now - since > MAX_DETOUR_MS || query.name === undefined || connection.prepared.has(query)) &&
+        tenants.mayUse(connection, tenant, now),
+    );
+  }
+
+  function start(pending: Pending, now: number): void {
+    if (connections.isClosing() && all.length === 0) {
+      pending.reject(shuttingDown());
+      return;
+    }
+    const connection = pick(all, pending, parallel, tenants, now);
+    if (connection !== undefined) {
+      traffic.send(connection, pending, now);
+      return;
+    }
+    if (all.length === 0) {
+      const recent = connections.recentFailure(now);
+      if (recent !== undefined) {
+        pending.reject(translateConnectionError(recent.error));
+        return;
+      }
+      connections.grow();
+    }
+    queue.push(pending);
+    sweeper ??= setInterval(sweep, SWEEP_MS).unref();
+  }
+
+  /** Drops those whose time is over, or whose clients have left. */
+  function sweep(): void {
+    const now = performance.now();
+    for (let index = queue.length - 1; index >= 0; index--) {
+      const error = refusal(queue[index] as Pending, now);
+      if (error !== undefined) (queue.splice(index, 1)[0] as Pending).reject(error);
+    }
+    feedAll();
+    if (queue.length > 0) return;
+    clearInterval(sweeper);
+    sweeper = undefined;
+  }
+
+  return {
+    run(query, work, time) {
+      const { tenant } = work;
+      const inFlight = traffic.count();
+      if (!mayQueue(queue, tenant, maxQueue, inFlight)) return Promise.reject(queueFull());
+      const now = performance.now();
+      tenants.see(tenant, now);
+      const mayGrow = all.length > 0 && all.length < size && !connections.isClosing();
+      if (mayGrow && inFlight >= all.length && connections.recentFailure(now) === undefined) connections.grow();
+      return new Promise((resolve, reject) => {
+        const deadline = work.deadline ?? now + statementTimeoutMs;
+        start({ query, work, tenant, time, deadline, since: now, resolve, reject }, now);
+      });
+    },
+    pending: () => traffic.count() + queue.length,
+    size: () => all.length,
+    renew() {
+      for (const connection of [...all]) {
+        connections.retire(connection);
+        end(connection);
+      }
+    },
+    close: () => connections.close(() => rejectAll(shuttingDown())),
+  };
+}
+
+/** Why the statement is not to be sent any more. */
+function refusal({ deadline, work }: Pending, now: number): Error | undefined {
+  if (now >= deadline) return tooLate();
+  if (work.caller?.isGone() === true) return callerGone();
+  if (work.place?.isAway() === true) return placeAway();
+  return work.isStale?.(now) === true ? new StaleStatement() : undefined;
+}
+
+/** Closes it when what is in flight there was answered. */
+function end({ opened }: Connection): Promise<void> {
+  return opened.client.end().catch(() => undefined);
+}
