@@ -38,7 +38,7 @@ const WORKSPACE_MEMBERS = ['name', 'schema', 'settings', 'rowRules', ...Object.k
 export async function readConfigFile(io: Io, path: string): Promise<readonly WantedOrganization[]> {
   const file = await readSchemaFile(io, path, FORM);
   const folder = path === '-' ? io.cwd : dirname(path);
-  return parseConfig(file, (name) => readSchemaFile(io, resolve(folder, name)));
+  return parseConfig(file, (name) => readSchemaFile(io, resolve(io.cwd, folder, name)));
 }
 
 /** What a file asks for; `readFile` gives the schema documents of `$file`. Throws a failure for the first mistake. */
