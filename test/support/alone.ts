@@ -1,5 +1,4 @@
 // The test files that have a process of their own, and why. All others share a few.
-const UNTRIED = 'has servers with many settings, and was not yet run in a process of others';
 
 const ALONE: readonly (readonly [start: string, reason: string])[] = [
   ['test/chaos/', 'kills what it starts while clients measure how long they wait'],
@@ -8,16 +7,8 @@ const ALONE: readonly (readonly [start: string, reason: string])[] = [
   ['test/failover/', 'measures how long requests wait while servers end'],
   ['test/pooler/', 'ends and starts the pooler of its servers'],
   ['test/console/', 'has a browser'],
+  ['test/api/operation/topology.test.ts', 'looks which files its process loads'],
   ['test/packages/', 'installs packages'],
-  ['test/api/agents/', UNTRIED],
-  ['test/api/description/', UNTRIED],
-  ['test/api/operation/', UNTRIED],
-  ['test/api/reading/', UNTRIED],
-  ['test/api/transfer/', UNTRIED],
-  ['test/api/types/', UNTRIED],
-  ['test/api/writing/', UNTRIED],
-  ['test/client/', UNTRIED],
-  ['test/schema-changes/', UNTRIED],
   ['test/unit/console/records/draft.test.ts', 'sets the time zone of the process'],
   ['test/unit/console/records/instant.test.ts', 'sets the time zone of the process'],
   ['test/unit/records/transfer/import-source.test.ts', 'measures the heap and collects garbage'],

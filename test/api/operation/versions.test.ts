@@ -31,7 +31,10 @@ const STATEMENTS: readonly (readonly [statement: string, raises: boolean])[] = [
   [`insert into wda.identity_provider ${PROVIDER} values ($1, 'https://id.example', 'READ_ONLY', true)`, true],
   ['update wda.identity_provider set enabled = false where workspace_id = $1', true],
   ['delete from wda.identity_provider where workspace_id = $1', true],
-  ["insert into wda.oauth_client (workspace_id, client_id, name, secret_hash) values ($1, 'c', 'c', '\\x0c')", true],
+  [
+    "insert into wda.oauth_client (workspace_id, client_id, name, secret_hash, permissions) values ($1, 'c', 'c', '\\x0c', 'READ_WRITE')",
+    true,
+  ],
   ["update wda.oauth_client set permissions = 'READ_ONLY' where workspace_id = $1", true],
   ['delete from wda.oauth_client where workspace_id = $1', true],
   // Row rules and settings stand in the document.
