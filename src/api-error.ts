@@ -1,28 +1,7 @@
-// The form of a refusal: its code with its status, its details, its headers, and how texts of clients stand in its message. errors.ts makes them all.
+// The form of an error: its reason with its code and status, its details, its headers, and how texts of clients stand in its
+// message. errors.ts makes them all.
 
-export const ERROR_CODES = {
-  BAD_REQUEST: 400,
-  VALIDATION_FAILED: 400,
-  UNAUTHORIZED: 401,
-  FORBIDDEN: 403,
-  NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  CONFLICT: 409,
-  IDEMPOTENCY_KEY_IN_USE: 409,
-  IDEMPOTENCY_KEY_REUSED: 422,
-  DESTRUCTIVE_CHANGE: 409,
-  PRECONDITION_FAILED: 412,
-  PAYLOAD_TOO_LARGE: 413,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  RATE_LIMITED: 429,
-  INTERNAL_ERROR: 500,
-  SCHEMA_MIGRATION_IN_PROGRESS: 503,
-  SERVICE_UNAVAILABLE: 503,
-  QUERY_TIMEOUT: 503,
-  OUTCOME_UNKNOWN: 503,
-} as const;
-
-export type ErrorCode = keyof typeof ERROR_CODES;
+import { CODE_BY_REASON, ERROR_CODES, type ErrorCode, type Reason, STATUS_BY_REASON } from './error-codes.ts';
 
 /** Codes of one entry of `error.details`. */
 export const DETAIL_CODES = [
@@ -64,10 +43,11 @@ export interface ErrorExtra {
   readonly beside?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
-  readonly status?: number;
 }
 
 export class ApiError extends Error {
+  /** The cause as a stable word; decides the code. */
+  readonly reason: Reason;
   readonly code: ErrorCode;
   readonly status: number;
   readonly details: readonly Detail[] | undefined;
@@ -75,11 +55,12 @@ export class ApiError extends Error {
   readonly beside: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: ErrorCode, message: string, extra: ErrorExtra = {}) {
+  constructor(reason: Reason, message: string, extra: ErrorExtra = {}) {
     super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
     this.name = 'ApiError';
-    this.code = code;
-    this.status = extra.status ?? ERROR_CODES[code];
+    this.reason = reason;
+    this.code = CODE_BY_REASON[reason];
+    this.status = STATUS_BY_REASON[reason] ?? ERROR_CODES[this.code];
     this.details = extra.details;
     this.operation = extra.operation;
     this.beside = extra.beside ?? {};
@@ -98,9 +79,8 @@ export class ApiError extends Error {
   }
 
   #with(change: ErrorExtra): ApiError {
-    const { code, message, status, operation, details, beside, headers, cause } = this;
-    return new ApiError(code, message, {
-      status,
+    const { reason, message, operation, details, beside, headers, cause } = this;
+    return new ApiError(reason, message, {
       operation,
       beside,
       headers,

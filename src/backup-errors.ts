@@ -5,28 +5,35 @@ const UNCHANGED = 'Nothing was changed';
 
 /** Another product's file, or none at all. */
 export const backupForeign = (): ApiError =>
-  new ApiError('BAD_REQUEST', `This is no backup: the file does not begin as those of wda backup do. ${UNCHANGED}`);
+  new ApiError(
+    'BACKUP_UNKNOWN_FORMAT',
+    `This is no backup: the file does not begin as those of wda backup do. ${UNCHANGED}`,
+  );
 
 /** `what`: a clause. */
 export const backupDamaged = (what: string): ApiError =>
-  new ApiError('BAD_REQUEST', `The backup is damaged: ${what}. ${UNCHANGED}`);
+  new ApiError('BACKUP_DAMAGED', `The backup is damaged: ${what}. ${UNCHANGED}`);
 
 /** `version`: of the server that has written it. */
 export const backupNewer = (version: string, format: number, most: number): ApiError =>
   new ApiError(
-    'BAD_REQUEST',
+    'BACKUP_NEWER',
     `The backup was written by a newer version (${shown(version)}, form ${format}); this one reads forms up to ${most}: restore it there. ${UNCHANGED}`,
   );
 
 /** Its checksums are right, but not what it says. */
 export const backupUnfit = (entity: string, cause?: unknown): ApiError =>
-  new ApiError('BAD_REQUEST', `The backup has records of ${shown(entity)} that do not fit its schema. ${UNCHANGED}`, {
-    cause,
-  });
+  new ApiError(
+    'BACKUP_INCONSISTENT',
+    `The backup has records of ${shown(entity)} that do not fit its schema. ${UNCHANGED}`,
+    {
+      cause,
+    },
+  );
 
 export const workspaceInTheWay = (organization: string, slug: string, cause?: unknown): ApiError =>
   new ApiError(
-    'CONFLICT',
+    'WORKSPACE_EXISTS',
     `Workspace ${organization}/${slug} exists already, and a restore replaces nothing: restore under another name (as=${organization}/<another>, or --as ${organization}/<another> on the command line)`,
     { cause },
   );
@@ -34,19 +41,22 @@ export const workspaceInTheWay = (organization: string, slug: string, cause?: un
 /** `found`: what there is, as paths. */
 export const notEmptyForRestore = (found: Iterable<string>): ApiError =>
   new ApiError(
-    'CONFLICT',
+    'INSTANCE_NOT_EMPTY',
     `A backup of a whole instance is restored into an empty one. This one has: ${listed(found)}. Restore it with a server on a new database, or single workspaces from backups of their own (wda backup -w). ${UNCHANGED}`,
   );
 
 export const asIsForWorkspaces = (): ApiError =>
-  new ApiError('BAD_REQUEST', 'as is for the backup of one workspace; this is one of a whole instance');
+  new ApiError('BACKUP_OF_INSTANCE', 'as is for the backup of one workspace; this is one of a whole instance');
 
 export const notAnAddress = (text: string): ApiError =>
-  new ApiError('BAD_REQUEST', `as must be <organization>/<workspace>, such as acme/shop, not ${shown(text)}`);
+  new ApiError(
+    'INVALID_WORKSPACE_PATH',
+    `as must be <organization>/<workspace>, such as acme/shop, not ${shown(text)}`,
+  );
 
 /** `most`: bytes of a schema document. */
 export const documentTooLong = (most: number): ApiError =>
   new ApiError(
-    'BAD_REQUEST',
+    'BACKUP_SCHEMA_TOO_LARGE',
     `The backup has a schema document of more than ${most} bytes: start the server with a higher WDA_MAX_BODY_BYTES. ${UNCHANGED}`,
   );

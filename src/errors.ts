@@ -1,50 +1,54 @@
-// Every refusal of the service, each made by one named constructor. Takes facts, gives an ApiError whose status, code
-// and message are part of the interface; response/error-body.ts turns it into bytes. Nothing internal belongs in a
+// Every refusal of the service, each made by one named constructor. Takes facts, gives an ApiError whose status, code,
+// reason and message are part of the interface; response/error-body.ts turns it into bytes. Nothing internal belongs in a
 // message.
 
 import { ApiError, type Detail, listed, shown } from './api-error.ts';
+import type { ReasonFor } from './error-codes.ts';
 
 export * from './api-error.ts';
 export * from './backup-errors.ts';
+export * from './error-codes.ts';
 
 const list = (names: Iterable<string>): string => [...names].join(', ') || 'none';
 const hint = (suggestion: string | null): string => (suggestion === null ? '' : ` Did you mean ${suggestion}?`);
 
 /* ---- requests in general ---- */
 
-export const badRequest = (message: string): ApiError => new ApiError('BAD_REQUEST', message);
+export const badRequest = (reason: ReasonFor<'BAD_REQUEST'>, message: string): ApiError =>
+  new ApiError(reason, message);
 
 export const unknownParameter = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
-  badRequest(`Unknown query parameter ${shown(name)}.${hint(suggestion)} Known: ${list(known)}`);
+  badRequest('UNKNOWN_PARAMETER', `Unknown query parameter ${shown(name)}.${hint(suggestion)} Known: ${list(known)}`);
 
 export const repeatedParameter = (name: string): ApiError =>
-  badRequest(`Query parameter ${shown(name)} may be given only once`);
+  badRequest('REPEATED_PARAMETER', `Query parameter ${shown(name)} may be given only once`);
 
 export const malformedId = (text: string): ApiError =>
-  badRequest(`Id ${shown(text)} is malformed: an integer is needed`);
+  badRequest('MALFORMED_ID', `Id ${shown(text)} is malformed: an integer is needed`);
 
-/**
- * A name of a request that the schema does not have. `role`: what was looked for, such as field, relation, operator.
- */
+/** A name of a request that the schema does not have. */
 export const unknownName = (
-  role: string,
+  role: 'field' | 'relation',
   name: string,
   entity: string,
   suggestion: string | null,
   known: Iterable<string>,
 ): ApiError =>
-  badRequest(`Unknown ${role} ${shown(name)} on entity ${entity}.${hint(suggestion)} Known: ${list(known)}`);
+  badRequest(
+    role === 'field' ? 'UNKNOWN_FIELD' : 'UNKNOWN_RELATION',
+    `Unknown ${role} ${shown(name)} on entity ${entity}.${hint(suggestion)} Known: ${list(known)}`,
+  );
 
 export const notExpandable = (relation: string, allowed: Iterable<string>): ApiError =>
-  badRequest(`Relationship ${relation} is not expandable. Allowed: ${[...allowed].join(', ')}`);
+  badRequest('NOT_EXPANDABLE', `Relationship ${relation} is not expandable. Allowed: ${[...allowed].join(', ')}`);
 
 export const expandTooDeep = (maximum: number, path: string): ApiError =>
-  badRequest(`Expand depth exceeds maximum of ${maximum}: ${shown(path, 1000)}`);
+  badRequest('EXPAND_TOO_DEEP', `Expand depth exceeds maximum of ${maximum}: ${shown(path, 1000)}`);
 
 /** `limit` in bytes, where it is known. */
 export const responseTooLarge = (limit?: number, cause?: unknown): ApiError =>
   new ApiError(
-    'BAD_REQUEST',
+    'RESPONSE_TOO_LARGE',
     `The response would be larger than ${limit === undefined ? 'an answer may be' : `${limit} bytes`}. Narrow it: a smaller size, fewer fields (leave large ones out by fields=), or a limit on an expanded list such as <relation>.size=10`,
     cause === undefined ? {} : { cause },
   );
@@ -52,14 +56,14 @@ export const responseTooLarge = (limit?: number, cause?: unknown): ApiError =>
 /** The records of a request that was done before have grown. */
 export const replayTooLarge = (limit: number): ApiError =>
   new ApiError(
-    'BAD_REQUEST',
+    'REPLAY_TOO_LARGE',
     `The request was done before, with its Idempotency-Key, and with its records of today the answer would be larger than ${limit} bytes. Read them by their ids`,
   );
 
 /** A write whose record is too large for any answer; it was undone. */
 export const recordTooLarge = (cause: unknown): ApiError =>
   new ApiError(
-    'VALIDATION_FAILED',
+    'RECORD_TOO_LARGE',
     'The record would be larger than an answer may be, with all its fields. Nothing was written: make a field of it smaller',
     { cause },
   );
@@ -67,6 +71,7 @@ export const recordTooLarge = (cause: unknown): ApiError =>
 /** Another record has the value. `field`: the fields that must be unique; undefined when they are not known. */
 export const notUnique = (field: string | undefined, cause: unknown): ApiError =>
   conflict(
+    'NOT_UNIQUE',
     `A record with this ${field ?? 'value'} exists already`,
     [{ field: field ?? null, code: 'NOT_UNIQUE', message: 'must be unique: another record has this value' }],
     cause,
@@ -84,17 +89,22 @@ export function stillReferenced(
       ? 'other records refer to this one'
       : `records of ${by.entity} refer to this one by ${by.relation}`;
   const field = by === undefined ? null : `${by.entity}.${by.relation}`;
-  return conflict(`The record cannot be deleted: ${message}`, [{ field, code: 'STILL_REFERENCED', message }], cause);
+  return conflict(
+    'STILL_REFERENCED',
+    `The record cannot be deleted: ${message}`,
+    [{ field, code: 'STILL_REFERENCED', message }],
+    cause,
+  );
 }
 
 /** The same of many records: `by` as `orders.customer`, `details` one for each. */
 export const recordsStillReferenced = (ids: readonly string[], by: string, details: readonly Detail[]): ApiError =>
-  conflict(`Records cannot be deleted, as others refer to them by ${by}: ${listed(ids)}`, details);
+  conflict('STILL_REFERENCED', `Records cannot be deleted, as others refer to them by ${by}: ${listed(ids)}`, details);
 
 /** `entity` has had the largest id there is. */
 export const idsUsedUp = (entity: string, cause: unknown): ApiError =>
   new ApiError(
-    'CONFLICT',
+    'IDS_USED_UP',
     `The ids of ${entity} are used up: the last one given is ${Number.MAX_SAFE_INTEGER}, as after an import of such an id. The operator of the database can let them start again below it (documented with imports)`,
     { cause },
   );
@@ -105,7 +115,7 @@ export const methodNotAllowed = (method: string, allowed: readonly string[]): Ap
   });
 
 export const payloadTooLarge = (limit: number): ApiError =>
-  new ApiError('PAYLOAD_TOO_LARGE', `The request body is larger than ${limit} bytes`);
+  new ApiError('BODY_TOO_LARGE', `The request body is larger than ${limit} bytes`);
 
 export const unsupportedMediaType = (needed: string): ApiError =>
   new ApiError('UNSUPPORTED_MEDIA_TYPE', `The request body must be sent with Content-Type: ${needed}`);
@@ -119,8 +129,8 @@ export const rateLimited = (seconds: number): ApiError =>
 /* ---- who may ---- */
 
 /** 401 with the challenge of RFC 6750 section 3; `error` only when a credential was presented. */
-export const unauthorized = (message: string, presented: boolean): ApiError =>
-  new ApiError('UNAUTHORIZED', message, {
+export const unauthorized = (reason: ReasonFor<'UNAUTHORIZED'>, message: string, presented: boolean): ApiError =>
+  new ApiError(reason, message, {
     headers: {
       'WWW-Authenticate': presented
         ? 'Bearer realm="workspace-data-api", error="invalid_token"'
@@ -129,18 +139,18 @@ export const unauthorized = (message: string, presented: boolean): ApiError =>
   });
 
 export const missingCredential = (): ApiError =>
-  unauthorized('A credential is needed: send Authorization: Bearer <credential>', false);
+  unauthorized('MISSING_CREDENTIAL', 'A credential is needed: send Authorization: Bearer <credential>', false);
 
 /** Of the console, whose cookie is no credential of the API. */
 export const sessionEnded = (): ApiError =>
-  new ApiError('UNAUTHORIZED', 'No session: sign in again', {
+  new ApiError('SESSION_ENDED', 'No session: sign in again', {
     headers: { 'WWW-Authenticate': 'Cookie realm="console"' },
   });
 
 /** `Authorization` at the console's door. */
 export const sessionOnly = (): ApiError =>
   new ApiError(
-    'UNAUTHORIZED',
+    'SESSION_REQUIRED',
     'Below /console/api a session is needed; Authorization is for the same paths below /api',
     {
       headers: { 'WWW-Authenticate': 'Cookie realm="console"' },
@@ -149,68 +159,77 @@ export const sessionOnly = (): ApiError =>
 
 /** A session in force where its key is not valid. 401 would say that one must sign in again. */
 export const sessionNotHere = (): ApiError =>
-  new ApiError('FORBIDDEN', 'The key that you have signed in with is not valid here');
+  new ApiError('SESSION_NOT_VALID_HERE', 'The key that you have signed in with is not valid here');
 
 /** At the console's door: the request of a page that is not the console's. */
 export const foreignPage = (): ApiError =>
   new ApiError(
-    'FORBIDDEN',
+    'FOREIGN_PAGE',
     'Below /console/api only the page of the console may ask; programs use the same paths below /api',
   );
 
 export const notByThePage = (): ApiError =>
-  new ApiError('FORBIDDEN', 'Below /console/api a change needs the header X-Console: 1');
+  new ApiError('CONSOLE_HEADER_REQUIRED', 'Below /console/api a change needs the header X-Console: 1');
 
-export const invalidCredential = (): ApiError => unauthorized('The credential is not valid here', true);
+export const invalidCredential = (): ApiError =>
+  unauthorized('INVALID_CREDENTIAL', 'The credential is not valid here', true);
 
 export const readOnly = (): ApiError =>
-  new ApiError('FORBIDDEN', 'READ_ONLY permissions - data modifications are not allowed', {
+  new ApiError('READ_ONLY', 'READ_ONLY permissions - data modifications are not allowed', {
     headers: { 'WWW-Authenticate': 'Bearer realm="workspace-data-api", error="insufficient_scope"' },
   });
 
-export const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN', message);
+export const forbidden = (reason: ReasonFor<'FORBIDDEN'>, message: string): ApiError => new ApiError(reason, message);
 
 export const deletesOutside = (entity: string): ApiError =>
-  forbidden(`Deleting records of ${entity} would change records that the credential does not reach`);
+  forbidden(
+    'CASCADE_NOT_ALLOWED',
+    `Deleting records of ${entity} would change records that the credential does not reach`,
+  );
 
 /* ---- tokens of an identity provider: the specification's words, then those of the contract ---- */
 
 export const noIdentityProvider = (): ApiError =>
-  unauthorized('No external identity provider configured for this workspace', true);
+  unauthorized('NO_IDENTITY_PROVIDER', 'No external identity provider configured for this workspace', true);
 
 export const issuerMismatch = (): ApiError =>
-  unauthorized('Token issuer does not match configured identity provider', true);
+  unauthorized('ISSUER_MISMATCH', 'Token issuer does not match configured identity provider', true);
 
-export const audienceMismatch = (): ApiError => unauthorized('Token audience does not match configured audience', true);
+export const audienceMismatch = (): ApiError =>
+  unauthorized('AUDIENCE_MISMATCH', 'Token audience does not match configured audience', true);
 
 export const resourceMismatch = (resource: string): ApiError =>
-  unauthorized(`Token is not for agents: its aud must have ${resource}, or the configured audience`, true);
+  unauthorized(
+    'RESOURCE_MISMATCH',
+    `Token is not for agents: its aud must have ${resource}, or the configured audience`,
+    true,
+  );
 
-export const tokenExpired = (): ApiError => unauthorized('Token has expired', true);
+export const tokenExpired = (): ApiError => unauthorized('TOKEN_EXPIRED', 'Token has expired', true);
 
-export const jwksNotDiscovered = (): ApiError => unauthorized('Failed to discover JWKS endpoint for issuer', true);
+export const jwksNotDiscovered = (): ApiError =>
+  unauthorized('JWKS_NOT_DISCOVERED', 'Failed to discover JWKS endpoint for issuer', true);
 
-export const missingSub = (): ApiError => unauthorized('Token is missing the sub claim', true);
+export const missingSub = (): ApiError => unauthorized('MISSING_SUB', 'Token is missing the sub claim', true);
 
-export const missingExp = (): ApiError => unauthorized('Token is missing the exp claim', true);
+export const missingExp = (): ApiError => unauthorized('MISSING_EXP', 'Token is missing the exp claim', true);
 
-export const signatureInvalid = (): ApiError => unauthorized('Token signature is invalid', true);
+export const signatureInvalid = (): ApiError => unauthorized('INVALID_SIGNATURE', 'Token signature is invalid', true);
 
-export const tokenNotYetValid = (): ApiError => unauthorized('Token is not valid yet', true);
+export const tokenNotYetValid = (): ApiError => unauthorized('TOKEN_NOT_YET_VALID', 'Token is not valid yet', true);
 
 /** Opaque and malformed tokens. */
-export const notAJwt = (): ApiError => unauthorized('Token is not a valid JWT', true);
+export const notAJwt = (): ApiError => unauthorized('NOT_A_JWT', 'Token is not a valid JWT', true);
 
 /* ---- records ---- */
 
 export const unknownEntity = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
   new ApiError(
-    'NOT_FOUND',
+    'UNKNOWN_ENTITY',
     `Entity ${shown(name)} does not exist.${hint(suggestion)} Known: ${list([...known].slice(0, 50))}`,
   );
 
-const NO_RECORD = 'Record not found';
-export const recordNotFound = (): ApiError => new ApiError('NOT_FOUND', NO_RECORD);
+export const recordNotFound = (): ApiError => new ApiError('RECORD_NOT_FOUND', 'Record not found');
 
 /**
  * True for a refusal that another schema, other settings or an open gate might not give; false for refusals because of
@@ -222,30 +241,38 @@ export const isBySchema = (error: unknown): boolean =>
     error.status === 403 ||
     error.status === 404 ||
     error.code === 'SCHEMA_MIGRATION_IN_PROGRESS') &&
-  error.message !== NO_RECORD;
+  error.reason !== 'RECORD_NOT_FOUND';
 
-export const notFound = (message: string): ApiError => new ApiError('NOT_FOUND', message);
+export const notFound = (reason: ReasonFor<'NOT_FOUND'>, message: string): ApiError => new ApiError(reason, message);
 
 export const validationFailed = (details: readonly Detail[], message?: string): ApiError =>
   new ApiError('VALIDATION_FAILED', message ?? summary(details), { details });
 
-export const conflict = (message: string, details?: readonly Detail[], cause?: unknown): ApiError =>
-  new ApiError('CONFLICT', message, {
+export const conflict = (
+  reason: ReasonFor<'CONFLICT'>,
+  message: string,
+  details?: readonly Detail[],
+  cause?: unknown,
+): ApiError =>
+  new ApiError(reason, message, {
     ...(details === undefined ? {} : { details }),
     ...(cause === undefined ? {} : { cause }),
   });
 
 /** An upsert may create, so it cannot demand a version. */
 export const upsertWithVersion = (): ApiError =>
-  badRequest('If-Match does not go together with onConflict: update the record by its id to ask for a version of it');
+  badRequest(
+    'PARAMETER_CONFLICT',
+    'If-Match does not go together with onConflict: update the record by its id to ask for a version of it',
+  );
 
 export const preconditionFailed = (): ApiError =>
-  new ApiError('PRECONDITION_FAILED', 'The record has changed since it was read: read it again and repeat the change');
+  new ApiError('RECORD_CHANGED', 'The record has changed since it was read: read it again and repeat the change');
 
 /** `what`: such as `schema document`. */
 export const changedMeanwhile = (what: string): ApiError =>
   new ApiError(
-    'PRECONDITION_FAILED',
+    'DOCUMENT_CHANGED',
     `Somebody has changed the ${what} meanwhile, so nothing was done: read again, and repeat the change`,
   );
 
@@ -262,15 +289,15 @@ const recordOf = ({ index }: Detail): string => (index === undefined ? '' : `rec
 /* ---- many records at once ---- */
 
 export const tooManyRecords = (count: number, most: number): ApiError =>
-  new ApiError('PAYLOAD_TOO_LARGE', `The request names ${count} records, and ${most} are the most; send them in parts`);
+  new ApiError('TOO_MANY_RECORDS', `The request names ${count} records, and ${most} are the most; send them in parts`);
 
 /** Hidden and absent records are named alike. */
 export const recordsNotFound = (ids: readonly string[]): ApiError =>
-  new ApiError('NOT_FOUND', `Records not found: ${listed(ids)}`);
+  new ApiError('RECORDS_NOT_FOUND', `Records not found: ${listed(ids)}`);
 
 export const recordsChanged = (details: readonly Detail[]): ApiError =>
   new ApiError(
-    'PRECONDITION_FAILED',
+    'RECORDS_CHANGED',
     `Records have changed since they were read (${details
       .map(({ index }) => index)
       .slice(0, 20)
@@ -281,35 +308,42 @@ export const recordsChanged = (details: readonly Detail[]): ApiError =>
 /* ---- several operations at once ---- */
 
 export const tooManyOperations = (count: number, most: number): ApiError =>
-  new ApiError('PAYLOAD_TOO_LARGE', `The batch has ${count} operations, and ${most} are the most; send it in parts`);
+  new ApiError('TOO_MANY_OPERATIONS', `The batch has ${count} operations, and ${most} are the most; send it in parts`);
 
 /* ---- agents ---- */
 
 /** By the settings of the server or of the workspace. */
-export const agentsNotServed = (): ApiError => notFound('This workspace is not served to agents');
+export const agentsNotServed = (): ApiError => notFound('AGENTS_NOT_SERVED', 'This workspace is not served to agents');
 
-/** `reason`: a clause. */
-export const agentsMayNotWrite = (reason: string): ApiError => forbidden(`Nothing may be written here: ${reason}`);
+/** `why`: a clause. */
+export const agentsMayNotWrite = (why: string): ApiError =>
+  forbidden('AGENTS_READ_ONLY', `Nothing may be written here: ${why}`);
 
 export const confirmationRefused = (): ApiError =>
   conflict(
+    'CONFIRMATION_MISMATCH',
     'The confirmation does not fit: it is for other arguments, the record has changed since, or it is older than ten minutes. Ask again without it',
   );
 
 export const noSuchEntities = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
-  badRequest(`entities: there is no entity ${shown(name)}.${hint(suggestion)} Known: ${listed(known)}`);
+  badRequest(
+    'UNKNOWN_ENTITIES',
+    `entities: there is no entity ${shown(name)}.${hint(suggestion)} Known: ${listed(known)}`,
+  );
 
 export const foreignOrigin = (origin: string): ApiError =>
-  forbidden(`Pages of ${shown(origin)} may not use this server: WDA_CORS_ORIGINS does not list them`);
+  forbidden('FOREIGN_ORIGIN', `Pages of ${shown(origin)} may not use this server: WDA_CORS_ORIGINS does not list them`);
 
 export const resultTooLarge = (bytes: number, limit: number): ApiError =>
   badRequest(
+    'RESULT_TOO_LARGE',
     `The result has ${bytes} bytes, and ${limit} are the most. Ask for less: fewer fields, a smaller size, fewer expansions, a narrower filter`,
   );
 
 /** `most`: bytes of a schema document as it is stored. */
 export const schemaTooLong = (most: number): ApiError =>
   badRequest(
+    'SCHEMA_TOO_LARGE',
     `The schema document would have more than ${most} bytes with its settings and row rules: nothing was changed`,
   );
 
@@ -334,28 +368,18 @@ export const migrationInProgress = (
   entity: string,
   gate: { readonly blocksReads: boolean; readonly blocksWrites: boolean; readonly retryAfterSeconds: number },
 ): ApiError =>
-  new ApiError(
-    'SCHEMA_MIGRATION_IN_PROGRESS',
-    `Table ${entity} is being migrated; retry after the migration completes`,
-    {
-      beside: {
-        retryAfterSeconds: gate.retryAfterSeconds,
-        blocksReads: gate.blocksReads,
-        blocksWrites: gate.blocksWrites,
-      },
-      headers: { 'Retry-After': String(gate.retryAfterSeconds) },
+  new ApiError('TABLE_MIGRATING', `Table ${entity} is being migrated; retry after the migration completes`, {
+    beside: {
+      retryAfterSeconds: gate.retryAfterSeconds,
+      blocksReads: gate.blocksReads,
+      blocksWrites: gate.blocksWrites,
     },
-  );
+    headers: { 'Retry-After': String(gate.retryAfterSeconds) },
+  });
 
 /** A second schema change while one runs: the same code, as it conflicts with the running migration. */
 export const anotherMigrationRuns = (): ApiError =>
-  new ApiError(
-    'SCHEMA_MIGRATION_IN_PROGRESS',
-    'Another migration of this workspace is running; retry after it has ended',
-    {
-      status: 409,
-    },
-  );
+  new ApiError('MIGRATION_RUNNING', 'Another migration of this workspace is running; retry after it has ended');
 
 export const destructiveChange = (details: readonly Detail[]): ApiError =>
   new ApiError(
@@ -364,15 +388,20 @@ export const destructiveChange = (details: readonly Detail[]): ApiError =>
     { details },
   );
 
-export const serviceUnavailable = (message: string, seconds = 1, cause?: unknown): ApiError =>
-  new ApiError('SERVICE_UNAVAILABLE', message, {
+export const serviceUnavailable = (
+  reason: ReasonFor<'SERVICE_UNAVAILABLE'>,
+  message: string,
+  seconds = 1,
+  cause?: unknown,
+): ApiError =>
+  new ApiError(reason, message, {
     beside: { retryAfterSeconds: seconds },
     headers: { 'Retry-After': String(seconds) },
     ...(cause === undefined ? {} : { cause }),
   });
 
 export const databaseAway = (cause?: unknown): ApiError =>
-  serviceUnavailable('The database is not reachable at the moment; retry', 1, cause);
+  serviceUnavailable('DATABASE_UNAVAILABLE', 'The database is not reachable at the moment; retry', 1, cause);
 
 /** A write or a COMMIT was sent, and no answer came. No Retry-After: a repetition might write twice. */
 export const writeUnknown = (cause: unknown): ApiError =>
@@ -402,27 +431,26 @@ export const internalError = (cause?: unknown): ApiError =>
 
 export const noCluster = (): ApiError =>
   new ApiError(
-    'CONFLICT',
+    'NO_CLUSTER',
     'The database is not a Citus cluster: all workspaces lie in one PostgreSQL, and there are no nodes to move them between',
   );
 
 /** `known`: the nodes that may have workspaces. */
 export const unknownNode = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
-  badRequest(`The cluster has no node ${shown(name)} for workspaces.${hint(suggestion)} Known: ${listed(known)}`);
+  badRequest(
+    'UNKNOWN_NODE',
+    `The cluster has no node ${shown(name)} for workspaces.${hint(suggestion)} Known: ${listed(known)}`,
+  );
 
 export const nodesAway = (names: Iterable<string>, _cause?: unknown): ApiError =>
-  new ApiError(
-    'SERVICE_UNAVAILABLE',
-    `A node of the cluster does not answer: ${listed(names)}; retry when it is back`,
-    {
-      beside: { retryAfterSeconds: 5 },
-      headers: { 'Retry-After': '5' },
-    },
-  );
+  new ApiError('NODE_UNAVAILABLE', `A node of the cluster does not answer: ${listed(names)}; retry when it is back`, {
+    beside: { retryAfterSeconds: 5 },
+    headers: { 'Retry-After': '5' },
+  });
 
 /** Of requests for records: the node that has them does not answer. Which one it is concerns the operator alone. */
 export const workspaceAway = (cause?: unknown): ApiError =>
-  new ApiError('SERVICE_UNAVAILABLE', 'The part of the database that has this workspace is not reachable; retry', {
+  new ApiError('WORKSPACE_UNAVAILABLE', 'The part of the database that has this workspace is not reachable; retry', {
     beside: { retryAfterSeconds: 2 },
     headers: { 'Retry-After': '2' },
     ...(cause === undefined ? {} : { cause }),
@@ -431,7 +459,6 @@ export const workspaceAway = (cause?: unknown): ApiError =>
 /** A change of the schema, or another move, while the workspace is moved: the same code, as the schema is held. */
 export const workspaceMoves = (): ApiError =>
   new ApiError(
-    'SCHEMA_MIGRATION_IN_PROGRESS',
+    'WORKSPACE_MOVING',
     'The workspace is being moved to another node of the cluster; retry after that has ended',
-    { status: 409 },
   );

@@ -54,6 +54,8 @@ export interface Detail {
 export interface Refusal {
   readonly status: number;
   readonly code: ClientCode;
+  /** The cause as a stable word, finer than `code`: docs/reference/errors.md lists them. */
+  readonly reason?: string | undefined;
   readonly details?: readonly Detail[] | undefined;
   /** Index of the operation of a batch that failed. */
   readonly operation?: number | undefined;
@@ -66,6 +68,7 @@ export interface Refusal {
 export class WdaError extends Error implements Refusal {
   declare readonly status: number;
   declare readonly code: ClientCode;
+  declare readonly reason: string | undefined;
   declare readonly details: readonly Detail[];
   declare readonly operation: number | undefined;
   declare readonly requestId: string | undefined;

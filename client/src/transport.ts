@@ -119,7 +119,7 @@ export async function pause(seconds: number, signal: AbortSignal | undefined): P
 
 /** The body of a refusal, as far as it is one. */
 interface ErrorDocument extends Pick<Refusal, 'retryAfterSeconds' | 'blocksReads' | 'blocksWrites'> {
-  readonly error?: Pick<Refusal, 'code' | 'details' | 'operation'> & { readonly message: string };
+  readonly error?: Pick<Refusal, 'code' | 'reason' | 'details' | 'operation'> & { readonly message: string };
 }
 
 async function errorOf(response: Response): Promise<WdaError> {

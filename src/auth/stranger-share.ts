@@ -51,4 +51,4 @@ export function makeStrangerShare(waitMs: number): StrangerShare {
   };
 }
 
-const crowded = (): Error => serviceUnavailable('Too many credentials wait to be looked up; retry');
+const crowded = (): Error => serviceUnavailable('OVERLOADED', 'Too many credentials wait to be looked up; retry');

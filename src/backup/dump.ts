@@ -58,7 +58,8 @@ export async function inHeldSnapshot<T>(
       },
     );
     if (outcome !== undefined) return outcome.result;
-    if (tries === TRIES) throw serviceUnavailable('The tables are being altered all the time; retry', 5);
+    if (tries === TRIES)
+      throw serviceUnavailable('SCHEMA_CHANGING', 'The tables are being altered all the time; retry', 5);
   }
 }
 
@@ -139,7 +140,7 @@ where ${wanted === null ? sql`true` : sql`o.id = (select w.organization_id from 
     after = workspace.id;
     yield* piecesOfWorkspace(session, backend, workspace);
   }
-  if (wanted !== null && count === 0) throw notFound('The workspace does not exist any more');
+  if (wanted !== null && count === 0) throw notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist any more');
 }
 
 async function* piecesOfWorkspace(session: Session, backend: Backend, workspace: Found): AsyncGenerator<Piece> {

@@ -102,7 +102,8 @@ export function makeCluster(db: Database, begin: () => void): Cluster {
       const { state, workspaceId, workspace } = await moveOf(db, id);
       await audit.change(
         async (session) => {
-          if (!(await requestCancelOfMove(session, id))) throw conflict(`Move ${id} has ended already`);
+          if (!(await requestCancelOfMove(session, id)))
+            throw conflict('ALREADY_ENDED', `Move ${id} has ended already`);
         },
         () => ({ subject: workspace, details: { move: Number(id) } }),
       );
@@ -114,12 +115,13 @@ export function makeCluster(db: Database, begin: () => void): Cluster {
 
 const notDistributed = ({ organization, slug }: WorkspaceSummary): Error =>
   conflict(
+    'NOT_DISTRIBUTED',
     `Workspace ${organization}/${slug} was made before the database was a cluster and lies on the coordinator for good: back it up and restore it under another name to distribute it`,
   );
 
 async function moveOf(db: Database, id: string): Promise<Move> {
   const move = await findMove(db, id);
-  if (move === undefined) throw notFound(`Move ${id} does not exist`);
+  if (move === undefined) throw notFound('MOVE_NOT_FOUND', `Move ${id} does not exist`);
   return move;
 }
 
@@ -141,6 +143,7 @@ async function checkNodes(db: Database, sources: ReadonlySet<string>): Promise<v
   const unprepared = answers.filter(({ node, answer }) => sources.has(node.name) && answer !== 'logical');
   if (unprepared.length > 0) {
     throw conflict(
+      'CLUSTER_NOT_PREPARED',
       `Moves need wal_level=logical in PostgreSQL, which is not so on ${listed(unprepared.map(({ node }) => node.name))}`,
     );
   }

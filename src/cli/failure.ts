@@ -16,6 +16,7 @@ export interface FailureDetail {
 export interface ServerError {
   readonly code: string;
   readonly message: string;
+  readonly reason?: string;
   readonly details?: readonly FailureDetail[];
 }
 

@@ -95,7 +95,8 @@ export function pageMount(build: ReadonlyMap<string, PageFile> | undefined): Mou
       const name = path.slice(PAGE.length);
       const file = name === INDEX ? undefined : build?.get(name);
       if (file !== undefined) return fileReply(name, file, headers['accept-encoding']);
-      if (/\.[^/]*$/.test(name) && name !== INDEX) throw notFound(`There is nothing at ${path.slice(0, 200)}`);
+      if (/\.[^/]*$/.test(name) && name !== INDEX)
+        throw notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`);
       const nonce = randomBytes(16).toString('base64url');
       return {
         status: build === undefined ? 503 : 200,

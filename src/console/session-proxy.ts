@@ -53,7 +53,7 @@ export function createSessionProxy({ behind, session, sessionOf, verify, publicU
       const inner = findMount(path);
       // To browsers, OPTIONS asks whether a page of another origin may send something. None may.
       if (method === 'OPTIONS' || (inner === undefined && !isSessionPath(path))) {
-        throw notFound(`There is nothing at ${path.slice(0, 200)}`);
+        throw notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`);
       }
       if (headers.authorization !== undefined) throw sessionOnly();
       checkOrigin(method, path, headers, publicUrl);

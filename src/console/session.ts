@@ -101,5 +101,8 @@ function readSignIn(body: unknown): Asked {
     if (name === 'key') return { key: value.trim() };
     if (name === 'code') return { code: value };
   }
-  throw badRequest('The body must be {"key": "…"} with a key, or {"code": "…"} with the code of a link');
+  throw badRequest(
+    'INVALID_BODY',
+    'The body must be {"key": "…"} with a key, or {"code": "…"} with the code of a link',
+  );
 }

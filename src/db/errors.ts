@@ -107,9 +107,10 @@ export function translateConnectionError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof MessageTooLong) return responseTooLarge(error.limit);
   const state = sqlState(error);
-  if (state === '53300') return serviceUnavailable('The database has no free connection; retry', 1, error);
+  if (state === '53300')
+    return serviceUnavailable('DATABASE_UNAVAILABLE', 'The database has no free connection; retry', 1, error);
   if (error instanceof Error && /timeout exceeded when trying to connect/.test(error.message)) {
-    return serviceUnavailable('No database connection became free in time; retry', 1, error);
+    return serviceUnavailable('DATABASE_UNAVAILABLE', 'No database connection became free in time; retry', 1, error);
   }
   return databaseAway(error);
 }
@@ -178,16 +179,17 @@ const REFUSALS: Readonly<Record<string, (error: DatabaseError) => ApiError>> = {
   '2200H': internalError,
   '22003': outOfRange,
   '22008': outOfRange,
-  '2201B': (error) => badRequest(`The regular expression of a filter ${faultOf(error)}`),
+  '2201B': (error) => badRequest('INVALID_FILTER_VALUE', `The regular expression of a filter ${faultOf(error)}`),
   // PostgreSQL's list of zones may be older than ours.
   '22023': ({ message }) =>
     /^time zone /.test(message)
-      ? badRequest('The database does not know the time zone of tz')
+      ? badRequest('INVALID_TIME_ZONE', 'The database does not know the time zone of tz')
       : invalid('INVALID', 'a value has the wrong form'),
   '57014': queryTimeout,
   '55P03': lockedByOthers,
   // A statement that is cancelled takes those with it that were sent behind it in its transaction.
-  '25P02': (error) => serviceUnavailable('The transaction was broken off; nothing of it is done; retry', 1, error),
+  '25P02': (error) =>
+    serviceUnavailable('TRANSACTION_ABORTED', 'The transaction was broken off; nothing of it is done; retry', 1, error),
   '40001': lockedByOthers,
   '40P01': lockedByOthers,
 };
@@ -199,7 +201,7 @@ function outOfRange(): ApiError {
 }
 
 function lockedByOthers(error: unknown): ApiError {
-  return serviceUnavailable('The record is locked by other changes at the moment; retry', 1, error);
+  return serviceUnavailable('RECORD_BUSY', 'The record is locked by other changes at the moment; retry', 1, error);
 }
 
 // What PostgreSQL says of an expression that it cannot read (its regex/regerrs.h, which nobody translates). Any other text
@@ -225,24 +227,25 @@ function faultOf({ message }: Error): string {
 }
 
 const schemaChanges = (error: unknown): ApiError =>
-  serviceUnavailable('The schema is changing at the moment; retry', 1, error);
+  serviceUnavailable('SCHEMA_CHANGING', 'The schema is changing at the moment; retry', 1, error);
 
 // Errors of statements that are not sent.
 
-export const callerGone = (): Error => serviceUnavailable('The client left before its turn came');
+export const callerGone = (): Error => serviceUnavailable('REQUEST_ABANDONED', 'The client left before its turn came');
 
 const TOO_LATE = 'No database connection became free in time; retry';
 
-export const tooLate = (): Error => serviceUnavailable(TOO_LATE, 1);
+export const tooLate = (): Error => serviceUnavailable('DATABASE_UNAVAILABLE', TOO_LATE, 1);
 
 /** True when it waited for a connection until its deadline. The clock cannot tell: a timer may end a moment early. */
 export const isTooLate = (error: unknown): boolean => error instanceof ApiError && error.message === TOO_LATE;
 
 export const placeAway = (): Error => workspaceAway();
 
-export const shuttingDown = (): Error => serviceUnavailable('The server is shutting down');
+export const shuttingDown = (): Error => serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down');
 
-export const queueFull = (): Error => serviceUnavailable('Too many requests wait for the database; retry', 1);
+export const queueFull = (): Error =>
+  serviceUnavailable('OVERLOADED', 'Too many requests wait for the database; retry', 1);
 
 /** The server, or what stands before it, does not do what we ask of it. In words for whoever runs it. */
 export class InvalidSession extends Error {

@@ -52,7 +52,7 @@ from held
 returning ${COLUMNS}`),
   );
   if (rows[0] === undefined && (await loadApiKeys(db, key.workspaceId, { page: 0, size: 1 })).total > 0) {
-    throw conflict(`A workspace has at most ${MAX_KEYS} API keys: delete one first`);
+    throw conflict('TOO_MANY_CREDENTIALS', `A workspace has at most ${MAX_KEYS} API keys: delete one first`);
   }
   return rows[0];
 }
@@ -95,7 +95,7 @@ returning ${COLUMNS}, held.late as "isLate"`),
   );
   if (rows[0] === undefined) return undefined;
   const { isLate, ...key } = rows[0];
-  if (isLate) throw conflict(`API key ${id} has expired, and stays so: make a new one`);
+  if (isLate) throw conflict('API_KEY_EXPIRED', `API key ${id} has expired, and stays so: make a new one`);
   return key;
 }
 

@@ -5,6 +5,7 @@ import { type ApiError, conflict, nodesAway } from '../errors.ts';
 export function controlError(error: unknown): ApiError {
   if (sqlState(error) === '53200') {
     return conflict(
+      'TOO_MANY_LOCKS',
       'The change touches more tables and indexes than this PostgreSQL locks at once: apply it in parts, or raise max_locks_per_transaction',
       undefined,
       error,
@@ -27,6 +28,7 @@ export function violates(error: unknown, constraint: string): boolean {
 /** 409 for a name that is taken. */
 export function taken(what: string, field: string, cause?: unknown): ApiError {
   return conflict(
+    'NOT_UNIQUE',
     `${what} exists already`,
     [{ field, code: 'NOT_UNIQUE', message: 'must be unique: another one has this value' }],
     cause,

@@ -46,7 +46,7 @@ where (select count(*) from wda.oauth_client o where o.workspace_id = held.id) <
 returning ${COLUMNS}`),
   );
   if (rows[0] === undefined && (await loadOAuthClients(db, client.workspaceId, { page: 0, size: 1 })).total > 0) {
-    throw conflict(`A workspace has at most ${MAX_CLIENTS} OAuth clients: delete one first`);
+    throw conflict('TOO_MANY_CREDENTIALS', `A workspace has at most ${MAX_CLIENTS} OAuth clients: delete one first`);
   }
   return rows[0];
 }

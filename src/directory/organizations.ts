@@ -96,7 +96,12 @@ export async function deleteOrganization(db: Pick<Session, 'query'>, slug: strin
 function refusal(error: unknown, slug: string): Error {
   if (violates(error, 'organization_slug')) return taken(`Organization ${slug}`, 'slug', error);
   if (violates(error, 'workspace_organization')) {
-    return conflict(`Organization ${slug} still has workspaces: delete them first`, undefined, error);
+    return conflict(
+      'ORGANIZATION_NOT_EMPTY',
+      `Organization ${slug} still has workspaces: delete them first`,
+      undefined,
+      error,
+    );
   }
   return controlError(error);
 }

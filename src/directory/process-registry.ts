@@ -127,7 +127,7 @@ export function makeProcessRegistry({ table, now, active, onRegistered }: Proces
       const { self, versions } = await table.read(workspaceIds);
       if (self !== undefined && (await confirm(self))) comparedAt = Math.max(comparedAt, asOf);
       else {
-        if (hasLeft) throw serviceUnavailable('The server is shutting down');
+        if (hasLeft) throw serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down');
         comparedAt = Number.NEGATIVE_INFINITY;
         await table.register(active());
         // This process has heard of no change before now.

@@ -46,7 +46,9 @@ export class BodyProgress implements IncomingBody {
   }
 
   cutOff(): void {
-    this.#refuse?.(serviceUnavailable('The request body arrives too slowly while others wait for room; retry', 1));
+    this.#refuse?.(
+      serviceUnavailable('OVERLOADED', 'The request body arrives too slowly while others wait for room; retry', 1),
+    );
   }
 }
 
@@ -64,13 +66,17 @@ export function readBody(
   const told = Number(message.headers['content-length'] ?? 0);
   if (told > maxBytes) return Promise.reject(payloadTooLarge(maxBytes));
   // It closes only once: waiting for a request that was cut off before now would last until the timeout.
-  if (message.destroyed && !message.readableEnded) return Promise.reject(badRequest('The request body was cut off'));
+  if (message.destroyed && !message.readableEnded)
+    return Promise.reject(badRequest('BODY_INTERRUPTED', 'The request body was cut off'));
   return new Promise((resolve, reject) => {
     let bytes: Buffer | undefined;
     let size = 0;
     // Every message closes in the end: the error is made only when it is needed (10 µs, most of it the stack).
-    const cutOff = (): void => finish(badRequest('The request body was cut off'));
-    const timer = setTimeout(() => finish(badRequest('The request body stopped arriving')), timeoutMs);
+    const cutOff = (): void => finish(badRequest('BODY_INTERRUPTED', 'The request body was cut off'));
+    const timer = setTimeout(
+      () => finish(badRequest('BODY_INTERRUPTED', 'The request body stopped arriving')),
+      timeoutMs,
+    );
     function finish(error: Error | undefined): void {
       clearTimeout(timer);
       progress?.end();
@@ -155,7 +161,7 @@ export async function inSlices<T>(work: Generator<undefined, T>, slices: TimeSli
   for (;;) {
     await slices.next();
     // Nobody waits for the answer any more.
-    if (caller.isGone()) throw badRequest('The request body was cut off');
+    if (caller.isGone()) throw badRequest('BODY_INTERRUPTED', 'The request body was cut off');
     const until = performance.now() + PIECE_MS;
     do {
       const { done, value } = work.next();

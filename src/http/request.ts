@@ -133,7 +133,7 @@ export class HttpRequest implements RawRequest, Caller {
     // The answer may have been given meanwhile, to a client that has left.
     if (this.#isDone || this.isGone()) {
       release();
-      throw badRequest('The request body was cut off');
+      throw badRequest('BODY_INTERRUPTED', 'The request body was cut off');
     }
     this.#release = release;
     return readBody(this.#message, limits, progress);

@@ -81,7 +81,7 @@ export function closed(mount: Mount, reason: () => string | undefined): Mount {
     ...(ownHeaders === undefined ? {} : { ownHeaders }),
     operations,
     operationOf: () => 'unready',
-    handle: () => Promise.reject(serviceUnavailable(reason() ?? 'Not ready yet; retry')),
+    handle: () => Promise.reject(serviceUnavailable('NOT_READY', reason() ?? 'Not ready yet; retry')),
     refuse,
     isPaced,
   };
@@ -110,14 +110,15 @@ export const PREFLIGHT: Mount = {
 export const HOSTLESS: Mount = {
   ...ANYWHERE,
   operationOf: () => UNKNOWN,
-  handle: () => Promise.reject(badRequest('The Host header is missing')),
+  handle: () => Promise.reject(badRequest('MALFORMED_REQUEST', 'The Host header is missing')),
 };
 
 /** Takes the target `*` of all methods but OPTIONS: it is no place (RFC 9112 section 3.2.4). */
 export const PLACELESS: Mount = {
   ...ANYWHERE,
   operationOf: () => UNKNOWN,
-  handle: () => Promise.reject(badRequest('The request target must be a path; only OPTIONS takes *')),
+  handle: () =>
+    Promise.reject(badRequest('MALFORMED_REQUEST', 'The request target must be a path; only OPTIONS takes *')),
 };
 
 /** Takes what no mount of the list does. */
@@ -127,7 +128,9 @@ export const NOWHERE: Mount = {
   operationOf: () => UNKNOWN,
   handle: ({ path }) =>
     Promise.reject(
-      isDecodable(path) ? notFound(`There is nothing at ${path.slice(0, 200)}`) : badRequest('The path is malformed'),
+      isDecodable(path)
+        ? notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`)
+        : badRequest('MALFORMED_PATH', 'The path is malformed'),
     ),
 };
 
@@ -221,7 +224,7 @@ export function routeMount(routes: readonly Route[], { readyFirst, maxBodyBytes 
     },
     async handle(raw) {
       const found = foundFor(raw.method, raw.path);
-      if (found?.route === null) throw badRequest('The path is malformed');
+      if (found?.route === null) throw badRequest('MALFORMED_PATH', 'The path is malformed');
       if (found !== undefined) return found.route.handle(requestOf(raw, found.route, found.params, maxBodyBytes));
       const others = routes.filter((route) => find(route.method, raw.path)?.route === route);
       throw methodNotAllowed(raw.method, [...new Set(others.map(({ method }) => method))]);

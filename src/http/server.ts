@@ -166,7 +166,7 @@ function refuseBytes(error: Error & { code?: string }, socket: Socket): void {
     : error.code === 'HPE_INVALID_URL'
       ? 'The URL is malformed: percent-encode what is not ASCII'
       : 'The request is malformed HTTP';
-  const body = errorText(badRequest(message));
+  const body = errorText(badRequest(tooLarge ? 'HEADERS_TOO_LARGE' : 'MALFORMED_REQUEST', message));
   const head = [
     `HTTP/1.1 ${tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'}`,
     `Content-Type: ${JSON_TYPE}`,

@@ -104,7 +104,7 @@ export function makeConcurrencyLimiter({ count, of, maxWaiting }: ConcurrencyLim
       const own = line.waiting.filter((other) => user !== undefined && other.user === user).length;
       if (waitingCount >= maxWaiting || line.waiting.length >= MAX_WAITING_OF_WORKSPACE || own >= MAX_WAITING_OF_USER) {
         forget(workspace, line);
-        return Promise.reject(serviceUnavailable(`Too many ${of} wait; retry`, RETRY_SECONDS));
+        return Promise.reject(serviceUnavailable('OVERLOADED', `Too many ${of} wait; retry`, RETRY_SECONDS));
       }
       return new Promise((resolve, reject) => {
         const waiting: Waiting = {
@@ -122,7 +122,7 @@ export function makeConcurrencyLimiter({ count, of, maxWaiting }: ConcurrencyLim
           reject(error);
         };
         const timer = setTimeout(
-          () => giveUp(serviceUnavailable(`Too many ${of} are running; retry`, RETRY_SECONDS)),
+          () => giveUp(serviceUnavailable('OVERLOADED', `Too many ${of} are running; retry`, RETRY_SECONDS)),
           // It may be over: the request has waited for the database before.
           Math.max(0, deadline - performance.now()),
         );

@@ -110,4 +110,4 @@ export function makeMemoryBudget({ totalBytes, shareBytes, timeoutMs }: MemoryBu
   };
 }
 
-const crowded = (): Error => serviceUnavailable('Too many long bodies are being read; retry', 1);
+const crowded = (): Error => serviceUnavailable('OVERLOADED', 'Too many long bodies are being read; retry', 1);

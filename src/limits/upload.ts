@@ -27,7 +27,7 @@ export function readUpload(source: Readable, minRate: MinRate = NO_MINIMUM): Upl
     reason ??= why;
     awaken();
   };
-  const meter = makeRateMeter(minRate, () => end(badRequest(tooSlow(minRate))));
+  const meter = makeRateMeter(minRate, () => end(badRequest('BODY_INTERRUPTED', tooSlow(minRate))));
 
   const more = async (): Promise<void> => {
     const stop = meter.wait();
@@ -51,7 +51,8 @@ export function readUpload(source: Readable, minRate: MinRate = NO_MINIMUM): Upl
           meter.count(chunk.length);
           yield chunk;
         } else if (source.readableEnded) return;
-        else if (source.destroyed) throw badRequest(`The request body was cut off: ${cause(source)}`);
+        else if (source.destroyed)
+          throw badRequest('BODY_INTERRUPTED', `The request body was cut off: ${cause(source)}`);
         else await more();
       }
     } finally {

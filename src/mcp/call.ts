@@ -14,7 +14,8 @@ const MAX_DESCRIBED = 20;
 /** Throws refusals. */
 export async function callTool(name: ToolName, args: unknown, desk: Desk): Promise<Outcome> {
   const members = readMembers(args ?? {}, Object.keys(TOOLS[name].properties), 'the arguments');
-  for (const needed of TOOLS[name].required) if (!members.has(needed)) throw badRequest(`${needed} is missing`);
+  for (const needed of TOOLS[name].required)
+    if (!members.has(needed)) throw badRequest('INVALID_TOOL_ARGUMENTS', `${needed} is missing`);
   const outcome = await USES[name](members, desk);
   const bytes = typeof outcome === 'string' ? Buffer.byteLength(outcome) : 0;
   if (bytes > desk.maxBytes) throw resultTooLarge(bytes, desk.maxBytes);
@@ -28,14 +29,17 @@ const USES: Readonly<Record<ToolName, Use>> = {
   describe_entities({ strings }, { standpoint }) {
     const names = strings('entities');
     if (names.length === 0 || names.length > MAX_DESCRIBED) {
-      throw badRequest(`entities takes 1 to ${MAX_DESCRIBED} names`);
+      throw badRequest('INVALID_TOOL_ARGUMENTS', `entities takes 1 to ${MAX_DESCRIBED} names`);
     }
     return describeText(standpoint, names);
   },
   async query_records({ members, has, text, integer }, desk) {
     const size = has('size') ? integer('size') : String(Math.min(DEFAULT_ROWS, desk.maxRows));
     if (/^\d+$/.test(size) && Number(size) > desk.maxRows) {
-      throw badRequest(`size is ${desk.maxRows} at most here; ask for the next page by after`);
+      throw badRequest(
+        'INVALID_TOOL_ARGUMENTS',
+        `size is ${desk.maxRows} at most here; ask for the next page by after`,
+      );
     }
     const { entity: _, ...query } = members;
     return dataText(await askQuery(text('entity'), { ...query, size: Number(size) }, desk), desk);

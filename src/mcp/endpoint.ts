@@ -77,7 +77,8 @@ export interface Narrowing {
 function parseNarrowing(query: string): Narrowing {
   const given = parseParameters(query, ['access', 'entities']);
   const access = given.get('access');
-  if (access !== undefined && access !== 'read') throw badRequest('access must be read, or be left out');
+  if (access !== undefined && access !== 'read')
+    throw badRequest('INVALID_PARAMETER', 'access must be read, or be left out');
   return { isReadOnly: access === 'read', entities: given.get('entities')?.split(',') };
 }
 
@@ -106,7 +107,8 @@ function refuseOrigin(origin: string | undefined, { publicUrl, corsOrigins }: Ag
 async function messageOf(raw: RawRequest, maxBytes: number): Promise<Message> {
   if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
   const message = await readJsonValue(await raw.body(maxBytes), raw);
-  if (!isRecord(message)) throw badRequest('The body must be one JSON-RPC message; several are sent one by one');
+  if (!isRecord(message))
+    throw badRequest('INVALID_MESSAGE', 'The body must be one JSON-RPC message; several are sent one by one');
   return message;
 }
 

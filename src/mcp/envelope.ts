@@ -13,7 +13,7 @@ export function envelopeOf(message: Message): Message {
   const isBare = !isRecord(params) || !isRecord(params.arguments);
   const envelope = isBare ? message : { ...message, params: { ...params, arguments: {} } };
   if (leftOf(envelope, MAX_VALUES) < 0) {
-    throw badRequest(`A message has at most ${MAX_VALUES} values besides the arguments of its tool`);
+    throw badRequest('INVALID_MESSAGE', `A message has at most ${MAX_VALUES} values besides the arguments of its tool`);
   }
   return envelope;
 }

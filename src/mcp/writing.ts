@@ -83,9 +83,10 @@ export function deleteRecord({ members, text, has }: Members, desk: Desk): Promi
 
 function recordOf(members: Members['members'], name: string): Readonly<Record<string, unknown>> {
   const record = members[name];
-  if (!isRecord(record)) throw badRequest(`${name} must be a JSON object of fields`);
+  if (!isRecord(record)) throw badRequest('INVALID_TOOL_ARGUMENTS', `${name} must be a JSON object of fields`);
   // Before all of them are put in words.
-  if (Object.keys(record).length > MAX_MEMBERS) throw badRequest(`${name} has more than ${MAX_MEMBERS} members`);
+  if (Object.keys(record).length > MAX_MEMBERS)
+    throw badRequest('INVALID_TOOL_ARGUMENTS', `${name} has more than ${MAX_MEMBERS} members`);
   return record;
 }
 

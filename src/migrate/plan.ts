@@ -55,7 +55,7 @@ export async function prepareChange(
   { topology, forgottenAfterMs = Number.POSITIVE_INFINITY }: PrepareOptions,
 ): Promise<PreparedChange> {
   const row = await loadWorkspaceRow(session, workspaceId);
-  if (row === undefined) throw notFound('The workspace does not exist any more');
+  if (row === undefined) throw notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist any more');
   const { document: inForce, databaseSchema, version } = row;
   const parsed = ask(inForce);
   if (!parsed.ok) throw validationFailed(parsed.details);

@@ -103,7 +103,7 @@ export function makeRunner(options: RunnerOptions): Runner {
   };
 
   async function start(request: MigrationRequest): Promise<StartedMigration> {
-    if (sessions.isClosing()) throw serviceUnavailable('The server is shutting down', 1);
+    if (sessions.isClosing()) throw serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down', 1);
     const { workspaceId } = request;
     const begun = Promise.withResolvers<Run>();
     const work = sessions.withLockOnNodes(
@@ -234,7 +234,11 @@ async function prepareAllowed(
 const bytesOf = (document: SchemaDocument): number => Buffer.byteLength(JSON.stringify(document));
 
 const tooManyMigrations = (): Error =>
-  serviceUnavailable('Migrations of other workspaces take all the room for long ones; retry when one has ended', 10);
+  serviceUnavailable(
+    'TOO_MANY_MIGRATIONS',
+    'Migrations of other workspaces take all the room for long ones; retry when one has ended',
+    10,
+  );
 
 export const migrationFigures = ({ stats }: Pick<Runner, 'stats'>): readonly Figure[] => [
   { name: 'wda_migrations_running', help: 'Migrations that this process is running', read: () => stats().running },

@@ -20,7 +20,10 @@ export function withRules(workspace: Workspace, { byEntity, key }: TrialRules): 
   for (const [name, rowRules] of byEntity) {
     const entity = entities.get(name);
     if (entity === undefined || rowRules.some(({ column }) => !entity.fields.has(column))) {
-      throw conflict(`The schema has changed while rules of ${name} were tried: send the request again`);
+      throw conflict(
+        'RULES_CHANGED',
+        `The schema has changed while rules of ${name} were tried: send the request again`,
+      );
     }
     entities.set(name, { ...entity, rowRules });
   }

@@ -12,15 +12,21 @@ export type Part = Readonly<Record<string, unknown>>;
 export const ERROR_SCHEMAS: Readonly<Record<'wda.Error' | 'wda.Detail', JsonSchema>> = {
   'wda.Error': {
     type: 'object',
-    description: 'A refusal. `error.code` tells programs what to do, `error.message` tells people.',
+    description:
+      'A refusal. `error.code` and, more exactly, `error.reason` tell programs what to do, `error.message` tells people.',
     required: ['error'],
     properties: {
       error: {
         type: 'object',
-        required: ['code', 'message'],
+        required: ['code', 'message', 'reason'],
         properties: {
           code: { type: 'string', enum: Object.keys(ERROR_CODES) },
           message: { type: 'string' },
+          reason: {
+            type: 'string',
+            description: 'The cause as a stable word, finer than `code`; later versions may add some.',
+            examples: ['UNKNOWN_PARAMETER'],
+          },
           details: {
             type: 'array',
             maxItems: 100,

@@ -148,7 +148,10 @@ function planGroup({ name, path, part }: GroupTerm, column: string, sourceOf: So
   if (part === undefined) {
     if (!fieldType(type).comparable) {
       const known = typesThat(({ comparable }) => comparable);
-      throw badRequest(`group ${shown(name)}: there are no groups of type ${type}. Known: ${known}`);
+      throw badRequest(
+        'INVALID_AGGREGATE',
+        `group ${shown(name)}: there are no groups of type ${type}. Known: ${known}`,
+      );
     }
     return { source, part, field: groupedField(source.field, name, column, type) };
   }
@@ -158,7 +161,7 @@ function planGroup({ name, path, part }: GroupTerm, column: string, sourceOf: So
       parts.length > 0
         ? `Known: ${parts.join(', ')}`
         : `Only fields of these types have parts: ${typesThat((each) => each.parts !== undefined)}`;
-    throw badRequest(`group ${shown(name)}: a field of type ${type} has no ${part}. ${fits}`);
+    throw badRequest('INVALID_AGGREGATE', `group ${shown(name)}: a field of type ${type} has no ${part}. ${fits}`);
   }
   // A day and what is longer is a date of the calendar; an hour is a moment, as a day may have one twice.
   return { source, part, field: groupedField(source.field, name, column, part === 'hour' ? 'datetime' : 'date') };
@@ -173,6 +176,7 @@ function planFunction(term: SelectTerm, column: string, sourceOf: SourceOf): Agg
   if (!needs(fieldType(field.type))) {
     const fitting = FUNCTION_NAMES.filter((each) => NEEDS[FUNCTIONS[each].needs](fieldType(field.type)));
     throw badRequest(
+      'INVALID_AGGREGATE',
       `select ${shown(name)}: ${word} does not apply to a field of type ${field.type}. It applies to ${typesThat(needs)}; to ${shown(path.join('.'))} apply ${fitting.join(', ')}`,
     );
   }
@@ -271,7 +275,7 @@ function planOrder(
     const name = path.join('.');
     const field = fields.get(name);
     if (field === undefined) throw notAmong('sort', name, 'is neither a group nor selected', [...fields.keys()]);
-    if (order.has(name)) throw badRequest(`sort names ${name} twice`);
+    if (order.has(name)) throw badRequest('INVALID_SORT', `sort names ${name} twice`);
     order.set(name, { field, direction });
   }
   // The groups tell all records of the answer apart, so that pages do not overlap.
@@ -282,6 +286,7 @@ function planOrder(
 function notAmong(parameter: string, name: string, fault: string, known: readonly string[]): Error {
   const suggestion = closest(name, known);
   return badRequest(
+    'INVALID_AGGREGATE',
     `${parameter} names ${shown(name)}, which ${fault}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(known)}`,
   );
 }

@@ -27,7 +27,7 @@ export function planAssignment(
   stamped: ReadonlySet<string> = NOTHING,
 ): AssignmentResult {
   if (typeof body !== 'object' || body === null || Array.isArray(body) || numberText(body) !== undefined) {
-    throw badRequest('The request body must be one JSON object');
+    throw badRequest('INVALID_BODY', 'The request body must be one JSON object');
   }
   const details: Detail[] = [];
   const values = new Map<string, string | null>();

@@ -38,6 +38,7 @@ export function planKey(
   const possible = keys.slice(0, MOST_LISTED).map((each) => each.map(({ name }) => name).join());
   const further = keys.length > MOST_LISTED ? ` and ${keys.length - MOST_LISTED} more` : '';
   throw badRequest(
+    'INVALID_CONFLICT_KEY',
     `${parameter} must name exactly the fields of one unique field or index of ${entity.name}, and ${shown(fields.join())} are none.${hint} Possible: ${possible.join('; ') || 'none'}${further}`,
   );
 }

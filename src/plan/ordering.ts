@@ -38,7 +38,7 @@ function planKeys(terms: readonly SortTerm[], entity: Entity, viewpoint: Viewpoi
   const paths: string[] = [];
   for (const term of terms) {
     const path = term.path.join('.');
-    if (paths.includes(path)) throw badRequest(`sort names ${path} twice`);
+    if (paths.includes(path)) throw badRequest('INVALID_SORT', `sort names ${path} twice`);
     paths.push(path);
     keys.push(planKey(term, entity, viewpoint));
   }
@@ -61,7 +61,7 @@ export function rankedOrdering(search: Search, entity: Entity, viewpoint: Viewpo
 function planKey(term: SortTerm, entity: Entity, viewpoint: Viewpoint): OrderKey {
   const { links, field } = followToOne(SORT, term.path, entity, viewpoint);
   if (!fieldType(field.type).comparable) {
-    throw badRequest(`sort ${term.path.join('.')}: a field of type ${field.type} has no order`);
+    throw badRequest('INVALID_SORT', `sort ${term.path.join('.')}: a field of type ${field.type} has no order`);
   }
   return { links, field, direction: term.direction };
 }
@@ -82,7 +82,10 @@ export function followToOne(
   viewpoint: Viewpoint,
 ): { readonly links: readonly Link[]; readonly field: Field } {
   if (path.length > MAX_PATH_LENGTH) {
-    throw badRequest(`${parameter} ${shown(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
+    throw badRequest(
+      'INVALID_PATH',
+      `${parameter} ${shown(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`,
+    );
   }
   const links: Link[] = [];
   let level = entity;
@@ -90,6 +93,7 @@ export function followToOne(
     const relation = relationNamed(level, name);
     if (!isToOne(relation)) {
       throw badRequest(
+        'INVALID_PATH',
         `${parameter} ${path.join('.')} crosses ${name}, which leads to many records; only to-one relations ${only}`,
       );
     }

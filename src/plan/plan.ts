@@ -172,9 +172,10 @@ export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpo
 }
 
 function planDistinct(name: string, entity: Entity): Field {
-  if (name.includes('.')) throw badRequest(`distinct takes a field of ${entity.name} itself, and no path`);
+  if (name.includes('.'))
+    throw badRequest('INVALID_DISTINCT', `distinct takes a field of ${entity.name} itself, and no path`);
   const field = fieldNamed(entity, name, 'distinct');
-  if (field.type === 'json') throw badRequest(`distinct does not apply to ${name} of type json`);
+  if (field.type === 'json') throw badRequest('INVALID_DISTINCT', `distinct does not apply to ${name} of type json`);
   return field;
 }
 

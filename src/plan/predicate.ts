@@ -142,7 +142,10 @@ function planComparison(
   viewpoint: Viewpoint,
 ): Predicate {
   if (path.length > MAX_PATH_LENGTH)
-    throw badRequest(`filter ${shown(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
+    throw badRequest(
+      'INVALID_PATH',
+      `filter ${shown(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`,
+    );
   const [name = '', ...rest] = path;
   if (rest.length === 0) return compare(fieldNamed(entity, name, 'filter'), operator, values, path);
   const relation = relationNamed(entity, name);
@@ -179,6 +182,7 @@ function compare(
   const allowed = FILTER_OPERATORS.filter((candidate) => HAS[OPERATORS[candidate].needs](type));
   if (!allowed.includes(operator)) {
     throw badRequest(
+      'OPERATOR_NOT_APPLICABLE',
       `Filter operator ${operator} does not apply to ${path.join('.')} of type ${field.type}. Known: ${allowed.join(', ')}`,
     );
   }
@@ -237,7 +241,7 @@ function decode(field: Field, operator: FilterOperator, value: FilterValue, path
     value.kind === 'text' && / \d\d(:?\d\d)?$/.test(value.text) && type.output === 'datetime'
       ? ' (in a URL, write + as %2B)'
       : '';
-  throw badRequest(`Filter value for ${path.join('.')} ${decoded.message}${hint}`);
+  throw badRequest('INVALID_FILTER_VALUE', `Filter value for ${path.join('.')} ${decoded.message}${hint}`);
 }
 
 /** The field of that name, or 400 that lists what exists. */
@@ -246,6 +250,7 @@ export function fieldNamed(entity: Entity, name: string, parameter: string): Fie
   if (field !== undefined) return field;
   if (entity.relations.has(name)) {
     throw badRequest(
+      'INVALID_PATH',
       `${parameter}: ${name} is a relation of ${entity.name}; name a field behind it, such as ${name}.id`,
     );
   }

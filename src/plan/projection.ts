@@ -69,6 +69,7 @@ function notNarrowed({ path }: Narrowing, projection: Projection, entity: Entity
   let level = entity;
   for (const name of path) level = targetOf(relationNamed(level, name), viewpoint);
   return badRequest(
+    'INVALID_NARROWING',
     `${shown(path.join('.'))} cannot be narrowed: it is no to-many relation that this request expands and returns. Known: ${listed(listsOf(projection, []))}`,
   );
 }
@@ -158,7 +159,7 @@ function planLevel(level: Level): Projection {
       outputs.push(planRelation(level, name, selected?.all === true ? undefined : selected?.children));
     } else if (level.explicit) {
       const path = [...level.path, name].join('.');
-      throw badRequest(`fields: ${path} is a relation that is not expanded; add expand=${path}`);
+      throw badRequest('INVALID_FIELDS', `fields: ${path} is a relation that is not expanded; add expand=${path}`);
     }
   }
   return { outputs };
@@ -171,7 +172,10 @@ function namesOf(fields: FieldTree, entity: Entity, path: readonly string[]): st
     if (name !== EVERY_COLUMN) names.add(name);
     else {
       if (Object.keys(fields[name]?.children ?? {}).length > 0) {
-        throw badRequest(`fields: ${[...path, name].join('.')} stands for columns, which have nothing below them`);
+        throw badRequest(
+          'INVALID_FIELDS',
+          `fields: ${[...path, name].join('.')} stands for columns, which have nothing below them`,
+        );
       }
       for (const column of entity.fields.keys()) names.add(column);
     }
@@ -182,7 +186,10 @@ function namesOf(fields: FieldTree, entity: Entity, path: readonly string[]): st
 /** Only relations have something below them. */
 function refuseBelow(entity: Entity, selected: FieldTree[string] | undefined, path: string): void {
   if (Object.keys(selected?.children ?? {}).length === 0) return;
-  throw badRequest(`fields: ${path} is a field of ${entity.name}, not a relation, and has nothing below it`);
+  throw badRequest(
+    'INVALID_FIELDS',
+    `fields: ${path} is a field of ${entity.name}, not a relation, and has nothing below it`,
+  );
 }
 
 function planRelation(level: Level, name: string, fields: FieldTree | undefined): Output {

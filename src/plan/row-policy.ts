@@ -155,7 +155,8 @@ export function ruleField(entity: Entity, column: string): Field {
   return field;
 }
 
-const foreignRow = (column: string): Error => forbidden(`Column ${column} may only have the value of your token`);
+const foreignRow = (column: string): Error =>
+  forbidden('ROW_NOT_ALLOWED', `Column ${column} may only have the value of your token`);
 
 const unusableClaim = (column: string): Error =>
-  forbidden(`Column ${column} is set from your token, which has no usable value for it`);
+  forbidden('CLAIM_MISSING', `Column ${column} is set from your token, which has no usable value for it`);

@@ -27,6 +27,7 @@ export interface Search {
 export function planSearch(query: SearchQuery, entity: Entity): Search {
   if (entity.search === null) {
     throw badRequest(
+      'NOT_SEARCHABLE',
       `${entity.name} has no searchable field. An owner makes one of type string or text searchable by "searchable": true in the schema document`,
     );
   }

@@ -19,6 +19,7 @@ export function boundSteps({ projection, predicate, ordering, joins = [] }: Step
   const shown = projection === undefined ? 0 : inProjection(projection);
   if (shown + joins.length + inPredicate(predicate) + inOrdering(ordering) <= MAX_STEPS) return;
   throw badRequest(
+    'LIMIT_EXCEEDED',
     `The request follows more than ${MAX_STEPS} relations. Every relation of a path counts, in filter, or, sort, expand, select and group: ask for fewer, or in several requests`,
   );
 }

@@ -28,7 +28,7 @@ export function makeServerRateLimit(counted: Counted, perMinute: number): RateLi
   const ask = (credentialId: string, count: number): Promise<Grant> =>
     askPrimary<Grant>(questionOf(counted), { credentialId, count } satisfies TokenQuestion, TOKENS_TIMEOUT_MS).catch(
       (error) => {
-        throw serviceUnavailable('The rate limit could not be looked up; retry', 1, error);
+        throw serviceUnavailable('RATE_LIMIT_UNAVAILABLE', 'The rate limit could not be looked up; retry', 1, error);
       },
     );
   return makeSharedRateLimit(perMinute, ask, now);

@@ -35,7 +35,10 @@ export async function batch(
 ): Promise<Reply> {
   const { isDryRun } = parseBatchOptions(parts.query);
   if (parts.conditions.ifMatch !== undefined) {
-    throw badRequest('If-Match is for one record. Of a batch each operation has its own: give it as "ifMatch" there');
+    throw badRequest(
+      'PARAMETER_CONFLICT',
+      'If-Match is for one record. Of a batch each operation has its own: give it as "ifMatch" there',
+    );
   }
   const items = await readItems(deps, parts);
   const reply = (data: string): Reply => jsonText(200, `{"data":${data}${isDryRun ? ',"meta":{"dryRun":true}' : ''}}`);
@@ -247,7 +250,10 @@ function callOf({ item, id, members }: LinkedItem, records: ReadonlyMap<number, 
   const value = ({ from, field }: { from: number; field: string }): unknown => {
     const record = records.get(from) as JsonRecord;
     if (!Object.hasOwn(record, field)) {
-      throw badRequest(`The answer of operation ${from} has no field ${field}: name it in its fields`);
+      throw badRequest(
+        'INVALID_REFERENCE',
+        `The answer of operation ${from} has no field ${field}: name it in its fields`,
+      );
     }
     return record[field];
   };
@@ -275,6 +281,6 @@ function withMembers(
 
 function idOf(value: unknown): string {
   const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
-  if (!/^-?\d+$/.test(digits)) throw badRequest('The id that $ref leads to is no integer');
+  if (!/^-?\d+$/.test(digits)) throw badRequest('INVALID_REFERENCE', 'The id that $ref leads to is no integer');
   return digits;
 }

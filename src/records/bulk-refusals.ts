@@ -119,7 +119,7 @@ async function refuseTaken(
   const message = taken.some(({ isThere }) => isThere)
     ? `A record with this ${names} exists already`
     : `Records of the request have the same ${names}`;
-  throw conflict(message, details, error);
+  throw conflict('NOT_UNIQUE', message, details, error);
 }
 
 /** The fields of the constraint that was violated, if the records of a request give all of them. */

@@ -82,7 +82,7 @@ const projectionOf = (entity: Entity, { isMinimal }: BulkOptions): Projection =>
 /** 400 for the header that guards one record: ignored, it would let others be overwritten. */
 function refuseIfMatch({ call }: EntityContext, where: string): void {
   if (call.conditions.ifMatch === undefined) return;
-  throw badRequest(`If-Match is for one record. Of many each has its own version: ${where}`);
+  throw badRequest('PARAMETER_CONFLICT', `If-Match is for one record. Of many each has its own version: ${where}`);
 }
 
 /** In a dry run whatever its statements write is undone at once. */
@@ -154,7 +154,8 @@ async function bulkUpsert(
       // What came after the statement began to look is seen by the next.
       if (attempts === 1 && !executor.isTransaction) return undefined;
       if (hidesRows(plan.scan)) throw notUnique(namesOf(key.fields), error);
-      if (executor.isTransaction) throw serviceUnavailable('The records are changing at the moment; retry', 1, error);
+      if (executor.isTransaction)
+        throw serviceUnavailable('RECORD_BUSY', 'The records are changing at the moment; retry', 1, error);
       return undefined;
     }
   });

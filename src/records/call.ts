@@ -49,11 +49,12 @@ function noSuchOperation(name: string): ApiError {
   const suggestion = closest(name, WORKSPACE_WORDS);
   const hint = suggestion === null || suggestion === name ? '' : ` Did you mean ${suggestion}?`;
   return notFound(
+    'UNKNOWN_OPERATION',
     `There is no operation ${shown(name)} here.${hint} Known of a workspace: ${WORKSPACE_WORDS.join(', ')}`,
   );
 }
 
 function noSuchPath(workspace: Workspace): ApiError {
   const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';
-  return notFound(`Records are at ${PREFIX}{organization}/{workspace}/{entity}. Entities: ${names}`);
+  return notFound('PATH_NOT_FOUND', `Records are at ${PREFIX}{organization}/{workspace}/{entity}. Entities: ${names}`);
 }

@@ -221,7 +221,8 @@ async function lookUp(
   const principal = await authenticator.authenticate(credential, find, resource);
   await count(principal.credentialId);
   const workspace = await find();
-  if (workspace === undefined && principal.kind === 'operator') throw notFound('The workspace does not exist');
+  if (workspace === undefined && principal.kind === 'operator')
+    throw notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist');
   if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
   return { workspace: cache.within(workspace, principal.scope), principal };
 }

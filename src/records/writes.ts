@@ -263,7 +263,8 @@ export async function repeatedly<T>(context: EntityContext, attempt: () => Promi
     try {
       const outcome = await attempt();
       if (outcome !== undefined) return outcome;
-      if (attempts >= WRITE_ATTEMPTS) throw serviceUnavailable('The record is changing at the moment; retry');
+      if (attempts >= WRITE_ATTEMPTS)
+        throw serviceUnavailable('RECORD_BUSY', 'The record is changing at the moment; retry');
     } catch (error) {
       if (!isRetryable(error) || context.executor.isTransaction || attempts >= WRITE_ATTEMPTS) {
         throw isRetryable(error) ? recordError(error, context.workspace, context.entity.name, 'update') : error;

@@ -60,11 +60,11 @@ function parseTerms<T extends { readonly name: string }>(
   const texts = values
     .slice(0, maximum + 1)
     .flatMap((value) => (value.trim() === '' ? [] : value.split(',', maximum + 1)));
-  if (texts.length > maximum) throw badRequest(`${parameter} names more than ${maximum}`);
+  if (texts.length > maximum) throw badRequest('LIMIT_EXCEEDED', `${parameter} names more than ${maximum}`);
   const terms = texts.map((text) => parse(text.trim()));
   const names = new Set<string>();
   for (const { name } of terms) {
-    if (names.has(name)) throw badRequest(`${parameter} names ${shown(name)} twice`);
+    if (names.has(name)) throw badRequest('INVALID_AGGREGATE', `${parameter} names ${shown(name)} twice`);
     names.add(name);
   }
   return terms;
@@ -77,10 +77,12 @@ function parseSelectTerm(name: string): SelectTerm {
   if (known === undefined) {
     const suggestion = closest(word, FUNCTION_NAMES);
     throw badRequest(
+      'INVALID_AGGREGATE',
       `Unknown function ${shown(word)} in select.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FUNCTION_NAMES.join(', ')}, each with a field, such as sum:<field>`,
     );
   }
-  if (colon < 0 && !FUNCTIONS[known].alone) throw badRequest(`select ${known} needs a field: ${known}:<field>`);
+  if (colon < 0 && !FUNCTIONS[known].alone)
+    throw badRequest('INVALID_AGGREGATE', `select ${known} needs a field: ${known}:<field>`);
   return { name, function: known, path: colon < 0 ? undefined : splitPath('select', name.slice(colon + 1)) };
 }
 
@@ -92,6 +94,7 @@ function parseGroupTerm(name: string): GroupTerm {
   if (part === undefined) {
     const suggestion = closest(word, DATE_PARTS);
     throw badRequest(
+      'INVALID_AGGREGATE',
       `Unknown part ${shown(word)} in group ${shown(name)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${DATE_PARTS.join(', ')}`,
     );
   }

@@ -56,12 +56,14 @@ function checked(request: AggregateRequest): AggregateRequest {
   const { select, group } = request;
   if (select.length === 0) {
     throw badRequest(
+      'INVALID_AGGREGATE',
       `select is missing: what to answer of each group, such as select=count,sum:<field>. Known: ${FUNCTION_NAMES.join(', ')}`,
     );
   }
   const double = select.find(({ name }) => group.some((term) => term.name === name));
   if (double !== undefined) {
     throw badRequest(
+      'INVALID_AGGREGATE',
       `${shown(double.name)} is named by select and by group, and the answer can hold one of them${double.name === 'count' ? '; count:id counts the records, too' : ''}`,
     );
   }

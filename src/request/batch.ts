@@ -38,7 +38,7 @@ export function parseBatchOptions(query: string): BatchOptions {
 /** The operations of `{"operations": [{…}, …]}`; 400 that names the operation, 413 for more than `most`. */
 export function parseBatch(body: unknown, most: number): readonly BatchItem[] {
   const { operations } = readMembers(body, ['operations'], 'the body').members;
-  if (!Array.isArray(operations)) throw badRequest('The body must be {"operations": [operation, …]}');
+  if (!Array.isArray(operations)) throw badRequest('INVALID_BATCH', 'The body must be {"operations": [operation, …]}');
   if (operations.length > most) throw tooManyOperations(operations.length, most);
   return operations.map((operation, index) => inOperation(index, () => parseOperation(operation)));
 }
@@ -51,31 +51,33 @@ const REF = /^[A-Za-z_][\w-]{0,62}$/;
 const ID = /^-?\d{1,100}$/;
 
 function parseOperation(operation: unknown): BatchItem {
-  if (!isRecord(operation)) throw badRequest('An operation must be a JSON object');
+  if (!isRecord(operation)) throw badRequest('INVALID_BATCH', 'An operation must be a JSON object');
   const { members, has } = readMembers(operation, MEMBERS, 'the operation');
   const text = (name: string): string | undefined => {
     if (!has(name)) return undefined;
     const value = members[name];
-    if (typeof value !== 'string') throw badRequest(`${name} must be a string`);
+    if (typeof value !== 'string') throw badRequest('INVALID_BATCH', `${name} must be a string`);
     return value;
   };
   const ref = text('ref');
   if (ref !== undefined && !REF.test(ref)) {
-    throw badRequest(`ref ${shown(ref)} must be a letter and up to 62 letters, digits, _ and -`);
+    throw badRequest('INVALID_BATCH', `ref ${shown(ref)} must be a letter and up to 62 letters, digits, _ and -`);
   }
   const method = METHODS.find((known) => known === members.method);
-  if (method === undefined) throw badRequest(`method must be one of ${METHODS.join(', ')}`);
+  if (method === undefined) throw badRequest('INVALID_BATCH', `method must be one of ${METHODS.join(', ')}`);
   const entity = text('entity');
-  if (entity === undefined) throw badRequest('entity is missing');
+  if (entity === undefined) throw badRequest('INVALID_BATCH', 'entity is missing');
   const id = has('id') ? idOf(members.id) : undefined;
-  if (method === 'POST' && id !== undefined) throw badRequest('POST creates a record, whose id the server gives');
-  if (method !== 'POST' && method !== 'GET' && id === undefined) throw badRequest(`${method} needs an id`);
+  if (method === 'POST' && id !== undefined)
+    throw badRequest('INVALID_BATCH', 'POST creates a record, whose id the server gives');
+  if (method !== 'POST' && method !== 'GET' && id === undefined)
+    throw badRequest('INVALID_BATCH', `${method} needs an id`);
   const takesBody = method !== 'GET' && method !== 'DELETE';
-  if (!takesBody && Object.hasOwn(members, 'body')) throw badRequest(`${method} takes no body`);
+  if (!takesBody && Object.hasOwn(members, 'body')) throw badRequest('INVALID_BATCH', `${method} takes no body`);
   const ifMatch = text('ifMatch');
-  if (ifMatch !== undefined && id === undefined) throw badRequest('ifMatch needs an id');
+  if (ifMatch !== undefined && id === undefined) throw badRequest('INVALID_BATCH', 'ifMatch needs an id');
   if (method !== 'POST' && CREATE_PARAMETERS.some(has)) {
-    throw badRequest(`${CREATE_PARAMETERS.join(' and ')} are for POST`);
+    throw badRequest('INVALID_BATCH', `${CREATE_PARAMETERS.join(' and ')} are for POST`);
   }
   return { ref, method, entity, id, query: queryOf(text), body: members.body, ifMatch };
 }
@@ -83,7 +85,7 @@ function parseOperation(operation: unknown): BatchItem {
 function idOf(value: unknown): BatchItem['id'] {
   if (isReference(value)) return value;
   const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
-  if (!ID.test(digits)) throw badRequest('id must be an integer or {"$ref": "<ref>.<field>"}');
+  if (!ID.test(digits)) throw badRequest('INVALID_BATCH', 'id must be an integer or {"$ref": "<ref>.<field>"}');
   return digits;
 }
 
@@ -130,14 +132,18 @@ export function linkBatch(
   const find = ({ $ref }: { readonly $ref: unknown }): Reference => {
     const text = typeof $ref === 'string' ? $ref : '';
     const point = text.indexOf('.');
-    if (point < 0) throw badRequest('$ref must be a text such as "order.id": the ref of an operation and a field');
+    if (point < 0)
+      throw badRequest(
+        'INVALID_REFERENCE',
+        '$ref must be a text such as "order.id": the ref of an operation and a field',
+      );
     const ref = text.slice(0, point);
     const field = text.slice(point + 1);
     const from = named.get(ref);
     if (from === undefined) throw noSuchRef(ref, later.has(ref), named);
     const { method, entity, id } = items[from] as BatchItem;
     if (method === 'DELETE' || (method === 'GET' && id === undefined)) {
-      throw badRequest(`$ref ${shown(text)}: operation ${from} answers with no record`);
+      throw badRequest('INVALID_REFERENCE', `$ref ${shown(text)}: operation ${from} answers with no record`);
     }
     const fields = entities.get(entity)?.fields;
     if (fields !== undefined && !fields.has(field)) {
@@ -158,7 +164,7 @@ export function linkBatch(
         }
       }
       if (item.ref !== undefined) {
-        if (named.has(item.ref)) throw badRequest(`ref ${item.ref} is used twice`);
+        if (named.has(item.ref)) throw badRequest('INVALID_BATCH', `ref ${item.ref} is used twice`);
         named.set(item.ref, index);
       }
       return { item, id, members };
@@ -168,10 +174,11 @@ export function linkBatch(
 }
 
 function noSuchRef(ref: string, isLater: boolean, named: ReadonlyMap<string, number>): Error {
-  if (isLater) return badRequest(`$ref ${shown(ref)} is not the ref of an earlier operation`);
+  if (isLater) return badRequest('INVALID_REFERENCE', `$ref ${shown(ref)} is not the ref of an earlier operation`);
   const suggestion = closest(ref, named.keys());
   const known = [...named.keys()].slice(0, 20).join(', ') || 'none';
   return badRequest(
+    'INVALID_REFERENCE',
     `No earlier operation has the ref ${shown(ref)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${known}`,
   );
 }

@@ -39,8 +39,10 @@ export function* readBody(bytes: Uint8Array, recordDepth = 1): Generator<undefin
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     if (error.kind === 'depth') throw tooDeep();
-    if (error.kind === 'width') throw badRequest(`The request body has more than ${MAX_MEMBERS} members`);
-    if (error.kind === 'number') throw badRequest(`The request body has more than ${maxValues} values`);
+    if (error.kind === 'width')
+      throw badRequest('LIMIT_EXCEEDED', `The request body has more than ${MAX_MEMBERS} members`);
+    if (error.kind === 'number')
+      throw badRequest('LIMIT_EXCEEDED', `The request body has more than ${maxValues} values`);
     throw malformed(text);
   }
 }
@@ -49,16 +51,17 @@ function textOf(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw badRequest('The request body is not UTF-8');
+    throw badRequest('MALFORMED_BODY', 'The request body is not UTF-8');
   }
 }
 
 function tooDeep(): Error {
-  return badRequest(`The request body is nested more than ${MAX_NESTING} levels deep`);
+  return badRequest('LIMIT_EXCEEDED', `The request body is nested more than ${MAX_NESTING} levels deep`);
 }
 
 function malformed(text: string): Error {
   return badRequest(
+    'MALFORMED_BODY',
     text.trim() === '' ? 'The request body is empty; send a JSON object' : 'The request body is malformed JSON',
   );
 }

@@ -46,7 +46,7 @@ const bulkOptions = (values: Values<'bulkDeleteListed', 'query'>): BulkOptions =
 /** The records of `{"data": [record, …]}`; 400 for another form, 413 for more than `most`. */
 export function parseRecords(body: unknown, most: number): readonly unknown[] {
   const { data } = readMembers(body, ['data'], 'the body').members;
-  if (!Array.isArray(data)) throw badRequest('The body must be {"data": [record, …]}');
+  if (!Array.isArray(data)) throw badRequest('INVALID_BODY', 'The body must be {"data": [record, …]}');
   if (data.length > most) throw tooManyRecords(data.length, most);
   return data;
 }
@@ -103,15 +103,15 @@ export interface BulkDelete {
 /** `ids=1,2,3` of DELETE …/_bulk. */
 export function parseIds(query: string, most: number): BulkDelete & BulkOptions {
   const { ids, ...values } = readQuery('bulkDelete', query);
-  if (ids === undefined) throw badRequest('ids is missing: DELETE …/_bulk?ids=1,2,3');
+  if (ids === undefined) throw badRequest('INVALID_IDS', 'ids is missing: DELETE …/_bulk?ids=1,2,3');
   return { targets: targetsOf(namesOf(ids === '' ? [] : ids.split(','), most), new Map()), ...bulkOptions(values) };
 }
 
 /** `{"ids": [1, 2, 3], "versions": {"1": "…"}}` of POST …/_bulk/delete. */
 export function parseDeleteBody(body: unknown, most: number): BulkDelete {
   const { ids, versions = {} } = readMembers(body, ['ids', 'versions'], 'the body').members;
-  if (!Array.isArray(ids)) throw badRequest('ids must be an array of ids');
-  if (!isRecord(versions)) throw badRequest('versions must be an object: a version by id');
+  if (!Array.isArray(ids)) throw badRequest('INVALID_IDS', 'ids must be an array of ids');
+  if (!isRecord(versions)) throw badRequest('INVALID_IDS', 'versions must be an object: a version by id');
   // Before anything is made of them: a body may hold millions.
   if (ids.length > most) throw tooManyRecords(ids.length, most);
   const names = namesOf(
@@ -119,28 +119,29 @@ export function parseDeleteBody(body: unknown, most: number): BulkDelete {
     most,
   );
   const keys = Object.keys(versions);
-  if (keys.length > names.size) throw badRequest('versions names more records than ids');
+  if (keys.length > names.size) throw badRequest('INVALID_IDS', 'versions names more records than ids');
   const byName = new Map<string, string>();
   for (const key of keys) {
     const version = versions[key];
-    if (typeof version !== 'string') throw badRequest(`The version of ${shown(key)} must be a string`);
+    if (typeof version !== 'string') throw badRequest('INVALID_IDS', `The version of ${shown(key)} must be a string`);
     const name = INTEGER.test(key) ? BigInt(key).toString() : key;
-    if (!names.has(name)) throw badRequest(`versions names ${shown(key)}, which is not among the ids`);
-    if (byName.has(name)) throw badRequest(`versions names ${shown(name)} twice`);
+    if (!names.has(name)) throw badRequest('INVALID_IDS', `versions names ${shown(key)}, which is not among the ids`);
+    if (byName.has(name)) throw badRequest('INVALID_IDS', `versions names ${shown(name)} twice`);
     byName.set(name, versionOf(version) as string);
   }
   return { targets: targetsOf(names, byName) };
 }
 
 function badId(): never {
-  throw badRequest('ids must be integers');
+  throw badRequest('INVALID_IDS', 'ids must be integers');
 }
 
 /** Each once, `1` and `01` being the same. */
 function namesOf(texts: readonly string[], most: number): ReadonlySet<string> {
   if (texts.length > most) throw tooManyRecords(texts.length, most);
   const wrong = texts.find((text) => !INTEGER.test(text.trim()));
-  if (wrong !== undefined) throw badRequest(`ids must be integers, and ${shown(wrong) || 'an empty text'} is none`);
+  if (wrong !== undefined)
+    throw badRequest('INVALID_IDS', `ids must be integers, and ${shown(wrong) || 'an empty text'} is none`);
   return new Set(texts.map((text) => BigInt(text.trim()).toString()));
 }
 

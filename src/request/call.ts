@@ -57,4 +57,4 @@ export function parseId(text: string): string | undefined {
 }
 
 const noSuchOperation = (name: string): ApiError =>
-  notFound(`There is no operation ${shown(name)}. Known: ${TAILS.join(', ')}`);
+  notFound('UNKNOWN_OPERATION', `There is no operation ${shown(name)}. Known: ${TAILS.join(', ')}`);

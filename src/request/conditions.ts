@@ -33,7 +33,8 @@ export interface Guard {
 export function guardOf(header: string | undefined): Guard {
   const tags = header === undefined ? 'any' : parseEntityTags(header);
   if (tags === 'any') return { guarded: false, versions: [] };
-  if (tags.length === 0) throw badRequest('If-Match is malformed: it takes entity tags in quotes, or *');
+  if (tags.length === 0)
+    throw badRequest('INVALID_HEADER', 'If-Match is malformed: it takes entity tags in quotes, or *');
   return { guarded: true, versions: versionsOf(tags) };
 }
 

@@ -17,7 +17,7 @@ export function parseDocumentRequest(query: string, known: readonly string[]): D
     if (known.includes(name)) continue;
     const suggestion = closest(name, known);
     const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
-    throw badRequest(`Unknown entity ${shown(name)}.${hint} Known: ${listed(known)}`);
+    throw badRequest('INVALID_PARAMETER', `Unknown entity ${shown(name)}.${hint} Known: ${listed(known)}`);
   }
   return { selection, entities: entities && new Set(entities) };
 }

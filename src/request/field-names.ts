@@ -5,9 +5,10 @@ import { splitEscaped } from './filter.ts';
 /** The names in `parameter=<field>[,<field>…]`, each once. */
 export function parseKeyFields(text: string, parameter: string): readonly string[] {
   const fields = text.split(',');
-  if (fields.includes('')) throw badRequest(`${parameter} must name fields: ${parameter}=<field>[,<field>…]`);
+  if (fields.includes(''))
+    throw badRequest('INVALID_CONFLICT_KEY', `${parameter} must name fields: ${parameter}=<field>[,<field>…]`);
   const twice = fields.find((field, index) => fields.indexOf(field) !== index);
-  if (twice !== undefined) throw badRequest(`${parameter} names ${shown(twice)} twice`);
+  if (twice !== undefined) throw badRequest('INVALID_CONFLICT_KEY', `${parameter} names ${shown(twice)} twice`);
   return fields;
 }
 
@@ -22,18 +23,25 @@ export function parseHeaderMap(text: string): Map<string, string | null> {
   const map = new Map<string, string | null>();
   if (text === '') return map;
   const entries = splitEscaped(text, ',');
-  if (entries.length > MAX_MAP_ENTRIES) throw badRequest(`map has more than ${MAX_MAP_ENTRIES} entries`);
+  if (entries.length > MAX_MAP_ENTRIES)
+    throw badRequest('LIMIT_EXCEEDED', `map has more than ${MAX_MAP_ENTRIES} entries`);
   const headers = new Map<string, string>();
   for (const entry of entries) {
     const at = entry.lastIndexOf(':');
     if (at < 1)
-      throw badRequest(`map is malformed at "${shown(entry)}": each entry is Header:field, or Header: to leave it out`);
+      throw badRequest(
+        'INVALID_HEADER_MAP',
+        `map is malformed at "${shown(entry)}": each entry is Header:field, or Header: to leave it out`,
+      );
     const header = entry.slice(0, at);
-    if (map.has(header)) throw badRequest(`map names the header ${shown(header)} twice`);
+    if (map.has(header)) throw badRequest('INVALID_HEADER_MAP', `map names the header ${shown(header)} twice`);
     const field = entry.slice(at + 1);
     const other = headers.get(field);
     if (field !== '' && other !== undefined) {
-      throw badRequest(`map gives the field ${shown(field)} to two headers: ${shown(other)} and ${shown(header)}`);
+      throw badRequest(
+        'INVALID_HEADER_MAP',
+        `map gives the field ${shown(field)} to two headers: ${shown(other)} and ${shown(header)}`,
+      );
     }
     headers.set(field, header);
     map.set(header, field === '' ? null : field);

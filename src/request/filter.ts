@@ -59,13 +59,14 @@ export function allOf(...trees: readonly (FilterTree | undefined)[]): FilterTree
   return { kind: 'and', members: present.flatMap((tree) => (tree.kind === 'and' ? tree.members : [tree])) };
 }
 
-const tooManyConditions = (): Error => badRequest(`More than ${MAX_CONDITIONS} filter conditions`);
+const tooManyConditions = (): Error => badRequest('LIMIT_EXCEEDED', `More than ${MAX_CONDITIONS} filter conditions`);
 
 function parseCondition(parameter: string, text: string): FilterTree {
   const first = text.indexOf(',');
   const second = first < 0 ? -1 : text.indexOf(',', first + 1);
   const path = splitPath(parameter, first < 0 ? text : text.slice(0, first));
-  if (first < 0) throw badRequest(`${parameter} ${shown(text)} is malformed: it takes <field>,<operator>,<value>`);
+  if (first < 0)
+    throw badRequest('INVALID_FILTER', `${parameter} ${shown(text)} is malformed: it takes <field>,<operator>,<value>`);
   const operator = operatorOf((second < 0 ? text.slice(first + 1) : text.slice(first + 1, second)).trim());
   const rest = second < 0 ? undefined : text.slice(second + 1);
   return { kind: 'compare', path, operator, values: textValues(operator, rest, text) };
@@ -76,6 +77,7 @@ function operatorOf(name: string): FilterOperator {
   if (operator !== undefined) return operator;
   const suggestion = closest(name, FILTER_OPERATORS);
   throw badRequest(
+    'UNKNOWN_OPERATOR',
     `Unknown filter operator ${shown(name)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FILTER_OPERATORS.join(', ')}`,
   );
 }
@@ -109,7 +111,7 @@ function checkCount(operator: FilterOperator, count: number, where: string): voi
 }
 
 const wrongCount = (operator: FilterOperator, needs: string, where: string): Error =>
-  badRequest(`Filter ${shown(where)}: ${operator} takes ${needs}`);
+  badRequest('INVALID_FILTER', `Filter ${shown(where)}: ${operator} takes ${needs}`);
 
 /**
  * Splits at the separator; a backslash before it makes it part of the text. Other backslashes stay as they are. Ends with
@@ -148,14 +150,15 @@ export function parseFilterTree(
   count: FilterCount = { conditions: 0, nodes: 0 },
 ): FilterTree {
   const parse = (node: unknown, depth: number): FilterTree => {
-    if (++count.nodes > MAX_NODES) throw badRequest(`${parameter} has more than ${MAX_NODES} nodes`);
-    if (depth > MAX_TREE_DEPTH) throw badRequest(`${parameter} is nested more than ${MAX_TREE_DEPTH} levels deep`);
+    if (++count.nodes > MAX_NODES) throw badRequest('LIMIT_EXCEEDED', `${parameter} has more than ${MAX_NODES} nodes`);
+    if (depth > MAX_TREE_DEPTH)
+      throw badRequest('LIMIT_EXCEEDED', `${parameter} is nested more than ${MAX_TREE_DEPTH} levels deep`);
     if (typeof node !== 'object' || node === null || Array.isArray(node)) throw malformedNode(parameter);
     const members = node as Record<string, unknown>;
     const keys = Object.keys(members);
     if (keys.length === 1 && (keys[0] === 'and' || keys[0] === 'or')) {
       const list = members[keys[0]];
-      if (!Array.isArray(list)) throw badRequest(`${parameter}: ${keys[0]} takes an array`);
+      if (!Array.isArray(list)) throw badRequest('INVALID_FILTER', `${parameter}: ${keys[0]} takes an array`);
       return { kind: keys[0], members: list.map((member) => parse(member, depth + 1)) };
     }
     if (keys.length === 1 && keys[0] === 'not') return { kind: 'not', member: parse(members.not, depth + 1) };
@@ -180,12 +183,16 @@ function jsonValues(operator: FilterOperator, node: Record<string, unknown>): Fi
   // Programs send an empty `in`: nothing is in the empty set.
   if (!(arity === 'many' && values.length === 0)) checkCount(operator, values.length, where);
   if (values.includes(null))
-    throw badRequest(`Filter ${shown(where)}: null is no value to compare with; use isNull or notNull`);
+    throw badRequest(
+      'INVALID_FILTER',
+      `Filter ${shown(where)}: null is no value to compare with; use isNull or notNull`,
+    );
   return values.map((value) => ({ kind: 'json', value }));
 }
 
 function malformedNode(parameter: string): Error {
   return badRequest(
+    'INVALID_FILTER',
     `${parameter} is malformed: each node is {"and": []}, {"or": []}, {"not": {}} or {"field", "op", "value"}`,
   );
 }
@@ -193,9 +200,12 @@ function malformedNode(parameter: string): Error {
 /** `having` of a body: conditions as the query string takes them, or nodes of a filter tree; all of them ANDed. */
 export function parseHaving(entries: unknown): FilterTree | undefined {
   if (!Array.isArray(entries)) {
-    throw badRequest('having must be an array of conditions, such as "count,gte,5" or {"field", "op", "value"}');
+    throw badRequest(
+      'INVALID_FILTER',
+      'having must be an array of conditions, such as "count,gte,5" or {"field", "op", "value"}',
+    );
   }
-  if (entries.length > MAX_NODES) throw badRequest(`having has more than ${MAX_NODES} nodes`);
+  if (entries.length > MAX_NODES) throw badRequest('LIMIT_EXCEEDED', `having has more than ${MAX_NODES} nodes`);
   const texts = entries.filter((entry): entry is string => typeof entry === 'string');
   const nodes = entries.filter((entry) => typeof entry !== 'string');
   const plain = parseFilters(texts, [], 'having');

@@ -47,7 +47,7 @@ export function text<T>(parse: (text: string, name: string) => T, schema: JsonSc
 }
 
 function stringOf(value: unknown, name: string): string {
-  if (typeof value !== 'string') throw badRequest(`${name} must be a string`);
+  if (typeof value !== 'string') throw badRequest('INVALID_PARAMETER', `${name} must be a string`);
   return value;
 }
 
@@ -67,7 +67,7 @@ export function integer(minimum: number, maximum: number | ((limits: RequestLimi
     fromText: (texts, input) => parse(single(texts, input.name), input),
     fromJson(value, input) {
       const digits = numberText(value);
-      if (digits === undefined) throw badRequest(`${input.name} must be an integer`);
+      if (digits === undefined) throw badRequest('INVALID_PARAMETER', `${input.name} must be an integer`);
       return parse(digits, input);
     },
     schema: (limits) => ({ type: 'integer', minimum, maximum: most(limits) }),
@@ -77,7 +77,7 @@ export function integer(minimum: number, maximum: number | ((limits: RequestLimi
 export function parseInteger(name: string, digits: string, minimum: number, maximum: number): number {
   const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
   if (value >= minimum && value <= maximum) return value;
-  throw badRequest(`${shown(name)} must be an integer from ${minimum} to ${maximum}`);
+  throw badRequest('INVALID_PARAMETER', `${shown(name)} must be an integer from ${minimum} to ${maximum}`);
 }
 
 /** One of a few words. */
@@ -91,7 +91,7 @@ export function oneOf<W extends string>(words: readonly W[], given: string, name
   if (found !== undefined) return found;
   const suggestion = closest(given, words);
   const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
-  throw badRequest(`Unknown ${name} ${shown(given)}.${hint} Known: ${words.join(', ')}`);
+  throw badRequest('INVALID_PARAMETER', `Unknown ${name} ${shown(given)}.${hint} Known: ${words.join(', ')}`);
 }
 
 export const flag: Form<boolean> = {
@@ -103,7 +103,8 @@ export const flag: Form<boolean> = {
 };
 
 function parseFlag(given: string, name: string): boolean {
-  if (given !== 'true' && given !== 'false') throw badRequest(`${name} must be true or false, not ${shown(given)}`);
+  if (given !== 'true' && given !== 'false')
+    throw badRequest('INVALID_PARAMETER', `${name} must be true or false, not ${shown(given)}`);
   return given === 'true';
 }
 
@@ -123,7 +124,7 @@ export function texts<T>(
 
 function stringsOf(value: unknown, name: string): readonly string[] {
   if (Array.isArray(value) && value.every((entry) => typeof entry === 'string')) return value;
-  throw badRequest(`${name} must be an array of strings`);
+  throw badRequest('INVALID_PARAMETER', `${name} must be an array of strings`);
 }
 
 export const FILTER_SCHEMA: JsonSchema = { $ref: '#/components/schemas/wda.Filter' };

@@ -9,7 +9,7 @@ export function parseIdempotencyKey(header: string): string {
   const text = header.trim();
   const key = /^"(.*)"$/.exec(text)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? text;
   if (key.length > MAX_KEY || !VISIBLE.test(key)) {
-    throw badRequest(`Idempotency-Key must be 1 to ${MAX_KEY} visible ASCII characters`);
+    throw badRequest('INVALID_HEADER', `Idempotency-Key must be 1 to ${MAX_KEY} visible ASCII characters`);
   }
   return key;
 }

@@ -24,7 +24,8 @@ export function parseImportRequest(
   headers: { readonly 'content-type'?: string | undefined; readonly 'content-encoding'?: string | undefined },
 ): ImportRequest {
   const { map = new Map(), onConflict = 'fail', conflictOn: key, dryRun = false } = readQuery('import', query);
-  if (key !== undefined && onConflict === 'fail') throw badRequest('conflictOn is for onConflict=skip or update');
+  if (key !== undefined && onConflict === 'fail')
+    throw badRequest('PARAMETER_CONFLICT', 'conflictOn is for onConflict=skip or update');
   const conflictOn = key === undefined || key.join() === 'id' ? {} : { conflictOn: key };
   return {
     kind: 'import',

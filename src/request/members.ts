@@ -20,12 +20,13 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 /** 400 when the body is not an object, or has a member that is not `known`. `what`, `prefix`: it and its members in refusals. */
 export function readMembers(body: unknown, known: readonly string[], what = 'the query', prefix = ''): Members {
-  if (!isRecord(body)) throw badRequest('The body must be one JSON object');
+  if (!isRecord(body)) throw badRequest('INVALID_BODY', 'The body must be one JSON object');
   const members = body;
   for (const name of Object.keys(members)) {
     if (!known.includes(name)) {
       const suggestion = closest(name, known);
       throw badRequest(
+        'UNKNOWN_MEMBER',
         `Unknown member ${shown(name)} of ${what}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${known.join(', ')}`,
       );
     }
@@ -36,19 +37,19 @@ export function readMembers(body: unknown, known: readonly string[], what = 'the
     has,
     text(name) {
       const value = members[name];
-      if (typeof value !== 'string') throw badRequest(`${prefix}${name} must be a string`);
+      if (typeof value !== 'string') throw badRequest('INVALID_BODY', `${prefix}${name} must be a string`);
       return value;
     },
     integer(name) {
       const value = numberText(members[name]);
-      if (value === undefined) throw badRequest(`${prefix}${name} must be an integer`);
+      if (value === undefined) throw badRequest('INVALID_BODY', `${prefix}${name} must be an integer`);
       return value;
     },
     strings(name) {
       if (!has(name)) return [];
       const value = members[name];
       if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) {
-        throw badRequest(`${prefix}${name} must be an array of strings`);
+        throw badRequest('INVALID_BODY', `${prefix}${name} must be an array of strings`);
       }
       return value;
     },

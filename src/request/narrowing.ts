@@ -46,7 +46,7 @@ export function parseNarrow(value: unknown, input: Input): Narrowing[] {
   const { name } = input;
   if (!isRecord(value)) throw malformed(name, 'an object of paths, such as {"items": {"size": 5}}');
   const paths = Object.keys(value);
-  if (paths.length > MAX_PATHS) throw badRequest(`${name} names more than ${MAX_PATHS} paths`);
+  if (paths.length > MAX_PATHS) throw badRequest('LIMIT_EXCEEDED', `${name} names more than ${MAX_PATHS} paths`);
   return paths.map((path) => {
     const names = splitPath(name, path);
     const own = `${name}.${path}`;
@@ -69,4 +69,5 @@ function narrowing(path: readonly string[], read: (part: Part) => unknown): Narr
   };
 }
 
-const malformed = (name: string, form: string): Error => badRequest(`${shown(name)} must be ${form}`);
+const malformed = (name: string, form: string): Error =>
+  badRequest('INVALID_NARROWING', `${shown(name)} must be ${form}`);

@@ -33,7 +33,10 @@ export function parseCursor(text: string): Cursor {
 }
 
 export function malformedCursor(): Error {
-  return badRequest('after is not a cursor of this list: take meta.nextCursor of a response with the same sort');
+  return badRequest(
+    'INVALID_CURSOR',
+    'after is not a cursor of this list: take meta.nextCursor of a response with the same sort',
+  );
 }
 
 function toBase64Url(text: string): string {

@@ -50,7 +50,7 @@ function splitPaths(parameter: string, values: readonly string[]): string[][] {
   for (const value of values) {
     if (value.trim() === '') continue;
     for (const part of value.split(',', MAX_PATHS + 1)) paths.push(splitPath(parameter, part.trim()));
-    if (paths.length > MAX_PATHS) throw badRequest(`${parameter} names more than ${MAX_PATHS} paths`);
+    if (paths.length > MAX_PATHS) throw badRequest('LIMIT_EXCEEDED', `${parameter} names more than ${MAX_PATHS} paths`);
   }
   return paths;
 }
@@ -63,10 +63,14 @@ const MAX_PATH_CHARACTERS = 10_000;
 export function splitPath(parameter: string, path: string): string[] {
   const names = path.length > MAX_PATH_CHARACTERS ? undefined : path.split('.', MAX_PATH_NAMES + 1);
   if (names === undefined || names.length > MAX_PATH_NAMES) {
-    throw badRequest(`${parameter} ${shown(path)} is longer than a path of ${MAX_PATH_NAMES} names can be`);
+    throw badRequest(
+      'INVALID_PATH',
+      `${parameter} ${shown(path)} is longer than a path of ${MAX_PATH_NAMES} names can be`,
+    );
   }
   if (names.some((name) => name === '')) {
     throw badRequest(
+      'INVALID_PATH',
       `${parameter} is malformed: ${path === '' ? 'a name is empty' : `${shown(path)} has an empty name`}`,
     );
   }

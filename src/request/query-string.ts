@@ -16,7 +16,7 @@ const MAX_PARAMETERS = 200;
 export function parseQueryString(raw: string): Parameter[] {
   if (raw === '') return [];
   const pairs = raw.split('&').filter((pair) => pair !== '');
-  if (pairs.length > MAX_PARAMETERS) throw badRequest(`More than ${MAX_PARAMETERS} query parameters`);
+  if (pairs.length > MAX_PARAMETERS) throw badRequest('LIMIT_EXCEEDED', `More than ${MAX_PARAMETERS} query parameters`);
   return pairs.map((pair) => {
     const at = pair.indexOf('=');
     return at < 0
@@ -42,7 +42,10 @@ export function wordsOf(query: string): string {
 function decode(text: string): string {
   const decoded = decodePart(text.replaceAll('+', ' '));
   if (decoded === undefined || !isStorable(decoded)) {
-    throw badRequest('The query string is malformed: a parameter does not decode as UTF-8 text without NUL');
+    throw badRequest(
+      'MALFORMED_QUERY',
+      'The query string is malformed: a parameter does not decode as UTF-8 text without NUL',
+    );
   }
   return decoded;
 }

@@ -77,7 +77,7 @@ function readAll<V>(
 ): Record<string, unknown> {
   for (const [name, { excludes: [other, reason] = [] }] of byName) {
     if (other !== undefined && given(name) !== undefined && given(other) !== undefined)
-      throw badRequest(`${other} and ${name} do not go together: ${reason}`);
+      throw badRequest('PARAMETER_CONFLICT', `${other} and ${name} do not go together: ${reason}`);
   }
   const values: Record<string, unknown> = {};
   for (const [name, parameter] of byName) {

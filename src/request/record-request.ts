@@ -90,7 +90,8 @@ type Selected = { readonly [K in 'expand' | 'fields' | 'narrow']?: ListValues[K]
 /** The query string of GET …/{entity}/_export. */
 export function parseExportRequest(query: string): ExportRequest {
   const { format = 'csv', formulas = 'keep', fields, sort = [], filter, or, search } = readQuery('export', query);
-  if (formulas === 'escape' && format !== 'csv') throw badRequest('formulas=escape is for format=csv');
+  if (formulas === 'escape' && format !== 'csv')
+    throw badRequest('PARAMETER_CONFLICT', 'formulas=escape is for format=csv');
   return {
     kind: 'export',
     format,

@@ -31,8 +31,9 @@ const SAYS_SOMETHING = /[\p{L}\p{Nd}]/u;
  * of the parameter.
  */
 export function parseSearch(text: string, name = 'search'): SearchQuery {
-  if (text.length > MAX_SEARCH) throw badRequest(`${name} has more than ${MAX_SEARCH} characters`);
-  if (!isStorable(text)) throw badRequest(`${name} must not contain NUL characters or lone surrogates`);
+  if (text.length > MAX_SEARCH) throw badRequest('INVALID_SEARCH', `${name} has more than ${MAX_SEARCH} characters`);
+  if (!isStorable(text))
+    throw badRequest('INVALID_SEARCH', `${name} must not contain NUL characters or lone surrogates`);
   const words: string[] = [];
   const phrases: Phrase[] = [];
   const without: Phrase[] = [];
@@ -49,6 +50,7 @@ export function parseSearch(text: string, name = 'search'): SearchQuery {
   if (words.length + phrases.length > 0 || unfinished !== undefined)
     return { text, words, phrases, without, unfinished };
   throw badRequest(
+    'INVALID_SEARCH',
     without.length > 0
       ? `${name} must have a word to look for beside those that it excludes`
       : `${name} must have a word to look for: letters or digits`,

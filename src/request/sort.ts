@@ -10,7 +10,7 @@ export interface SortTerm {
 const MAX_SORT_KEYS = 10;
 
 export function parseSort(values: readonly string[]): SortTerm[] {
-  if (values.length > MAX_SORT_KEYS) throw badRequest(`sort has more than ${MAX_SORT_KEYS} keys`);
+  if (values.length > MAX_SORT_KEYS) throw badRequest('LIMIT_EXCEEDED', `sort has more than ${MAX_SORT_KEYS} keys`);
   return values.map(parseSortTerm);
 }
 
@@ -18,12 +18,16 @@ function parseSortTerm(value: string): SortTerm {
   const [path = '', direction = 'asc', ...rest] = value.split(',', 3).map((part) => part.trim());
   if (rest.length > 0) {
     throw badRequest(
+      'INVALID_SORT',
       `sort ${shown(value)} is malformed: it takes <field>,<asc or desc>; repeat the parameter for several keys`,
     );
   }
   const wanted = direction.toLowerCase();
   if (wanted !== 'asc' && wanted !== 'desc') {
-    throw badRequest(`Unknown sort direction ${shown(direction)} in sort=${shown(value)}. Known: asc, desc`);
+    throw badRequest(
+      'INVALID_SORT',
+      `Unknown sort direction ${shown(direction)} in sort=${shown(value)}. Known: asc, desc`,
+    );
   }
   return { path: splitPath('sort', path), direction: wanted };
 }

@@ -16,6 +16,7 @@ export function parseTimeZone(text: string): string {
   if (text === UTC || (text.length <= MAX_CHARACTERS && ZONE.test(text) && isKnown(text))) return text;
   const suggestion = closest(text, LISTED);
   throw badRequest(
+    'INVALID_TIME_ZONE',
     `Unknown time zone ${shown(text)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} tz takes UTC or a name of the IANA database such as Europe/Berlin`,
   );
 }

@@ -15,5 +15,5 @@ export const parseCreateOptions = (query: string): Upsert | undefined => upsertO
 export function upsertOf({ onConflict, conflict }: Values<'create', 'query'>): Upsert | undefined {
   if (onConflict !== undefined) return { fields: onConflict, mode: conflict ?? 'update' };
   if (conflict === undefined) return undefined;
-  throw badRequest('conflict is for requests with onConflict=<field>[,<field>…]');
+  throw badRequest('PARAMETER_CONFLICT', 'conflict is for requests with onConflict=<field>[,<field>…]');
 }

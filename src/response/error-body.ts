@@ -11,10 +11,11 @@ export function errorReply(error: ApiError): Reply {
 }
 
 /** The JSON text of a refusal. */
-export function errorText({ code, message, operation, details, beside }: ApiError): string {
+export function errorText({ code, message, reason, operation, details, beside }: ApiError): string {
   const error = {
     code,
     message,
+    reason,
     ...(operation === undefined ? {} : { operation }),
     ...(details === undefined ? {} : { details }),
   };

@@ -72,7 +72,7 @@ export function metaRoutes({ db, metrics, unready, nodesDown }: MetaRooms): Rout
       refuses: { ...UNREADY, QUERY_TIMEOUT: 'the database does not answer in time' },
       async handle() {
         const reason = unready();
-        if (reason !== undefined) throw serviceUnavailable(reason);
+        if (reason !== undefined) throw serviceUnavailable('NOT_READY', reason);
         await answers();
         const down = nodesDown();
         return json(200, { status: 'ready', ...(down.length === 0 ? {} : { nodesDown: down }) });

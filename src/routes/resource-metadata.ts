@@ -68,7 +68,7 @@ export function resourceMetadataMount({ publicUrl, mcp, findWorkspace, refusalTu
       const [organization = '', slug = '', ...rest] = segmentsOf(path.slice(RESOURCE_METADATA.length));
       const place = agentsPath(organization, slug);
       if (!mcp || rest.join('/') !== place.split('/').at(-1))
-        throw notFound(`There is nothing at ${path.slice(0, 200)}`);
+        throw notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`);
       if (!READ.includes(method)) throw methodNotAllowed(method, READ);
       await refusalTurn();
       const workspace = await findWorkspace(organization, slug);

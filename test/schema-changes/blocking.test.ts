@@ -91,6 +91,7 @@ function isRefusal(answer: Answer, entity: string, blocksReads = true): void {
     error: {
       code: 'SCHEMA_MIGRATION_IN_PROGRESS',
       message: `Table ${entity} is being migrated; retry after the migration completes`,
+      reason: 'TABLE_MIGRATING',
     },
     retryAfterSeconds,
     blocksReads,

@@ -1,5 +1,6 @@
 // A small workspace for tests of who may see what: notes that everybody shares, and letters that belong to somebody.
 import assert from 'node:assert/strict';
+import { reasonFor } from './refusals.ts';
 import type { TestServer, TestWorkspace } from './server.ts';
 
 export const NOTES = {
@@ -49,7 +50,7 @@ export async function configure(workspace: TestWorkspace, wish: ProviderWish): P
 export async function isRefused(workspace: TestWorkspace, token: string, message: string): Promise<void> {
   const answer = await workspace.call('notes', { credential: token });
   assert.equal(answer.status, 401, answer.text);
-  assert.deepEqual(answer.json, { error: { code: 'UNAUTHORIZED', message } });
+  assert.deepEqual(answer.json, { error: { code: 'UNAUTHORIZED', message, reason: reasonFor(message) } });
   assert.equal(answer.headers.get('www-authenticate'), 'Bearer realm="workspace-data-api", error="invalid_token"');
 }
 

@@ -407,6 +407,12 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
 export const saysSo = (message: string, { words }: Refusal): boolean =>
   typeof words === 'string' ? message === words : words.test(message);
 
+/** The reason of the error with this message. */
+export const reasonFor = (message: string): errors.Reason | undefined =>
+  Object.values(REFUSALS)
+    .find((refusal) => saysSo(message, refusal))
+    ?.made().reason;
+
 const answered = perFile(() => new Set<string>());
 
 /** Remembers the words of a refusal that a test was answered with; of anything else nothing. */

@@ -30,7 +30,8 @@ export async function exportRecords(deps: TransferDeps, context: EntityContext):
       return await openAs(deps, current, request);
     } catch (error) {
       if (error !== CHANGED) throw error;
-      if (attempt >= MAX_ATTEMPTS) throw serviceUnavailable('The schema is changing at the moment; retry');
+      if (attempt >= MAX_ATTEMPTS)
+        throw serviceUnavailable('SCHEMA_CHANGING', 'The schema is changing at the moment; retry');
       current = await context.refresh();
     }
   }

@@ -83,6 +83,7 @@ function inDocument({
 
 function schemaChanged(): ApiError {
   return serviceUnavailable(
+    'SCHEMA_CHANGING',
     'The schema or who may see what changed while the file came in; nothing was imported, retry',
   );
 }

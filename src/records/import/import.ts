@@ -28,7 +28,7 @@ export async function importRecords(deps: TransferDeps, context: EntityContext):
   const source = request.stream();
   const arrival = readUpload(source, { bytesPerSecond: config.importFloor, seconds: config.floorSeconds });
   // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
-  const deadline = setTimeout(() => arrival.end(badRequest(tookTooLong(timeoutMs))), timeoutMs);
+  const deadline = setTimeout(() => arrival.end(badRequest('BODY_INTERRUPTED', tookTooLong(timeoutMs))), timeoutMs);
   try {
     const readFile = options.format === 'csv' ? importCsv : importNdjson;
     if (options.isDryRun) {

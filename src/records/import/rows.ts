@@ -311,5 +311,9 @@ export function refusal(details: readonly Detail[]): ApiError {
   const [detail] = first;
   if (detail === undefined || first.some(({ code }) => code !== 'NOT_UNIQUE')) return validationFailed(first);
   const more = first.length > 1 ? ` (and ${first.length - 1} more)` : '';
-  return conflict(`Nothing was imported: row ${detail.row}, ${detail.field}: ${detail.message}${more}`, first);
+  return conflict(
+    'IMPORT_CONFLICT',
+    `Nothing was imported: row ${detail.row}, ${detail.field}: ${detail.message}${more}`,
+    first,
+  );
 }

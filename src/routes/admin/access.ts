@@ -32,12 +32,13 @@ export async function admit(authenticate: Authenticate, may: May, credential: Cr
   if (may === 'anyone') return undefined;
   const principal = await authenticate(credential);
   if (may === 'credential') {
-    if (principal.kind === 'external') throw forbidden('Users of an identity provider have no part in the admin API');
+    if (principal.kind === 'external')
+      throw forbidden('NOT_FOR_USERS', 'Users of an identity provider have no part in the admin API');
     return principal;
   }
   if (may === 'operator') {
     if (principal.kind !== 'operator' || !isAdministrator(principal))
-      throw forbidden('Only the instance administrator may do this');
+      throw forbidden('OPERATOR_REQUIRED', 'Only the instance administrator may do this');
     return principal;
   }
   if (!isAdministrator(principal)) throw mayNot();
@@ -53,7 +54,9 @@ export async function workspaceFor(
 ): Promise<WorkspaceSummary> {
   const workspace = isSlug(organization) && isSlug(slug) ? await findWorkspace(db, organization, slug) : undefined;
   if (workspace === undefined) {
-    throw principal.kind === 'operator' ? notFound(`Workspace ${organization}/${slug} does not exist`) : mayNot();
+    throw principal.kind === 'operator'
+      ? notFound('WORKSPACE_NOT_FOUND', `Workspace ${organization}/${slug} does not exist`)
+      : mayNot();
   }
   if (!mayAdminister(principal, workspace.id)) throw mayNot();
   return workspace;
@@ -81,10 +84,11 @@ export async function required<T>(row: Promise<T | undefined>, error: () => Erro
 const SLUG = new RegExp(SLUG_PATTERN);
 export const isSlug = (text: string): boolean => SLUG.test(text);
 
-const mayNot = (): Error => forbidden('The credential gives no right to administer this');
+const mayNot = (): Error => forbidden('ADMIN_RIGHT_REQUIRED', 'The credential gives no right to administer this');
 
-export const noOrganization = (slug: string): Error => notFound(`Organization ${slug} does not exist`);
+export const noOrganization = (slug: string): Error =>
+  notFound('ORGANIZATION_NOT_FOUND', `Organization ${slug} does not exist`);
 
-export const noWorkspace = (slug: string): Error => notFound(`Workspace ${slug} does not exist`);
+export const noWorkspace = (slug: string): Error => notFound('WORKSPACE_NOT_FOUND', `Workspace ${slug} does not exist`);
 
-export const noWorkspaceAnyMore = (): Error => notFound('The workspace does not exist any more');
+export const noWorkspaceAnyMore = (): Error => notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist any more');

@@ -47,7 +47,7 @@ const SINCE: Parameter<string | undefined> = {
   read(given) {
     const since = given === undefined ? undefined : parseDateTime(given);
     if (since === undefined && given !== undefined) {
-      throw badRequest('since must be an ISO 8601 datetime with Z or an offset');
+      throw badRequest('INVALID_PARAMETER', 'since must be an ISO 8601 datetime with Z or an offset');
     }
     return since;
   },
@@ -56,7 +56,8 @@ const SINCE: Parameter<string | undefined> = {
 const AFTER: Parameter<string | undefined> = {
   shape: Type.String({ description: '`nextCursor` of the page before.', examples: ['17'] }),
   read(given) {
-    if (given !== undefined && !/^\d{1,18}$/.test(given)) throw badRequest('after must be the nextCursor of an answer');
+    if (given !== undefined && !/^\d{1,18}$/.test(given))
+      throw badRequest('INVALID_PARAMETER', 'after must be the nextCursor of an answer');
     return given;
   },
 };
@@ -123,7 +124,10 @@ export function activityRoutes(services: AdminServices, routes: readonly AdminRo
 }
 
 const unknownAction = (given: string, known: readonly string[]): Error =>
-  badRequest(`Unknown action ${shown(given)}.${hint(closest(given, known) ?? undefined)} Known: ${known.join(', ')}`);
+  badRequest(
+    'INVALID_PARAMETER',
+    `Unknown action ${shown(given)}.${hint(closest(given, known) ?? undefined)} Known: ${known.join(', ')}`,
+  );
 
 function toResponse(stored: StoredActivity): Static<typeof ActivityResponse> {
   const { id, at, actor, action, organization, workspace, entity, subject, details } = stored;

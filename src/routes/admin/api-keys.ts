@@ -168,7 +168,7 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
   ];
 }
 
-const noKey = (id: string) => notFound(`API key ${id} does not exist`);
+const noKey = (id: string) => notFound('API_KEY_NOT_FOUND', `API key ${id} does not exist`);
 
 function timeToCome(given: string, report: Report): Date | null {
   const text = parseDateTime(given);

@@ -313,7 +313,7 @@ function filled(text: string | null | undefined): string | null | undefined {
   return text?.trim() === '' ? null : text;
 }
 
-const none = (): ApiError => notFound('The workspace has no identity provider');
+const none = (): ApiError => notFound('IDENTITY_PROVIDER_NOT_FOUND', 'The workspace has no identity provider');
 
 const NO_AUDIENCE =
   'audience is blank: tokens that the provider issued for any other application are accepted here, too';

@@ -115,7 +115,10 @@ const STATE: Parameter<'running'> = {
   }),
   read(text = 'running') {
     if (text === 'running') return text;
-    throw badRequest('state must be running: those that have ended are listed by their workspaces');
+    throw badRequest(
+      'INVALID_PARAMETER',
+      'state must be running: those that have ended are listed by their workspaces',
+    );
   },
 };
 
@@ -193,7 +196,7 @@ export function migrationRoutes(services: AdminServices, runner: Runner): AdminR
         await audit.change(
           async (session) => {
             if (isEnded(migration) || !(await requestCancel(session, workspace.id, id))) {
-              throw conflict(`Migration ${id} has ended already`);
+              throw conflict('ALREADY_ENDED', `Migration ${id} has ended already`);
             }
           },
           () => ({ subject: id, details: { migration: Number(id) } }),
@@ -217,7 +220,9 @@ export function migrationRoutes(services: AdminServices, runner: Runner): AdminR
 
 async function migrationOf(database: Database, workspaceId: string, text: string): Promise<Migration> {
   const id = parseId(text, 'Migration');
-  return required(findMigration(database, workspaceId, id), () => notFound(`Migration ${id} does not exist`));
+  return required(findMigration(database, workspaceId, id), () =>
+    notFound('MIGRATION_NOT_FOUND', `Migration ${id} does not exist`),
+  );
 }
 
 /**

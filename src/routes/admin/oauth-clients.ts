@@ -123,7 +123,7 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
 }
 
 /** `id` is what the path takes; it is the client id, since a client needs no second name. */
-const noClient = (id: string) => notFound(`OAuth client ${id} does not exist`);
+const noClient = (id: string) => notFound('OAUTH_CLIENT_NOT_FOUND', `OAuth client ${id} does not exist`);
 
 function toResponse({
   clientId,

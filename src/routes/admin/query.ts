@@ -61,6 +61,6 @@ export const flag = (description: string): Parameter<boolean> => ({
   read(text, name) {
     if (text === undefined || text === 'false') return false;
     if (text === 'true') return true;
-    throw badRequest(`${name} must be true or false`);
+    throw badRequest('INVALID_PARAMETER', `${name} must be true or false`);
   },
 });

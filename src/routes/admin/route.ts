@@ -195,9 +195,17 @@ export const workspaceLocation = ({ organization, slug }: WorkspaceSummary, rest
 
 export const organizationLocation = (slug: string): string => `${PREFIX}/organizations/${slug}`;
 
+const NOT_FOUND_BY_NOUN = {
+  'API key': 'API_KEY_NOT_FOUND',
+  Migration: 'MIGRATION_NOT_FOUND',
+  Move: 'MOVE_NOT_FOUND',
+  Session: 'SESSION_NOT_FOUND',
+} as const;
+
 /** A numeric id of a path; 400 when malformed, 404 when no id can be that large. */
-export function parseId(text: string, what: string): string {
+export function parseId(text: string, what: keyof typeof NOT_FOUND_BY_NOUN): string {
   if (!/^-?\d+$/.test(text)) throw malformedId(text);
-  if (text.length > 19 || BigInt(text) > MAX_INT64) throw notFound(`${what} ${text} does not exist`);
+  if (text.length > 19 || BigInt(text) > MAX_INT64)
+    throw notFound(NOT_FOUND_BY_NOUN[what], `${what} ${text} does not exist`);
   return text;
 }

@@ -39,7 +39,7 @@ const STRATEGY: Parameter<'online' | 'blocking'> = {
   }),
   read(text = 'online') {
     if (text === 'online' || text === 'blocking') return text;
-    throw badRequest('strategy must be online or blocking');
+    throw badRequest('INVALID_PARAMETER', 'strategy must be online or blocking');
   },
 };
 
@@ -53,7 +53,7 @@ const WAIT: Parameter<number> = {
   read(text = String(DEFAULT_WAIT_SECONDS)) {
     const seconds = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
     if (seconds <= MAX_WAIT_SECONDS) return seconds;
-    throw badRequest(`wait must be an integer from 0 to ${MAX_WAIT_SECONDS}`);
+    throw badRequest('INVALID_PARAMETER', `wait must be an integer from 0 to ${MAX_WAIT_SECONDS}`);
   },
 };
 

@@ -88,7 +88,8 @@ export function sessionListRoutes(services: AdminServices & SessionListServices)
         const known = parseId(id, 'Session');
         await audit.change(
           async (session) => {
-            if (!(await endById(session, known, holderOf(principal)))) throw notFound(`Session ${id} does not exist`);
+            if (!(await endById(session, known, holderOf(principal))))
+              throw notFound('SESSION_NOT_FOUND', `Session ${id} does not exist`);
           },
           () => ({ subject: id }),
         );
@@ -109,7 +110,7 @@ export function sessionListRoutes(services: AdminServices & SessionListServices)
       async handle({ audit }) {
         const { write } = await audit.prepare({ subject: 'link' });
         const link = address === undefined ? undefined : await makeLink(write);
-        if (link === undefined) throw notFound('The console is not served: WDA_CONSOLE is off');
+        if (link === undefined) throw notFound('CONSOLE_NOT_SERVED', 'The console is not served: WDA_CONSOLE is off');
         return respond(201, { data: { url: `${address}#${link.code}`, expiresAt: time(link.expiresAt) } });
       },
     }),

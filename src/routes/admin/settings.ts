@@ -96,7 +96,10 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
     const migration =
       started.id === null ? undefined : await findMigration(databases.of({ id: workspaceId }), workspaceId, started.id);
     if (migration !== undefined && migration.state !== 'succeeded') {
-      throw conflict(`The change was not made: ${migration.error?.message ?? 'it was cancelled'}`);
+      throw conflict(
+        'SETTINGS_NOT_APPLIED',
+        `The change was not made: ${migration.error?.message ?? 'it was cancelled'}`,
+      );
     }
     return entityOf(place);
   }

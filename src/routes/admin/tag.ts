@@ -47,7 +47,7 @@ export function mustMatch(ifMatch: string | undefined, what: string): MustMatch 
   if (ifMatch === undefined) return () => undefined;
   const tags = parseEntityTags(ifMatch);
   if (tags !== 'any' && tags.length === 0) {
-    throw badRequest('If-Match is malformed: it takes entity tags in quotes, or *');
+    throw badRequest('INVALID_HEADER', 'If-Match is malformed: it takes entity tags in quotes, or *');
   }
   return (tag) => {
     if (tag !== undefined && (tags === 'any' || versionsOf(tags).includes(tag))) return;

@@ -183,6 +183,7 @@ export function workspaceRoutes(services: AdminServices): AdminRoute[] {
       async handle({ workspace, query: { confirm }, audit }) {
         if (confirm !== workspace.slug) {
           throw badRequest(
+            'NOT_CONFIRMED',
             `Deleting workspace ${workspace.slug} deletes all of its records: repeat with confirm=${workspace.slug} if that is meant`,
           );
         }
@@ -214,7 +215,8 @@ export function statisticsRoutes(services: AdminServices): AdminRoute[] {
   ];
 }
 
-const tooLargeToMeasure = (): Error => badRequest(`size must be at most ${MAX_MEASURED} together with statistics=true`);
+const tooLargeToMeasure = (): Error =>
+  badRequest('INVALID_PARAMETER', `size must be at most ${MAX_MEASURED} together with statistics=true`);
 
 /** Shows them with their statistics: one statement for each database that holds some of them. */
 async function showMeasured(

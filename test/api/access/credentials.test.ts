@@ -24,7 +24,7 @@ function refused(answer: Answer, challenge: string): void {
   assert.equal(answer.status, 401, answer.text);
   assert.equal(answer.json.error.code, 'UNAUTHORIZED');
   assert.deepEqual(Object.keys(answer.json), ['error']);
-  assert.deepEqual(Object.keys(answer.json.error), ['code', 'message']);
+  assert.deepEqual(Object.keys(answer.json.error), ['code', 'message', 'reason']);
   assert.equal(answer.headers.get('www-authenticate'), challenge);
 }
 

@@ -41,7 +41,13 @@ test('without a provider there is nothing to read or to delete', async () => {
   for (const method of ['GET', 'DELETE']) {
     const answer = await notes.admin(PATH, { method });
     assert.equal(answer.status, 404);
-    assert.deepEqual(answer.json, { error: { code: 'NOT_FOUND', message: 'The workspace has no identity provider' } });
+    assert.deepEqual(answer.json, {
+      error: {
+        code: 'NOT_FOUND',
+        message: 'The workspace has no identity provider',
+        reason: 'IDENTITY_PROVIDER_NOT_FOUND',
+      },
+    });
   }
 });
 

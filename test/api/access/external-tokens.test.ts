@@ -112,7 +112,11 @@ test('Read Only refuses every write, before it looks at body, record or paramete
     const answer = await notes.call(path, { method, credential, body });
     assert.equal(answer.status, 403, `${method} ${path}: ${answer.text}`);
     assert.deepEqual(answer.json, {
-      error: { code: 'FORBIDDEN', message: 'READ_ONLY permissions - data modifications are not allowed' },
+      error: {
+        code: 'FORBIDDEN',
+        message: 'READ_ONLY permissions - data modifications are not allowed',
+        reason: 'READ_ONLY',
+      },
     });
   }
   await isAccepted(notes, credential);

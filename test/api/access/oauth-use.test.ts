@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose';
 import { createClient, tokenOf, until } from '../../support/oauth.ts';
+import { reasonFor } from '../../support/refusals.ts';
 import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../../support/server.ts';
 import { prepare, use, useServer } from '../../support/use.ts';
 
@@ -41,7 +42,10 @@ const rotate = async (at: TestServer, query = ''): Promise<void> => {
 };
 
 function refused(answer: Answer, message = 'The credential is not valid here'): void {
-  assert.deepEqual([answer.status, answer.json.error], [401, { code: 'UNAUTHORIZED', message }]);
+  assert.deepEqual(
+    [answer.status, answer.json.error],
+    [401, { code: 'UNAUTHORIZED', message, reason: reasonFor(message) }],
+  );
   assert.equal(answer.headers.get('www-authenticate'), 'Bearer realm="workspace-data-api", error="invalid_token"');
 }
 

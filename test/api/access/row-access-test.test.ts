@@ -55,7 +55,9 @@ test('each request is answered as a user with the claims would be', async () => 
   assert.deepEqual(json.data[0].body.data, [{ id: 1 }]);
   assert.deepEqual(json.data[0].body.meta.totalElements, 1);
   assert.deepEqual(json.data[1].body, { data: { id: 1 } });
-  assert.deepEqual(json.data[2].body, { error: { code: 'NOT_FOUND', message: 'Record not found' } });
+  assert.deepEqual(json.data[2].body, {
+    error: { code: 'NOT_FOUND', message: 'Record not found', reason: 'RECORD_NOT_FOUND' },
+  });
   assert.deepEqual(json.data[3].body.data, [{ id: 1 }]);
   assert.equal(json.data[4].body, 'text\na\n');
 });

@@ -30,6 +30,7 @@ test('the document grows by rules to twice the longest body, and no further', ()
   assert.deepEqual(answers[3]?.json.error, {
     code: 'BAD_REQUEST',
     message: 'The schema document would have more than 2048 bytes with its settings and row rules: nothing was changed',
+    reason: 'SCHEMA_TOO_LARGE',
   });
 });
 

@@ -90,13 +90,16 @@ runScenarios(shop, [
 
 test('an error is a code and a message, and details only where it has some', async () => {
   const plain = await shop.call('tags/99');
-  assert.deepEqual(plain.json, { error: { code: 'NOT_FOUND', message: 'Record not found' } });
+  assert.deepEqual(plain.json, {
+    error: { code: 'NOT_FOUND', message: 'Record not found', reason: 'RECORD_NOT_FOUND' },
+  });
   assert.equal(plain.headers.get('content-type'), 'application/json; charset=utf-8');
   const detailed = await shop.call('tags', { method: 'POST', body: {} });
   assert.deepEqual(detailed.json, {
     error: {
       code: 'VALIDATION_FAILED',
       message: 'Validation failed: name: is required',
+      reason: 'VALIDATION_FAILED',
       details: [{ field: 'name', code: 'REQUIRED', message: 'is required' }],
     },
   });

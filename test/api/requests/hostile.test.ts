@@ -53,7 +53,11 @@ for (const [what, body] of [
 ] as const) {
   test(`a body of ${what}`, async () => {
     const { error } = (await hostile('forms', body)).json;
-    assert.deepEqual(error, { code: 'BAD_REQUEST', message: 'The request body has more than 5000 members' });
+    assert.deepEqual(error, {
+      code: 'BAD_REQUEST',
+      message: 'The request body has more than 5000 members',
+      reason: 'LIMIT_EXCEEDED',
+    });
   });
 }
 

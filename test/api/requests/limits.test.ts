@@ -37,7 +37,9 @@ test('a response beyond its limit is refused, never cut', async () => {
     ] as const) {
       const answer = await call(path, options);
       assert.equal(answer.status, 400, `${path}: ${answer.text}`);
-      assert.deepEqual(answer.json, { error: { code: 'BAD_REQUEST', message: TOO_LARGE } });
+      assert.deepEqual(answer.json, {
+        error: { code: 'BAD_REQUEST', message: TOO_LARGE, reason: 'RESPONSE_TOO_LARGE' },
+      });
     }
     for (const path of [
       'orders?fields=id',

@@ -153,7 +153,7 @@ for (const type of FIELD_TYPE_NAMES) {
           assert.deepEqual(json.data.map(({ id }: { id: number }) => id), ids); // biome-ignore format: a line
         } else {
           const words = `Filter operator ${operator} does not apply to value of type ${type}. Known: ${known}`;
-          assert.deepEqual(json.error, { code: 'BAD_REQUEST', message: words });
+          assert.deepEqual(json.error, { code: 'BAD_REQUEST', message: words, reason: 'OPERATOR_NOT_APPLICABLE' });
         }
       }
     });
@@ -234,7 +234,10 @@ for (const type of FIELD_TYPE_NAMES) {
       const whole = await workspace.call(list);
       if (!sample.isSorted) {
         const message = `sort value: a field of type ${type} has no order`;
-        assert.deepEqual([whole.status, whole.json.error], [400, { code: 'BAD_REQUEST', message }]);
+        assert.deepEqual(
+          [whole.status, whole.json.error],
+          [400, { code: 'BAD_REQUEST', message, reason: 'INVALID_SORT' }],
+        );
         return;
       }
       assert.deepEqual(ids(whole), sorted);

@@ -161,8 +161,8 @@ test('what is no JWT is refused as such', async () => {
 test('a database that is away is no verdict', async () => {
   const away = makeInternalVerifier({
     issuer: ISSUER,
-    verificationKey: () => Promise.reject(serviceUnavailable('away')),
-    findClient: () => Promise.reject(serviceUnavailable('away')),
+    verificationKey: () => Promise.reject(serviceUnavailable('DATABASE_UNAVAILABLE', 'away')),
+    findClient: () => Promise.reject(serviceUnavailable('DATABASE_UNAVAILABLE', 'away')),
     now: () => NOW,
   });
   assert.equal((await refusal(await sign(), away)).status, 503);

@@ -39,7 +39,7 @@ const TABLE: readonly (readonly [error: unknown, isPassing: boolean, words: RegE
     /^the pooler ignores our settings: TimeZone$/,
   ],
   [databaseAway(new InvalidSession('The database takes no writes')), true, /^the database takes no writes$/],
-  [badRequest('x'), false, /log/],
+  [badRequest('INVALID_BODY', 'x'), false, /log/],
   [new TypeError('x is not a function'), false, /log/],
   ['just text', false, /log/],
   [undefined, false, /log/],

@@ -42,7 +42,7 @@ for (const [code, status, name, detail] of [
 }
 
 test('a refusal stays what it is, and a statement of the past is a 503', () => {
-  const refusal = notFound('not here');
+  const refusal = notFound('PATH_NOT_FOUND', 'not here');
   assert.equal(statementError(refusal), refusal);
   assert.equal(statementError(new StaleStatement()).code, 'SERVICE_UNAVAILABLE');
   assert.equal(statementError(new TypeError('a mistake of ours')).code, 'INTERNAL_ERROR');

@@ -16,7 +16,7 @@ for (const [what, error, mayBeDone, code] of [
   ['a write that took too long', queryTimeout(), true, 'OUTCOME_UNKNOWN'],
   ['a write of which nothing is known', writeUnknown(undefined), true, 'OUTCOME_UNKNOWN'],
   ['a connection that was lost', databaseAway(), false, 'SERVICE_UNAVAILABLE'],
-  ['any other refusal', notFound('not here'), true, 'NOT_FOUND'],
+  ['any other refusal', notFound('PATH_NOT_FOUND', 'not here'), true, 'NOT_FOUND'],
 ] as const) {
   test(`${what} is ${code}`, () => {
     const told = byAwayNode(error, mayBeDone) as ApiError;

@@ -7,17 +7,22 @@ import { json, jsonText, noContent, type Reply } from '../../../src/response/rep
 
 const textOf = ({ body }: Reply): string => (body.kind === 'text' ? body.text : '');
 
-test('an error is its code and its message', () => {
-  const reply = errorReply(errors.badRequest('Unknown field x'));
+test('an error is its code, its message and its reason', () => {
+  const reply = errorReply(errors.badRequest('UNKNOWN_FIELD', 'Unknown field x'));
   assert.equal(reply.status, 400);
-  assert.equal(textOf(reply), '{"error":{"code":"BAD_REQUEST","message":"Unknown field x"}}');
+  assert.equal(textOf(reply), '{"error":{"code":"BAD_REQUEST","message":"Unknown field x","reason":"UNKNOWN_FIELD"}}');
 });
 
 test('mistakes of a body stand in details', () => {
   const details = [{ field: 'name', code: 'REQUIRED', message: 'is required' }] as const;
   const reply = errorReply(errors.validationFailed(details));
   assert.deepEqual(JSON.parse(textOf(reply)), {
-    error: { code: 'VALIDATION_FAILED', message: 'Validation failed: name: is required', details },
+    error: {
+      code: 'VALIDATION_FAILED',
+      message: 'Validation failed: name: is required',
+      reason: 'VALIDATION_FAILED',
+      details,
+    },
   });
 });
 
@@ -31,6 +36,7 @@ test('the refusal of a migration has its facts beside the error, and the header'
     error: {
       code: 'SCHEMA_MIGRATION_IN_PROGRESS',
       message: 'Table orders is being migrated; retry after the migration completes',
+      reason: 'TABLE_MIGRATING',
     },
     retryAfterSeconds: 3,
     blocksReads: false,
@@ -53,7 +59,7 @@ for (const thrown of [
     assert.equal(reply.status, 500);
     assert.equal(
       textOf(reply),
-      '{"error":{"code":"INTERNAL_ERROR","message":"Something went wrong on our side; the request id helps to find it"}}',
+      '{"error":{"code":"INTERNAL_ERROR","message":"Something went wrong on our side; the request id helps to find it","reason":"INTERNAL_ERROR"}}',
     );
   });
 }
@@ -69,7 +75,7 @@ const CASES: readonly (readonly [error: errors.ApiError, status: number, headers
   [errors.readOnly(), 403, { 'WWW-Authenticate': 'Bearer realm="workspace-data-api", error="insufficient_scope"' }],
   [errors.recordNotFound(), 404, {}],
   [errors.methodNotAllowed('PUT', ['GET', 'POST']), 405, { Allow: 'GET, POST' }],
-  [errors.conflict('x'), 409, {}],
+  [errors.conflict('IMPORT_CONFLICT', 'x'), 409, {}],
   [errors.anotherMigrationRuns(), 409, {}],
   [errors.preconditionFailed(), 412, {}],
   [errors.payloadTooLarge(5), 413, {}],
