@@ -15,7 +15,10 @@ export interface DatabaseProxy {
   restore(): void;
   /** Holds back what comes with the next statement whose text has this part, and all that follows on its connection. */
   hold(part: string): HeldStatement;
-  /** Texts of the statements executed since the last call, and `close name` for a prepared one that is given up. */
+  /**
+   * Texts of the statements executed since the last call, and `close name of 1200` for a prepared one that is given up,
+   * with how many its connection had.
+   */
   statements(): string[];
   close(): Promise<void>;
 }
@@ -148,7 +151,7 @@ function makeListener(onStatement: (text: string) => void): (chunk: Buffer) => v
       started = true;
       const closed = type === 'C' ? (words[0] ?? '').slice(1) : '';
       if (type === 'P') prepared.set(words[0] ?? '', words[1] ?? '');
-      else if (type === 'C' && prepared.delete(closed)) onStatement(`close ${closed}`);
+      else if (type === 'C' && prepared.delete(closed)) onStatement(`close ${closed} of ${prepared.size + 1}`);
       else if (type === 'B') onStatement(prepared.get(words[1] ?? '') ?? '');
       else if (type === 'Q') onStatement(words[0] ?? '');
     }
