@@ -78,7 +78,7 @@ export async function makePostgres(options: PostgresOptions = {}): Promise<OwnPo
   process.on('exit', abandon);
 
   const query: OwnPostgres['query'] = async (text, values = []) => {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 10_000 });
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 30_000, query_timeout: 60_000 });
     client.on('error', () => undefined);
     await client.connect();
     try {
