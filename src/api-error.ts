@@ -116,3 +116,6 @@ export function listed(names: Iterable<string>): string {
   }
   return count < all.length ? `${text} and ${all.length - count} more` : text || 'none';
 }
+
+/** The end of a message that has a name for another one. */
+export const hint = (suggestion: string | null): string => (suggestion === null ? '' : ` Did you mean ${suggestion}?`);

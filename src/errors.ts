@@ -1,16 +1,14 @@
-// Every refusal of the service, each made by one named constructor. Takes facts, gives an ApiError whose status, code,
-// reason and message are part of the interface; response/error-body.ts turns it into bytes. Nothing internal belongs in a
-// message.
+// Errors that several folders throw, each made by one named constructor; those of one folder are in its errors.ts. Takes
+// facts, gives an ApiError whose status, code, reason and message are part of the interface; response/error-body.ts turns it
+// into bytes. Nothing internal belongs in a message.
 
-import { ApiError, type Detail, listed, shown } from './api-error.ts';
+import { ApiError, type Detail, hint, listed, shown } from './api-error.ts';
 import type { ReasonFor } from './error-codes.ts';
 
 export * from './api-error.ts';
-export * from './backup-errors.ts';
 export * from './error-codes.ts';
 
 const list = (names: Iterable<string>): string => [...names].join(', ') || 'none';
-const hint = (suggestion: string | null): string => (suggestion === null ? '' : ` Did you mean ${suggestion}?`);
 
 /* ---- requests in general ---- */
 
@@ -39,33 +37,12 @@ export const unknownName = (
     `Unknown ${role} ${shown(name)} on entity ${entity}.${hint(suggestion)} Known: ${list(known)}`,
   );
 
-export const notExpandable = (relation: string, allowed: Iterable<string>): ApiError =>
-  badRequest('NOT_EXPANDABLE', `Relationship ${relation} is not expandable. Allowed: ${[...allowed].join(', ')}`);
-
-export const expandTooDeep = (maximum: number, path: string): ApiError =>
-  badRequest('EXPAND_TOO_DEEP', `Expand depth exceeds maximum of ${maximum}: ${shown(path, 1000)}`);
-
 /** `limit` in bytes, where it is known. */
 export const responseTooLarge = (limit?: number, cause?: unknown): ApiError =>
   new ApiError(
     'RESPONSE_TOO_LARGE',
     `The response would be larger than ${limit === undefined ? 'an answer may be' : `${limit} bytes`}. Narrow it: a smaller size, fewer fields (leave large ones out by fields=), or a limit on an expanded list such as <relation>.size=10`,
     cause === undefined ? {} : { cause },
-  );
-
-/** The records of a request that was done before have grown. */
-export const replayTooLarge = (limit: number): ApiError =>
-  new ApiError(
-    'REPLAY_TOO_LARGE',
-    `The request was done before, with its Idempotency-Key, and with its records of today the answer would be larger than ${limit} bytes. Read them by their ids`,
-  );
-
-/** A write whose record is too large for any answer; it was undone. */
-export const recordTooLarge = (cause: unknown): ApiError =>
-  new ApiError(
-    'RECORD_TOO_LARGE',
-    'The record would be larger than an answer may be, with all its fields. Nothing was written: make a field of it smaller',
-    { cause },
   );
 
 /** Another record has the value. `field`: the fields that must be unique; undefined when they are not known. */
@@ -96,18 +73,6 @@ export function stillReferenced(
     cause,
   );
 }
-
-/** The same of many records: `by` as `orders.customer`, `details` one for each. */
-export const recordsStillReferenced = (ids: readonly string[], by: string, details: readonly Detail[]): ApiError =>
-  conflict('STILL_REFERENCED', `Records cannot be deleted, as others refer to them by ${by}: ${listed(ids)}`, details);
-
-/** `entity` has had the largest id there is. */
-export const idsUsedUp = (entity: string, cause: unknown): ApiError =>
-  new ApiError(
-    'IDS_USED_UP',
-    `The ids of ${entity} are used up: the last one given is ${Number.MAX_SAFE_INTEGER}, as after an import of such an id. The operator of the database can let them start again below it (documented with imports)`,
-    { cause },
-  );
 
 export const methodNotAllowed = (method: string, allowed: readonly string[]): ApiError =>
   new ApiError('METHOD_NOT_ALLOWED', `Method ${method} is not allowed here. Allowed: ${allowed.join(', ')}`, {
@@ -147,30 +112,6 @@ export const sessionEnded = (): ApiError =>
     headers: { 'WWW-Authenticate': 'Cookie realm="console"' },
   });
 
-/** `Authorization` at the console's door. */
-export const sessionOnly = (): ApiError =>
-  new ApiError(
-    'SESSION_REQUIRED',
-    'Below /console/api a session is needed; Authorization is for the same paths below /api',
-    {
-      headers: { 'WWW-Authenticate': 'Cookie realm="console"' },
-    },
-  );
-
-/** A session in force where its key is not valid. 401 would say that one must sign in again. */
-export const sessionNotHere = (): ApiError =>
-  new ApiError('SESSION_NOT_VALID_HERE', 'The key that you have signed in with is not valid here');
-
-/** At the console's door: the request of a page that is not the console's. */
-export const foreignPage = (): ApiError =>
-  new ApiError(
-    'FOREIGN_PAGE',
-    'Below /console/api only the page of the console may ask; programs use the same paths below /api',
-  );
-
-export const notByThePage = (): ApiError =>
-  new ApiError('CONSOLE_HEADER_REQUIRED', 'Below /console/api a change needs the header X-Console: 1');
-
 export const invalidCredential = (): ApiError =>
   unauthorized('INVALID_CREDENTIAL', 'The credential is not valid here', true);
 
@@ -181,46 +122,6 @@ export const readOnly = (): ApiError =>
 
 export const forbidden = (reason: ReasonFor<'FORBIDDEN'>, message: string): ApiError => new ApiError(reason, message);
 
-export const deletesOutside = (entity: string): ApiError =>
-  forbidden(
-    'CASCADE_NOT_ALLOWED',
-    `Deleting records of ${entity} would change records that the credential does not reach`,
-  );
-
-/* ---- tokens of an identity provider: the specification's words, then those of the contract ---- */
-
-export const noIdentityProvider = (): ApiError =>
-  unauthorized('NO_IDENTITY_PROVIDER', 'No external identity provider configured for this workspace', true);
-
-export const issuerMismatch = (): ApiError =>
-  unauthorized('ISSUER_MISMATCH', 'Token issuer does not match configured identity provider', true);
-
-export const audienceMismatch = (): ApiError =>
-  unauthorized('AUDIENCE_MISMATCH', 'Token audience does not match configured audience', true);
-
-export const resourceMismatch = (resource: string): ApiError =>
-  unauthorized(
-    'RESOURCE_MISMATCH',
-    `Token is not for agents: its aud must have ${resource}, or the configured audience`,
-    true,
-  );
-
-export const tokenExpired = (): ApiError => unauthorized('TOKEN_EXPIRED', 'Token has expired', true);
-
-export const jwksNotDiscovered = (): ApiError =>
-  unauthorized('JWKS_NOT_DISCOVERED', 'Failed to discover JWKS endpoint for issuer', true);
-
-export const missingSub = (): ApiError => unauthorized('MISSING_SUB', 'Token is missing the sub claim', true);
-
-export const missingExp = (): ApiError => unauthorized('MISSING_EXP', 'Token is missing the exp claim', true);
-
-export const signatureInvalid = (): ApiError => unauthorized('INVALID_SIGNATURE', 'Token signature is invalid', true);
-
-export const tokenNotYetValid = (): ApiError => unauthorized('TOKEN_NOT_YET_VALID', 'Token is not valid yet', true);
-
-/** Opaque and malformed tokens. */
-export const notAJwt = (): ApiError => unauthorized('NOT_A_JWT', 'Token is not a valid JWT', true);
-
 /* ---- records ---- */
 
 export const unknownEntity = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
@@ -230,18 +131,6 @@ export const unknownEntity = (name: string, suggestion: string | null, known: It
   );
 
 export const recordNotFound = (): ApiError => new ApiError('RECORD_NOT_FOUND', 'Record not found');
-
-/**
- * True for a refusal that another schema, other settings or an open gate might not give; false for refusals because of
- * records.
- */
-export const isBySchema = (error: unknown): boolean =>
-  error instanceof ApiError &&
-  (error.status === 400 ||
-    error.status === 403 ||
-    error.status === 404 ||
-    error.code === 'SCHEMA_MIGRATION_IN_PROGRESS') &&
-  error.reason !== 'RECORD_NOT_FOUND';
 
 export const notFound = (reason: ReasonFor<'NOT_FOUND'>, message: string): ApiError => new ApiError(reason, message);
 
@@ -258,13 +147,6 @@ export const conflict = (
     ...(details === undefined ? {} : { details }),
     ...(cause === undefined ? {} : { cause }),
   });
-
-/** An upsert may create, so it cannot demand a version. */
-export const upsertWithVersion = (): ApiError =>
-  badRequest(
-    'PARAMETER_CONFLICT',
-    'If-Match does not go together with onConflict: update the record by its id to ask for a version of it',
-  );
 
 export const preconditionFailed = (): ApiError =>
   new ApiError('RECORD_CHANGED', 'The record has changed since it was read: read it again and repeat the change');
@@ -286,67 +168,6 @@ function summary(details: readonly Detail[]): string {
 
 const recordOf = ({ index }: Detail): string => (index === undefined ? '' : `record ${index}, `);
 
-/* ---- many records at once ---- */
-
-export const tooManyRecords = (count: number, most: number): ApiError =>
-  new ApiError('TOO_MANY_RECORDS', `The request names ${count} records, and ${most} are the most; send them in parts`);
-
-/** Hidden and absent records are named alike. */
-export const recordsNotFound = (ids: readonly string[]): ApiError =>
-  new ApiError('RECORDS_NOT_FOUND', `Records not found: ${listed(ids)}`);
-
-export const recordsChanged = (details: readonly Detail[]): ApiError =>
-  new ApiError(
-    'RECORDS_CHANGED',
-    `Records have changed since they were read (${details
-      .map(({ index }) => index)
-      .slice(0, 20)
-      .join(', ')}, counted from 0): read them again and repeat the change`,
-    { details },
-  );
-
-/* ---- several operations at once ---- */
-
-export const tooManyOperations = (count: number, most: number): ApiError =>
-  new ApiError('TOO_MANY_OPERATIONS', `The batch has ${count} operations, and ${most} are the most; send it in parts`);
-
-/* ---- agents ---- */
-
-/** By the settings of the server or of the workspace. */
-export const agentsNotServed = (): ApiError => notFound('AGENTS_NOT_SERVED', 'This workspace is not served to agents');
-
-/** `why`: a clause. */
-export const agentsMayNotWrite = (why: string): ApiError =>
-  forbidden('AGENTS_READ_ONLY', `Nothing may be written here: ${why}`);
-
-export const confirmationRefused = (): ApiError =>
-  conflict(
-    'CONFIRMATION_MISMATCH',
-    'The confirmation does not fit: it is for other arguments, the record has changed since, or it is older than ten minutes. Ask again without it',
-  );
-
-export const noSuchEntities = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
-  badRequest(
-    'UNKNOWN_ENTITIES',
-    `entities: there is no entity ${shown(name)}.${hint(suggestion)} Known: ${listed(known)}`,
-  );
-
-export const foreignOrigin = (origin: string): ApiError =>
-  forbidden('FOREIGN_ORIGIN', `Pages of ${shown(origin)} may not use this server: WDA_CORS_ORIGINS does not list them`);
-
-export const resultTooLarge = (bytes: number, limit: number): ApiError =>
-  badRequest(
-    'RESULT_TOO_LARGE',
-    `The result has ${bytes} bytes, and ${limit} are the most. Ask for less: fewer fields, a smaller size, fewer expansions, a narrower filter`,
-  );
-
-/** `most`: bytes of a schema document as it is stored. */
-export const schemaTooLong = (most: number): ApiError =>
-  badRequest(
-    'SCHEMA_TOO_LARGE',
-    `The schema document would have more than ${most} bytes with its settings and row rules: nothing was changed`,
-  );
-
 /* ---- requests that are done once ---- */
 
 export const keyReused = (): ApiError =>
@@ -354,13 +175,6 @@ export const keyReused = (): ApiError =>
     'IDEMPOTENCY_KEY_REUSED',
     'The Idempotency-Key was used for another request: its body or its query was different. Send a new key',
   );
-
-export const keyInUse = (cause: unknown): ApiError =>
-  new ApiError('IDEMPOTENCY_KEY_IN_USE', 'The request with this Idempotency-Key is still being answered; retry', {
-    beside: { retryAfterSeconds: 1 },
-    headers: { 'Retry-After': '1' },
-    cause,
-  });
 
 /* ---- the service itself ---- */
 
@@ -381,13 +195,6 @@ export const migrationInProgress = (
 export const anotherMigrationRuns = (): ApiError =>
   new ApiError('MIGRATION_RUNNING', 'Another migration of this workspace is running; retry after it has ended');
 
-export const destructiveChange = (details: readonly Detail[]): ApiError =>
-  new ApiError(
-    'DESTRUCTIVE_CHANGE',
-    `The change destroys data (${details.map((detail) => detail.message).join('; ')}). Repeat it with allowDestructive=true if that is meant`,
-    { details },
-  );
-
 export const serviceUnavailable = (
   reason: ReasonFor<'SERVICE_UNAVAILABLE'>,
   message: string,
@@ -402,14 +209,6 @@ export const serviceUnavailable = (
 
 export const databaseAway = (cause?: unknown): ApiError =>
   serviceUnavailable('DATABASE_UNAVAILABLE', 'The database is not reachable at the moment; retry', 1, cause);
-
-/** A write or a COMMIT was sent, and no answer came. No Retry-After: a repetition might write twice. */
-export const writeUnknown = (cause: unknown): ApiError =>
-  new ApiError(
-    'OUTCOME_UNKNOWN',
-    'The connection to the database was lost: the write may have been done, whole. Look before you send it again',
-    { cause },
-  );
 
 export const queryTimeout = (cause?: unknown): ApiError =>
   new ApiError(
@@ -435,13 +234,6 @@ export const noCluster = (): ApiError =>
     'The database is not a Citus cluster: all workspaces lie in one PostgreSQL, and there are no nodes to move them between',
   );
 
-/** `known`: the nodes that may have workspaces. */
-export const unknownNode = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
-  badRequest(
-    'UNKNOWN_NODE',
-    `The cluster has no node ${shown(name)} for workspaces.${hint(suggestion)} Known: ${listed(known)}`,
-  );
-
 export const nodesAway = (names: Iterable<string>, _cause?: unknown): ApiError =>
   new ApiError('NODE_UNAVAILABLE', `A node of the cluster does not answer: ${listed(names)}; retry when it is back`, {
     beside: { retryAfterSeconds: 5 },
@@ -462,3 +254,8 @@ export const workspaceMoves = (): ApiError =>
     'WORKSPACE_MOVING',
     'The workspace is being moved to another node of the cluster; retry after that has ended',
   );
+
+/* ---- the admin API ---- */
+
+export const notAnAddress = (text: string): ApiError =>
+  badRequest('INVALID_WORKSPACE_PATH', `as must be <organization>/<workspace>, such as acme/shop, not ${shown(text)}`);

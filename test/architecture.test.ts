@@ -90,7 +90,19 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
   {
     what: 'new ApiError',
     pattern: /\bnew\s+ApiError\b/g,
-    only: ['api-error.ts', 'errors.ts', 'backup-errors.ts'],
+    only: [
+      'api-error.ts',
+      'errors.ts',
+      'auth/errors.ts',
+      'backup/errors.ts',
+      'citus/errors.ts',
+      'console/errors.ts',
+      'mcp/errors.ts',
+      'migrate/errors.ts',
+      'plan/errors.ts',
+      'records/errors.ts',
+      'request/errors.ts',
+    ],
   },
   { what: 'the mark of a Scan', pattern: /\[\s*made\s*\]/g, only: ['plan/scan.ts'] },
   {

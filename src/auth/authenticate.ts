@@ -3,12 +3,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../directory/credentials.ts';
-import { invalidCredential, missingCredential, notAJwt } from '../errors.ts';
+import { invalidCredential, missingCredential } from '../errors.ts';
 import type { Figure } from '../figure.ts';
 import { type Credential, isSession, type SessionCredential } from '../model/credential.ts';
 import { belongsTo, type External, KEY_ID, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
+import { notAJwt } from './errors.ts';
 import { readJwt } from './jwt.ts';
 
 export interface Authenticator {

@@ -1,7 +1,8 @@
 // What a token of an identity provider says about itself, against what the workspace asks for and the time (RFC 7519
 // section 4.1). Pure: takes claims and a moment, gives a refusal or nothing.
+import type { ApiError } from '../errors.ts';
+import { numberText } from '../model/exact-json.ts';
 import {
-  type ApiError,
   audienceMismatch,
   missingExp,
   missingSub,
@@ -9,8 +10,7 @@ import {
   resourceMismatch,
   tokenExpired,
   tokenNotYetValid,
-} from '../errors.ts';
-import { numberText } from '../model/exact-json.ts';
+} from './errors.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 

@@ -4,14 +4,7 @@
 import { hash } from 'node:crypto';
 import { compactVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
-import {
-  type ApiError,
-  issuerMismatch,
-  jwksNotDiscovered,
-  noIdentityProvider,
-  notAJwt,
-  signatureInvalid,
-} from '../errors.ts';
+import type { ApiError } from '../errors.ts';
 import type { External } from '../model/principal.ts';
 import type { IdentityProvider, Workspace } from '../model/workspace.ts';
 import { OutboundError } from '../outbound/outbound.ts';
@@ -27,6 +20,7 @@ import {
   refuseResource,
   refuseSubject,
 } from './claims.ts';
+import { issuerMismatch, jwksNotDiscovered, noIdentityProvider, notAJwt, signatureInvalid } from './errors.ts';
 import { type Algorithm, isAlgorithm, type VerificationKey } from './jwk.ts';
 import { type Jwt, type JwtHeader, readJwt } from './jwt.ts';
 import type { KeySet, KeySets } from './key-set.ts';

@@ -2,9 +2,10 @@
 // client are; the client is looked up in the database, so deleting it ends its tokens.
 import { type CryptoKey, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { TokenClient } from '../directory/oauth-clients.ts';
-import { invalidCredential, notAJwt, signatureInvalid, tokenExpired } from '../errors.ts';
+import { invalidCredential } from '../errors.ts';
 import { CLIENT_ID } from '../model/principal.ts';
 import type { TokenVerifier } from './authenticate.ts';
+import { notAJwt, signatureInvalid, tokenExpired } from './errors.ts';
 import { isClientId } from './oauth-client.ts';
 import { SIGNING_ALGORITHM } from './signing-keys.ts';
 

@@ -4,9 +4,9 @@ import { parseDocument } from '../catalog/load-workspace.ts';
 import type { Session } from '../db/pool.ts';
 import { deleteWorkspaceRow, WORKSPACES } from '../directory/workspaces.ts';
 import { tablesOf } from '../document/tables.ts';
-import { notEmptyForRestore } from '../errors.ts';
 import { dropWorkspaceSchema } from '../migrate/workspace.ts';
 import { sql, tableRef, toQuery } from '../sql/fragment.ts';
+import { notEmptyForRestore } from './errors.ts';
 
 type Runs = Pick<Session, 'query'>;
 

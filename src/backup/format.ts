@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { crc32, zstdCompress, zstdDecompress } from 'node:zlib';
-import { backupDamaged, backupForeign, backupNewer, documentTooLong } from '../errors.ts';
+import { backupDamaged, backupForeign, backupNewer, documentTooLong } from './errors.ts';
 
 /** The newest form that this version reads, and the one that it writes. */
 export const FORMAT = 1;

@@ -8,12 +8,12 @@ import { createOrganization } from '../directory/organizations.ts';
 import { parseSchemaDocument } from '../document/document.ts';
 import { SLUG_PATTERN } from '../document/format.ts';
 import type { Table } from '../document/tables.ts';
-import { asIsForWorkspaces, backupDamaged, backupUnfit, workspaceInTheWay } from '../errors.ts';
 import { createEmptyWorkspace, type EmptyWorkspace } from '../migrate/workspace.ts';
 import { parseDateTime } from '../model/date-time.ts';
 import { parseExact } from '../model/exact-json.ts';
 import { ident, join, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import type { Topology } from '../topology/topology.ts';
+import { asIsForWorkspaces, backupDamaged, backupUnfit, workspaceInTheWay } from './errors.ts';
 import { type Entry, type OpenedFile, sectionsOf, wholeText } from './format.ts';
 import { PARTS } from './parts.ts';
 

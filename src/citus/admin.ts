@@ -2,16 +2,7 @@
 import { isMigrating } from '../catalog/migrations.ts';
 import type { Database } from '../db/pool.ts';
 import type { WorkspaceSummary } from '../directory/workspaces.ts';
-import {
-  anotherMigrationRuns,
-  conflict,
-  listed,
-  noCluster,
-  nodesAway,
-  notFound,
-  unknownNode,
-  workspaceMoves,
-} from '../errors.ts';
+import { anotherMigrationRuns, conflict, listed, noCluster, nodesAway, notFound, workspaceMoves } from '../errors.ts';
 import { interruptHolder } from '../migrate/workspace-lock.ts';
 import { closest } from '../model/closest.ts';
 import {
@@ -25,6 +16,7 @@ import {
 import { time } from '../routes/admin/response.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { findCitus } from './engine.ts';
+import { unknownNode } from './errors.ts';
 import { askNodes, type ClusterNode, loadNodes, loadSizes } from './nodes.ts';
 import { placementOf, placements } from './placements.ts';
 import { planRebalance } from './rebalance.ts';

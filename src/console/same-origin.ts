@@ -1,8 +1,9 @@
 // Whether a request comes from the console's own page. SameSite alone does not keep out a page on another port of the same
 // host: it is same-site.
 import type { IncomingHttpHeaders } from 'node:http';
-import { foreignPage, notByThePage, unsupportedMediaType } from '../errors.ts';
+import { unsupportedMediaType } from '../errors.ts';
 import { isJsonType } from '../request/body.ts';
+import { foreignPage, notByThePage } from './errors.ts';
 
 const READS = ['GET', 'HEAD'];
 

@@ -1,9 +1,10 @@
 // Proxy of the console: /console/api/… runs the handlers of /api/… with the session in place of the Authorization header. It
 // decides nothing about rights, as the handlers do that for the principal of the session.
-import { ApiError, notFound, sessionEnded, sessionNotHere, sessionOnly } from '../errors.ts';
+import { ApiError, notFound, sessionEnded } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import { type Mount, UNKNOWN, USUAL_REFUSALS } from '../http/router.ts';
 import type { Credential, SessionCredential } from '../model/credential.ts';
+import { sessionNotHere, sessionOnly } from './errors.ts';
 import { checkOrigin } from './same-origin.ts';
 import type { SessionEndpoint } from './session.ts';
 

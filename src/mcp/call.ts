@@ -1,8 +1,9 @@
 // A tool with its arguments -> the request of the data API that does it -> the text that the agent gets. Nothing here
 // decides who may do what: each request is answered by the pipeline for the principal who asks.
-import { badRequest, resultTooLarge } from '../errors.ts';
+import { badRequest } from '../errors.ts';
 import { type Members, readMembers } from '../request/members.ts';
 import type { Desk, Outcome } from './desk.ts';
+import { resultTooLarge } from './errors.ts';
 import { dataText, entityPath, part, recordPath } from './paths.ts';
 import { TOOLS, type ToolName } from './tools.ts';
 import { accessText, describeText, listText } from './words.ts';

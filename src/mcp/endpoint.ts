@@ -1,14 +1,6 @@
 // The endpoint of agents: what is asked of a request before the protocol is spoken, and what its tools stand on.
 import type { Config } from '../config.ts';
-import {
-  ApiError,
-  agentsMayNotWrite,
-  agentsNotServed,
-  badRequest,
-  foreignOrigin,
-  noSuchEntities,
-  unsupportedMediaType,
-} from '../errors.ts';
+import { ApiError, badRequest, unsupportedMediaType } from '../errors.ts';
 import { readJsonValue } from '../http/body.ts';
 import type { RawRequest } from '../http/request.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
@@ -28,6 +20,7 @@ import { callTool } from './call.ts';
 import type { Confirmations } from './confirmation.ts';
 import type { Confirming, Desk, Outcome } from './desk.ts';
 import { envelopeOf, type Message } from './envelope.ts';
+import { agentsMayNotWrite, agentsNotServed, foreignOrigin, noSuchEntities } from './errors.ts';
 import type { AgentSession, ToolResult } from './handler.ts';
 import { errorText } from './refusal.ts';
 import { instructionsFor, shownTool, TOOLS, type ToolName, toolNamed, toolsFor } from './tools.ts';

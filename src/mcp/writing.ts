@@ -1,12 +1,13 @@
 // The tools that write: a request of the data API each, which may wait for a person's yes. What is confirmed is done once,
 // and only to the version of the record that the person was shown.
-import { badRequest, confirmationRefused } from '../errors.ts';
+import { badRequest } from '../errors.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { InternalRequest } from '../records/internal-request.ts';
 import { isCurrent, parseEntityTags, versionsOf } from '../request/conditions.ts';
 import { isRecord, type Members } from '../request/members.ts';
 import type { Reply } from '../response/reply.ts';
 import type { Desk, Outcome } from './desk.ts';
+import { confirmationRefused } from './errors.ts';
 import { dataText, entityPath, part, recordPath } from './paths.ts';
 import type { ToolName } from './tools.ts';
 import { placeOf } from './words.ts';

@@ -1,12 +1,13 @@
 // fields + expand + defaults -> Projection: what each record of the response holds, level by level. The whitelist and
 // the depth limit are checked here, each level against the entity it is on. Throws 400.
-import { badRequest, expandTooDeep, listed, notExpandable, shown, unknownName } from '../errors.ts';
+import { badRequest, listed, shown, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { isToOne } from '../model/relation.ts';
 import type { Narrowing } from '../request/narrowing.ts';
 import { type ExpandTree, type FieldTree, parseExpand, parseFields } from '../request/paths.ts';
 import type { Selection } from '../request/record-request.ts';
+import { expandTooDeep, notExpandable } from './errors.ts';
 import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
 import { type Ordering, planOrdering } from './ordering.ts';
 import { type Predicate, planFilter, relationNamed } from './predicate.ts';

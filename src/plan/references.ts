@@ -1,8 +1,9 @@
 // Where the records of an entity lead, and who leads to them.
-import { deletesOutside } from '../errors.ts';
+
 import type { Entity, Field } from '../model/entity.ts';
 import { wholeOf } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
+import { deletesOutside } from './errors.ts';
 import { targetOf, type Viewpoint } from './link.ts';
 import { passGate, type Scan, scan } from './scan.ts';
 

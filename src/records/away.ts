@@ -1,5 +1,6 @@
 // What is told of a request whose workspace lies on a node of the cluster that does not answer.
-import { ApiError, workspaceAway, writeUnknown } from '../errors.ts';
+import { ApiError, workspaceAway } from '../errors.ts';
+import { writeUnknown } from './errors.ts';
 
 /**
  * An error that was met while the node is known to be away. What took too long there was no question of what was asked, and

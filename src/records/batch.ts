@@ -2,7 +2,7 @@
 // transaction, and the first that fails undoes all.
 import type { KeptAnswer } from '../beside/keys.ts';
 import type { Executor } from '../db/pool.ts';
-import { badRequest, replayTooLarge, responseTooLarge } from '../errors.ts';
+import { badRequest, responseTooLarge } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
@@ -17,6 +17,7 @@ import {
 import { type Call, type CallParts, callAt } from '../request/call.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
 import type { RequestContext } from './context.ts';
+import { replayTooLarge } from './errors.ts';
 import { REPLAYED, type TransactionKey, wholeRecordQuery } from './idempotency.ts';
 import { readAnswer, runTransaction, type TransactionDeps } from './transaction.ts';
 

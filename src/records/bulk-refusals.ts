@@ -1,15 +1,7 @@
 // Which records stand in the way of a write of many, once it has refused: looked for by statements of their own, so that
 // records that nothing stands in the way of are asked for nothing.
 import { sqlState, violatedConstraint } from '../db/errors.ts';
-import {
-  conflict,
-  type Detail,
-  type DetailCode,
-  recordsChanged,
-  recordsNotFound,
-  recordsStillReferenced,
-  validationFailed,
-} from '../errors.ts';
+import { conflict, type Detail, type DetailCode, validationFailed } from '../errors.ts';
 import { ownerOf } from '../model/constraint-owner.ts';
 import type { Field } from '../model/entity.ts';
 import type { Assignment } from '../plan/assignment.ts';
@@ -30,6 +22,7 @@ import { MAX_DETAILS } from '../plan/naming.ts';
 import type { Target } from '../request/bulk.ts';
 import { compile, type Inputs } from '../sql/compile.ts';
 import type { EntityContext } from './context.ts';
+import { recordsChanged, recordsNotFound, recordsStillReferenced } from './errors.ts';
 import { runRead } from './reads.ts';
 import type { WriteKind } from './record-error.ts';
 import type { WriteDeps } from './writes.ts';

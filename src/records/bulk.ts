@@ -2,14 +2,7 @@
 import { isRetryable, isStaleSnapshot, NOT_WHOLE, sqlState } from '../db/errors.ts';
 import type { Database, Executor, Row } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
-import {
-  badRequest,
-  type Detail,
-  notUnique,
-  serviceUnavailable,
-  upsertWithVersion,
-  validationFailed,
-} from '../errors.ts';
+import { badRequest, type Detail, notUnique, serviceUnavailable, validationFailed } from '../errors.ts';
 import { inSlices } from '../http/body.ts';
 import type { Entity } from '../model/entity.ts';
 import { TOO_MUCH_GROWTH } from '../model/field-types.ts';
@@ -42,6 +35,7 @@ import { json, jsonText, noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Cells, type Compiled } from '../sql/compile.ts';
 import { type BulkWrite, dangling, explain, explainUpsert, inputsOf, namesOf, requireAll } from './bulk-refusals.ts';
 import { type EntityContext, workOf } from './context.ts';
+import { upsertWithVersion } from './errors.ts';
 import { recordError } from './record-error.ts';
 import { repeatedly, type WriteDeps } from './writes.ts';
 

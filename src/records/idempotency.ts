@@ -6,15 +6,7 @@ import { createHash, hash } from 'node:crypto';
 import type { KeptAnswer, Keys, RequestKey } from '../beside/keys.ts';
 import { isLockTimeout, statementError } from '../db/errors.ts';
 import type { Executor, Transaction, Work } from '../db/pool.ts';
-import {
-  ApiError,
-  databaseAway,
-  keyInUse,
-  keyReused,
-  payloadTooLarge,
-  recordNotFound,
-  replayTooLarge,
-} from '../errors.ts';
+import { ApiError, databaseAway, keyReused, payloadTooLarge, recordNotFound } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import { admit } from '../plan/plan.ts';
@@ -25,6 +17,7 @@ import { segmentsOf } from '../request/record-path.ts';
 import { writtenEnvelope } from '../response/envelope.ts';
 import { jsonText, noContent, type Reply } from '../response/reply.ts';
 import type { Access, EntityContext, RequestContext, StatementKey } from './context.ts';
+import { keyInUse, replayTooLarge } from './errors.ts';
 import { readAnswer, runTransaction, type TransactionDeps } from './transaction.ts';
 
 /** Stores the key in a transaction. */

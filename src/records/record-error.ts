@@ -10,17 +10,15 @@ import {
 import {
   type ApiError,
   type Detail,
-  idsUsedUp,
   migrationInProgress,
   notUnique,
-  recordTooLarge,
   stillReferenced,
   validationFailed,
-  writeUnknown,
 } from '../errors.ts';
 import { fieldOfColumn, ownerOf, type Violated } from '../model/constraint-owner.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Workspace } from '../model/workspace.ts';
+import { idsUsedUp, recordTooLarge, writeUnknown } from './errors.ts';
 
 export type WriteKind = 'create' | 'update' | 'delete';
 

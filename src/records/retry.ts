@@ -3,12 +3,12 @@
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import { isLockTimeout, isStaleSnapshot, StaleStatement, statementError } from '../db/errors.ts';
 import type { Executor } from '../db/executor.ts';
-import { isBySchema } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
 import type { Call } from '../request/call.ts';
 import { OPERATIONS } from '../request/operations.ts';
 import { hasChanged, type RequestContext } from './context.ts';
+import { isBySchema } from './errors.ts';
 
 export interface SnapshotRetry {
   /**

@@ -4,12 +4,13 @@ import type { Config } from '../config.ts';
 import { callerGone, isAnswerLost, isConnectionLoss, isRetryable, statementError } from '../db/errors.ts';
 import type { Executor } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
-import { ApiError, databaseAway, queryTimeout, writeUnknown } from '../errors.ts';
+import { ApiError, databaseAway, queryTimeout } from '../errors.ts';
 import { inSlices } from '../http/body.ts';
 import { parseExact, readJson, UNLIMITED } from '../model/exact-json.ts';
 import type { Call } from '../request/call.ts';
 import type { Reply } from '../response/reply.ts';
 import type { Deadline, RequestContext, StatementKey } from './context.ts';
+import { writeUnknown } from './errors.ts';
 import type { SnapshotRetry } from './retry.ts';
 
 export interface TransactionDeps {

@@ -2,14 +2,7 @@
 // of a record that the principal cannot see shows in an answer: it is absent, as a target and as a reference.
 import type { AnswerForm } from '../beside/keys.ts';
 import { isRetryable, isStaleSnapshot, sqlState } from '../db/errors.ts';
-import {
-  type Detail,
-  preconditionFailed,
-  recordNotFound,
-  serviceUnavailable,
-  upsertWithVersion,
-  validationFailed,
-} from '../errors.ts';
+import { type Detail, preconditionFailed, recordNotFound, serviceUnavailable, validationFailed } from '../errors.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { planKey } from '../plan/conflict-key.ts';
 import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
@@ -26,6 +19,7 @@ import { recordReply } from '../response/entity-tag.ts';
 import { noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled, compile, type Inputs, type Statement } from '../sql/compile.ts';
 import { type EntityContext, workOf } from './context.ts';
+import { upsertWithVersion } from './errors.ts';
 import { entityTag, type ReadDeps, runRead } from './reads.ts';
 import { recordError, type WriteKind } from './record-error.ts';
 

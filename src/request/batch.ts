@@ -1,9 +1,10 @@
 // Writes and reads of several entities in one request: its body -> its operations, each with its references to records
 // of others. Form only; for references in bodies the caller says which fields hold JSON.
-import { ApiError, badRequest, shown, tooManyOperations, unknownName } from '../errors.ts';
+import { ApiError, badRequest, shown, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
+import { tooManyOperations } from './errors.ts';
 import { isRecord, readMembers } from './members.ts';
 import { nameOf, parametersAt } from './parameters.ts';
 import { readQuery } from './read-parameters.ts';

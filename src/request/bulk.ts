@@ -1,8 +1,9 @@
 // Writes of many records in one request: their bodies and parameters -> values. Knows no schema; form only.
-import { badRequest, type Detail, shown, tooManyRecords } from '../errors.ts';
+import { badRequest, type Detail, shown } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import { parseId } from './call.ts';
 import { versionsOf } from './conditions.ts';
+import { tooManyRecords } from './errors.ts';
 import { isRecord, readMembers } from './members.ts';
 import { readQuery, type Values } from './read-parameters.ts';
 import { type Upsert, upsertOf } from './upsert.ts';

@@ -1,14 +1,38 @@
-// Every refusal of src/errors.ts by the name of its constructor: its words, and the file whose scenarios are answered with
-// them. A constructor without a line does not compile; a file that is not answered so fails at its end (use.ts), and
-// test/unit/errors.test.ts holds the words against the constructor. So none of them can stand here without being so.
+// Every error of src/errors.ts, and of the errors.ts of each folder, by the name of its constructor: its words, and the file
+// whose scenarios are answered with them. A constructor without a line does not compile; a file that is not answered so fails
+// at its end (use.ts), and test/unit/errors.test.ts holds the words against the constructor. So none of them can stand here
+// without being so.
 import assert from 'node:assert/strict';
 import { join, relative } from 'node:path';
-import * as errors from '../../src/errors.ts';
+import * as auth from '../../src/auth/errors.ts';
+import * as backup from '../../src/backup/errors.ts';
+import * as citus from '../../src/citus/errors.ts';
+import * as console from '../../src/console/errors.ts';
+import type { ApiError, Reason } from '../../src/errors.ts';
+import * as shared from '../../src/errors.ts';
+import * as mcp from '../../src/mcp/errors.ts';
+import * as migrate from '../../src/migrate/errors.ts';
+import * as plan from '../../src/plan/errors.ts';
+import * as records from '../../src/records/errors.ts';
+import * as request from '../../src/request/errors.ts';
 import { isCluster } from './citus.ts';
 import { perFile, testFile } from './test-file.ts';
 
+const errors = {
+  ...shared,
+  ...auth,
+  ...backup,
+  ...citus,
+  ...console,
+  ...mcp,
+  ...migrate,
+  ...plan,
+  ...records,
+  ...request,
+};
+
 type Constructor = {
-  [Name in keyof typeof errors]: (typeof errors)[Name] extends (...given: never[]) => errors.ApiError ? Name : never;
+  [Name in keyof typeof errors]: (typeof errors)[Name] extends (...given: never[]) => ApiError ? Name : never;
 }[keyof typeof errors];
 
 /** Their callers give the words. */
@@ -28,7 +52,7 @@ export interface Refusal {
   /** Below test/. */
   readonly file: string;
   readonly words: string | RegExp;
-  readonly made: () => errors.ApiError;
+  readonly made: () => ApiError;
   /** Its test is skipped on a cluster. */
   readonly isOfPlain?: true;
 }
@@ -408,7 +432,7 @@ export const saysSo = (message: string, { words }: Refusal): boolean =>
   typeof words === 'string' ? message === words : words.test(message);
 
 /** The reason of the error with this message. */
-export const reasonFor = (message: string): errors.Reason | undefined =>
+export const reasonFor = (message: string): Reason | undefined =>
   Object.values(REFUSALS)
     .find((refusal) => saysSo(message, refusal))
     ?.made().reason;

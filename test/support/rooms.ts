@@ -326,8 +326,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 export const FILES: Readonly<Record<string, readonly string[]>> = {
   'error-codes.ts': [],
   'api-error.ts': ['error-codes.ts'],
-  'backup-errors.ts': ['api-error.ts'],
-  'errors.ts': ['api-error.ts', 'backup-errors.ts', 'error-codes.ts'],
+  'errors.ts': ['api-error.ts', 'error-codes.ts'],
   'routes/meta.ts': ['request', 'db', 'http', 'observe.ts', 'openapi/operation.ts', 'response', 'sql'],
   'cli/serve.ts': [
     'app.ts',

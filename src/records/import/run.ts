@@ -7,7 +7,7 @@ import { callerGone, isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } 
 import type { Place } from '../../db/executor.ts';
 import type { Database, Session, Transaction } from '../../db/pool.ts';
 import { actorOf, insertActivity } from '../../directory/activity.ts';
-import { type Detail, type DetailCode, writeUnknown } from '../../errors.ts';
+import type { Detail, DetailCode } from '../../errors.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
 import type { RowDecoder } from '../../plan/import-row.ts';
 import { MAX_DETAILS } from '../../plan/naming.ts';
@@ -32,6 +32,7 @@ import {
   writeStaged,
 } from '../../sql/import.ts';
 import type { EntityContext } from '../context.ts';
+import { writeUnknown } from '../errors.ts';
 import type { ImportKey } from '../idempotency.ts';
 import { recordError } from '../record-error.ts';
 import type { TransferDeps } from '../transfer.ts';

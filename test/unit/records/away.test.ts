@@ -1,15 +1,9 @@
 // What is told of a request that failed while the node of its workspace is known to be away.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  type ApiError,
-  databaseAway,
-  notFound,
-  queryTimeout,
-  workspaceAway,
-  writeUnknown,
-} from '../../../src/errors.ts';
+import { type ApiError, databaseAway, notFound, queryTimeout, workspaceAway } from '../../../src/errors.ts';
 import { byAwayNode } from '../../../src/records/away.ts';
+import { writeUnknown } from '../../../src/records/errors.ts';
 
 for (const [what, error, mayBeDone, code] of [
   ['a read that took too long', queryTimeout(), false, 'SERVICE_UNAVAILABLE'],

@@ -1,5 +1,5 @@
-// Refusals of backups and restores; errors.ts gives them on with all others.
-import { ApiError, listed, shown } from './api-error.ts';
+// Errors of backups and restores.
+import { ApiError, listed, shown } from '../errors.ts';
 
 const UNCHANGED = 'Nothing was changed';
 
@@ -47,12 +47,6 @@ export const notEmptyForRestore = (found: Iterable<string>): ApiError =>
 
 export const asIsForWorkspaces = (): ApiError =>
   new ApiError('BACKUP_OF_INSTANCE', 'as is for the backup of one workspace; this is one of a whole instance');
-
-export const notAnAddress = (text: string): ApiError =>
-  new ApiError(
-    'INVALID_WORKSPACE_PATH',
-    `as must be <organization>/<workspace>, such as acme/shop, not ${shown(text)}`,
-  );
 
 /** `most`: bytes of a schema document. */
 export const documentTooLong = (most: number): ApiError =>

@@ -1,0 +1,30 @@
+// Errors of tools and messages of agents.
+import { type ApiError, badRequest, conflict, forbidden, hint, listed, notFound, shown } from '../errors.ts';
+
+/** By the settings of the server or of the workspace. */
+export const agentsNotServed = (): ApiError => notFound('AGENTS_NOT_SERVED', 'This workspace is not served to agents');
+
+/** `why`: a clause. */
+export const agentsMayNotWrite = (why: string): ApiError =>
+  forbidden('AGENTS_READ_ONLY', `Nothing may be written here: ${why}`);
+
+export const confirmationRefused = (): ApiError =>
+  conflict(
+    'CONFIRMATION_MISMATCH',
+    'The confirmation does not fit: it is for other arguments, the record has changed since, or it is older than ten minutes. Ask again without it',
+  );
+
+export const noSuchEntities = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
+  badRequest(
+    'UNKNOWN_ENTITIES',
+    `entities: there is no entity ${shown(name)}.${hint(suggestion)} Known: ${listed(known)}`,
+  );
+
+export const foreignOrigin = (origin: string): ApiError =>
+  forbidden('FOREIGN_ORIGIN', `Pages of ${shown(origin)} may not use this server: WDA_CORS_ORIGINS does not list them`);
+
+export const resultTooLarge = (bytes: number, limit: number): ApiError =>
+  badRequest(
+    'RESULT_TOO_LARGE',
+    `The result has ${bytes} bytes, and ${limit} are the most. Ask for less: fewer fields, a smaller size, fewer expansions, a narrower filter`,
+  );

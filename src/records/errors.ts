@@ -1,0 +1,77 @@
+// Errors of reads and writes of records.
+import { ApiError, badRequest, conflict, type Detail, listed } from '../errors.ts';
+
+/** The records of a request that was done before have grown. */
+export const replayTooLarge = (limit: number): ApiError =>
+  new ApiError(
+    'REPLAY_TOO_LARGE',
+    `The request was done before, with its Idempotency-Key, and with its records of today the answer would be larger than ${limit} bytes. Read them by their ids`,
+  );
+
+/** A write whose record is too large for any answer; it was undone. */
+export const recordTooLarge = (cause: unknown): ApiError =>
+  new ApiError(
+    'RECORD_TOO_LARGE',
+    'The record would be larger than an answer may be, with all its fields. Nothing was written: make a field of it smaller',
+    { cause },
+  );
+
+/** The same of many records: `by` as `orders.customer`, `details` one for each. */
+export const recordsStillReferenced = (ids: readonly string[], by: string, details: readonly Detail[]): ApiError =>
+  conflict('STILL_REFERENCED', `Records cannot be deleted, as others refer to them by ${by}: ${listed(ids)}`, details);
+
+/** `entity` has had the largest id there is. */
+export const idsUsedUp = (entity: string, cause: unknown): ApiError =>
+  new ApiError(
+    'IDS_USED_UP',
+    `The ids of ${entity} are used up: the last one given is ${Number.MAX_SAFE_INTEGER}, as after an import of such an id. The operator of the database can let them start again below it (documented with imports)`,
+    { cause },
+  );
+
+/**
+ * True for a refusal that another schema, other settings or an open gate might not give; false for refusals because of
+ * records.
+ */
+export const isBySchema = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.status === 400 ||
+    error.status === 403 ||
+    error.status === 404 ||
+    error.code === 'SCHEMA_MIGRATION_IN_PROGRESS') &&
+  error.reason !== 'RECORD_NOT_FOUND';
+
+/** An upsert may create, so it cannot demand a version. */
+export const upsertWithVersion = (): ApiError =>
+  badRequest(
+    'PARAMETER_CONFLICT',
+    'If-Match does not go together with onConflict: update the record by its id to ask for a version of it',
+  );
+
+/** Hidden and absent records are named alike. */
+export const recordsNotFound = (ids: readonly string[]): ApiError =>
+  new ApiError('RECORDS_NOT_FOUND', `Records not found: ${listed(ids)}`);
+
+export const recordsChanged = (details: readonly Detail[]): ApiError =>
+  new ApiError(
+    'RECORDS_CHANGED',
+    `Records have changed since they were read (${details
+      .map(({ index }) => index)
+      .slice(0, 20)
+      .join(', ')}, counted from 0): read them again and repeat the change`,
+    { details },
+  );
+
+export const keyInUse = (cause: unknown): ApiError =>
+  new ApiError('IDEMPOTENCY_KEY_IN_USE', 'The request with this Idempotency-Key is still being answered; retry', {
+    beside: { retryAfterSeconds: 1 },
+    headers: { 'Retry-After': '1' },
+    cause,
+  });
+
+/** A write or a COMMIT was sent, and no answer came. No Retry-After: a repetition might write twice. */
+export const writeUnknown = (cause: unknown): ApiError =>
+  new ApiError(
+    'OUTCOME_UNKNOWN',
+    'The connection to the database was lost: the write may have been done, whole. Look before you send it again',
+    { cause },
+  );
