@@ -154,8 +154,10 @@ test('they count a credential’s requests together', async () => {
   }
   // One is added every 3 s.
   const added = Math.ceil((performance.now() - started) / 3000);
-  const passed = statuses.filter((status) => status === 200).length;
-  assert.ok(passed >= 20 && passed <= 20 + added, statuses.join());
+  const count = (wanted: number): number => statuses.filter((status) => status === wanted).length;
+  assert.ok(count(200) <= 20 + added, statuses.join());
+  // A primary that answers late has given a token for nothing.
+  assert.ok(count(200) + count(503) >= 20, statuses.join());
 });
 
 function isAlive(one: number): boolean {
