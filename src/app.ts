@@ -8,22 +8,22 @@ import { makeTextOrder } from './catalog/text-order.ts';
 import { makeTimelineWatch } from './catalog/timeline.ts';
 import { makeWorkspaceUpgrades } from './catalog/workspace-files.ts';
 import type { Coordinator } from './citus/citus.ts';
-import { type Config, settingsInForce } from './config.ts';
+import { type Config, listSettings } from './config.ts';
 import { isStaleBuild } from './console/build-id.ts';
-import { frontMount, pageMount, readBuild } from './console/page.ts';
+import { makeFrontMount, makePageMount, readBuild } from './console/page.ts';
 import { createSessionEndpoint } from './console/session.ts';
 import { CONSOLE_LOGIN, createSessionProxy } from './console/session-proxy.ts';
 import type { Route, Routes } from './db/connection-url.ts';
-import { shownAddress } from './db/connection-url.ts';
-import { untilUsable } from './db/errors.ts';
+import { formatAddress } from './db/connection-url.ts';
+import { retryUntilAvailable } from './db/errors.ts';
 import { install } from './db/install.ts';
 import { checkPooler } from './db/pooler.ts';
 import { removeActivity } from './directory/activity.ts';
 import { loadOperatorHash } from './directory/credentials.ts';
 import type { Mount } from './http/router.ts';
-import { routeMount } from './http/router.ts';
+import { makeRouteMount } from './http/router.ts';
 import { makeHttpServer } from './http/server.ts';
-import { type Job, type Jobs, jobFigures, makeJobs } from './jobs/jobs.ts';
+import { getJobMetrics, type Job, type Jobs, makeJobs } from './jobs/jobs.ts';
 import type { Observer } from './observe.ts';
 import { adminDocument } from './openapi/admin.ts';
 import { makeReadiness, type Readiness, type ReadinessState } from './readiness.ts';
@@ -65,36 +65,36 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   const direct: Route = databaseDirectUrl === undefined ? connection : { connectionString: databaseDirectUrl };
   const routes: Routes = { connection, direct };
   const services = makeServices(config, routes, observer, readiness);
-  const { databases, registry, authenticator, runner, totals, keys, refusals, outbound } = services;
-  const { sessions } = services.consoleRooms;
+  const { databases, registry, authenticator, runner, totals, keys, refusals: errorThrottle, outbound } = services;
+  const { sessions } = services.consoleServices;
   const upgrades = makeWorkspaceUpgrades(databases.directory);
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
     bodyTimeoutMs: config.bodyTimeoutMs,
     corsOrigins: config.corsOrigins,
-    mounts: mountsOf(config, services, observer, readiness),
-    refusalTurn: refusals.wait,
+    mounts: buildMounts(config, services, observer, readiness),
+    waitForThrottle: errorThrottle.wait,
     unready: readiness.unready,
     observer,
   });
-  const operatorKey = operatorKeyOf(config, services, readiness);
+  const operatorKey = makeOperatorKeyWatch(config, services, readiness);
   const jobs = makeJobs({
     jobs: [
-      { name: 'watch-operator-key', once: 'process', everyMs: OPERATOR_MS, run: operatorKey.look },
-      { name: 'note-key-use', once: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
+      { name: 'watch-operator-key', scope: 'process', everyMs: OPERATOR_MS, run: operatorKey.check },
+      { name: 'note-key-use', scope: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
       // Another process may have died in the middle of a migration.
-      { name: 'recover-migrations', once: 'process', everyMs: SWEEP_MS, run: runner.sweep },
-      { name: 'upgrade-workspaces', once: 'process', everyMs: upgrades.pauseMs, run: upgrades.run },
-      { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
-      { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
-      { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
-      { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
-      ...watchJobs(services, observer),
-      { name: 'make-backups', once: 'process', everyMs: services.schedule.pauseMs, run: services.schedule.look },
+      { name: 'recover-migrations', scope: 'process', everyMs: SWEEP_MS, run: runner.sweep },
+      { name: 'upgrade-workspaces', scope: 'process', everyMs: upgrades.pauseMs, run: upgrades.run },
+      { name: 'fold-totals', scope: 'process', everyMs: totals.pauseMs, run: totals.fold },
+      { name: 'note-session-use', scope: 'process', everyMs: FLUSH_MS, run: sessions.flush },
+      { name: 'remove-sessions', scope: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
+      { name: 'remove-idempotency-keys', scope: 'process', everyMs: keys.pauseMs, run: keys.sweep },
+      ...buildWatchJobs(services, observer),
+      { name: 'make-backups', scope: 'process', everyMs: services.schedule.pauseMs, run: services.schedule.runIfDue },
       {
         name: 'remove-activity',
-        once: 'installation',
+        scope: 'installation',
         everyMs: ACTIVITY_SWEEP_MS,
         db: databases.directory,
         run: (session) => removeActivity(session, config.activityDays),
@@ -102,20 +102,20 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     ],
     log,
   });
-  const findTopology = topologyFinder(services, observer, jobs);
-  observer.show([...services.figures, ...services.schedule.figures(), ...jobFigures(jobs)]);
+  const findTopology = makeFindTopology(services, observer, jobs);
+  observer.registerMetrics([...services.figures, ...services.schedule.metrics(), ...getJobMetrics(jobs)]);
 
-  function begin(operatorHash: string | undefined): void {
+  function startServing(operatorHash: string | undefined): void {
     if (!readiness.open(operatorHash, databases.topology !== ONE_DATABASE)) return;
     jobs.start();
     // A primary tells a worker that replaces another what was true at its own start.
-    operatorKey.look().catch(() => undefined);
+    operatorKey.check().catch(() => undefined);
     // Killed processes are forgotten now, so that the first change need not wait for them.
     void registry.invalidateAll();
   }
 
   /** Whoever starts a server for the first time is led in. Later there is `wda console`. */
-  async function firstLink({ operatorKey }: Welcome): Promise<string | undefined> {
+  async function makeFirstLink({ operatorKey }: Welcome): Promise<string | undefined> {
     if (!config.console || operatorKey === undefined) return undefined;
     return (await sessions.makeLink())?.code;
   }
@@ -126,31 +126,31 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     async follow(primary) {
       if (primary.kind === 'waiting') return readiness.wait(primary.message, primary.reason);
       if (primary.hasNodes) await findTopology();
-      begin(primary.operatorHash);
+      startServing(primary.operatorHash);
     },
     prepare() {
       const secrets: Secrets = {};
-      const knownOperator = config.adminKey !== undefined;
+      const hasOperator = config.adminKey !== undefined;
       const work = async () => {
         if (config.console && isConsoleStale())
           log.warn('the console was built from other sources; npm run build builds it');
         await checkPooler(routes);
         await install(direct, (message) => log.info(message));
         await (await findTopology())?.prepare();
-        const welcome = await bootstrap({ databases, config, knownOperator, secrets });
+        const welcome = await bootstrap({ databases, config, hasOperator, secrets });
         await runner.recover();
         await totals.check();
-        begin(welcome.operatorHash);
-        return { ...welcome, consoleCode: await firstLink(welcome) };
+        startServing(welcome.operatorHash);
+        return { ...welcome, consoleCode: await makeFirstLink(welcome) };
       };
-      return untilUsable(work, {
-        isGivenUp: readiness.isClosing,
-        onOutage({ words, detail }) {
+      return retryUntilAvailable(work, {
+        isCancelled: readiness.isClosing,
+        onOutage({ reason: message, detail }) {
           readiness.wait(
             'The database is not reachable at the moment; retry',
-            `The database cannot be used: ${words}; retry`,
+            `The database cannot be used: ${message}; retry`,
           );
-          log.warn('the database cannot be used; trying again', { database: shownAddress(connection), error: detail });
+          log.warn('the database cannot be used; trying again', { database: formatAddress(connection), error: detail });
         },
       });
     },
@@ -171,42 +171,47 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
 }
 
 /** What a coordinator of nodes has besides is shown and runs with the rest. */
-function topologyFinder({ databases, findTopology }: Services, observer: Observer, jobs: Jobs) {
+function makeFindTopology({ databases, findTopology }: Services, observer: Observer, jobs: Jobs) {
   return async (): Promise<Coordinator | undefined> => {
     const isNew = databases.topology === ONE_DATABASE;
     const coordinator = await findTopology();
     if (coordinator === undefined || !isNew) return coordinator;
-    observer.show(coordinator.figures);
+    observer.registerMetrics(coordinator.metrics);
     jobs.add(coordinator.jobs);
     return coordinator;
   };
 }
 
 /** A generated key may be ended by another server, and made anew by a third; one that is set is this server's own. */
-const operatorKeyOf = ({ adminKey }: Config, { databases }: Services, { renew }: ReadinessState) => ({
-  async look(): Promise<void> {
+const makeOperatorKeyWatch = ({ adminKey }: Config, { databases }: Services, { renew }: ReadinessState) => ({
+  async check(): Promise<void> {
     if (adminKey === undefined) renew(await loadOperatorHash(databases.directory));
   },
 });
 
 /** What the database may bring along without a word: another order of texts, another timeline. */
-function watchJobs({ databases: { directory }, registry }: Services, { log }: Observer): readonly Job[] {
+function buildWatchJobs({ databases: { directory }, registry }: Services, { log }: Observer): readonly Job[] {
   const textOrder = makeTextOrder({ db: directory, log });
   const timeline = makeTimelineWatch(directory, registry.invalidateAll);
   return [
-    { name: 'watch-timeline', once: 'process', everyMs: TIMELINE_MS, run: timeline.look },
-    { name: 'rebuild-text-indexes', once: 'process', everyMs: textOrder.pauseMs, run: textOrder.look },
+    { name: 'watch-timeline', scope: 'process', everyMs: TIMELINE_MS, run: timeline.check },
+    { name: 'rebuild-text-indexes', scope: 'process', everyMs: textOrder.pauseMs, run: textOrder.check },
   ];
 }
 
 /* ---- what is served ---- */
 
 /** Mounts of the server; a request goes to the first that takes its URL. */
-function mountsOf(config: Config, services: Services, { log, metrics }: Observer, readiness: ReadinessState): Mount[] {
+function buildMounts(
+  config: Config,
+  services: Services,
+  { log, metrics }: Observer,
+  readiness: ReadinessState,
+): Mount[] {
   const {
     databases,
     cache,
-    refusals,
+    refusals: errorThrottle,
     registry,
     changed,
     rateLimit,
@@ -222,7 +227,7 @@ function mountsOf(config: Config, services: Services, { log, metrics }: Observer
     db: databases.directory,
     metrics,
     unready: readiness.reason,
-    nodesDown: () => databases.topology.down(),
+    nodesDown: () => databases.topology.listUnavailableNodes(),
   });
   const admin = adminRoutes(
     {
@@ -232,7 +237,7 @@ function mountsOf(config: Config, services: Services, { log, metrics }: Observer
         await rateLimit(principal.credentialId);
         return principal;
       },
-      async announced(...workspaceIds) {
+      async announceChange(...workspaceIds) {
         workspaceIds.forEach(changed);
         await registry.invalidateAll();
       },
@@ -248,15 +253,15 @@ function mountsOf(config: Config, services: Services, { log, metrics }: Observer
       isClientId,
       signingKeys: oauth.keys,
       consoleSessions: {
-        ...services.consoleRooms,
-        makeLink: services.consoleRooms.sessions.makeLink,
+        ...services.consoleServices,
+        makeLink: services.consoleServices.sessions.makeLink,
         address: config.console ? publicUrl + CONSOLE_LOGIN : undefined,
       },
       server: {
         startedAt: new Date(),
         isEmbedded: config.databaseUrl === undefined,
         address: services.databaseAddress,
-        settings: settingsInForce(config),
+        settings: listSettings(config),
       },
       backups: services.backups,
       cluster: services.cluster,
@@ -271,18 +276,23 @@ function mountsOf(config: Config, services: Services, { log, metrics }: Observer
     },
     runner,
   );
-  const adminMount = routeMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes });
+  const adminMount = makeRouteMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes });
   const mounts: Mount[] = [
     records.mount,
-    ...(config.console ? consoleMounts(services.consoleRooms, publicUrl, [records.mount, adminMount]) : []),
+    ...(config.console ? buildConsoleMounts(services.consoleServices, publicUrl, [records.mount, adminMount]) : []),
     ...oauthMounts({
       publicUrl,
       tokenEndpoint: oauth.tokenEndpoint,
       publicKeys: oauth.keys.list,
       algorithm: SIGNING_ALGORITHM,
     }),
-    resourceMetadataMount({ publicUrl, mcp: config.mcp, findWorkspace: cache.get, refusalTurn: refusals.wait }),
-    routeMount(health, { readyFirst: false, maxBodyBytes }),
+    resourceMetadataMount({
+      publicUrl,
+      mcp: config.mcp,
+      findWorkspace: cache.get,
+      waitForThrottle: errorThrottle.wait,
+    }),
+    makeRouteMount(health, { readyFirst: false, maxBodyBytes }),
     adminMount,
   ];
   return mounts;
@@ -295,12 +305,12 @@ const CONSOLE = join(import.meta.dirname, '../console');
 const isConsoleStale = (): boolean => isStaleBuild(CONSOLE);
 
 /** The console: its page, and its door to the mounts of the API. */
-function consoleMounts(
-  { sessions, signIns, instanceName }: Services['consoleRooms'],
+function buildConsoleMounts(
+  { sessions, signIns, instanceName }: Services['consoleServices'],
   publicUrl: string,
   api: readonly Mount[],
 ): Mount[] {
-  const door = createSessionEndpoint({
+  const sessionEndpoint = createSessionEndpoint({
     sessions,
     attempts: signIns,
     instanceName,
@@ -308,8 +318,8 @@ function consoleMounts(
   });
   const front = api.find(({ matches }) => matches('/'));
   return [
-    createSessionProxy({ ...door, behind: api, verify: sessions.verify, publicUrl }),
-    pageMount(readBuild(join(CONSOLE, 'dist'))),
-    ...(front === undefined ? [] : [frontMount(front)]),
+    createSessionProxy({ ...sessionEndpoint, mounts: api, verify: sessions.verify, publicUrl }),
+    makePageMount(readBuild(join(CONSOLE, 'dist'))),
+    ...(front === undefined ? [] : [makeFrontMount(front)]),
   ];
 }

@@ -54,9 +54,9 @@ export interface Config {
    * Bytes a second that a client must send or read while the server waits for it, over a window of seconds; 0: no
    * floor.
    */
-  readonly importFloor: number;
-  readonly exportFloor: number;
-  readonly floorSeconds: number;
+  readonly minImportBytesPerSecond: number;
+  readonly minExportBytesPerSecond: number;
+  readonly transferWindowSeconds: number;
   readonly bodyTimeoutMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly rateLimit: number;
@@ -84,7 +84,7 @@ export interface Config {
 export interface Setting {
   readonly name: string;
   readonly default: string;
-  readonly says: string;
+  readonly description: string;
 }
 
 export class ConfigError extends Error {
@@ -97,154 +97,169 @@ export class ConfigError extends Error {
 }
 
 export const SETTINGS: readonly Setting[] = [
-  { name: 'PORT', default: '3000', says: 'TCP port to listen on' },
-  { name: 'HOST', default: '127.0.0.1', says: 'address to listen on; 0.0.0.0 for all' },
+  { name: 'PORT', default: '3000', description: 'TCP port to listen on' },
+  { name: 'HOST', default: '127.0.0.1', description: 'address to listen on; 0.0.0.0 for all' },
   {
     name: 'PUBLIC_URL',
     default: 'http://localhost:PORT',
-    says: 'base URL that clients use; also the issuer of internal tokens',
+    description: 'base URL that clients use; also the issuer of internal tokens',
   },
   {
     name: 'DATABASE_URL',
     default: '(embedded PostgreSQL)',
-    says: 'postgres:// URL of a PostgreSQL 15 or newer, with one host or several; nothing embedded is started then',
+    description:
+      'postgres:// URL of a PostgreSQL 15 or newer, with one host or several; nothing embedded is started then',
   },
   {
     name: 'WDA_POOLER',
     default: 'none',
-    says: 'what stands between the server and PostgreSQL at DATABASE_URL: none, a pooler in session mode, or one in transaction mode',
+    description:
+      'what stands between the server and PostgreSQL at DATABASE_URL: none, a pooler in session mode, or one in transaction mode',
   },
   {
     name: 'DATABASE_DIRECT_URL',
     default: '(none)',
-    says: 'postgres:// URL of the same database without the pooler; needed with WDA_POOLER=transaction',
+    description: 'postgres:// URL of the same database without the pooler; needed with WDA_POOLER=transaction',
   },
   {
     name: 'WDA_NODE_READS',
     default: 'on',
-    says: 'on a Citus cluster, on: reads go straight to the node that holds the workspace, where it can be reached; off: all goes through the coordinator',
+    description:
+      'on a Citus cluster, on: reads go straight to the node that holds the workspace, where it can be reached; off: all goes through the coordinator',
   },
-  { name: 'DATA_DIR', default: './data', says: 'folder of the embedded PostgreSQL' },
+  { name: 'DATA_DIR', default: './data', description: 'folder of the embedded PostgreSQL' },
   {
     name: 'WDA_ADMIN_KEY',
     default: '(generated)',
-    says: 'credential of the instance administrator, 32 characters or more; unset: generated on the first start and printed once',
+    description:
+      'credential of the instance administrator, 32 characters or more; unset: generated on the first start and printed once',
   },
   {
     name: 'WDA_DEMO',
     default: 'on with the embedded database, else off',
-    says: 'on: the first start creates organization demo, workspace shop with sample data',
+    description: 'on: the first start creates organization demo, workspace shop with sample data',
   },
-  { name: 'LOG_LEVEL', default: 'info', says: 'trace, debug, info, warn, error, fatal or silent' },
-  { name: 'WDA_MAX_PAGE_SIZE', default: '1000', says: 'largest `size` of a page' },
-  { name: 'WDA_MAX_BODY_BYTES', default: '1048576', says: 'largest JSON body' },
-  { name: 'WDA_MAX_BULK', default: '1000', says: 'most records of one bulk request' },
-  { name: 'WDA_MAX_BULK_BYTES', default: '10485760', says: 'largest body of a bulk request or a batch' },
-  { name: 'WDA_MAX_BATCH', default: '100', says: 'most operations of one batch' },
-  { name: 'WDA_IDEMPOTENCY_HOURS', default: '24', says: 'how long an Idempotency-Key is remembered' },
+  { name: 'LOG_LEVEL', default: 'info', description: 'trace, debug, info, warn, error, fatal or silent' },
+  { name: 'WDA_MAX_PAGE_SIZE', default: '1000', description: 'largest `size` of a page' },
+  { name: 'WDA_MAX_BODY_BYTES', default: '1048576', description: 'largest JSON body' },
+  { name: 'WDA_MAX_BULK', default: '1000', description: 'most records of one bulk request' },
+  { name: 'WDA_MAX_BULK_BYTES', default: '10485760', description: 'largest body of a bulk request or a batch' },
+  { name: 'WDA_MAX_BATCH', default: '100', description: 'most operations of one batch' },
+  { name: 'WDA_IDEMPOTENCY_HOURS', default: '24', description: 'how long an Idempotency-Key is remembered' },
   {
     name: 'WDA_BACKUP_DIR',
     default: '(none)',
-    says: 'folder where the server puts a backup of the instance every day; unset: it makes none by itself',
+    description: 'folder where the server puts a backup of the instance every day; unset: it makes none by itself',
   },
-  { name: 'WDA_BACKUP_AT', default: '03:00', says: 'when it makes it, hours and minutes in UTC' },
-  { name: 'WDA_BACKUP_KEEP', default: '14', says: 'how many of these backups stay' },
-  { name: 'WDA_ACTIVITY_DAYS', default: '365', says: 'how long it is kept who changed what' },
-  { name: 'WDA_MAX_RESPONSE_BYTES', default: '33554432', says: 'largest response of a list or a read with expansions' },
-  { name: 'WDA_MAX_IMPORT_BYTES', default: '10737418240', says: 'largest import body' },
+  { name: 'WDA_BACKUP_AT', default: '03:00', description: 'when it makes it, hours and minutes in UTC' },
+  { name: 'WDA_BACKUP_KEEP', default: '14', description: 'how many of these backups stay' },
+  { name: 'WDA_ACTIVITY_DAYS', default: '365', description: 'how long it is kept who changed what' },
+  {
+    name: 'WDA_MAX_RESPONSE_BYTES',
+    default: '33554432',
+    description: 'largest response of a list or a read with expansions',
+  },
+  { name: 'WDA_MAX_IMPORT_BYTES', default: '10737418240', description: 'largest import body' },
   {
     name: 'WDA_WORKERS',
     default: '1 with the embedded database, else the number of cores',
-    says: 'server processes behind the port; they share the connections for quick reads and writes, and the rate limit',
+    description:
+      'server processes behind the port; they share the connections for quick reads and writes, and the rate limit',
   },
-  { name: 'WDA_READ_CONNECTIONS', default: '4', says: 'database connections for quick reads (pipelined)' },
-  { name: 'WDA_WRITE_CONNECTIONS', default: '6', says: 'database connections for writes (pipelined)' },
+  { name: 'WDA_READ_CONNECTIONS', default: '4', description: 'database connections for quick reads (pipelined)' },
+  { name: 'WDA_WRITE_CONNECTIONS', default: '6', description: 'database connections for writes (pipelined)' },
   {
     name: 'WDA_SLOW_CONNECTIONS',
     default: '4',
-    says: 'database connections for statements that take long; one workspace has half of them at most',
+    description: 'database connections for statements that take long; one workspace has half of them at most',
   },
   {
     name: 'WDA_TRANSFER_CONNECTIONS',
     default: '4',
-    says: 'database connections for imports and exports; one workspace has half of them at most',
+    description: 'database connections for imports and exports; one workspace has half of them at most',
   },
   {
     name: 'WDA_BATCH_CONNECTIONS',
     default: '4',
-    says: 'database connections for batches; one workspace has half of them at most',
+    description: 'database connections for batches; one workspace has half of them at most',
   },
-  { name: 'WDA_MAX_QUEUE', default: '1000', says: 'requests that may wait for the database before new ones get 503' },
+  {
+    name: 'WDA_MAX_QUEUE',
+    default: '1000',
+    description: 'requests that may wait for the database before new ones get 503',
+  },
   {
     name: 'WDA_STATEMENT_TIMEOUT_MS',
     default: '10000',
-    says: 'longest time of one statement of a request; beyond it 503 QUERY_TIMEOUT',
+    description: 'longest time of one statement of a request; beyond it 503 QUERY_TIMEOUT',
   },
-  { name: 'WDA_TRANSFER_TIMEOUT_MS', default: '3600000', says: 'longest time of one import or export' },
+  { name: 'WDA_TRANSFER_TIMEOUT_MS', default: '3600000', description: 'longest time of one import or export' },
   {
     name: 'WDA_MIN_IMPORT_BYTES_PER_SECOND',
     default: '4096',
-    says: 'slowest arrival of an import while its client is waited for; 0: as slow as it likes',
+    description: 'slowest arrival of an import while its client is waited for; 0: as slow as it likes',
   },
   {
     name: 'WDA_MIN_EXPORT_BYTES_PER_SECOND',
     default: '65536',
-    says: 'slowest reading of an export while there is something to read; 0: as slow as it likes',
+    description: 'slowest reading of an export while there is something to read; 0: as slow as it likes',
   },
   {
     name: 'WDA_TRANSFER_WINDOW_SECONDS',
     default: '60',
-    says: 'seconds of waiting for a client over which its speed is measured',
+    description: 'seconds of waiting for a client over which its speed is measured',
   },
   {
     name: 'WDA_BODY_TIMEOUT_MS',
     default: '30000',
-    says: 'longest time for a JSON body to arrive whole, and longest silence within an import',
+    description: 'longest time for a JSON body to arrive whole, and longest silence within an import',
   },
   {
     name: 'WDA_CORS_ORIGINS',
     default: '*',
-    says: 'origins whose browsers may call the API, separated by commas; * for all; empty for none',
+    description: 'origins whose browsers may call the API, separated by commas; * for all; empty for none',
   },
   {
     name: 'WDA_RATE_LIMIT',
     default: '0',
-    says: 'requests per minute and credential, unused ones saved up for a minute at most; 0: no limit',
+    description: 'requests per minute and credential, unused ones saved up for a minute at most; 0: no limit',
   },
-  { name: 'WDA_MCP', default: 'on', says: 'off: no workspace is served to agents (MCP)' },
-  { name: 'WDA_MCP_MAX_ROWS', default: '100', says: 'most records of one result for an agent' },
-  { name: 'WDA_MCP_MAX_BYTES', default: '65536', says: 'longest text of one result for an agent' },
+  { name: 'WDA_MCP', default: 'on', description: 'off: no workspace is served to agents (MCP)' },
+  { name: 'WDA_MCP_MAX_ROWS', default: '100', description: 'most records of one result for an agent' },
+  { name: 'WDA_MCP_MAX_BYTES', default: '65536', description: 'longest text of one result for an agent' },
   {
     name: 'WDA_MCP_RATE_LIMIT',
     default: '120',
-    says: 'calls of agents per minute and credential, unused ones saved up for a minute at most; 0: no limit',
+    description: 'calls of agents per minute and credential, unused ones saved up for a minute at most; 0: no limit',
   },
-  { name: 'WDA_CONSOLE', default: 'on', says: 'off: the console at `/console/` is not served' },
+  { name: 'WDA_CONSOLE', default: 'on', description: 'off: the console at `/console/` is not served' },
   {
     name: 'WDA_SESSION_HOURS',
     default: '12',
-    says: 'hours without a request after which a session of the console ends; it lasts 7 days at most',
+    description: 'hours without a request after which a session of the console ends; it lasts 7 days at most',
   },
   {
     name: 'WDA_SIGN_IN_RATE_LIMIT',
     default: '10',
-    says: 'attempts to sign in to the console per minute and address of the network, unused ones saved up for a minute at most; 0: no limit',
+    description:
+      'attempts to sign in to the console per minute and address of the network, unused ones saved up for a minute at most; 0: no limit',
   },
-  { name: 'WDA_TOKEN_LIFETIME_SECONDS', default: '3600', says: 'lifetime of internal OAuth 2.0 tokens' },
+  { name: 'WDA_TOKEN_LIFETIME_SECONDS', default: '3600', description: 'lifetime of internal OAuth 2.0 tokens' },
   {
     name: 'WDA_SIGNING_KEY_DAYS',
     default: '90',
-    says: 'a key that has signed internal tokens for this long is replaced; 0: only on request',
+    description: 'a key that has signed internal tokens for this long is replaced; 0: only on request',
   },
   {
     name: 'WDA_IDP_PRIVATE_NETWORK',
     default: 'deny',
-    says: 'allow: identity providers may be at loopback and private addresses, and there use plain http; or networks, such as `10.1.0.0/16, 192.168.7.4/32`, to which alone that applies',
+    description:
+      'allow: identity providers may be at loopback and private addresses, and there use plain http; or networks, such as `10.1.0.0/16, 192.168.7.4/32`, to which alone that applies',
   },
   {
     name: 'WDA_CLOCK_SKEW_SECONDS',
     default: '0',
-    says: "how far the clocks of identity providers may differ from the server's, for exp and nbf",
+    description: "how far the clocks of identity providers may differ from the server's, for exp and nbf",
   },
 ];
 
@@ -274,18 +289,18 @@ export function readConfig(env: Environment): Config {
   const choice = <T extends string>(name: string, fallback: T, values: readonly T[]): T => {
     const value = text(name);
     if (value === undefined) return fallback;
-    const found = values.find((known) => known === value);
-    if (found !== undefined) return found;
+    const option = values.find((candidate) => candidate === value);
+    if (option !== undefined) return option;
     mistakes.push(`${name} must be one of ${values.join(', ')}, is ${JSON.stringify(value)}`);
     return fallback;
   };
 
-  const known = [...SETTINGS.map((setting) => setting.name), ...CLIENT_SETTINGS];
+  const settingNames = [...SETTINGS.map((setting) => setting.name), ...CLIENT_SETTINGS];
   for (const name of Object.keys(env)) {
-    if (!name.startsWith('WDA_') || known.includes(name)) continue;
-    const suggestion = closest(name, known);
+    if (!name.startsWith('WDA_') || settingNames.includes(name)) continue;
+    const suggestion = closest(name, settingNames);
     mistakes.push(
-      `${name} is not a setting${suggestion === null ? '.' : `; did you mean ${suggestion}?`} Known: ${known.join(', ')}`,
+      `${name} is not a setting${suggestion === null ? '.' : `; did you mean ${suggestion}?`} Known: ${settingNames.join(', ')}`,
     );
   }
 
@@ -293,7 +308,7 @@ export function readConfig(env: Environment): Config {
   const databaseUrl = text('DATABASE_URL');
   const pooler = choice('WDA_POOLER', 'none', ['none', 'session', 'transaction']);
   const databaseDirectUrl = text('DATABASE_DIRECT_URL');
-  mistakes.push(...databaseMistakes({ databaseUrl, pooler, databaseDirectUrl }));
+  mistakes.push(...findDatabaseMistakes({ databaseUrl, pooler, databaseDirectUrl }));
   const adminKey = text('WDA_ADMIN_KEY');
   if (adminKey !== undefined && (adminKey.length < 32 || !/^[\x21-\x7e]+$/.test(adminKey))) {
     mistakes.push('WDA_ADMIN_KEY must have 32 printable ASCII characters or more, without spaces');
@@ -313,7 +328,7 @@ export function readConfig(env: Environment): Config {
   if (backupDir === undefined && text('WDA_BACKUP_AT') !== undefined) {
     mistakes.push('WDA_BACKUP_AT needs WDA_BACKUP_DIR, the folder for the backups: without it none is made');
   }
-  const share = (connections: number): number => Math.ceil(connections / workers);
+  const getWorkerShare = (connections: number): number => Math.ceil(connections / workers);
   const config: Config = {
     port,
     host: text('HOST') ?? '127.0.0.1',
@@ -334,24 +349,24 @@ export function readConfig(env: Environment): Config {
     idempotencyHours: integer('WDA_IDEMPOTENCY_HOURS', 24, 1, 8760),
     activityDays: integer('WDA_ACTIVITY_DAYS', 365, 1, 36_500),
     backupDir: backupDir === undefined ? undefined : resolve(backupDir),
-    backupAt: timeOfDay('WDA_BACKUP_AT', text('WDA_BACKUP_AT') ?? '03:00', mistakes),
+    backupAt: parseTimeOfDay('WDA_BACKUP_AT', text('WDA_BACKUP_AT') ?? '03:00', mistakes),
     backupKeep: integer('WDA_BACKUP_KEEP', 14, 1, 10_000),
     maxResponseBytes: integer('WDA_MAX_RESPONSE_BYTES', 33_554_432, 1024, 268_435_456),
     maxImportBytes: integer('WDA_MAX_IMPORT_BYTES', 10_737_418_240, 1024, Number.MAX_SAFE_INTEGER),
     workers,
-    readConnections: share(integer('WDA_READ_CONNECTIONS', 4, 1, 100)),
-    writeConnections: share(integer('WDA_WRITE_CONNECTIONS', 6, 1, 100)),
+    readConnections: getWorkerShare(integer('WDA_READ_CONNECTIONS', 4, 1, 100)),
+    writeConnections: getWorkerShare(integer('WDA_WRITE_CONNECTIONS', 6, 1, 100)),
     slowConnections: integer('WDA_SLOW_CONNECTIONS', 4, 2, 100),
     transferConnections: integer('WDA_TRANSFER_CONNECTIONS', 4, 2, 100),
     batchConnections: integer('WDA_BATCH_CONNECTIONS', 4, 2, 100),
     maxQueue: integer('WDA_MAX_QUEUE', 1000, 1, 1_000_000),
     statementTimeoutMs: integer('WDA_STATEMENT_TIMEOUT_MS', 10_000, 100, 3_600_000),
     transferTimeoutMs: integer('WDA_TRANSFER_TIMEOUT_MS', 3_600_000, 1000, 86_400_000),
-    importFloor: integer('WDA_MIN_IMPORT_BYTES_PER_SECOND', 4096, 0, 1_000_000_000),
-    exportFloor: integer('WDA_MIN_EXPORT_BYTES_PER_SECOND', 65_536, 0, 1_000_000_000),
-    floorSeconds: integer('WDA_TRANSFER_WINDOW_SECONDS', 60, 1, 3600),
+    minImportBytesPerSecond: integer('WDA_MIN_IMPORT_BYTES_PER_SECOND', 4096, 0, 1_000_000_000),
+    minExportBytesPerSecond: integer('WDA_MIN_EXPORT_BYTES_PER_SECOND', 65_536, 0, 1_000_000_000),
+    transferWindowSeconds: integer('WDA_TRANSFER_WINDOW_SECONDS', 60, 1, 3600),
     bodyTimeoutMs: integer('WDA_BODY_TIMEOUT_MS', 30_000, 100, 3_600_000),
-    corsOrigins: corsOrigins(env.WDA_CORS_ORIGINS, mistakes),
+    corsOrigins: parseCorsOrigins(env.WDA_CORS_ORIGINS, mistakes),
     rateLimit: integer('WDA_RATE_LIMIT', 0, 0, 1_000_000_000),
     mcp: choice('WDA_MCP', 'on', ['on', 'off']) === 'on',
     mcpMaxRows: integer('WDA_MCP_MAX_ROWS', 100, 1, 1000),
@@ -362,7 +377,7 @@ export function readConfig(env: Environment): Config {
     signInRateLimit: integer('WDA_SIGN_IN_RATE_LIMIT', 10, 0, 1_000_000_000),
     tokenLifetimeSeconds: integer('WDA_TOKEN_LIFETIME_SECONDS', 3600, 1, 2_592_000),
     signingKeyDays: integer('WDA_SIGNING_KEY_DAYS', 90, 0, 3650),
-    idpPrivateNetwork: privateNetwork(text('WDA_IDP_PRIVATE_NETWORK') ?? 'deny', mistakes),
+    idpPrivateNetwork: parsePrivateNetwork(text('WDA_IDP_PRIVATE_NETWORK') ?? 'deny', mistakes),
     clockSkewSeconds: integer('WDA_CLOCK_SKEW_SECONDS', 0, 0, 300),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes);
@@ -407,10 +422,10 @@ interface DatabaseSettings {
 }
 
 /** What is wrong with the ways to the database, each in a sentence. */
-function databaseMistakes({ databaseUrl, pooler, databaseDirectUrl }: DatabaseSettings): readonly string[] {
+function findDatabaseMistakes({ databaseUrl, pooler, databaseDirectUrl }: DatabaseSettings): readonly string[] {
   const mistakes = [
-    ...urlMistakes('DATABASE_URL', databaseUrl),
-    ...urlMistakes('DATABASE_DIRECT_URL', databaseDirectUrl),
+    ...findUrlMistakes('DATABASE_URL', databaseUrl),
+    ...findUrlMistakes('DATABASE_DIRECT_URL', databaseDirectUrl),
   ];
   if (pooler !== 'none' && databaseUrl === undefined) {
     mistakes.push('WDA_POOLER is about what stands at DATABASE_URL, which is not set');
@@ -428,7 +443,7 @@ function databaseMistakes({ databaseUrl, pooler, databaseDirectUrl }: DatabaseSe
   return mistakes;
 }
 
-function urlMistakes(name: string, text: string | undefined): string[] {
+function findUrlMistakes(name: string, text: string | undefined): string[] {
   if (text === undefined) return [];
   try {
     parseDatabaseUrl(text);
@@ -450,7 +465,7 @@ function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
-function privateNetwork(value: string, mistakes: string[]): boolean | readonly string[] {
+function parsePrivateNetwork(value: string, mistakes: string[]): boolean | readonly string[] {
   if (value === 'deny' || value === 'allow') return value === 'allow';
   const networks = value.split(',').map((network) => network.trim());
   for (const network of networks) {
@@ -464,7 +479,7 @@ function privateNetwork(value: string, mistakes: string[]): boolean | readonly s
   return networks;
 }
 
-function corsOrigins(value: string | undefined, mistakes: string[]): '*' | readonly string[] {
+function parseCorsOrigins(value: string | undefined, mistakes: string[]): '*' | readonly string[] {
   if (value === undefined || value.trim() === '*') return '*';
   const origins = value
     .split(',')
@@ -481,7 +496,7 @@ function corsOrigins(value: string | undefined, mistakes: string[]): '*' | reado
 }
 
 /** A time of the day such as `03:00`. */
-function timeOfDay(name: string, value: string, mistakes: string[]): string {
+function parseTimeOfDay(name: string, value: string, mistakes: string[]): string {
   if (!/^([01]\d|2[0-3]):[0-5]\d$/.test(value)) {
     mistakes.push(`${name} must be a time of the day such as 03:00, is ${JSON.stringify(value)}`);
   }
@@ -490,15 +505,15 @@ function timeOfDay(name: string, value: string, mistakes: string[]): string {
 
 /* ---- settings in force ---- */
 
-export interface SettingInForce {
+export interface CurrentSetting {
   readonly name: string;
   readonly value: string;
 }
 
-const onOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
-const isSet = (secret: string | undefined): string => (secret === undefined ? 'not set' : 'set');
+const formatOnOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
+const formatSecret = (secret: string | undefined): string => (secret === undefined ? 'not set' : 'set');
 
-function networks(allowed: Config['idpPrivateNetwork']): string {
+function formatNetworks(allowed: Config['idpPrivateNetwork']): string {
   if (typeof allowed === 'boolean') return allowed ? 'allow' : 'deny';
   return allowed.join(', ');
 }
@@ -507,19 +522,19 @@ function networks(allowed: Config['idpPrivateNetwork']): string {
  * Each setting by its name in the environment, in the order of the reference page. Lanes for quick reads and writes are
  * divided among the workers, each share rounded up: the value is that of all workers together.
  */
-export function settingsInForce(config: Config): readonly SettingInForce[] {
+export function listSettings(config: Config): readonly CurrentSetting[] {
   const values: Readonly<Record<string, string | number>> = {
     PORT: config.port,
     HOST: config.host,
     PUBLIC_URL: config.publicUrl,
     // Its user, password and parameters are nobody's business.
-    DATABASE_URL: isSet(config.databaseUrl),
+    DATABASE_URL: formatSecret(config.databaseUrl),
     WDA_POOLER: config.pooler,
-    DATABASE_DIRECT_URL: isSet(config.databaseDirectUrl),
-    WDA_NODE_READS: onOff(config.nodeReads),
+    DATABASE_DIRECT_URL: formatSecret(config.databaseDirectUrl),
+    WDA_NODE_READS: formatOnOff(config.nodeReads),
     DATA_DIR: config.dataDir,
-    WDA_ADMIN_KEY: isSet(config.adminKey),
-    WDA_DEMO: onOff(config.demo),
+    WDA_ADMIN_KEY: formatSecret(config.adminKey),
+    WDA_DEMO: formatOnOff(config.demo),
     LOG_LEVEL: config.logLevel,
     WDA_MAX_PAGE_SIZE: config.maxPageSize,
     WDA_MAX_BODY_BYTES: config.maxBodyBytes,
@@ -542,22 +557,22 @@ export function settingsInForce(config: Config): readonly SettingInForce[] {
     WDA_MAX_QUEUE: config.maxQueue,
     WDA_STATEMENT_TIMEOUT_MS: config.statementTimeoutMs,
     WDA_TRANSFER_TIMEOUT_MS: config.transferTimeoutMs,
-    WDA_MIN_IMPORT_BYTES_PER_SECOND: config.importFloor,
-    WDA_MIN_EXPORT_BYTES_PER_SECOND: config.exportFloor,
-    WDA_TRANSFER_WINDOW_SECONDS: config.floorSeconds,
+    WDA_MIN_IMPORT_BYTES_PER_SECOND: config.minImportBytesPerSecond,
+    WDA_MIN_EXPORT_BYTES_PER_SECOND: config.minExportBytesPerSecond,
+    WDA_TRANSFER_WINDOW_SECONDS: config.transferWindowSeconds,
     WDA_BODY_TIMEOUT_MS: config.bodyTimeoutMs,
     WDA_CORS_ORIGINS: config.corsOrigins === '*' ? '*' : config.corsOrigins.join(', '),
     WDA_RATE_LIMIT: config.rateLimit,
-    WDA_MCP: onOff(config.mcp),
+    WDA_MCP: formatOnOff(config.mcp),
     WDA_MCP_MAX_ROWS: config.mcpMaxRows,
     WDA_MCP_MAX_BYTES: config.mcpMaxBytes,
     WDA_MCP_RATE_LIMIT: config.mcpRateLimit,
-    WDA_CONSOLE: onOff(config.console),
+    WDA_CONSOLE: formatOnOff(config.console),
     WDA_SESSION_HOURS: config.sessionHours,
     WDA_SIGN_IN_RATE_LIMIT: config.signInRateLimit,
     WDA_TOKEN_LIFETIME_SECONDS: config.tokenLifetimeSeconds,
     WDA_SIGNING_KEY_DAYS: config.signingKeyDays,
-    WDA_IDP_PRIVATE_NETWORK: networks(config.idpPrivateNetwork),
+    WDA_IDP_PRIVATE_NETWORK: formatNetworks(config.idpPrivateNetwork),
     WDA_CLOCK_SKEW_SECONDS: config.clockSkewSeconds,
   };
   return Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));

@@ -207,7 +207,7 @@ export const serviceUnavailable = (
     ...(cause === undefined ? {} : { cause }),
   });
 
-export const databaseAway = (cause?: unknown): ApiError =>
+export const databaseUnavailable = (cause?: unknown): ApiError =>
   serviceUnavailable('DATABASE_UNAVAILABLE', 'The database is not reachable at the moment; retry', 1, cause);
 
 export const queryTimeout = (cause?: unknown): ApiError =>
@@ -234,14 +234,14 @@ export const noCluster = (): ApiError =>
     'The database is not a Citus cluster: all workspaces lie in one PostgreSQL, and there are no nodes to move them between',
   );
 
-export const nodesAway = (names: Iterable<string>, _cause?: unknown): ApiError =>
+export const nodesUnavailable = (names: Iterable<string>, _cause?: unknown): ApiError =>
   new ApiError('NODE_UNAVAILABLE', `A node of the cluster does not answer: ${listed(names)}; retry when it is back`, {
     beside: { retryAfterSeconds: 5 },
     headers: { 'Retry-After': '5' },
   });
 
 /** Of requests for records: the node that has them does not answer. Which one it is concerns the operator alone. */
-export const workspaceAway = (cause?: unknown): ApiError =>
+export const workspaceUnavailable = (cause?: unknown): ApiError =>
   new ApiError('WORKSPACE_UNAVAILABLE', 'The part of the database that has this workspace is not reachable; retry', {
     beside: { retryAfterSeconds: 2 },
     headers: { 'Retry-After': '2' },

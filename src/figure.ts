@@ -1,6 +1,6 @@
 // A figure that a room gives about itself, for metrics. The room names it; the observer shows it.
 
-export interface Figure {
+export interface Metric {
   /** Prometheus's form: `wda_…`, with `_total` for what only grows. */
   readonly name: string;
   /** What is counted, in one line. */
@@ -12,5 +12,5 @@ export interface Figure {
   /** Name of the label; by default `kind`. */
   readonly label?: string;
   /** What is shown for several processes: missing, their sum; `max` where all of them tell of the same thing. */
-  readonly across?: 'max';
+  readonly aggregator?: 'max';
 }

@@ -5,8 +5,8 @@ import pino from 'pino';
 import pretty from 'pino-pretty';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Config } from './config.ts';
-import type { Figure } from './figure.ts';
-import { answerWorkers, askPrimary, isWorker } from './processes/primary.ts';
+import type { Metric } from './figure.ts';
+import { isWorker, requestPrimary, respondToWorkers } from './processes/primary.ts';
 
 export interface Log {
   debug(message: string, facts?: Record<string, unknown>): void;
@@ -30,7 +30,7 @@ export interface Observer {
   readonly log: Log;
   request(observation: RequestObservation): void;
   /** Registers figures, which are read when metrics are asked for. */
-  show(figures: readonly Figure[]): void;
+  registerMetrics(metrics: readonly Metric[]): void;
   /** Prometheus text format 0.0.4. */
   metrics(): Promise<string>;
   flush(): void;
@@ -72,7 +72,7 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
     registers: [registry],
   });
   // The library hashes every label set on look-up; the children are kept, as there are few (operations x statuses).
-  const counted = new Map<string, { counter: Counter.Internal; timer: Histogram.Internal<'operation'> }>();
+  const childrenByKey = new Map<string, { counter: Counter.Internal; timer: Histogram.Internal<'operation'> }>();
 
   return {
     log: {
@@ -84,42 +84,42 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
     request(observation) {
       const { operation, status, milliseconds, error } = observation;
       const key = `${operation} ${status}`;
-      let children = counted.get(key);
+      let children = childrenByKey.get(key);
       if (children === undefined) {
         children = {
           counter: requests.labels({ operation, status: String(status) }),
           timer: duration.labels({ operation }),
         };
-        counted.set(key, children);
+        childrenByKey.set(key, children);
       }
       children.counter.inc();
       children.timer.observe(milliseconds / 1000);
       if (status >= 500 && error !== undefined && status !== 503) {
-        logger.error({ ...line(observation), err: rootOf(error) }, 'request failed');
-      } else if (logger.isLevelEnabled('info')) logger.info(line(observation), 'request');
+        logger.error({ ...toLogFields(observation), err: getRootCause(error) }, 'request failed');
+      } else if (logger.isLevelEnabled('info')) logger.info(toLogFields(observation), 'request');
     },
-    show(figures) {
-      for (const figure of figures) registry.registerMetric(metricOf(figure));
+    registerMetrics(metrics) {
+      for (const metric of metrics) registry.registerMetric(toPrometheusMetric(metric));
     },
-    metrics: () => (isWorker() ? askPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
+    metrics: () => (isWorker() ? requestPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
     flush: () => logger.flush(),
   };
 }
 
 /** Prometheus asks every few seconds; putting the text together takes 5 ms, of every process. */
-export const METRICS_KEPT_MS = 1000;
+export const METRICS_TTL_MS = 1000;
 
 /**
  * The result of `work`, shared by everybody who asks while it runs and for `keptMs` after it began; a failure is not
  * kept. `now` in milliseconds, never going back.
  */
-export function remembered<T>(work: () => Promise<T>, keptMs: number, now: () => number): () => Promise<T> {
-  let last: { readonly answer: Promise<T>; readonly since: number; isRunning: boolean } | undefined;
+export function memoize<T>(work: () => Promise<T>, ttlMs: number, now: () => number): () => Promise<T> {
+  let last: { readonly result: Promise<T>; readonly since: number; isRunning: boolean } | undefined;
   return () => {
-    if (last !== undefined && (last.isRunning || now() - last.since < keptMs)) return last.answer;
-    const entry = { answer: work(), since: now(), isRunning: true };
+    if (last !== undefined && (last.isRunning || now() - last.since < ttlMs)) return last.result;
+    const entry = { result: work(), since: now(), isRunning: true };
     last = entry;
-    entry.answer.then(
+    entry.result.then(
       () => {
         entry.isRunning = false;
       },
@@ -127,21 +127,21 @@ export function remembered<T>(work: () => Promise<T>, keptMs: number, now: () =>
         if (last === entry) last = undefined;
       },
     );
-    return entry.answer;
+    return entry.result;
   };
 }
 
 /** What only grows is a counter, all else a gauge. */
-function metricOf({ name, help, label = 'kind', read, across }: Figure): Counter | Gauge {
+function toPrometheusMetric({ name, help, label = 'kind', read, aggregator }: Metric): Counter | Gauge {
   const labelled = (): (readonly [labels: Record<string, string>, value: number])[] => {
     const value = read();
     if (typeof value === 'number') return [[{}, value]];
-    return Object.entries(value).map(([value, figure]) => [{ [label]: value }, figure]);
+    return Object.entries(value).map(([value, amount]) => [{ [label]: value }, amount]);
   };
   const shape = {
     name,
     help,
-    aggregator: across ?? ('sum' as const),
+    aggregator: aggregator ?? ('sum' as const),
     ...(typeof read() === 'number' ? {} : { labelNames: [label] }),
     // The observer registers it.
     registers: [],
@@ -167,22 +167,22 @@ const METRICS = 'metrics';
 const METRICS_TIMEOUT_MS = 5000;
 
 /** In the primary: answers workers that are asked for the metrics of the server as a whole. */
-export function answerForWorkers(): void {
+export function serveWorkerMetrics(): void {
   const aggregator = new AggregatorRegistry();
-  const metrics = remembered(
+  const metrics = memoize(
     () => aggregator.clusterMetrics(),
-    METRICS_KEPT_MS,
+    METRICS_TTL_MS,
     () => performance.now(),
   );
-  answerWorkers(METRICS, metrics);
+  respondToWorkers(METRICS, metrics);
 }
 
-function line({ id, method, path, status, milliseconds }: RequestObservation): Record<string, unknown> {
+function toLogFields({ id, method, path, status, milliseconds }: RequestObservation): Record<string, unknown> {
   return { requestId: id, method, path, status, ms: Math.round(milliseconds * 100) / 100 };
 }
 
 /** The error at the root, with its stack; messages of the database may hold values, so only its code is given. */
-export function rootOf(error: unknown): unknown {
+export function getRootCause(error: unknown): unknown {
   let root = error;
   while (root instanceof Error && root.cause !== undefined) root = root.cause;
   if (root instanceof Error && /^(?=.*\d)[0-9A-Z]{5}$/.test(String((root as { code?: unknown }).code))) {

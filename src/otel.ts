@@ -72,8 +72,8 @@ const PACKAGES = {
 const [api, sdk, exporter, resources] = (await Promise.all(
   Object.keys(PACKAGES).map((name) =>
     import(name).catch((error: Error) => {
-      const wanted = Object.entries(PACKAGES).map((parts) => parts.join('@'));
-      throw new Error(`Traces need packages that are not there: npm install ${wanted.join(' ')}`, { cause: error });
+      const packages = Object.entries(PACKAGES).map((parts) => parts.join('@'));
+      throw new Error(`Traces need packages that are not there: npm install ${packages.join(' ')}`, { cause: error });
     }),
   ),
 )) as [Api, Sdk, Exporter, Resources];
@@ -96,75 +96,79 @@ const tracer = trace.getTracer(NAME);
 const spans = new WeakMap<object, { readonly span: Span; readonly context: Context }>();
 const current = new AsyncLocalStorage<object>();
 
-const moment = (at: number): number => performance.timeOrigin + at;
+const toEpochMs = (at: number): number => performance.timeOrigin + at;
 
 function onRequest(request: RequestTrace): void {
   if (request.phase === 'asked') {
     const { method, operation, traceparent, tracestate, startedAt } = request;
-    const caller = propagation.extract(ROOT_CONTEXT, { traceparent, tracestate });
+    const parentContext = propagation.extract(ROOT_CONTEXT, { traceparent, tracestate });
     const attributes = { 'http.request.method': method, 'url.scheme': 'http', 'wda.request_id': request.id };
-    const startTime = moment(startedAt);
-    const name = `${method} ${routeOf(operation) ?? operation}`;
-    const span = tracer.startSpan(name, { kind: SERVER, startTime, attributes }, caller);
-    spans.set(request, { span, context: trace.setSpan(caller, span) });
+    const startTime = toEpochMs(startedAt);
+    const name = `${method} ${parseRoute(operation) ?? operation}`;
+    const span = tracer.startSpan(name, { kind: SERVER, startTime, attributes }, parentContext);
+    spans.set(request, { span, context: trace.setSpan(parentContext, span) });
     return;
   }
   const { status = 0, endedAt = 0, operation } = request;
   const span = spans.get(request)?.span;
-  const route = routeOf(operation);
+  const route = parseRoute(operation);
   span?.setAttributes({
     'http.response.status_code': status,
     ...(route === undefined ? {} : { 'http.route': route }),
     'wda.operation': operation,
-    ...placeOf(request, status),
+    ...getWorkspaceAttributes(request, status),
     ...(status >= 500 ? { 'error.type': String(status) } : {}),
   });
   if (status >= 500) span?.setStatus({ code: ERROR });
-  span?.end(moment(endedAt));
+  span?.end(toEpochMs(endedAt));
 }
 
 /**
  * Begins the span of a call below the caller that its message names, beside that of the request, which has begun before the
  * message was read. Gives what the statements of the call are below.
  */
-function beginCall(call: CallTrace): object | undefined {
+function startCall(call: CallTrace): object | undefined {
   const { id, operation, traceparent, tracestate, startedAt } = call;
   const request = current.getStore();
-  const caller = propagation.extract(ROOT_CONTEXT, { traceparent, tracestate });
-  if (trace.getSpanContext(caller) === undefined) return request;
+  const parentContext = propagation.extract(ROOT_CONTEXT, { traceparent, tracestate });
+  if (trace.getSpanContext(parentContext) === undefined) return request;
   const attributes = { 'wda.operation': operation, 'wda.request_id': id };
-  const above = request === undefined ? undefined : spans.get(request);
-  const links = above === undefined ? [] : [{ context: above.span.spanContext() }];
-  const span = tracer.startSpan(operation, { kind: SERVER, startTime: moment(startedAt), attributes, links }, caller);
-  spans.set(call, { span, context: trace.setSpan(caller, span) });
+  const parent = request === undefined ? undefined : spans.get(request);
+  const links = parent === undefined ? [] : [{ context: parent.span.spanContext() }];
+  const span = tracer.startSpan(
+    operation,
+    { kind: SERVER, startTime: toEpochMs(startedAt), attributes, links },
+    parentContext,
+  );
+  spans.set(call, { span, context: trace.setSpan(parentContext, span) });
   return call;
 }
 
 /** The path of a route, whose operation is its method and path. */
-const routeOf = (operation: string): string | undefined => /^[A-Z]+ (\/.*)$/.exec(operation)?.[1];
+const parseRoute = (operation: string): string | undefined => /^[A-Z]+ (\/.*)$/.exec(operation)?.[1];
 
 /**
  * Workspace and entity, of an answer that says they exist: what else stands in a path may be anything that somebody
  * typed.
  */
-function placeOf({ path }: RequestTrace, status: number): Attributes {
+function getWorkspaceAttributes({ path }: RequestTrace, status: number): Attributes {
   const [, , version, organization, workspace, entity = '_'] = path.split('/');
   if (status >= 400 || version !== 'v1' || workspace === undefined) return {};
-  const place = { 'wda.workspace': `${organization}/${workspace}` };
-  return entity.startsWith('_') ? place : { ...place, 'wda.entity': entity };
+  const attributes = { 'wda.workspace': `${organization}/${workspace}` };
+  return entity.startsWith('_') ? attributes : { ...attributes, 'wda.entity': entity };
 }
 
 function onStatement(statement: StatementTrace): void {
   if (statement.phase === 'asked') {
     const request = current.getStore();
-    const above = request === undefined ? undefined : spans.get(request);
+    const parent = request === undefined ? undefined : spans.get(request);
     // The server's own work would make traces that nobody has asked for.
-    if (above === undefined) return;
-    const { operation = 'EXECUTE', lane, startedAt } = statement;
-    const attributes = { 'db.system.name': 'postgresql', 'db.operation.name': operation, 'wda.lane': lane };
-    const startTime = moment(startedAt);
-    const span = tracer.startSpan(operation, { kind: CLIENT, startTime, attributes }, above.context);
-    spans.set(statement, { span, context: above.context });
+    if (parent === undefined) return;
+    const { operation = 'EXECUTE', pool, startedAt } = statement;
+    const attributes = { 'db.system.name': 'postgresql', 'db.operation.name': operation, 'wda.pool': pool };
+    const startTime = toEpochMs(startedAt);
+    const span = tracer.startSpan(operation, { kind: CLIENT, startTime, attributes }, parent.context);
+    spans.set(statement, { span, context: parent.context });
     return;
   }
   const { rows, error, endedAt = 0 } = statement;
@@ -174,16 +178,16 @@ function onStatement(statement: StatementTrace): void {
     span?.setAttributes({ 'error.type': error });
     span?.setStatus({ code: ERROR });
   }
-  span?.end(moment(endedAt));
+  span?.end(toEpochMs(endedAt));
 }
 
 const requests = channel<object>('wda:request');
 requests.bindStore(current);
 requests.subscribe((message) => onRequest(message as RequestTrace));
 const calls = channel<object>('wda:call');
-calls.bindStore(current, (call) => beginCall(call as CallTrace) as object);
+calls.bindStore(current, (call) => startCall(call as CallTrace) as object);
 calls.subscribe((message) => {
   const call = message as CallTrace;
-  if (call.phase === 'answered') spans.get(call)?.span.end(moment(call.endedAt ?? 0));
+  if (call.phase === 'answered') spans.get(call)?.span.end(toEpochMs(call.endedAt ?? 0));
 });
 channel('wda:statement').subscribe((message) => onStatement(message as StatementTrace));

@@ -40,20 +40,20 @@ export function makeReadiness(operatorHash: string | undefined): ReadinessState 
     unready: () => message,
     reason: () => (message === undefined ? undefined : reason),
     operatorHash: () => hash,
-    wait(words, more) {
+    wait(nextMessage, nextReason) {
       if (isClosing) return;
-      message = words;
-      reason = more;
+      message = nextMessage;
+      reason = nextReason;
     },
-    open(known, coordinates) {
+    open(storedHash, nextHasNodes) {
       if (isClosing) return false;
       message = undefined;
-      hash ??= known;
-      hasNodes = coordinates;
+      hash ??= storedHash;
+      hasNodes = nextHasNodes;
       return true;
     },
-    renew(inForce) {
-      hash = inForce;
+    renew(currentHash) {
+      hash = currentHash;
     },
     close() {
       isClosing = true;

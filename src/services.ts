@@ -1,45 +1,45 @@
 // The services of the server, built from a Config and a database connection and wired together.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { credentialFigures, makeAuthenticator } from './auth/authenticate.ts';
+import { buildCredentialMetrics, makeAuthenticator } from './auth/authenticate.ts';
 import { makeExternalTokens } from './auth/external-token.ts';
 import { makeIdentifyExternal } from './auth/identify-external.ts';
 import { makeInternalOAuth } from './auth/internal-oauth.ts';
-import { keySetFigures, makeKeySets } from './auth/key-set.ts';
+import { buildKeySetMetrics, makeKeySets } from './auth/key-set.ts';
 import { makeSessions } from './auth/sessions.ts';
-import { makeStrangerShare, type StrangerShare } from './auth/stranger-share.ts';
+import { type Bulkhead, makeBulkhead } from './auth/stranger-share.ts';
 import { type BackupLimits, makeBackups } from './backup/backup.ts';
 import { makeSchedule } from './backup/schedule.ts';
-import { makeKeys } from './beside/keys.ts';
+import { makeIdempotencyKeys } from './beside/keys.ts';
 import { makeTotals, type Totals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
-import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
+import { getWorkspaceMetrics, makeWorkspaceCache } from './catalog/workspace-cache.ts';
 import type { Coordinator, CoordinatorOptions } from './citus/citus.ts';
 import type { Config } from './config.ts';
-import { type Routes, routeTo, shownAddress } from './db/connection-url.ts';
-import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
+import { buildRoute, formatAddress, type Routes } from './db/connection-url.ts';
+import { type Database, getDatabaseMetrics, makeDatabase } from './db/pool.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
 import { type Databases, makeDatabases } from './directory/databases.ts';
 import { findProvidersByIssuer } from './directory/identity-provider.ts';
 import { makeSecret } from './directory/instance.ts';
 import { makeClock, openProcessRegistry } from './directory/process-registry.ts';
 import {
+  consumeLink,
   createSession,
+  deleteExpiredSessions,
   endSession,
   endSessionById,
   findSession,
   loadSessions,
-  removeEndedSessions,
-  type SessionHolder,
+  type SessionOwner,
   storeLink,
-  takeLink,
   touchSessions,
 } from './directory/sessions.ts';
-import { makeErrorThrottle, throttleFigures } from './limits/error-throttle.ts';
+import { buildThrottleMetrics, makeErrorThrottle } from './limits/error-throttle.ts';
 import { makeConfirmations } from './mcp/confirmation.ts';
 import { makeAgents } from './mcp/endpoint.ts';
-import { makeRunner, migrationFigures } from './migrate/runner.ts';
-import { type Observer, rootOf } from './observe.ts';
-import { makeOutbound } from './outbound/outbound.ts';
+import { makeRunner, migrationMetrics } from './migrate/runner.ts';
+import { getRootCause, type Observer } from './observe.ts';
+import { makeHttpClient } from './outbound/outbound.ts';
 import { makeServerRateLimit } from './processes/tokens.ts';
 import type { ReadinessState } from './readiness.ts';
 import { makeDataApi } from './records/router.ts';
@@ -57,40 +57,40 @@ export type Services = ReturnType<typeof makeServices>;
 
 /** All services, wired together, with nothing running yet. */
 export function makeServices(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
-  const onFault = (message: string, error: unknown): void => log.error(message, { err: rootOf(error) });
+  const logError = (message: string, error: unknown): void => log.error(message, { err: getRootCause(error) });
   const topology = makeTopology();
-  const { db, nodes } = openDatabase(config, routes, log, () => topology.current().suspect());
+  const { db, nodes } = openDatabase(config, routes, log, () => topology.current().checkSoon());
   const databases = makeDatabases(db, topology.current);
-  const refusals = makeErrorThrottle(() => performance.now(), sleep);
-  const strangers = makeStrangerShare(config.statementTimeoutMs);
+  const errorThrottle = makeErrorThrottle(() => performance.now(), sleep);
+  const bulkhead = makeBulkhead(config.statementTimeoutMs);
   const now = makeClock();
-  const registry = openProcessRegistry({ db, connection: routes.direct, now, active: () => records.busy() });
+  const registry = openProcessRegistry({ db, connection: routes.direct, now, active: () => records.oldestInFlight() });
   const cache = makeWorkspaceCache({
-    load: (organization, slug) => strangers(() => loadWorkspace(databases, organization, slug)),
+    load: (organization, slug) => bulkhead(() => loadWorkspace(databases, organization, slug)),
     compare: registry.compare,
     validFrom: registry.validFrom,
     now,
     maximum: MAX_SNAPSHOTS,
   });
-  const changed = (workspaceId: string): void => cache.changed(workspaceId);
+  const changed = (workspaceId: string): void => cache.invalidate(workspaceId);
   const rateLimit = makeServerRateLimit('requests', config.rateLimit);
-  const totals = totalsOf(db, topology.current, onFault);
+  const totals = makeServerTotals(db, topology.current, logError);
   const change = {
     changed,
-    everywhere: registry.invalidateAll,
-    onError: onFault,
-    isSettled: registry.isDrained,
+    invalidateAll: registry.invalidateAll,
+    onError: logError,
+    isDrained: registry.isDrained,
     forgottenAfterMs: config.statementTimeoutMs + config.bodyTimeoutMs + SNAPSHOT_MS,
   };
   const runner = makeRunner({
     ...change,
     databases,
-    maxDocumentBytes: documentLimit(config),
+    maxDocumentBytes: getDocumentLimit(config),
     maxLong: MAX_LONG_MIGRATIONS,
   });
 
   const findTopology = () => topology.find({ ...change, ...runner.sessions, ...nodes, db });
-  const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
+  const outbound = makeHttpClient({ allowPrivate: config.idpPrivateNetwork });
   const keySets = makeKeySets({
     outbound,
     now: () => performance.now(),
@@ -105,68 +105,68 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   const oauth = makeInternalOAuth({
     db,
     issuer: config.publicUrl,
-    resourceOf: ({ organization, workspace }) =>
+    getResource: ({ organization, workspace }) =>
       config.mcp ? config.publicUrl + agentsPath(organization, workspace) : undefined,
     tokenPath: TOKEN_PATH,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     signingKeyDays: config.signingKeyDays,
     rateLimit,
-    refusalTurn: refusals.wait,
-    strangers,
+    waitForThrottle: errorThrottle.wait,
+    bulkhead,
     registry,
     now,
-    onError: onFault,
-    onGone: (message, error) => log.debug(message, { error: String(error) }),
+    onError: logError,
+    onDisconnect: (message, error) => log.debug(message, { error: String(error) }),
   });
-  const visits = consoleOf(db, config, strangers, readiness);
-  const findProviders = (issuer: string) => strangers(() => findProvidersByIssuer(db, issuer));
+  const consoleServices = makeConsoleServices(db, config, bulkhead, readiness);
+  const findProviders = (issuer: string) => bulkhead(() => findProvidersByIssuer(db, issuer));
   const authenticator = makeAuthenticator({
-    findApiKey: (hash) => strangers(() => findApiKey(db, hash)),
+    findApiKey: (hash) => bulkhead(() => findApiKey(db, hash)),
     touchApiKeys: (ids) => touchApiKeys(db, ids),
     operatorHash: readiness.operatorHash,
-    verifySession: visits.sessions.verify,
+    verifySession: consoleServices.sessions.verify,
     verifyInternal: oauth.verify,
     verifyExternal: externalTokens.verify,
     identifyExternal: makeIdentifyExternal(findProviders, externalTokens),
     issuer: config.publicUrl,
     now: () => Date.now(),
   });
-  const keys = makeKeys(db, config.idempotencyHours);
-  const agents = agentsOf(config, db, log, onFault);
-  const served = { keys, totals, config, databases, cache, authenticator, rateLimit, agents };
-  const records = makeDataApi({ ...served, tokenUrl: config.publicUrl + TOKEN_PATH });
-  const figures = [
-    ...databaseFigures(db, () => topology.coordinator()?.databases() ?? []),
-    ...workspaceFigures(cache),
-    ...credentialFigures(authenticator),
-    ...throttleFigures(refusals),
-    ...keySetFigures(keySets),
-    ...migrationFigures(runner),
-    ...keys.figures(),
+  const keys = makeIdempotencyKeys(db, config.idempotencyHours);
+  const agents = makeAgentHandler(config, db, log, logError);
+  const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents };
+  const records = makeDataApi({ ...apiDeps, tokenUrl: config.publicUrl + TOKEN_PATH });
+  const metrics = [
+    ...getDatabaseMetrics(db, () => topology.coordinator()?.databases() ?? []),
+    ...getWorkspaceMetrics(cache),
+    ...buildCredentialMetrics(authenticator),
+    ...buildThrottleMetrics(errorThrottle),
+    ...buildKeySetMetrics(keySets),
+    ...migrationMetrics(runner),
+    ...keys.getMetrics(),
   ];
   return {
-    databaseAddress: shownAddress(routes.connection),
+    databaseAddress: formatAddress(routes.connection),
     databases,
     closeDatabases: () => Promise.all([db.close(), topology.coordinator()?.close()]),
     findTopology,
     stopTotals: () => Promise.all([totals.stop(), topology.coordinator()?.stop()]),
     cluster: () => topology.coordinator()?.cluster,
     cache,
-    refusals,
+    refusals: errorThrottle,
     registry,
     changed,
     rateLimit,
     totals,
     keys,
-    ...backupsOf(config, databases, log),
+    ...makeBackupServices(config, databases, log),
     runner,
     outbound,
     externalTokens,
     oauth,
     authenticator,
-    consoleRooms: visits,
+    consoleServices: consoleServices,
     records,
-    figures,
+    figures: metrics,
   };
 }
 
@@ -186,13 +186,17 @@ function makeTopology() {
 }
 
 /** Totals in the database; nodes keep their own. */
-function totalsOf(db: Database, topology: () => Topology, onError: (message: string, error: unknown) => void): Totals {
+function makeServerTotals(
+  db: Database,
+  topology: () => Topology,
+  onError: (message: string, error: unknown) => void,
+): Totals {
   const totals = makeTotals({ db, onError });
-  return { ...totals, keep: (entity) => topology().keepTotal(entity) || totals.keep(entity) };
+  return { ...totals, maintain: (entity) => topology().maintainTotal(entity) || totals.maintain(entity) };
 }
 
 /** The database, and how nodes are reached that it may coordinate. */
-function openDatabase(config: Config, routes: Routes, log: Observer['log'], onFault: () => void) {
+function openDatabase(config: Config, routes: Routes, log: Observer['log'], logError: () => void) {
   const options = {
     processes: config.workers,
     readConnections: config.readConnections,
@@ -207,16 +211,16 @@ function openDatabase(config: Config, routes: Routes, log: Observer['log'], onFa
       log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
   };
   const nodes: Pick<CoordinatorOptions, 'open' | 'nodeReads' | 'now' | 'log'> = {
-    open: (address) => makeDatabase({ ...options, connection: routeTo(routes.direct, address) }),
+    open: (address) => makeDatabase({ ...options, connection: buildRoute(routes.direct, address) }),
     // A pooler is not gone around.
     nodeReads: config.nodeReads && config.pooler === 'none',
     now: () => performance.now(),
     log,
   };
-  return { db: makeDatabase({ ...routes, ...options, onTimeout: onFault }), nodes };
+  return { db: makeDatabase({ ...routes, ...options, onTimeout: logError }), nodes };
 }
 
-function agentsOf(
+function makeAgentHandler(
   config: Config,
   db: Database,
   log: Observer['log'],
@@ -232,55 +236,55 @@ function agentsOf(
 }
 
 /** Those that are asked for, and those of every day. */
-function backupsOf(config: Config, databases: Databases, log: Observer['log']) {
+function makeBackupServices(config: Config, databases: Databases, log: Observer['log']) {
   const db = databases.directory;
   const { backupDir: folder, backupAt: at, backupKeep: keep } = config;
-  const backups = makeBackups(databases, backupLimits(config));
-  return { backups, schedule: makeSchedule({ db, backups, folder, at, keep, now: () => Date.now(), log }) };
+  const backups = makeBackups(databases, buildBackupLimits(config));
+  return { backups, schedule: makeSchedule({ db, backups, folder, at, maxFiles: keep, now: () => Date.now(), log }) };
 }
 
 /** Row rules and settings come by requests of their own, and are in it, too. */
-const documentLimit = ({ maxBodyBytes }: Config): number => 2 * maxBodyBytes;
+const getDocumentLimit = ({ maxBodyBytes }: Config): number => 2 * maxBodyBytes;
 
-function backupLimits(config: Config): BackupLimits {
-  const seconds = config.floorSeconds;
+function buildBackupLimits(config: Config): BackupLimits {
+  const seconds = config.transferWindowSeconds;
   return {
     timeoutMs: config.transferTimeoutMs,
     waitMs: config.statementTimeoutMs,
     stallMs: config.bodyTimeoutMs,
-    readFloor: { bytesPerSecond: config.exportFloor, seconds },
-    sendFloor: { bytesPerSecond: config.importFloor, seconds },
+    minReadRate: { bytesPerSecond: config.minExportBytesPerSecond, seconds },
+    minSendRate: { bytesPerSecond: config.minImportBytesPerSecond, seconds },
     maxBytes: config.maxImportBytes,
-    maxDocumentBytes: documentLimit(config),
+    maxDocumentBytes: getDocumentLimit(config),
   };
 }
 
 /** What the console needs besides the API: sessions in the control tables, and how often one may try to sign in. */
-function consoleOf(
+function makeConsoleServices(
   db: Database,
   config: Config,
-  strangers: StrangerShare,
+  bulkhead: Bulkhead,
   { operatorHash }: Pick<ReadinessState, 'operatorHash'>,
 ) {
   const idleSeconds = config.sessionHours * 3600;
-  const cookies = makeStrangerShare(config.statementTimeoutMs);
+  const sessionBulkhead = makeBulkhead(config.statementTimeoutMs);
   const sessions = makeSessions({
-    findApiKey: (hash) => strangers(() => findApiKey(db, hash)),
+    findApiKey: (hash) => bulkhead(() => findApiKey(db, hash)),
     // Not among those who come with keys: a crowd of either keeps nobody of the other out.
-    find: (idHash) => cookies(() => findSession(db, idHash, idleSeconds)),
+    find: (idHash) => sessionBulkhead(() => findSession(db, idHash, idleSeconds)),
     store: (session) => createSession(db, session),
     remove: (idHash) => endSession(db, idHash),
     touch: (ids) => touchSessions(db, ids),
-    sweep: () => removeEndedSessions(db, idleSeconds),
-    storeLink: (link, note) => storeLink(db, link, note),
-    takeLink: (codeHash) => strangers(() => takeLink(db, codeHash)),
+    sweep: () => deleteExpiredSessions(db, idleSeconds),
+    storeLink: (link, writeActivity) => storeLink(db, link, writeActivity),
+    takeLink: (codeHash) => bulkhead(() => consumeLink(db, codeHash)),
     operatorHash,
     now: () => Date.now(),
   });
   return {
     sessions,
-    list: (holder: SessionHolder, page: { readonly page: number; readonly size: number }) =>
-      loadSessions(db, holder, { idleSeconds, operatorHash: operatorHash() }, page),
+    list: (owner: SessionOwner, page: { readonly page: number; readonly size: number }) =>
+      loadSessions(db, owner, { idleSeconds, operatorHash: operatorHash() }, page),
     endById: endSessionById,
     signIns: makeServerRateLimit('sign-ins', config.signInRateLimit),
     /** Part of the name of cookies. */

@@ -25,7 +25,7 @@ export interface RequestTrace {
 export interface StatementTrace {
   phase: 'asked' | 'answered';
   readonly operation: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE' | undefined;
-  readonly lane: 'read' | 'write';
+  readonly pool: 'read' | 'write';
   /** It waits for its turn, too, from here on. */
   readonly startedAt: number;
   endedAt?: number;
@@ -61,7 +61,7 @@ const CALLS: Channel<CallTrace, CallTrace> = channel('wda:call');
 const STOPS: Channel<StopTrace> = channel('wda:stop');
 
 // Somebody who does not answer must not keep the server from ending.
-const LAST_WORDS_MS = 2000;
+const STOP_TIMEOUT_MS = 2000;
 
 /** Tells that a request is answered. */
 export function endRequest(trace: RequestTrace, operation: string, status: number): void {
@@ -92,13 +92,13 @@ export async function traceCall<T>(
 /** Runs a statement between its two messages; call it only while somebody listens. */
 export async function traceStatement<Rows extends readonly unknown[]>(
   text: string,
-  lane: StatementTrace['lane'],
+  pool: StatementTrace['pool'],
   run: () => Promise<Rows>,
 ): Promise<Rows> {
   const trace: StatementTrace = {
     phase: 'asked',
-    operation: operationOf(text, lane),
-    lane,
+    operation: parseOperation(text, pool),
+    pool,
     startedAt: performance.now(),
   };
   STATEMENTS.publish(trace);
@@ -116,17 +116,17 @@ export async function traceStatement<Rows extends readonly unknown[]>(
 }
 
 /** Resolves when listeners have sent what they had, after two seconds at the latest. */
-export async function tellStop(): Promise<void> {
+export async function notifyStop(): Promise<void> {
   if (!STOPS.hasSubscribers) return;
   const works: Promise<unknown>[] = [];
   STOPS.publish({ wait: (work: Promise<unknown>) => void works.push(work) });
-  const late = new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS).unref());
-  await Promise.race([Promise.allSettled(works), late]);
+  const timeout = new Promise((resolve) => setTimeout(resolve, STOP_TIMEOUT_MS).unref());
+  await Promise.race([Promise.allSettled(works), timeout]);
 }
 
 /** What a statement does: its first word, or that of what it writes behind `with`. */
-function operationOf(text: string, lane: StatementTrace['lane']): StatementTrace['operation'] {
+function parseOperation(text: string, pool: StatementTrace['pool']): StatementTrace['operation'] {
   const word = /^\s*(select|insert|update|delete)\b/i.exec(text) ?? /\b(insert into|update|delete from)\b/i.exec(text);
-  if (word === null) return lane === 'read' ? 'SELECT' : undefined;
+  if (word === null) return pool === 'read' ? 'SELECT' : undefined;
   return word[1]!.split(' ')[0]!.toUpperCase() as StatementTrace['operation'];
 }

@@ -9,7 +9,14 @@ import { parseArgs } from 'node:util';
 import { ADMIN_PREFIX, type AdminClient } from '../../src/cli/admin-client.ts';
 import { describeImport, sendRecords } from '../../src/cli/commands/import.ts';
 import { connect, entityPath, organizationPath, workspacePath } from '../../src/cli/connection.ts';
-import { asFailure, CommandFailure, describeFailure, exitCode, failed, usageFailure } from '../../src/cli/failure.ts';
+import {
+  CommandFailure,
+  describeFailure,
+  exitCode,
+  runtimeFailure,
+  toFailure,
+  usageFailure,
+} from '../../src/cli/failure.ts';
 import { processIo } from '../../src/cli/io.ts';
 import { showsProgress, startTransferBar } from '../../src/cli/progress.ts';
 import { readSchemaFile } from '../../src/cli/schema-file.ts';
@@ -98,7 +105,7 @@ function readArguments(args: readonly string[]): {
 async function requireFiles(directory: string): Promise<void> {
   const missing: string[] = [];
   for (const { file } of FILES) await access(join(directory, file)).catch(() => missing.push(file));
-  if (missing.length > 0) throw failed(`${directory} lacks ${missing.join(', ')}`);
+  if (missing.length > 0) throw runtimeFailure(`${directory} lacks ${missing.join(', ')}`);
 }
 
 /** Creates what is not there yet. */
@@ -126,7 +133,7 @@ async function applySchema(client: AdminClient): Promise<void> {
     query: [['wait', 60]],
   });
   if (status !== 200)
-    throw failed('The schema was not in force within a minute: look at wda migration list -w chinook/music');
+    throw runtimeFailure('The schema was not in force within a minute: look at wda migration list -w chinook/music');
   console.log('schema applied');
 }
 
@@ -147,7 +154,7 @@ async function importCsv(client: AdminClient, path: string, entity: string, map:
       body: source.chunks,
       map,
       ...(hasIds ? { onConflict: 'update' } : {}),
-      onSent: (bytes, whole) => bar.update(bytes, whole ? 'checking and storing' : undefined),
+      onProgress: (bytes, whole) => bar.update(bytes, whole ? 'checking and storing' : undefined),
     });
     bar.stop();
     console.log(describeImport(entity, result));
@@ -171,7 +178,7 @@ async function printKey(client: AdminClient): Promise<void> {
 try {
   await load(process.argv.slice(2));
 } catch (error) {
-  const failure = asFailure(error);
+  const failure = toFailure(error);
   console.error(describeFailure(failure));
   process.exitCode = exitCode(failure.failure);
 }

@@ -4,7 +4,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../directory/credentials.ts';
 import { invalidCredential, missingCredential } from '../errors.ts';
-import type { Figure } from '../figure.ts';
+import type { Metric } from '../figure.ts';
 import { type Credential, isSession, type SessionCredential } from '../model/credential.ts';
 import { belongsTo, type External, KEY_ID, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -79,17 +79,17 @@ interface Verdict extends Verified {
   /** What it holds for besides; undefined: for the API, and of a key for all. */
   readonly resource: string | undefined;
   /** When the credential was looked up, milliseconds since 1970. */
-  readonly askedAt: number;
+  readonly requestedAt: number;
   /** When the last use was noted, milliseconds since 1970. */
-  notedAt: number;
+  recordedAt: number;
 }
 
 const MAX_VERDICTS = 10_000;
 // `last_used_at` is for people who clean up keys; a minute is exact enough.
-const NOTE_EVERY_MS = 60_000;
+const RECORD_INTERVAL_MS = 60_000;
 // Snapshots are compared with the database every 800 ms at most: until then a verdict may have a later version than the
 // snapshot.
-const AHEAD_MS = 1000;
+const MAX_AHEAD_MS = 1000;
 // Longer than any credential of ours; a JWT of a real provider is 1 to 4 kB.
 const MAX_HEADER = 8192;
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
@@ -103,38 +103,39 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   // Keyed by the header in its usual form: one look-up from header to principal, and one verdict per credential,
   // however the header is written.
   const verdicts = new LRUCache<string, Verdict>({ max: MAX_VERDICTS });
-  const used = new Set<string>();
+  const usedKeyIds = new Set<string>();
 
-  function note(verdict: Verdict, now: number): void {
-    if (now - verdict.notedAt < NOTE_EVERY_MS) return;
-    verdict.notedAt = now;
+  function recordUse(verdict: Verdict, now: number): void {
+    if (now - verdict.recordedAt < RECORD_INTERVAL_MS) return;
+    verdict.recordedAt = now;
     const { credentialId } = verdict.principal;
-    if (credentialId.startsWith(KEY_ID) && used.size < MAX_VERDICTS) used.add(credentialId.slice(KEY_ID.length));
+    if (credentialId.startsWith(KEY_ID) && usedKeyIds.size < MAX_VERDICTS)
+      usedKeyIds.add(credentialId.slice(KEY_ID.length));
   }
 
-  async function look(
+  async function authenticateWith(
     authorization: string | undefined,
     resource: string | undefined,
     verify: (credential: string) => Promise<Verified>,
   ) {
-    const credential = credentialOf(authorization);
+    const credential = parseCredential(authorization);
     if (isOperator(credential, options.operatorHash())) return OPERATOR;
-    const place = isKey(credential) ? undefined : resource;
-    const header = verdictName(credential, place);
-    const notedAt = verdicts.get(header)?.notedAt ?? 0;
+    const tokenResource = isKey(credential) ? undefined : resource;
+    const header = makeVerdictKey(credential, tokenResource);
+    const recordedAt = verdicts.get(header)?.recordedAt ?? 0;
     verdicts.delete(header);
-    const askedAt = options.now();
-    const verdict: Verdict = { ...(await verify(credential)), resource: place, askedAt, notedAt };
+    const requestedAt = options.now();
+    const verdict: Verdict = { ...(await verify(credential)), resource: tokenResource, requestedAt, recordedAt };
     verdicts.set(header, verdict);
-    note(verdict, options.now());
+    recordUse(verdict, options.now());
     return verdict.principal;
   }
 
-  function remembered(authorization: string | undefined, resource: string | undefined): Verdict | undefined {
-    const credential = credentialOf(authorization);
-    const place = isKey(credential) ? undefined : resource;
-    const verdict = verdicts.get(verdictName(credential, place));
-    return verdict?.resource === place ? verdict : undefined;
+  function findVerdict(authorization: string | undefined, resource: string | undefined): Verdict | undefined {
+    const credential = parseCredential(authorization);
+    const tokenResource = isKey(credential) ? undefined : resource;
+    const verdict = verdicts.get(makeVerdictKey(credential, tokenResource));
+    return verdict?.resource === tokenResource ? verdict : undefined;
   }
 
   async function verifyKey(credential: string): Promise<Verified> {
@@ -142,18 +143,18 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     const expiresAt = key?.expiresAt ?? Number.POSITIVE_INFINITY;
     if (key === undefined || expiresAt <= options.now()) throw invalidCredential();
     const { id, permissions, workspaceId, scope, workspaceVersion } = key;
-    const ends = key.expiresAt === null ? {} : { expiresAt: key.expiresAt };
+    const expiration = key.expiresAt === null ? {} : { expiresAt: key.expiresAt };
     return {
-      principal: { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id, ...ends },
+      principal: { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id, ...expiration },
       workspaceVersion,
       expiresAt,
     };
   }
 
   return {
-    async authenticate(sent, workspace, resource) {
-      if (isSession(sent)) return options.verifySession(sent);
-      return look(sent, resource, async (credential) => {
+    async authenticate(authorization, workspace, resource) {
+      if (isSession(authorization)) return options.verifySession(authorization);
+      return authenticateWith(authorization, resource, async (credential) => {
         if (isKey(credential)) return verifyKey(credential);
         const jwt = readJwt(credential);
         if (jwt === undefined) throw credential.startsWith(KEY_PREFIX) ? invalidCredential() : notAJwt();
@@ -164,9 +165,9 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         return verifier(credential, verifier === verifyInternal ? undefined : await workspace?.(), resource);
       });
     },
-    async identify(sent) {
-      if (isSession(sent)) return options.verifySession(sent);
-      return look(sent, undefined, async (credential) => {
+    async identify(authorization) {
+      if (isSession(authorization)) return options.verifySession(authorization);
+      return authenticateWith(authorization, undefined, async (credential) => {
         if (isKey(credential)) return verifyKey(credential);
         const jwt = readJwt(credential);
         const { verifyInternal, identifyExternal } = options;
@@ -182,23 +183,23 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
       if (isSession(authorization)) return undefined;
       // Only a header of the usual form is a name of its own: another could be written as the name for a resource.
       const isUsual = resource === undefined && authorization?.startsWith(USUAL_SCHEME) === true;
-      const verdict = (isUsual ? verdicts.get(authorization) : undefined) ?? remembered(authorization, resource);
+      const verdict = (isUsual ? verdicts.get(authorization) : undefined) ?? findVerdict(authorization, resource);
       if (verdict === undefined) return undefined;
       const now = options.now();
       if (
         verdict.expiresAt <= now ||
         !belongsTo(verdict.principal, workspace.id) ||
-        (verdict.workspaceVersion !== Number(workspace.version) && !isAhead(verdict, Number(workspace.version), now))
+        (verdict.workspaceVersion !== Number(workspace.version) && !isNewer(verdict, Number(workspace.version), now))
       ) {
         return undefined;
       }
-      note(verdict, now);
+      recordUse(verdict, now);
       return verdict.principal;
     },
     async flush() {
-      if (used.size === 0) return;
-      const ids = [...used];
-      used.clear();
+      if (usedKeyIds.size === 0) return;
+      const ids = [...usedKeyIds];
+      usedKeyIds.clear();
       await options.touchApiKeys(ids);
     },
     size: () => verdicts.size,
@@ -209,19 +210,19 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
  * True when a verdict of a later version holds until the snapshot has been compared. A database that went back ends it,
  * too.
  */
-function isAhead({ workspaceVersion, askedAt }: Verdict, version: number, now: number): boolean {
-  return workspaceVersion > version && now >= askedAt && now - askedAt < AHEAD_MS;
+function isNewer({ workspaceVersion, requestedAt }: Verdict, version: number, now: number): boolean {
+  return workspaceVersion > version && now >= requestedAt && now - requestedAt < MAX_AHEAD_MS;
 }
 
 /**
  * A token has a verdict for the API and one for the resource that it was used at last: senders choose the paths of
  * resources, and must not fill the memory of others with them.
  */
-const verdictName = (credential: string, resource: string | undefined): string =>
+const makeVerdictKey = (credential: string, resource: string | undefined): string =>
   (resource === undefined ? USUAL_SCHEME : RESOURCE_SCHEME) + credential;
 
 /** The bearer credential (RFC 6750 section 2.1); 401 when there is none or the header is malformed. */
-function credentialOf(authorization: string | undefined): string {
+function parseCredential(authorization: string | undefined): string {
   if (authorization === undefined || authorization.trim() === '') throw missingCredential();
   const match = authorization.length > MAX_HEADER ? null : BEARER.exec(authorization);
   if (match === null) throw invalidCredential();
@@ -232,6 +233,6 @@ function isOperator(credential: string, operatorHash: string | undefined): boole
   return operatorHash !== undefined && timingSafeEqual(hashCredential(credential), Buffer.from(operatorHash, 'hex'));
 }
 
-export const credentialFigures = ({ size }: Pick<Authenticator, 'size'>): readonly Figure[] => [
+export const buildCredentialMetrics = ({ size }: Pick<Authenticator, 'size'>): readonly Metric[] => [
   { name: 'wda_cached_credentials', help: 'Verified credentials in memory', read: size },
 ];

@@ -22,59 +22,59 @@ export interface Moment {
 }
 
 /** When the token stops being valid, milliseconds since 1970; undefined when `exp` is no NumericDate. */
-export function expiryOf(claims: Claims, { skew }: Pick<Moment, 'skew'>): number | undefined {
-  const exp = numericDate(own(claims, 'exp'));
+export function getExpiry(claims: Claims, { skew }: Pick<Moment, 'skew'>): number | undefined {
+  const exp = parseNumericDate(getOwn(claims, 'exp'));
   return exp === undefined ? undefined : exp + skew;
 }
 
-export function refuseExpired(claims: Claims, moment: Moment): ApiError | undefined {
-  const expiry = expiryOf(claims, moment);
+export function checkExpiry(claims: Claims, moment: Moment): ApiError | undefined {
+  const expiry = getExpiry(claims, moment);
   return expiry !== undefined && moment.now >= expiry ? tokenExpired() : undefined;
 }
 
 /** `audience` null: any. A configured one must be in `aud`, case and all. */
-export function refuseAudience(claims: Claims, audience: string | null): ApiError | undefined {
-  return audience === null || isFor(claims, audience) ? undefined : audienceMismatch();
+export function checkAudience(claims: Claims, audience: string | null): ApiError | undefined {
+  return audience === null || hasAudience(claims, audience) ? undefined : audienceMismatch();
 }
 
 /**
  * Of a token that is used at a resource (RFC 8707), it must be in `aud`, or else the configured audience. A token that is
  * for nothing in particular could be one that was given to another server.
  */
-export function refuseResource(claims: Claims, audience: string | null, resource: string): ApiError | undefined {
-  const isMeant = isFor(claims, resource) || (audience !== null && isFor(claims, audience));
-  return isMeant ? undefined : resourceMismatch(resource);
+export function checkResource(claims: Claims, audience: string | null, resource: string): ApiError | undefined {
+  const isAllowed = hasAudience(claims, resource) || (audience !== null && hasAudience(claims, audience));
+  return isAllowed ? undefined : resourceMismatch(resource);
 }
 
-function isFor(claims: Claims, audience: string): boolean {
-  const aud = own(claims, 'aud');
+function hasAudience(claims: Claims, audience: string): boolean {
+  const aud = getOwn(claims, 'aud');
   return Array.isArray(aud) ? aud.includes(audience) : aud === audience;
 }
 
-export function refuseSubject(claims: Claims): ApiError | undefined {
-  const sub = own(claims, 'sub');
+export function checkSubject(claims: Claims): ApiError | undefined {
+  const sub = getOwn(claims, 'sub');
   return typeof sub === 'string' && sub !== '' ? undefined : missingSub();
 }
 
-export function refuseNoExpiry(claims: Claims): ApiError | undefined {
-  return numericDate(own(claims, 'exp')) === undefined ? missingExp() : undefined;
+export function checkExpiryClaim(claims: Claims): ApiError | undefined {
+  return parseNumericDate(getOwn(claims, 'exp')) === undefined ? missingExp() : undefined;
 }
 
-export function refuseNotBefore(claims: Claims, { now, skew }: Moment): ApiError | undefined {
-  const value = own(claims, 'nbf');
+export function checkNotBefore(claims: Claims, { now, skew }: Moment): ApiError | undefined {
+  const value = getOwn(claims, 'nbf');
   if (value === undefined) return undefined;
-  const notBefore = numericDate(value);
+  const notBefore = parseNumericDate(value);
   if (notBefore === undefined) return notAJwt();
   return now + skew < notBefore ? tokenNotYetValid() : undefined;
 }
 
 /** Seconds since 1970, with or without a fraction, as milliseconds. */
-function numericDate(value: unknown): number | undefined {
+function parseNumericDate(value: unknown): number | undefined {
   const milliseconds = Number(numberText(value) ?? Number.NaN) * 1000;
   return Number.isFinite(milliseconds) ? milliseconds : undefined;
 }
 
 /** Never a member of Object.prototype. */
-function own(claims: Claims, name: string): unknown {
+function getOwn(claims: Claims, name: string): unknown {
   return Object.hasOwn(claims, name) ? claims[name] : undefined;
 }

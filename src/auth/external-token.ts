@@ -7,18 +7,18 @@ import { LRUCache } from 'lru-cache';
 import type { ApiError } from '../errors.ts';
 import type { External } from '../model/principal.ts';
 import type { IdentityProvider, Workspace } from '../model/workspace.ts';
-import { OutboundError } from '../outbound/outbound.ts';
+import { HttpClientError } from '../outbound/outbound.ts';
 import type { Verified } from './authenticate.ts';
 import {
   type Claims,
-  expiryOf,
+  checkAudience,
+  checkExpiry,
+  checkExpiryClaim,
+  checkNotBefore,
+  checkResource,
+  checkSubject,
+  getExpiry,
   type Moment,
-  refuseAudience,
-  refuseExpired,
-  refuseNoExpiry,
-  refuseNotBefore,
-  refuseResource,
-  refuseSubject,
 } from './claims.ts';
 import { issuerMismatch, jwksNotDiscovered, noIdentityProvider, notAJwt, signatureInvalid } from './errors.ts';
 import { type Algorithm, isAlgorithm, type VerificationKey } from './jwk.ts';
@@ -26,7 +26,7 @@ import { type Jwt, type JwtHeader, readJwt } from './jwt.ts';
 import type { KeySet, KeySets } from './key-set.ts';
 
 /** The parts of a workspace that a token is judged by. */
-export type TokenPlace = Pick<Workspace, 'id' | 'version' | 'identityProvider'>;
+export type TokenWorkspace = Pick<Workspace, 'id' | 'version' | 'identityProvider'>;
 
 export type CheckName =
   | 'format'
@@ -63,9 +63,9 @@ export interface ExternalTokens {
    * `place` undefined: the workspace does not exist, which is answered like one without a provider. `resource`: what the
    * token must be for, unless it is for the audience of the provider. Throws the specification's 401s.
    */
-  verify(token: string, place: TokenPlace | undefined, resource?: string): Promise<Verified>;
+  verify(token: string, workspace: TokenWorkspace | undefined, resource?: string): Promise<Verified>;
   /** Every check that can be made, in order, whatever the earlier ones said. */
-  explain(token: string, place: TokenPlace): Promise<Explanation>;
+  explain(token: string, workspace: TokenWorkspace): Promise<Explanation>;
 }
 
 export interface ExternalTokenOptions {
@@ -75,7 +75,7 @@ export interface ExternalTokenOptions {
   readonly now: () => number;
 }
 
-interface Trial {
+interface TokenValidation {
   readonly token: string;
   readonly jwt: Jwt | undefined;
   readonly provider: IdentityProvider | null;
@@ -89,7 +89,7 @@ interface Check {
   readonly name: CheckName;
   /** Checks that must have passed for this one to mean anything. */
   readonly needs: readonly CheckName[];
-  readonly refuse: (trial: Trial) => Promise<ApiError | undefined>;
+  readonly validate: (validation: TokenValidation) => Promise<ApiError | undefined>;
 }
 
 // A verified token is taken from memory for this long; then it is verified again, as the provider's keys may have
@@ -105,128 +105,141 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
   const signatures = new LRUCache<string, boolean>({ max: MAX_SIGNATURES });
 
   const CHECKS: readonly Check[] = [
-    { name: 'format', needs: [], refuse: async ({ jwt }) => (jwt === undefined ? notAJwt() : undefined) },
+    { name: 'format', needs: [], validate: async ({ jwt }) => (jwt === undefined ? notAJwt() : undefined) },
     {
       name: 'provider',
       needs: [],
-      refuse: async ({ provider }) => (provider === null ? noIdentityProvider() : undefined),
+      validate: async ({ provider }) => (provider === null ? noIdentityProvider() : undefined),
     },
     {
       name: 'enabled',
       needs: ['provider'],
-      refuse: async ({ provider }) => (provider?.enabled === true ? undefined : noIdentityProvider()),
+      validate: async ({ provider }) => (provider?.enabled === true ? undefined : noIdentityProvider()),
     },
     {
       name: 'issuer',
       needs: ['format', 'provider'],
-      refuse: async (trial) => (claimsOf(trial).iss === providerOf(trial).issuerUrl ? undefined : issuerMismatch()),
+      validate: async (validation) =>
+        getClaims(validation).iss === getProvider(validation).issuerUrl ? undefined : issuerMismatch(),
     },
     {
       // Before the keys: an algorithm that nobody may use must not cause a fetch.
       name: 'algorithm',
       needs: ['format'],
-      refuse: async ({ jwt }) => (algorithmOf((jwt as Jwt).header) === undefined ? signatureInvalid() : undefined),
+      validate: async ({ jwt }) => (getAlgorithm((jwt as Jwt).header) === undefined ? signatureInvalid() : undefined),
     },
-    { name: 'keys', needs: ['provider'], refuse: refuseKeys },
-    { name: 'signature', needs: ['algorithm', 'keys'], refuse: refuseSignature },
-    { name: 'expiry', needs: ['format'], refuse: async (trial) => refuseExpired(claimsOf(trial), trial.moment) },
-    { name: 'audience', needs: ['format', 'provider'], refuse: async (trial) => refuseOtherAudience(trial) },
-    { name: 'subject', needs: ['format'], refuse: async (trial) => refuseSubject(claimsOf(trial)) },
-    { name: 'expiryClaim', needs: ['format'], refuse: async (trial) => refuseNoExpiry(claimsOf(trial)) },
-    { name: 'notBefore', needs: ['format'], refuse: async (trial) => refuseNotBefore(claimsOf(trial), trial.moment) },
+    { name: 'keys', needs: ['provider'], validate: validateKeys },
+    { name: 'signature', needs: ['algorithm', 'keys'], validate: validateSignature },
+    {
+      name: 'expiry',
+      needs: ['format'],
+      validate: async (validation) => checkExpiry(getClaims(validation), validation.moment),
+    },
+    { name: 'audience', needs: ['format', 'provider'], validate: async (validation) => validateAudience(validation) },
+    { name: 'subject', needs: ['format'], validate: async (validation) => checkSubject(getClaims(validation)) },
+    { name: 'expiryClaim', needs: ['format'], validate: async (validation) => checkExpiryClaim(getClaims(validation)) },
+    {
+      name: 'notBefore',
+      needs: ['format'],
+      validate: async (validation) => checkNotBefore(getClaims(validation), validation.moment),
+    },
   ];
 
-  async function refuseKeys(trial: Trial): Promise<ApiError | undefined> {
+  async function validateKeys(validation: TokenValidation): Promise<ApiError | undefined> {
     try {
-      trial.keySet = await keySets.current(providerOf(trial));
+      validation.keySet = await keySets.getCurrent(getProvider(validation));
       return undefined;
     } catch (error) {
-      if (error instanceof OutboundError) return jwksNotDiscovered();
+      if (error instanceof HttpClientError) return jwksNotDiscovered();
       throw error;
     }
   }
 
-  async function refuseSignature(trial: Trial): Promise<ApiError | undefined> {
-    const { token, jwt, keySet } = trial as Trial & { readonly jwt: Jwt; readonly keySet: KeySet };
+  async function validateSignature(validation: TokenValidation): Promise<ApiError | undefined> {
+    const { token, jwt, keySet } = validation as TokenValidation & { readonly jwt: Jwt; readonly keySet: KeySet };
     if (await isSignedBy(keySet, token, jwt.header)) return undefined;
-    const newer = await keySets.newer(providerOf(trial), keySet);
+    const newer = await keySets.fetchNewer(getProvider(validation), keySet);
     return newer !== undefined && (await isSignedBy(newer, token, jwt.header)) ? undefined : signatureInvalid();
   }
 
   async function isSignedBy(keySet: KeySet, token: string, header: JwtHeader): Promise<boolean> {
     const key = `${keySet.id} ${hash('sha256', token, 'base64url')}`;
-    const known = signatures.get(key);
-    if (known !== undefined) return known;
-    const algorithm = algorithmOf(header);
-    let signed = false;
+    const cached = signatures.get(key);
+    if (cached !== undefined) return cached;
+    const algorithm = getAlgorithm(header);
+    let isSigned = false;
     if (algorithm !== undefined) {
-      for (const candidate of candidatesFor(keySet, header.kid, algorithm)) {
-        signed = await verifies(token, candidate, algorithm);
-        if (signed) break;
+      for (const candidate of findCandidates(keySet, header.kid, algorithm)) {
+        isSigned = await verifySignature(token, candidate, algorithm);
+        if (isSigned) break;
       }
     }
-    signatures.set(key, signed);
-    return signed;
+    signatures.set(key, isSigned);
+    return isSigned;
   }
 
-  function trialOf(token: string, place: TokenPlace | undefined, resource?: string): Trial {
+  function makeValidation(token: string, workspace: TokenWorkspace | undefined, resource?: string): TokenValidation {
     return {
       token,
       resource,
       jwt: readJwt(token),
-      provider: place?.identityProvider ?? null,
+      provider: workspace?.identityProvider ?? null,
       moment: { now: now(), skew: clockSkewSeconds * 1000 },
     };
   }
 
   return {
-    async verify(token, place, resource) {
-      const trial = trialOf(token, place, resource);
+    async verify(token, workspace, resource) {
+      const validation = makeValidation(token, workspace, resource);
       for (const check of CHECKS) {
-        const refusal = await check.refuse(trial);
-        if (refusal !== undefined) throw refusal;
+        const error = await check.validate(validation);
+        if (error !== undefined) throw error;
       }
-      const expiry = expiryOf(claimsOf(trial), trial.moment) as number;
+      const expiry = getExpiry(getClaims(validation), validation.moment) as number;
       return {
-        principal: principalOf(trial, (place as TokenPlace).id),
-        workspaceVersion: Number((place as TokenPlace).version),
-        expiresAt: Math.min(expiry, trial.moment.now + TRUST_MS),
+        principal: toPrincipal(validation, (workspace as TokenWorkspace).id),
+        workspaceVersion: Number((workspace as TokenWorkspace).version),
+        expiresAt: Math.min(expiry, validation.moment.now + TRUST_MS),
       };
     },
-    async explain(token, place) {
-      const trial = trialOf(token, place);
-      const claimed = trial.jwt?.claims ?? {};
+    async explain(token, workspace) {
+      const validation = makeValidation(token, workspace);
+      const claims = validation.jwt?.claims ?? {};
       const results = new Map<CheckName, CheckResult>();
-      for (const { name, needs, refuse } of CHECKS) {
+      for (const { name, needs, validate } of CHECKS) {
         // A request meets the check of the end's presence later: without an end nothing is said about it.
-        const isAbsent = name === 'expiry' && refuseNoExpiry(claimed) !== undefined;
+        const isAbsent = name === 'expiry' && checkExpiryClaim(claims) !== undefined;
         const possible = !isAbsent && needs.every((needed) => results.get(needed)?.passed === true);
-        const refusal = possible ? await refuse(trial) : undefined;
+        const error = possible ? await validate(validation) : undefined;
         results.set(name, {
           check: name,
-          passed: possible ? refusal === undefined : null,
-          message: refusal?.message ?? null,
+          passed: possible ? error === undefined : null,
+          message: error?.message ?? null,
         });
       }
       const checks = [...results.values()];
-      const accepted = checks.every(({ passed }) => passed === true);
-      return { checks, claims: trial.jwt?.claims ?? null, principal: accepted ? principalOf(trial, place.id) : null };
+      const isAccepted = checks.every(({ passed }) => passed === true);
+      return {
+        checks,
+        claims: validation.jwt?.claims ?? null,
+        principal: isAccepted ? toPrincipal(validation, workspace.id) : null,
+      };
     },
   };
 }
 
-function refuseOtherAudience(trial: Trial): ApiError | undefined {
-  const { audience } = providerOf(trial);
-  return trial.resource === undefined
-    ? refuseAudience(claimsOf(trial), audience)
-    : refuseResource(claimsOf(trial), audience, trial.resource);
+function validateAudience(validation: TokenValidation): ApiError | undefined {
+  const { audience } = getProvider(validation);
+  return validation.resource === undefined
+    ? checkAudience(getClaims(validation), audience)
+    : checkResource(getClaims(validation), audience, validation.resource);
 }
 
-function principalOf(trial: Trial, workspaceId: string): External {
-  const claims = claimsOf(trial);
+function toPrincipal(validation: TokenValidation, workspaceId: string): External {
+  const claims = getClaims(validation);
   return {
     kind: 'external',
-    permissions: providerOf(trial).defaultPermissions,
+    permissions: getProvider(validation).defaultPermissions,
     workspaceId,
     scope: null,
     credentialId: `ext:${workspaceId}:${hash('sha256', claims.sub as string, 'base64url').slice(0, 22)}`,
@@ -238,16 +251,16 @@ function principalOf(trial: Trial, workspaceId: string): External {
  * undefined when the token must be refused. `crit` names extensions that must be understood (RFC 7515 section 4.1.11),
  * and we know none.
  */
-function algorithmOf({ alg, critical }: JwtHeader): Algorithm | undefined {
+function getAlgorithm({ alg, critical }: JwtHeader): Algorithm | undefined {
   return critical || !isAlgorithm(alg) ? undefined : alg;
 }
 
-function candidatesFor(keySet: KeySet, kid: string | undefined, algorithm: Algorithm): readonly VerificationKey[] {
+function findCandidates(keySet: KeySet, kid: string | undefined, algorithm: Algorithm): readonly VerificationKey[] {
   return keySet.keys.filter((key) => (kid === undefined || key.kid === kid) && key.fits(algorithm)).slice(0, MAX_TRIES);
 }
 
 /** A key that cannot be imported verifies nothing, like a key that did not sign the token. */
-async function verifies(token: string, key: VerificationKey, algorithm: Algorithm): Promise<boolean> {
+async function verifySignature(token: string, key: VerificationKey, algorithm: Algorithm): Promise<boolean> {
   try {
     await compactVerify(token, await key.import(algorithm), { algorithms: [algorithm] });
     return true;
@@ -257,5 +270,5 @@ async function verifies(token: string, key: VerificationKey, algorithm: Algorith
 }
 
 // Earlier checks guarantee that these exist.
-const claimsOf = (trial: Trial): Claims => (trial.jwt as Jwt).claims;
-const providerOf = (trial: Trial): IdentityProvider => trial.provider as IdentityProvider;
+const getClaims = (validation: TokenValidation): Claims => (validation.jwt as Jwt).claims;
+const getProvider = (validation: TokenValidation): IdentityProvider => validation.provider as IdentityProvider;

@@ -1,6 +1,6 @@
 // Whether a token comes from any identity provider. No external user may use the admin API, so it is enough that some
 // workspace knows the issuer and accepts the token.
-import type { ProviderOfWorkspace } from '../directory/identity-provider.ts';
+import type { WorkspaceProvider } from '../directory/identity-provider.ts';
 import { isStorable } from '../model/exact-json.ts';
 import type { Verified } from './authenticate.ts';
 import { noIdentityProvider } from './errors.ts';
@@ -9,20 +9,20 @@ import { readJwt } from './jwt.ts';
 
 /** Throws the first provider's refusal when none accepts the token. */
 export function makeIdentifyExternal(
-  findProviders: (issuer: string) => Promise<readonly ProviderOfWorkspace[]>,
+  findProviders: (issuer: string) => Promise<readonly WorkspaceProvider[]>,
   tokens: ExternalTokens,
 ): (token: string) => Promise<Verified> {
   return async (token) => {
     const issuer = readJwt(token)?.claims.iss;
-    const found = typeof issuer === 'string' && isStorable(issuer) ? await findProviders(issuer) : [];
-    let refusal: unknown;
-    for (const provider of found) {
+    const providers = typeof issuer === 'string' && isStorable(issuer) ? await findProviders(issuer) : [];
+    let firstError: unknown;
+    for (const provider of providers) {
       try {
         return await tokens.verify(token, provider);
       } catch (error) {
-        refusal ??= error;
+        firstError ??= error;
       }
     }
-    throw refusal ?? noIdentityProvider();
+    throw firstError ?? noIdentityProvider();
   };
 }

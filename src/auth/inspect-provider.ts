@@ -1,7 +1,7 @@
 // Whether the configuration of an identity provider can work. Takes its URLs; gives what is wrong with them, and as
 // warnings what the provider does wrong at the moment, which may pass.
 
-import { type Contact, type Outbound, OutboundError } from '../outbound/outbound.ts';
+import { type Contact, type HttpClient, HttpClientError } from '../outbound/outbound.ts';
 import { fetchKeySet, type KeySource } from './key-set.ts';
 
 export interface Inspection {
@@ -24,10 +24,13 @@ export interface UrlMistake {
 const RESOLVE_TIMEOUT_MS = 3000;
 
 /** `ownIssuer`: the issuer of internal tokens; no provider may use it. */
-export async function inspectProvider(outbound: Outbound, ownIssuer: string, source: KeySource): Promise<Inspection> {
-  const written = [...mistakesInIssuer(outbound, ownIssuer, source.issuerUrl), ...mistakesInUri(outbound, source)];
-  if (written.length > 0) return { mistakes: written, warnings: [], isPrivate: false };
-  const mistakes = await mistakesInAddresses(outbound, source);
+export async function inspectProvider(outbound: HttpClient, ownIssuer: string, source: KeySource): Promise<Inspection> {
+  const urlMistakes = [
+    ...findIssuerMistakes(outbound, ownIssuer, source.issuerUrl),
+    ...findUriMistakes(outbound, source),
+  ];
+  if (urlMistakes.length > 0) return { mistakes: urlMistakes, warnings: [], isPrivate: false };
+  const mistakes = await findAddressMistakes(outbound, source);
   if (mistakes.length > 0) return { mistakes, warnings: [], isPrivate: false };
   const contact: Contact = { isPrivate: false };
   try {
@@ -36,43 +39,46 @@ export async function inspectProvider(outbound: Outbound, ownIssuer: string, sou
       keys.length > 0 ? [] : ['The key set has no RSA key of 2048 bits or more and no P-256, P-384 or P-521 key'];
     return { mistakes, warnings, isPrivate: contact.isPrivate };
   } catch (error) {
-    if (!(error instanceof OutboundError)) throw error;
+    if (!(error instanceof HttpClientError)) throw error;
     const warning = `No token can be verified at the moment: ${error.message}`;
     return { mistakes, warnings: [warning], isPrivate: contact.isPrivate };
   }
 }
 
-function mistakesInIssuer(outbound: Outbound, ownIssuer: string, issuerUrl: string): UrlMistake[] {
-  const message = outbound.mistakeIn(issuerUrl) ?? mistakeInIssuer(ownIssuer, new URL(issuerUrl));
+function findIssuerMistakes(outbound: HttpClient, ownIssuer: string, issuerUrl: string): UrlMistake[] {
+  const message = outbound.findMistake(issuerUrl) ?? findIssuerMistake(ownIssuer, new URL(issuerUrl));
   return message === undefined ? [] : [{ field: 'issuerUrl', message }];
 }
 
-function mistakeInIssuer(ownIssuer: string, url: URL): string | undefined {
+function findIssuerMistake(ownIssuer: string, url: URL): string | undefined {
   // OpenID Connect Discovery 1.0 section 3.
   if (/[?#]/.test(url.href)) return 'must not have a query or a fragment';
-  if (withoutSlash(url.href) !== withoutSlash(new URL(ownIssuer).href)) return undefined;
+  if (trimSlash(url.href) !== trimSlash(new URL(ownIssuer).href)) return undefined;
   return 'must not be this server: its own tokens need no identity provider';
 }
 
-function mistakesInUri(outbound: Outbound, { jwksUri }: KeySource): UrlMistake[] {
-  const message = jwksUri === null ? undefined : outbound.mistakeIn(jwksUri);
+function findUriMistakes(outbound: HttpClient, { jwksUri }: KeySource): UrlMistake[] {
+  const message = jwksUri === null ? undefined : outbound.findMistake(jwksUri);
   return message === undefined ? [] : [{ field: 'jwksUri', message }];
 }
 
 /** A name that does not resolve is no mistake: it may resolve tomorrow, and each connection judges it again. */
-async function mistakesInAddresses(outbound: Outbound, { issuerUrl, jwksUri }: KeySource): Promise<UrlMistake[]> {
+async function findAddressMistakes(outbound: HttpClient, { issuerUrl, jwksUri }: KeySource): Promise<UrlMistake[]> {
   const signal = AbortSignal.timeout(RESOLVE_TIMEOUT_MS);
-  const judge = async (field: UrlMistake['field'], url: string): Promise<UrlMistake[]> => {
+  const checkAddress = async (field: UrlMistake['field'], url: string): Promise<UrlMistake[]> => {
     try {
       await outbound.resolve(url, signal);
       return [];
     } catch (error) {
-      if (!(error instanceof OutboundError)) throw error;
+      if (!(error instanceof HttpClientError)) throw error;
       return error.kind === 'refused' ? [{ field, message: error.message }] : [];
     }
   };
-  const found = await Promise.all([judge('issuerUrl', issuerUrl), jwksUri === null ? [] : judge('jwksUri', jwksUri)]);
-  return found.flat();
+  const mistakes = await Promise.all([
+    checkAddress('issuerUrl', issuerUrl),
+    jwksUri === null ? [] : checkAddress('jwksUri', jwksUri),
+  ]);
+  return mistakes.flat();
 }
 
-const withoutSlash = (href: string): string => href.replace(/\/+$/, '');
+const trimSlash = (href: string): string => href.replace(/\/+$/, '');

@@ -1,7 +1,7 @@
 // Our own OAuth 2.0, put together over the control tables: the keys, the verifier of tokens, the token endpoint.
 
 import type { Database } from '../db/pool.ts';
-import { controlError } from '../directory/control-error.ts';
+import { toControlError } from '../directory/control-error.ts';
 import { findOAuthClient, findTokenClient } from '../directory/oauth-clients.ts';
 import type { ProcessRegistry } from '../directory/process-registry.ts';
 import { loadSigningKeys, raiseTokenLifetime, rotateSigningKey } from '../directory/signing-keys.ts';
@@ -9,26 +9,26 @@ import type { RateLimit } from '../limits/rate-limit.ts';
 import type { TokenVerifier } from './authenticate.ts';
 import { makeInternalVerifier } from './internal-token.ts';
 import { makeSigningKeys, type SigningKeys } from './signing-keys.ts';
-import type { StrangerShare } from './stranger-share.ts';
+import type { Bulkhead } from './stranger-share.ts';
 import { makeTokenEndpoint, type NodeHandler, type TokenEndpointOptions } from './token-endpoint.ts';
 
 export interface InternalOAuthOptions {
   readonly db: Database;
   readonly issuer: string;
   /** See TokenEndpointOptions. */
-  readonly resourceOf: TokenEndpointOptions['resourceOf'];
+  readonly getResource: TokenEndpointOptions['getResource'];
   readonly tokenPath: string;
   readonly tokenLifetimeSeconds: number;
   readonly signingKeyDays: number;
   readonly rateLimit: RateLimit;
-  readonly refusalTurn: () => Promise<void>;
+  readonly waitForThrottle: () => Promise<void>;
   /** Look-ups for callers that have shown no secret yet go through it. */
-  readonly strangers: StrangerShare;
+  readonly bulkhead: Bulkhead;
   readonly registry: Pick<ProcessRegistry, 'validFrom' | 'compare'>;
   /** Milliseconds, never going back: the clock of `registry`. */
   readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
-  readonly onGone: (message: string, error: unknown) => void;
+  readonly onDisconnect: (message: string, error: unknown) => void;
 }
 
 export interface InternalOAuth {
@@ -40,18 +40,18 @@ export interface InternalOAuth {
 const DAY_SECONDS = 86_400;
 
 export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth {
-  const { db, issuer, tokenPath, tokenLifetimeSeconds, rateLimit, refusalTurn, onError, onGone } = options;
+  const { db, issuer, tokenPath, tokenLifetimeSeconds, rateLimit, waitForThrottle, onError, onDisconnect } = options;
   const rotateAfterSeconds = options.signingKeyDays * DAY_SECONDS;
   const keys = makeSigningKeys({
     store: {
-      load: () => refusing(loadSigningKeys(db, rotateAfterSeconds)),
-      rotate: (key, rotation, note) => refusing(rotateSigningKey(db, key, rotation, note)),
-      raiseTokenLifetime: (kid, seconds) => refusing(raiseTokenLifetime(db, kid, seconds)),
+      load: () => withControlErrors(loadSigningKeys(db, rotateAfterSeconds)),
+      rotate: (key, rotation, writeActivity) => withControlErrors(rotateSigningKey(db, key, rotation, writeActivity)),
+      raiseTokenLifetime: (kid, seconds) => withControlErrors(raiseTokenLifetime(db, kid, seconds)),
     },
     tokenLifetimeSeconds,
     rotateAfterSeconds,
-    since: options.registry.validFrom,
-    look: () => options.registry.compare([]),
+    validFrom: options.registry.validFrom,
+    refreshValidity: () => options.registry.compare([]),
     now: options.now,
   });
   return {
@@ -59,27 +59,27 @@ export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth 
     verify: makeInternalVerifier({
       issuer,
       verificationKey: (kid) => keys.verificationKey(kid),
-      findClient: (clientId, kid) => refusing(findTokenClient(db, clientId, kid)),
+      findClient: (clientId, kid) => withControlErrors(findTokenClient(db, clientId, kid)),
       now: () => Date.now(),
     }),
     tokenEndpoint: makeTokenEndpoint({
       issuer,
-      resourceOf: options.resourceOf,
+      getResource: options.getResource,
       path: tokenPath,
       tokenLifetimeSeconds,
       signingKey: () => keys.signingKey(),
-      findClient: (clientId) => refusing(options.strangers(() => findOAuthClient(db, clientId))),
+      findClient: (clientId) => withControlErrors(options.bulkhead(() => findOAuthClient(db, clientId))),
       rateLimit,
-      refusalTurn,
+      waitForThrottle,
       onError,
-      onGone,
+      onDisconnect,
     }),
   };
 }
 
 /** Turns errors of the database into refusals. */
-function refusing<T>(work: Promise<T>): Promise<T> {
+function withControlErrors<T>(work: Promise<T>): Promise<T> {
   return work.catch((error) => {
-    throw controlError(error);
+    throw toControlError(error);
   });
 }

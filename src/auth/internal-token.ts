@@ -81,7 +81,7 @@ async function readToken(
       currentDate: new Date(now()),
     },
   ).catch((error) => {
-    throw refusalOf(error);
+    throw toCredentialError(error);
   });
   const { client_id: clientId, [WORKSPACE_CLAIM]: workspaceId, sub, exp } = payload as JWTPayload;
   if (typeof clientId !== 'string' || sub !== clientId || !isClientId(clientId)) throw invalidCredential();
@@ -89,7 +89,7 @@ async function readToken(
   return { clientId, workspaceId, kid, expiresAt: (exp as number) * 1000 };
 }
 
-function refusalOf(error: unknown): unknown {
+function toCredentialError(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) return tokenExpired();
   if (error instanceof errors.JWSSignatureVerificationFailed || error instanceof errors.JOSEAlgNotAllowed) {
     return signatureInvalid();

@@ -38,17 +38,17 @@ function parseKey(jwk: unknown): VerificationKey | undefined {
   if (kid !== undefined && typeof kid !== 'string') return undefined;
   if (use !== undefined && use !== 'sig') return undefined;
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return undefined;
-  const family = familyOf(material);
+  const family = parseFamily(material);
   if (family === undefined) return undefined;
-  const imported = new Map<Algorithm, Promise<CryptoKey>>();
+  const importedKeys = new Map<Algorithm, Promise<CryptoKey>>();
   return {
     kid,
     fits: (algorithm) => family.algorithms.includes(algorithm) && (alg === undefined || alg === algorithm),
     import(algorithm) {
-      let key = imported.get(algorithm);
+      let key = importedKeys.get(algorithm);
       if (key === undefined) {
         key = importJWK(family.key, algorithm) as Promise<CryptoKey>;
-        imported.set(algorithm, key);
+        importedKeys.set(algorithm, key);
       }
       return key;
     },
@@ -56,13 +56,13 @@ function parseKey(jwk: unknown): VerificationKey | undefined {
 }
 
 /** Only the public members go on: a set that shows private keys must not make us hold them. */
-function familyOf(
+function parseFamily(
   material: Readonly<Record<string, unknown>>,
 ): { readonly key: JWK; readonly algorithms: readonly Algorithm[] } | undefined {
   const { kty, n, e, crv, x, y } = material;
   if (kty === 'RSA' && typeof n === 'string' && typeof e === 'string') {
-    const bits = bitsOf(n);
-    if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS || bitsOf(e) > MAX_EXPONENT_BITS) return undefined;
+    const bits = countBits(n);
+    if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS || countBits(e) > MAX_EXPONENT_BITS) return undefined;
     return { key: { kty, n, e }, algorithms: ALGORITHMS.filter((algorithm) => algorithm[0] !== 'E') };
   }
   if (kty === 'EC' && typeof crv === 'string' && typeof x === 'string' && typeof y === 'string') {
@@ -73,7 +73,7 @@ function familyOf(
 }
 
 /** Length of an unsigned big-endian number in base64url, without leading zeros. */
-function bitsOf(text: string): number {
+function countBits(text: string): number {
   const bytes = Buffer.from(text, 'base64url');
   const first = bytes.findIndex((byte) => byte !== 0);
   return first === -1 ? 0 : (bytes.length - first) * 8 - (Math.clz32(bytes[first] as number) - 24);

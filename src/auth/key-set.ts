@@ -2,9 +2,9 @@
 // again no more often than the rules below allow, whatever tokens arrive. An outage of a provider, or of the network,
 // does not affect users whose key is known.
 import { LRUCache } from 'lru-cache';
-import type { Figure } from '../figure.ts';
+import type { Metric } from '../figure.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
-import { type Contact, type Outbound, OutboundError } from '../outbound/outbound.ts';
+import { type Contact, type HttpClient, HttpClientError } from '../outbound/outbound.ts';
 import { parseKeySet, type VerificationKey } from './jwk.ts';
 
 /** Where the keys of a provider are. */
@@ -19,20 +19,20 @@ export interface KeySet {
 
 export interface KeySets {
   /** The keys that are known; fetched when there are none. Throws OutboundError. */
-  current(source: KeySource): Promise<KeySet>;
+  getCurrent(source: KeySource): Promise<KeySet>;
   /**
    * Keys other than `than`, which did not verify a token; fetched when the rules allow it. undefined when there are
    * none.
    */
-  newer(source: KeySource, than: KeySet): Promise<KeySet | undefined>;
+  fetchNewer(source: KeySource, previous: KeySet): Promise<KeySet | undefined>;
   size(): number;
 }
 
 export interface KeySetOptions {
-  readonly outbound: Outbound;
+  readonly outbound: HttpClient;
   /** Milliseconds, never going back. */
   readonly now: () => number;
-  readonly onError: (source: KeySource, error: OutboundError) => void;
+  readonly onError: (source: KeySource, error: HttpClientError) => void;
 }
 
 const MAX_SETS = 1000;
@@ -55,7 +55,7 @@ interface Entry {
   fetchedAt: number;
   failures: number;
   retryAt: number;
-  failure: OutboundError | undefined;
+  failure: HttpClientError | undefined;
   /** Last fetch for the sake of a token that no key verified. */
   unknownAt: number;
   running: Promise<void> | undefined;
@@ -65,7 +65,7 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
   const entries = new LRUCache<string, Entry>({ max: MAX_SETS });
   let lastId = 0;
 
-  function entryOf(source: KeySource): Entry {
+  function getEntry(source: KeySource): Entry {
     const key = JSON.stringify([source.issuerUrl, source.jwksUri]);
     let entry = entries.get(key);
     if (entry === undefined) {
@@ -99,7 +99,8 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
         (error: unknown) => {
           entry.failures++;
           entry.retryAt = now() + Math.min(RETRY_AFTER_MS * entry.failures, MAX_RETRY_AFTER_MS);
-          entry.failure = error instanceof OutboundError ? error : new OutboundError('failed', String(error), error);
+          entry.failure =
+            error instanceof HttpClientError ? error : new HttpClientError('failed', String(error), error);
           onError(entry.source, entry.failure);
         },
       )
@@ -110,8 +111,8 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
   }
 
   return {
-    async current(source) {
-      const entry = entryOf(source);
+    async getCurrent(source) {
+      const entry = getEntry(source);
       const age = now() - entry.fetchedAt;
       if (age > USELESS_AFTER_MS) entry.set = undefined;
       const mayFetch = now() >= entry.retryAt;
@@ -121,19 +122,19 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
         return entry.set;
       }
       if (mayFetch) await refresh(entry);
-      if (entry.set === undefined) throw entry.failure as OutboundError;
+      if (entry.set === undefined) throw entry.failure as HttpClientError;
       return entry.set;
     },
-    async newer(source, than) {
-      const entry = entryOf(source);
-      if (entry.set === than) {
+    async fetchNewer(source, previous) {
+      const entry = getEntry(source);
+      if (entry.set === previous) {
         if (entry.running === undefined) {
           if (now() - entry.unknownAt < UNKNOWN_EVERY_MS) return undefined;
           entry.unknownAt = now();
         }
         await refresh(entry);
       }
-      return entry.set === than ? undefined : entry.set;
+      return entry.set === previous ? undefined : entry.set;
     },
     size: () => entries.size,
   };
@@ -141,45 +142,55 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
 
 /** The keys as they are published now, in 5 s at most. Throws OutboundError, its message naming the URL. */
 export async function fetchKeySet(
-  outbound: Outbound,
+  outbound: HttpClient,
   source: KeySource,
   contact: Contact = { isPrivate: false },
 ): Promise<{ readonly keys: readonly VerificationKey[]; readonly text: string }> {
   const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS);
   const uri = source.jwksUri ?? (await discover(outbound, source.issuerUrl, signal, contact));
-  const document = await fetchNamed(outbound, uri, signal, contact);
+  const document = await fetchDocument(outbound, uri, signal, contact);
   const keys = parseKeySet(document);
   if (keys === undefined)
-    throw new OutboundError('failed', `${uri.split('?')[0]} answered a document that is no JWK Set`);
+    throw new HttpClientError('failed', `${uri.split('?')[0]} answered a document that is no JWK Set`);
   return { keys, text: JSON.stringify(document) };
 }
 
 /** Where the provider describes itself (OpenID Connect Discovery 1.0 section 4). */
-export function discoveryUrl(issuerUrl: string): string {
+export function buildDiscoveryUrl(issuerUrl: string): string {
   return `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }
 
-async function discover(outbound: Outbound, issuerUrl: string, signal: AbortSignal, contact: Contact): Promise<string> {
-  const url = discoveryUrl(issuerUrl);
-  const document = await fetchNamed(outbound, url, signal, contact);
+async function discover(
+  outbound: HttpClient,
+  issuerUrl: string,
+  signal: AbortSignal,
+  contact: Contact,
+): Promise<string> {
+  const url = buildDiscoveryUrl(issuerUrl);
+  const document = await fetchDocument(outbound, url, signal, contact);
   const { issuer, jwks_uri: jwksUri } = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown };
   if (issuer !== issuerUrl) {
-    const found = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'missing';
-    throw new OutboundError('failed', `${url}: its issuer is ${found}, not ${JSON.stringify(issuerUrl)}`);
+    const actualIssuer = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'missing';
+    throw new HttpClientError('failed', `${url}: its issuer is ${actualIssuer}, not ${JSON.stringify(issuerUrl)}`);
   }
-  if (typeof jwksUri !== 'string') throw new OutboundError('failed', `${url}: it has no jwks_uri`);
+  if (typeof jwksUri !== 'string') throw new HttpClientError('failed', `${url}: it has no jwks_uri`);
   return jwksUri;
 }
 
-async function fetchNamed(outbound: Outbound, url: string, signal: AbortSignal, contact: Contact): Promise<unknown> {
+async function fetchDocument(
+  outbound: HttpClient,
+  url: string,
+  signal: AbortSignal,
+  contact: Contact,
+): Promise<unknown> {
   try {
     return await outbound.fetchJson(url, signal, contact);
   } catch (error) {
-    if (!(error instanceof OutboundError)) throw error;
-    throw new OutboundError(error.kind, `${url.split('?')[0]?.slice(0, 200)} ${error.message}`, error);
+    if (!(error instanceof HttpClientError)) throw error;
+    throw new HttpClientError(error.kind, `${url.split('?')[0]?.slice(0, 200)} ${error.message}`, error);
   }
 }
 
-export const keySetFigures = ({ size }: Pick<KeySets, 'size'>): readonly Figure[] => [
+export const buildKeySetMetrics = ({ size }: Pick<KeySets, 'size'>): readonly Metric[] => [
   { name: 'wda_cached_key_sets', help: 'Key sets of identity providers in memory', read: size },
 ];

@@ -27,7 +27,7 @@ export interface Sessions {
   /** Exchanges the code of a link, which then is used up; 401 for one that was used, is too old, or never was. */
   signInByLink(code: string, userAgent: string): Promise<NewSession>;
   /** A code that signs the operator in once; undefined while the operator's key is not known. `note` is written with it. */
-  makeLink(note?: WriteActivity): Promise<NewLink | undefined>;
+  makeLink(writeActivity?: WriteActivity): Promise<NewLink | undefined>;
   /** Whose session it is, and what it may do now; 401 when it has ended. */
   verify(credential: SessionCredential): Promise<Principal>;
   /** False when there was none. */
@@ -48,7 +48,7 @@ export interface SessionOptions {
   readonly sweep: () => Promise<void>;
   readonly storeLink: (
     link: { readonly codeHash: Buffer; readonly operatorHash: string; readonly seconds: number },
-    note?: WriteActivity,
+    writeActivity?: WriteActivity,
   ) => Promise<void>;
   readonly takeLink: (codeHash: Buffer) => Promise<string | undefined>;
   /** SHA-256 (hex) of the operator's key in force; undefined while it is not known yet. */
@@ -67,14 +67,18 @@ const MAX_USED = 10_000;
 const makeSecret = (): string => randomBytes(32).toString('base64url');
 
 /** The session of an id; undefined for text that is none. */
-export const sessionOf = (id: string): SessionCredential | undefined =>
+export const parseSession = (id: string): SessionCredential | undefined =>
   SECRET.test(id) ? { sessionHash: hashCredential(id) } : undefined;
 
 export function makeSessions(options: SessionOptions): Sessions {
-  const used = new Set<string>();
+  const usedIds = new Set<string>();
 
   /** `until`: when its key expires, milliseconds since 1970. */
-  async function open(subject: Subject, userAgent: string, until = Number.POSITIVE_INFINITY): Promise<NewSession> {
+  async function createSession(
+    subject: Subject,
+    userAgent: string,
+    until = Number.POSITIVE_INFINITY,
+  ): Promise<NewSession> {
     const id = makeSecret();
     const expiresAt = new Date(Math.min(until, options.now() + MAX_AGE_MS));
     const session = { idHash: hashCredential(id), subject, expiresAt, userAgent: userAgent.slice(0, MAX_USER_AGENT) };
@@ -82,55 +86,55 @@ export function makeSessions(options: SessionOptions): Sessions {
     return { id, expiresAt };
   }
 
-  async function subjectOf(key: string): Promise<{ readonly subject: Subject; readonly until?: number }> {
+  async function findSubject(key: string): Promise<{ readonly subject: Subject; readonly until?: number }> {
     const operatorHash = options.operatorHash();
     const hash = hashCredential(key);
     if (operatorHash !== undefined && timingSafeEqual(hash, Buffer.from(operatorHash, 'hex'))) {
       return { subject: { operatorHash } };
     }
-    const found = isKey(key) ? await options.findApiKey(hash) : undefined;
-    const expiresAt = found?.expiresAt ?? Number.POSITIVE_INFINITY;
-    if (found === undefined || expiresAt <= options.now()) throw invalidCredential();
-    return { subject: { apiKeyId: found.id }, until: expiresAt };
+    const storedKey = isKey(key) ? await options.findApiKey(hash) : undefined;
+    const expiresAt = storedKey?.expiresAt ?? Number.POSITIVE_INFINITY;
+    if (storedKey === undefined || expiresAt <= options.now()) throw invalidCredential();
+    return { subject: { apiKeyId: storedKey.id }, until: expiresAt };
   }
 
   return {
     async signIn(key, userAgent) {
-      const { subject, until } = await subjectOf(key);
-      return open(subject, userAgent, until);
+      const { subject, until } = await findSubject(key);
+      return createSession(subject, userAgent, until);
     },
     async signInByLink(code, userAgent) {
       const operatorHash = SECRET.test(code) ? await options.takeLink(hashCredential(code)) : undefined;
       if (operatorHash === undefined || operatorHash !== options.operatorHash()) throw invalidCredential();
-      return open({ operatorHash }, userAgent);
+      return createSession({ operatorHash }, userAgent);
     },
-    async makeLink(note) {
+    async makeLink(writeActivity) {
       const operatorHash = options.operatorHash();
       if (operatorHash === undefined) return undefined;
       const code = makeSecret();
-      await options.storeLink({ codeHash: hashCredential(code), operatorHash, seconds: LINK_SECONDS }, note);
+      await options.storeLink({ codeHash: hashCredential(code), operatorHash, seconds: LINK_SECONDS }, writeActivity);
       return { code, expiresAt: new Date(options.now() + LINK_SECONDS * 1000) };
     },
     async verify({ sessionHash }) {
-      const found = await options.find(sessionHash);
-      const isOfToday = found?.key != null || found?.operatorHash === options.operatorHash();
-      if (found === undefined || !isOfToday) throw sessionEnded();
-      if (used.size < MAX_USED) used.add(found.id);
-      return principalOf(found);
+      const session = await options.find(sessionHash);
+      const isCurrent = session?.key != null || session?.operatorHash === options.operatorHash();
+      if (session === undefined || !isCurrent) throw sessionEnded();
+      if (usedIds.size < MAX_USED) usedIds.add(session.id);
+      return toPrincipal(session);
     },
     end: ({ sessionHash }) => options.remove(sessionHash),
     sweep: options.sweep,
     async flush() {
-      if (used.size === 0) return;
-      const ids = [...used];
-      used.clear();
+      if (usedIds.size === 0) return;
+      const ids = [...usedIds];
+      usedIds.clear();
       await options.touch(ids);
     },
   };
 }
 
 /** The same credential id as that of the key: they share their rate, and the keys of their requests. */
-function principalOf({ id: sessionId, key, expiresAt }: StoredSession): Principal {
+function toPrincipal({ id: sessionId, key, expiresAt }: StoredSession): Principal {
   if (key === null) return { kind: 'operator', scope: null, credentialId: 'operator', sessionId, expiresAt };
   const { id, workspaceId, permissions, scope } = key;
   return { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id, sessionId, expiresAt };

@@ -11,7 +11,7 @@ export const SIGNING_ALGORITHM = 'ES256';
 /** Where the keys are kept. */
 export interface SigningKeyStore {
   readonly load: () => Promise<readonly StoredSigningKey[]>;
-  readonly rotate: (key: SigningKeyToStore, rotation: Rotation, note?: WriteActivity) => Promise<void>;
+  readonly rotate: (key: SigningKeyToStore, rotation: Rotation, writeActivity?: WriteActivity) => Promise<void>;
   /** False when the key is gone. */
   readonly raiseTokenLifetime: (kid: string, seconds: number) => Promise<boolean>;
 }
@@ -25,8 +25,8 @@ export interface SigningKeysOptions {
    * For a request that came at `arrival`: what answers it must have been read at this time or later; infinite: read
    * first.
    */
-  readonly since: (arrival: number) => number;
-  readonly look: () => Promise<unknown>;
+  readonly validFrom: (arrivedAt: number) => number;
+  readonly refreshValidity: () => Promise<unknown>;
   /** Milliseconds, never going back. */
   readonly now: () => number;
 }
@@ -44,10 +44,10 @@ export interface SigningKeys {
   /** What verifies, newest first; public halves are in it, private ones must not leave. */
   list(): Promise<readonly StoredSigningKey[]>;
   /** Makes another key sign from now on. With `revoke` the tokens of all older keys end. `note` is written with it. */
-  rotate(revoke: boolean, note?: WriteActivity): Promise<void>;
+  rotate(revoke: boolean, writeActivity?: WriteActivity): Promise<void>;
 }
 
-interface Loaded {
+interface LoadedKeys {
   readonly stored: readonly StoredSigningKey[];
   readonly byKid: ReadonlyMap<string, CryptoKey>;
   /** When reading began. */
@@ -63,25 +63,25 @@ const UNKNOWN_PAUSE_MS = 250;
 
 export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
   const { store, now, tokenLifetimeSeconds, rotateAfterSeconds } = options;
-  let loaded: Loaded = { stored: [], byKid: new Map(), startedAt: Number.NEGATIVE_INFINITY };
+  let cached: LoadedKeys = { stored: [], byKid: new Map(), startedAt: Number.NEGATIVE_INFINITY };
   let lastStart = Number.NEGATIVE_INFINITY;
-  let running: Promise<Loaded> | undefined;
-  let next: Promise<Loaded> | undefined;
+  let running: Promise<LoadedKeys> | undefined;
+  let next: Promise<LoadedKeys> | undefined;
 
-  async function read(): Promise<Loaded> {
+  async function read(): Promise<LoadedKeys> {
     const startedAt = now();
     lastStart = startedAt;
     const stored = await store.load();
     const byKid = new Map<string, CryptoKey>();
     for (const { kid, publicJwk } of stored) {
-      byKid.set(kid, loaded.byKid.get(kid) ?? ((await importJWK({ ...publicJwk }, SIGNING_ALGORITHM)) as CryptoKey));
+      byKid.set(kid, cached.byKid.get(kid) ?? ((await importJWK({ ...publicJwk }, SIGNING_ALGORITHM)) as CryptoKey));
     }
-    loaded = { stored, byKid, startedAt };
-    return loaded;
+    cached = { stored, byKid, startedAt };
+    return cached;
   }
 
   /** The keys as they stand now or later: a reading that begins after this call, shared by all who wait for it. */
-  function readAnew(pauseMs = 0): Promise<Loaded> {
+  function reload(pauseMs = 0): Promise<LoadedKeys> {
     next ??= (async () => {
       await running?.catch(() => undefined);
       const pause = lastStart + pauseMs - now();
@@ -93,47 +93,47 @@ export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
     return next;
   }
 
-  async function fresh(): Promise<Loaded> {
-    const arrival = now();
+  async function getFresh(): Promise<LoadedKeys> {
+    const arrivedAt = now();
     for (;;) {
-      const since = Math.max(options.since(arrival), arrival - FRESH_MS);
-      if (loaded.startedAt >= since) return loaded;
-      await (since === Number.POSITIVE_INFINITY ? options.look() : readAnew());
+      const since = Math.max(options.validFrom(arrivedAt), arrivedAt - FRESH_MS);
+      if (cached.startedAt >= since) return cached;
+      await (since === Number.POSITIVE_INFINITY ? options.refreshValidity() : reload());
     }
   }
 
-  async function replace(rotation: Rotation, note?: WriteActivity): Promise<Loaded> {
-    await store.rotate(await makeKey(tokenLifetimeSeconds), rotation, note);
-    return readAnew();
+  async function replace(rotation: Rotation, writeActivity?: WriteActivity): Promise<LoadedKeys> {
+    await store.rotate(await makeKey(tokenLifetimeSeconds), rotation, writeActivity);
+    return reload();
   }
 
   return {
     async signingKey() {
-      let key = signerOf(await fresh());
-      if (key === undefined) key = signerOf(await replace({ kind: 'first' }));
-      else if (key.isDue) key = signerOf(await replace({ kind: 'due', afterSeconds: rotateAfterSeconds }));
+      let key = findSigningKey(await getFresh());
+      if (key === undefined) key = findSigningKey(await replace({ kind: 'first' }));
+      else if (key.isDue) key = findSigningKey(await replace({ kind: 'due', afterSeconds: rotateAfterSeconds }));
       if (key !== undefined && key.tokenLifetimeSeconds < tokenLifetimeSeconds) {
         await store.raiseTokenLifetime(key.kid, tokenLifetimeSeconds);
-        key = signerOf(await readAnew());
+        key = findSigningKey(await reload());
       }
       // Another process can take the key away between two statements only by a rotation, which leaves one.
       if (key === undefined) throw new Error('there is no signing key');
       return { kid: key.kid, privateJwk: key.privateJwk as StoredJwk };
     },
     async verificationKey(kid) {
-      const asked = now();
-      let keys = await fresh();
-      if (!keys.byKid.has(kid) && keys.startedAt < asked) keys = await readAnew(UNKNOWN_PAUSE_MS);
+      const requestedAt = now();
+      let keys = await getFresh();
+      if (!keys.byKid.has(kid) && keys.startedAt < requestedAt) keys = await reload(UNKNOWN_PAUSE_MS);
       return keys.byKid.get(kid);
     },
-    list: async () => (await fresh()).stored,
-    async rotate(revoke, note) {
-      await replace({ kind: revoke ? 'revoke' : 'now' }, note);
+    list: async () => (await getFresh()).stored,
+    async rotate(revoke, writeActivity) {
+      await replace({ kind: revoke ? 'revoke' : 'now' }, writeActivity);
     },
   };
 }
 
-function signerOf({ stored }: Loaded): StoredSigningKey | undefined {
+function findSigningKey({ stored }: LoadedKeys): StoredSigningKey | undefined {
   return stored.find((key) => key.privateJwk !== null);
 }
 

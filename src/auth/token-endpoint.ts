@@ -16,7 +16,7 @@ export interface TokenEndpointOptions {
   /** Our `iss`; also the resource that tokens are for unless another is asked for (RFC 8707). */
   readonly issuer: string;
   /** The other resource that tokens of a client may be for; undefined: none. */
-  readonly resourceOf: (client: Pick<RegisteredClient, 'organization' | 'workspace'>) => string | undefined;
+  readonly getResource: (client: Pick<RegisteredClient, 'organization' | 'workspace'>) => string | undefined;
   readonly path: string;
   readonly tokenLifetimeSeconds: number;
   readonly signingKey: () => Promise<SigningKey>;
@@ -24,10 +24,10 @@ export interface TokenEndpointOptions {
   /** Counts requests of clients that have shown their secret. */
   readonly rateLimit: RateLimit;
   /** Resolves when a refusal may be sent. */
-  readonly refusalTurn: () => Promise<void>;
+  readonly waitForThrottle: () => Promise<void>;
   readonly onError: (message: string, error: unknown) => void;
   /** Called when a client does not wait for its answer. */
-  readonly onGone: (message: string, error: unknown) => void;
+  readonly onDisconnect: (message: string, error: unknown) => void;
 }
 
 /** Of a client, in the words of the library: the other resource that its tokens may be for. */
@@ -38,47 +38,47 @@ export type NodeHandler = (message: IncomingMessage, response: ServerResponse) =
 
 /** Gives the handler for one POST request, with the key that signs now. */
 export function makeTokenEndpoint(options: TokenEndpointOptions): () => Promise<NodeHandler> {
-  let made: { readonly kid: string; readonly handler: Promise<NodeHandler> } | undefined;
+  let cached: { readonly kid: string; readonly handler: Promise<NodeHandler> } | undefined;
   return async () => {
     const key = await options.signingKey();
     // The library takes its keys once, when it is made; making it takes half a millisecond.
-    if (made?.kid !== key.kid) made = { kid: key.kid, handler: makeHandler(options, key) };
-    return made.handler;
+    if (cached?.kid !== key.kid) cached = { kid: key.kid, handler: makeHandler(options, key) };
+    return cached.handler;
   };
 }
 
 async function makeHandler(options: TokenEndpointOptions, key: SigningKey): Promise<NodeHandler> {
   // Loaded when the first token is asked for: it takes 140 ms and 30 MB that a server without clients need not spend.
   const { default: OidcProvider, errors } = await import('oidc-provider');
-  const provider = new OidcProvider(options.issuer, configurationOf(options, key, errors));
+  const provider = new OidcProvider(options.issuer, buildConfiguration(options, key, errors));
   // Secrets are stored as hashes: the library lets this method be replaced for that.
   provider.Client.prototype.compareClientSecret = async function compareHash(secret) {
     if (!isSecret(secret, this.clientSecret ?? '')) return false;
     // Counted only now: a client's id is not secret, and others who know it must not use up the client's limit.
-    await counted(this.clientId);
+    await applyRateLimit(this.clientId);
     return true;
   };
-  async function counted(clientId: string): Promise<void> {
+  async function applyRateLimit(clientId: string): Promise<void> {
     try {
       await options.rateLimit(`token:${clientId}`);
     } catch (error) {
-      throw error instanceof ApiError && error.status !== 500 ? passingError(error, errors) : error;
+      throw error instanceof ApiError && error.status !== 500 ? toTemporaryError(error, errors) : error;
     }
   }
-  refuseInTurn(provider, options.refusalTurn);
+  throttleErrors(provider, options.waitForThrottle);
   keepServerHeaders(provider);
   provider.on('server_error', (_context, error) => options.onError('the token endpoint failed', error));
   // Koa prints errors that nobody listens to; the library's types do not know that it is one.
   (provider as EventEmitter).on('error', (error, context?: { readonly req: IncomingMessage }) => {
-    if (context?.req.socket.destroyed) options.onGone('a client of the token endpoint went away', error);
+    if (context?.req.socket.destroyed) options.onDisconnect('a client of the token endpoint went away', error);
     else options.onError('the token endpoint failed', error);
   });
   return provider.callback() as NodeHandler;
 }
 
-function configurationOf(options: TokenEndpointOptions, key: SigningKey, errors: typeof oidcErrors): Configuration {
+function buildConfiguration(options: TokenEndpointOptions, key: SigningKey, errors: typeof oidcErrors): Configuration {
   const { issuer, tokenLifetimeSeconds } = options;
-  const off = { enabled: false } as const;
+  const disabled = { enabled: false } as const;
   return {
     adapter: (model) => makeAdapter(model, options, errors),
     jwks: { keys: [{ ...key.privateJwk, kid: key.kid, alg: SIGNING_ALGORITHM, use: 'sig' }] },
@@ -119,12 +119,12 @@ function configurationOf(options: TokenEndpointOptions, key: SigningKey, errors:
         },
       },
       // It would fetch URLs for callers without a credential.
-      clientIdMetadataDocument: off,
-      devInteractions: off,
-      dPoP: off,
-      pushedAuthorizationRequests: off,
-      rpInitiatedLogout: off,
-      userinfo: off,
+      clientIdMetadataDocument: disabled,
+      devInteractions: disabled,
+      dPoP: disabled,
+      pushedAuthorizationRequests: disabled,
+      rpInitiatedLogout: disabled,
+      userinfo: disabled,
     },
   };
 }
@@ -138,7 +138,7 @@ function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeo
       try {
         const client = await options.findClient(id);
         if (client === undefined) return undefined;
-        const resource = options.resourceOf(client);
+        const resource = options.getResource(client);
         return {
           client_id: id,
           client_secret: client.secretHash,
@@ -146,7 +146,7 @@ function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeo
           ...(resource === undefined ? {} : { [RESOURCE]: resource }),
         };
       } catch (error) {
-        throw error instanceof ApiError && error.status !== 500 ? passingError(error, errors) : error;
+        throw error instanceof ApiError && error.status !== 500 ? toTemporaryError(error, errors) : error;
       }
     },
     upsert: never,
@@ -159,9 +159,9 @@ function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeo
 }
 
 /** Gives one of our refusals (429, 503) in the library's form. */
-function passingError(error: ApiError, errors: typeof oidcErrors): Error {
+function toTemporaryError(error: ApiError, errors: typeof oidcErrors): Error {
   const { status, message, headers } = error;
-  return Object.assign(new errors.CustomOIDCProviderError(PASSING, message), {
+  return Object.assign(new errors.CustomOIDCProviderError(TEMPORARY_ERROR, message), {
     status,
     statusCode: status,
     expose: true,
@@ -172,15 +172,15 @@ function passingError(error: ApiError, errors: typeof oidcErrors): Error {
 /**
  * The error code of refusals that may be gone when the request is repeated (RFC 6749 has it for its other endpoint).
  */
-export const PASSING = 'temporarily_unavailable';
+export const TEMPORARY_ERROR = 'temporarily_unavailable';
 
 // Headers that the library would set by itself for CORS; ours stay.
 const CORS_HEADERS = ['Access-Control-Allow-Origin', 'Access-Control-Expose-Headers'] as const;
 
-function refuseInTurn(provider: Provider, turn: () => Promise<void>): void {
+function throttleErrors(provider: Provider, throttle: () => Promise<void>): void {
   provider.use(async ({ res }, next) => {
     await next();
-    if (res.statusCode >= 400) await turn();
+    if (res.statusCode >= 400) await throttle();
   });
 }
 
@@ -190,9 +190,9 @@ function keepServerHeaders(provider: Provider): void {
     if (retryAfter !== undefined) context.set('Retry-After', retryAfter);
   });
   provider.use(async ({ req, res }, next) => {
-    const given = CORS_HEADERS.map((name) => [name, res.getHeader(name)] as const);
+    const serverHeaders = CORS_HEADERS.map((name) => [name, res.getHeader(name)] as const);
     await next();
-    for (const [name, value] of given) {
+    for (const [name, value] of serverHeaders) {
       if (value === undefined) res.removeHeader(name);
       else res.setHeader(name, value);
     }

@@ -4,16 +4,16 @@ import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import manifest from '../../package.json' with { type: 'json' };
 import { findNode } from '../catalog/node-of-workspace.ts';
-import { placeAway } from '../db/errors.ts';
-import type { Caller, Place } from '../db/executor.ts';
+import { nodeUnavailable } from '../db/errors.ts';
+import type { NodeStatus, RequestSignal } from '../db/executor.ts';
 import type { Session } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
 import { payloadTooLarge, queryTimeout } from '../errors.ts';
 import { type ConcurrencyLimiter, makeConcurrencyLimiter } from '../limits/concurrency.ts';
 import { type MinRate, makeRateMeter, readUpload } from '../limits/upload.ts';
-import { cutWhenUnavailable, refuseWhileUnavailable } from '../topology/unavailable.ts';
-import { inHeldSnapshot, piecesOf, snapshotTime, TENANTS, type Wanted } from './dump.ts';
-import { makeRoom } from './emptiness.ts';
+import { cutWhenUnavailable, throwWhenUnavailable } from '../topology/unavailable.ts';
+import { type BackupTarget, dumpPieces, loadSnapshotTime, TENANTS, withLockedSnapshot } from './dump.ts';
+import { removeDemo } from './emptiness.ts';
 import { MAX_DATA, readFile, writeFile } from './format.ts';
 import { type Address, type Restored, restoreAll } from './restore.ts';
 
@@ -24,8 +24,8 @@ export interface BackupLimits {
   readonly waitMs: number;
   /** Longest time that a client may leave the stream unread. */
   readonly stallMs: number;
-  readonly readFloor: MinRate;
-  readonly sendFloor: MinRate;
+  readonly minReadRate: MinRate;
+  readonly minSendRate: MinRate;
   /** Longest file that is restored, in bytes. */
   readonly maxBytes: number;
   /** Longest schema document in it. */
@@ -34,98 +34,98 @@ export interface BackupLimits {
 
 export interface Restore {
   readonly source: Readable;
-  readonly caller: Caller;
+  readonly signal: RequestSignal;
   /** Where the one workspace of the file goes; missing: where it was. */
   readonly as?: Address | undefined;
   /** Written in its transaction. */
-  readonly note: (session: Session, restored: Restored) => Promise<void>;
+  readonly writeActivity: (session: Session, restored: Restored) => Promise<void>;
 }
 
 export interface Backups {
   /** The bytes of a backup, once its snapshot is taken: an error until then is thrown, a later one destroys the stream. */
-  readonly open: (wanted: Wanted, caller: Caller) => Promise<Readable>;
+  readonly open: (target: BackupTarget, signal: RequestSignal) => Promise<Readable>;
   /** All of a file or nothing. */
   readonly restore: (restore: Restore) => Promise<Restored>;
 }
 
 // Of the instance a backup and a restore are under way, and of all workspaces one backup; more would take the connections
 // of imports and exports. Owners who read slowly hold up each other, never the operator.
-const AT_ONCE = { instance: 2, workspaces: 1 } as const;
+const MAX_CONCURRENT = { instance: 2, workspaces: 1 } as const;
 const MAX_WAITING = 20;
 
 export function makeBackups(databases: Databases, limits: BackupLimits): Backups {
   const db = databases.directory;
   const { timeoutMs, waitMs } = limits;
-  const turnsOf = (count: number) =>
-    makeConcurrencyLimiter({ count, of: 'backups and restores', maxWaiting: MAX_WAITING });
-  const ofInstance = turnsOf(AT_ONCE.instance);
-  const ofWorkspaces = turnsOf(AT_ONCE.workspaces);
-  const turnOf = (limiter: ConcurrencyLimiter, whose: string, caller: Caller): Promise<() => void> =>
-    limiter.acquire({ workspace: whose, user: undefined, caller, deadline: performance.now() + waitMs });
+  const makeLimiter = (count: number) =>
+    makeConcurrencyLimiter({ count, resources: 'backups and restores', maxWaiting: MAX_WAITING });
+  const instanceLimiter = makeLimiter(MAX_CONCURRENT.instance);
+  const workspaceLimiter = makeLimiter(MAX_CONCURRENT.workspaces);
+  const acquireSlot = (limiter: ConcurrencyLimiter, workspaceKey: string, signal: RequestSignal): Promise<() => void> =>
+    limiter.acquire({ workspace: workspaceKey, user: undefined, signal, deadline: performance.now() + waitMs });
 
   /** Where the tables are; 503 when that is silent. */
-  async function placeOf(wanted: Wanted): Promise<Place | undefined> {
-    if (wanted === null) {
-      refuseWhileUnavailable(databases.topology.everyNode);
+  async function findTargetNode(target: BackupTarget): Promise<NodeStatus | undefined> {
+    if (target === null) {
+      throwWhenUnavailable(databases.topology.everyNode);
       return databases.topology.everyNode;
     }
-    const place = await findNode(databases, wanted);
-    if (place?.isAway() === true) throw placeAway();
-    return place;
+    const node = await findNode(databases, target);
+    if (node?.isUnavailable() === true) throw nodeUnavailable();
+    return node;
   }
 
   return {
-    async open(wanted, caller) {
-      const place = await placeOf(wanted);
-      const ended = await (wanted === null
-        ? turnOf(ofInstance, 'backup', caller)
-        : turnOf(ofWorkspaces, wanted, caller));
-      const { opened, done } = openStream(databases, limits, { wanted, caller, place });
-      void done.finally(ended);
-      return opened;
+    async open(target, signal) {
+      const node = await findTargetNode(target);
+      const release = await (target === null
+        ? acquireSlot(instanceLimiter, 'backup', signal)
+        : acquireSlot(workspaceLimiter, target, signal));
+      const { streamReady, completion } = openStream(databases, limits, { target, signal, node });
+      void completion.finally(release);
+      return streamReady;
     },
-    async restore({ source, caller, as, note }) {
-      refuseWhileUnavailable(databases.topology.everyNode);
-      const ended = await turnOf(ofInstance, 'restore', caller);
-      const arrival = readUpload(source, limits.sendFloor);
-      const timer = setTimeout(() => arrival.end(queryTimeout()), timeoutMs);
-      const stay = caller.onGone(() => arrival.end(new Error('the client has left')));
+    async restore({ source, signal, as, writeActivity }) {
+      throwWhenUnavailable(databases.topology.everyNode);
+      const release = await acquireSlot(instanceLimiter, 'restore', signal);
+      const upload = readUpload(source, limits.minSendRate);
+      const timer = setTimeout(() => upload.end(queryTimeout()), timeoutMs);
+      const stopListening = signal.onAbort(() => upload.end(new Error('the client has left')));
       try {
         return await db.transaction(
           (session) =>
             cutWhenUnavailable(session, databases.topology.everyNode, async () => {
-              const file = await readFile(bounded(arrival.chunks, limits.maxBytes));
-              if (file.header.scope === 'instance') await makeRoom(session);
+              const file = await readFile(limitBytes(upload.chunks, limits.maxBytes));
+              if (file.header.scope === 'instance') await removeDemo(session);
               const restored = await restoreAll(session, file, {
                 maxDocumentBytes: limits.maxDocumentBytes,
                 as,
                 topology: databases.topology,
               });
-              await note(session, restored);
+              await writeActivity(session, restored);
               return restored;
             }),
           {
             statementTimeoutMs: timeoutMs,
             purpose: 'transfer',
             tenant: TENANTS.instance,
-            caller,
+            signal,
             deadline: performance.now() + waitMs,
           },
         );
       } finally {
         clearTimeout(timer);
-        stay();
-        ended();
+        stopListening();
+        release();
       }
     },
   };
 }
 
-async function* bounded(chunks: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
+async function* limitBytes(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let size = 0;
   for await (const chunk of chunks) {
     size += chunk.length;
-    if (size > most) throw payloadTooLarge(most);
+    if (size > maxBytes) throw payloadTooLarge(maxBytes);
     yield chunk;
   }
 }
@@ -133,38 +133,50 @@ async function* bounded(chunks: AsyncIterable<Buffer>, most: number): AsyncGener
 /** `done`: when its connection is free again; never rejects. */
 function openStream(
   { directory: db, topology }: Databases,
-  { timeoutMs, waitMs, stallMs, readFloor }: BackupLimits,
-  { wanted, caller, place }: { readonly wanted: Wanted; readonly caller: Caller; readonly place: Place | undefined },
-): { readonly opened: Promise<Readable>; readonly done: Promise<void> } {
-  const { promise: opened, resolve, reject } = Promise.withResolvers<Readable>();
+  { timeoutMs, waitMs, stallMs, minReadRate }: BackupLimits,
+  {
+    target,
+    signal,
+    node,
+  }: { readonly target: BackupTarget; readonly signal: RequestSignal; readonly node: NodeStatus | undefined },
+): { readonly streamReady: Promise<Readable>; readonly completion: Promise<void> } {
+  const { promise: streamReady, resolve, reject } = Promise.withResolvers<Readable>();
   const stream = new PassThrough({ highWaterMark: MAX_DATA });
   // The pipeline of the response listens later; until then an error must not end the process.
   stream.on('error', () => undefined);
   const stop = (why: string) => (): void => void stream.destroy(new Error(why));
-  const stay = caller.onGone(stop('the client has left'));
+  const stopListening = signal.onAbort(stop('the client has left'));
   const timer = setTimeout(stop('the backup took too long'), timeoutMs);
-  const meter = makeRateMeter(readFloor, stop('the client reads too slowly'));
+  const meter = makeRateMeter(minReadRate, stop('the client reads too slowly'));
   const write = async (bytes: Buffer): Promise<void> => {
     if (stream.destroyed) throw stream.errored ?? new Error('the client has left');
     meter.count(bytes.length);
     if (stream.write(bytes)) return;
-    const stalled = setTimeout(stop('the client stopped reading'), stallMs);
-    const goOn = meter.wait();
-    const ends = new AbortController();
-    await Promise.race([once(stream, 'drain', ends), once(stream, 'close', ends)]).catch(() => undefined);
-    ends.abort();
-    goOn();
-    clearTimeout(stalled);
+    const stallTimer = setTimeout(stop('the client stopped reading'), stallMs);
+    const resume = meter.wait();
+    const abortController = new AbortController();
+    await Promise.race([once(stream, 'drain', abortController), once(stream, 'close', abortController)]).catch(
+      () => undefined,
+    );
+    abortController.abort();
+    resume();
+    clearTimeout(stallTimer);
   };
-  const done = inHeldSnapshot(
+  const completion = withLockedSnapshot(
     db,
-    wanted,
-    { statementTimeoutMs: timeoutMs, caller, deadline: performance.now() + waitMs, place, lockHere: topology.lockHere },
+    target,
+    {
+      statementTimeoutMs: timeoutMs,
+      signal,
+      deadline: performance.now() + waitMs,
+      node,
+      localLockStatements: topology.localLockStatements,
+    },
     async (session, backend) => {
-      const scope = wanted === null ? 'instance' : 'workspace';
-      const header = { scope, version: manifest.version, createdAt: await snapshotTime(session) } as const;
+      const scope = target === null ? 'instance' : 'workspace';
+      const header = { scope, version: manifest.version, createdAt: await loadSnapshotTime(session) } as const;
       resolve(stream);
-      for await (const bytes of writeFile(header, piecesOf(session, backend, wanted))) await write(bytes);
+      for await (const bytes of writeFile(header, dumpPieces(session, backend, target))) await write(bytes);
     },
   )
     .then(
@@ -176,9 +188,9 @@ function openStream(
     )
     .finally(() => {
       clearTimeout(timer);
-      stay();
+      stopListening();
     });
-  return { opened, done };
+  return { streamReady, completion };
 }
 
 export type { Address, Restored } from './restore.ts';

@@ -49,29 +49,29 @@ const decompress = promisify(zstdDecompress);
 /** The bytes of a file. Frames are compressed beside each other, in the threads of the system. */
 export async function* writeFile(header: Header, pieces: AsyncIterable<Piece>): AsyncGenerator<Buffer> {
   const digest = createHash('sha256');
-  const told = (bytes: Buffer): Buffer => {
+  const updateDigest = (bytes: Buffer): Buffer => {
     digest.update(bytes);
     return bytes;
   };
-  yield told(Buffer.from(`${JSON.stringify({ product: PRODUCT, format: FORMAT, ...header })}\n`));
+  yield updateDigest(Buffer.from(`${JSON.stringify({ product: PRODUCT, format: FORMAT, ...header })}\n`));
   let frames = 0;
-  for await (const frame of ahead(written(pieces), (piece) =>
-    'entry' in piece ? frameOf(ENTRY, jsonBytes(piece.entry)) : frameOf(DATA, piece.data),
+  for await (const frame of mapConcurrently(skipEmptyData(pieces), (piece) =>
+    'entry' in piece ? buildFrame(ENTRY, jsonBytes(piece.entry)) : buildFrame(DATA, piece.data),
   )) {
     frames++;
-    yield told(frame);
+    yield updateDigest(frame);
   }
-  yield await frameOf(END, jsonBytes({ frames, sha256: digest.digest('hex') }));
+  yield await buildFrame(END, jsonBytes({ frames, sha256: digest.digest('hex') }));
 }
 
 /** Without data that is empty. */
-async function* written(pieces: AsyncIterable<Piece>): AsyncGenerator<Piece> {
+async function* skipEmptyData(pieces: AsyncIterable<Piece>): AsyncGenerator<Piece> {
   for await (const piece of pieces) if ('entry' in piece || piece.data.length > 0) yield piece;
 }
 
 const jsonBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-async function frameOf(kind: number, content: Buffer): Promise<Buffer> {
+async function buildFrame(kind: number, content: Buffer): Promise<Buffer> {
   const stored = await compress(content);
   const frame = Buffer.allocUnsafe(FRAME_HEAD + stored.length);
   frame[0] = kind;
@@ -85,19 +85,19 @@ async function frameOf(kind: number, content: Buffer): Promise<Buffer> {
 const checksum = (head: Buffer, stored: Buffer): number => crc32(stored, crc32(head));
 
 // Two at work and one that waits: more would not keep two processors busier.
-const AHEAD = 3;
+const MAX_CONCURRENT = 3;
 
 /** `work` on each value, some at once, the results in order. */
-async function* ahead<T, R>(values: AsyncIterable<T>, work: (value: T) => Promise<R>): AsyncGenerator<R> {
-  const under: Promise<R>[] = [];
+async function* mapConcurrently<T, R>(values: AsyncIterable<T>, work: (value: T) => Promise<R>): AsyncGenerator<R> {
+  const running: Promise<R>[] = [];
   for await (const value of values) {
     const result = work(value);
     // Awaited below; until then its failure must not end the process.
     result.catch(() => undefined);
-    under.push(result);
-    if (under.length === AHEAD) yield await (under.shift() as Promise<R>);
+    running.push(result);
+    if (running.length === MAX_CONCURRENT) yield await (running.shift() as Promise<R>);
   }
-  for (const result of under) yield await result;
+  for (const result of running) yield await result;
 }
 
 export interface OpenedFile {
@@ -108,26 +108,26 @@ export interface OpenedFile {
 
 /** Reads the header of a file. Throws for one of something else, of a newer version, or a damaged one. */
 export async function readFile(bytes: AsyncIterable<Uint8Array>): Promise<OpenedFile> {
-  const source = makeSource(bytes);
-  const header = headerOf(await source.line(MAX_HEADER));
-  return { header, pieces: piecesOf(source) };
+  const source = openSource(bytes);
+  const header = parseHeader(await source.line(MAX_HEADER));
+  return { header, pieces: readPieces(source) };
 }
 
 /** Reads a file to its end, and no data: gives its header, or throws what is wrong with it. */
 export async function checkFile(bytes: AsyncIterable<Uint8Array>): Promise<Header> {
-  const source = makeSource(bytes);
-  const header = headerOf(await source.line(MAX_HEADER));
-  for await (const _ of piecesOf(source, false));
+  const source = openSource(bytes);
+  const header = parseHeader(await source.line(MAX_HEADER));
+  for await (const _ of readPieces(source, false));
   return header;
 }
 
 const FIRST_LINE = 'its first line is not as it was written';
 const FIRST_BYTES = `{"product":"${PRODUCT}",`;
 
-function headerOf(line: string): Header {
+function parseHeader(line: string): Header {
   if (!line.startsWith(FIRST_BYTES.slice(0, line.length)) || line === '') throw backupForeign();
   if (!line.endsWith('\n')) throw backupDamaged('it is cut off in its first line');
-  const { format, scope, version, createdAt } = parsed(line, FIRST_LINE);
+  const { format, scope, version, createdAt } = parseObject(line, FIRST_LINE);
   const isHeader = typeof version === 'string' && typeof createdAt === 'string' && Number.isSafeInteger(format);
   if (!isHeader) throw backupDamaged(FIRST_LINE);
   if ((format as number) > FORMAT) throw backupNewer(version, format as number, FORMAT);
@@ -135,31 +135,31 @@ function headerOf(line: string): Header {
   return { scope, version, createdAt };
 }
 
-function parsed(text: string, otherwise: string): Readonly<Record<string, unknown>> {
+function parseObject(text: string, problem: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw backupDamaged(otherwise);
+    throw backupDamaged(problem);
   }
-  if (typeof value !== 'object' || value === null) throw backupDamaged(otherwise);
+  if (typeof value !== 'object' || value === null) throw backupDamaged(problem);
   return value as Readonly<Record<string, unknown>>;
 }
 
-async function* piecesOf(source: Source, isRead = true): AsyncGenerator<Piece> {
+async function* readPieces(source: Source, isRead = true): AsyncGenerator<Piece> {
   try {
     for (let frames = 0; ; frames++) {
       const sha256 = source.digest();
       const { kind, content } = await readFrame(source, isRead);
       if (kind === DATA) yield { data: content };
-      else if (kind === ENTRY) yield { entry: parsed(content.toString(), NOT_JSON) as Entry };
+      else if (kind === ENTRY) yield { entry: parseObject(content.toString(), NOT_JSON) as Entry };
       else if (kind === END) {
-        const end = parsed(content.toString(), NOT_JSON);
+        const end = parseObject(content.toString(), NOT_JSON);
         if (end.sha256 !== sha256 || end.frames !== frames)
           throw backupDamaged('its parts are not those that were written');
-        if (!(await source.isOver())) throw backupDamaged('something follows its end');
+        if (!(await source.isAtEnd())) throw backupDamaged('something follows its end');
         return;
-      } else throw brokenAt(source.at());
+      } else throw makeDamagedError(source.position());
     }
   } finally {
     await source.close();
@@ -174,54 +174,55 @@ async function readFrame(
   const [size, length] = [head.readUInt32BE(1), head.readUInt32BE(5)];
   // Data that is empty is not written: a small file could have millions of them.
   const isEmpty = head[0] === DATA && size === 0;
-  if (isEmpty || size > MAX_DATA || length > MAX_STORED) throw brokenAt(source.at());
+  if (isEmpty || size > MAX_DATA || length > MAX_STORED) throw makeDamagedError(source.position());
   const stored = await source.take(length);
-  if (checksum(head.subarray(0, 9), stored) !== head.readUInt32BE(9)) throw brokenAt(source.at());
+  if (checksum(head.subarray(0, 9), stored) !== head.readUInt32BE(9)) throw makeDamagedError(source.position());
   // The checksum is of what was stored.
   if (head[0] === DATA && !isRead) return { kind: DATA, content: stored };
   const content = await decompress(stored, { maxOutputLength: MAX_DATA }).catch(() => undefined);
-  if (content?.length !== size) throw brokenAt(source.at());
+  if (content?.length !== size) throw makeDamagedError(source.position());
   return { kind: head[0], content };
 }
 
 const NOT_JSON = 'a part of it is no JSON object';
-const brokenAt = (byte: number): Error => backupDamaged(`a part that ends at byte ${byte} has another checksum`);
+const makeDamagedError = (byte: number): Error =>
+  backupDamaged(`a part that ends at byte ${byte} has another checksum`);
 
 interface Source {
   /** So many bytes; throws when the file ends before. */
   readonly take: (count: number) => Promise<Buffer>;
   /** Up to and with the end of the line, or what there is. */
-  readonly line: (most: number) => Promise<string>;
-  readonly isOver: () => Promise<boolean>;
+  readonly line: (maxBytes: number) => Promise<string>;
+  readonly isAtEnd: () => Promise<boolean>;
   /** Of all bytes that were taken, in hex. */
   readonly digest: () => string;
   /** How many were taken. */
-  readonly at: () => number;
+  readonly position: () => number;
   /** Nobody reads any more. */
   readonly close: () => Promise<unknown>;
 }
 
-function makeSource(bytes: AsyncIterable<Uint8Array>): Source {
-  const arriving = bytes[Symbol.asyncIterator]();
+function openSource(bytes: AsyncIterable<Uint8Array>): Source {
+  const iterator = bytes[Symbol.asyncIterator]();
   const digest = createHash('sha256');
-  let held: Buffer[] = [];
+  let buffers: Buffer[] = [];
   let size = 0;
-  let taken = 0;
+  let position = 0;
 
-  async function more(): Promise<boolean> {
-    const { done, value } = await arriving.next();
+  async function readMore(): Promise<boolean> {
+    const { done, value } = await iterator.next();
     if (done === true) return false;
-    if (value.length > 0) held.push(Buffer.from(value.buffer, value.byteOffset, value.length));
+    if (value.length > 0) buffers.push(Buffer.from(value.buffer, value.byteOffset, value.length));
     size += value.length;
     return true;
   }
 
-  function cut(count: number): Buffer {
-    const whole = held.length === 1 ? (held[0] as Buffer) : Buffer.concat(held);
-    const part = whole.subarray(0, count);
-    held = whole.length > count ? [whole.subarray(count)] : [];
+  function takeBytes(count: number): Buffer {
+    const buffer = buffers.length === 1 ? (buffers[0] as Buffer) : Buffer.concat(buffers);
+    const part = buffer.subarray(0, count);
+    buffers = buffer.length > count ? [buffer.subarray(count)] : [];
     size -= part.length;
-    taken += part.length;
+    position += part.length;
     digest.update(part);
     return part;
   }
@@ -229,22 +230,22 @@ function makeSource(bytes: AsyncIterable<Uint8Array>): Source {
   return {
     async take(count) {
       while (size < count) {
-        if (!(await more())) throw backupDamaged(`it is cut off after ${taken + size} bytes`);
+        if (!(await readMore())) throw backupDamaged(`it is cut off after ${position + size} bytes`);
       }
-      return cut(count);
+      return takeBytes(count);
     },
-    async line(most) {
+    async line(maxBytes) {
       for (;;) {
-        const whole = Buffer.concat(held);
-        const end = whole.indexOf('\n');
-        if (end >= 0 && end < most) return cut(end + 1).toString();
-        if (size >= most || !(await more())) return whole.subarray(0, most).toString();
+        const buffer = Buffer.concat(buffers);
+        const end = buffer.indexOf('\n');
+        if (end >= 0 && end < maxBytes) return takeBytes(end + 1).toString();
+        if (size >= maxBytes || !(await readMore())) return buffer.subarray(0, maxBytes).toString();
       }
     },
-    isOver: async () => size === 0 && !(await more().then((came) => came && size > 0)),
+    isAtEnd: async () => size === 0 && !(await readMore().then((hasMore) => hasMore && size > 0)),
     digest: () => digest.copy().digest('hex'),
-    at: () => taken,
-    close: async () => arriving.return?.(),
+    position: () => position,
+    close: async () => iterator.return?.(),
   };
 }
 
@@ -255,23 +256,23 @@ export interface Section {
 }
 
 /** The entries, each with its data; what is left unread of it is passed over. */
-export async function* sectionsOf(pieces: AsyncIterable<Piece>): AsyncGenerator<Section> {
+export async function* readSections(pieces: AsyncIterable<Piece>): AsyncGenerator<Section> {
   const reader = pieces[Symbol.asyncIterator]();
   let next: Piece | undefined;
-  const step = async (): Promise<void> => {
+  const advance = async (): Promise<void> => {
     const { done, value } = await reader.next();
     next = done === true ? undefined : value;
   };
   async function* data(): AsyncGenerator<Buffer> {
-    for (await step(); next !== undefined && 'data' in next; await step()) yield next.data;
+    for (await advance(); next !== undefined && 'data' in next; await advance()) yield next.data;
   }
   try {
-    await step();
+    await advance();
     while (next !== undefined) {
       const current: Piece = next;
       if (!('entry' in current)) throw backupDamaged('it has data that belongs to nothing');
       yield { entry: current.entry, data: data() };
-      while (next === current || (next !== undefined && 'data' in next)) await step();
+      while (next === current || (next !== undefined && 'data' in next)) await advance();
     }
   } finally {
     await reader.return?.();
@@ -279,12 +280,12 @@ export async function* sectionsOf(pieces: AsyncIterable<Piece>): AsyncGenerator<
 }
 
 /** All of it, at most so many bytes. */
-export async function wholeText(data: AsyncIterable<Buffer>, most: number): Promise<string> {
+export async function collectText(data: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of data) {
     size += part.length;
-    if (size > most) throw documentTooLong(most);
+    if (size > maxBytes) throw documentTooLong(maxBytes);
     parts.push(part);
   }
   return Buffer.concat(parts).toString();

@@ -1,9 +1,9 @@
 // What a workspace has beside its document and its records, each kind as lines of JSON: how they are read, and how they
 // become rows of another workspace. Ids and names of schemas are not in them; entities go by their names. A member that a
 // later version adds is missing in older files, and null then.
-import { empty, type Fragment, ident, join, sql, type TableName, tableRef, wholeNumber } from '../sql/fragment.ts';
+import { empty, type Fragment, ident, integerLiteral, join, sql, type TableName, tableRef } from '../sql/fragment.ts';
 
-export interface Part {
+export interface RowKind {
   /** Its name in the file. */
   readonly name: string;
   /** A select of lines, for COPY: values stand in the text. */
@@ -15,7 +15,7 @@ export interface Part {
   readonly insert: (workspaceId: string, lines: TableName) => Fragment;
 }
 
-interface Said {
+interface RowKindDefinition {
   readonly name: string;
   readonly table: Fragment;
   /** What a line has, of the row `t`: by name, the expression. */
@@ -40,21 +40,32 @@ const SCOPE_IDS = sql`case when json_typeof(r.entities) = 'array' then (
   select coalesce(array_agg((w.entity_ids ->> e.name)::bigint), '{}') from json_array_elements_text(r.entities) e (name)
   where w.entity_ids ? e.name) end`;
 
-const members = (names: Readonly<Record<string, Fragment>>): Fragment =>
+const selectMembers = (names: Readonly<Record<string, Fragment>>): Fragment =>
   sql`select ${join(Object.entries(names).map(([name, value]) => sql`${value} as ${ident(name)}`))}`;
 
-const partOf = ({ name, table, members: read, where, order, types, columns, values, conflict, times }: Said): Part => ({
+const defineRowKind = ({
+  name,
+  table,
+  members: read,
+  where,
+  order,
+  types,
+  columns,
+  values,
+  conflict,
+  times,
+}: RowKindDefinition): RowKind => ({
   name,
   lines: (workspaceId) =>
-    sql`select row_to_json(l)::text from (${members(read)} from ${table} t
-where t.workspace_id = ${wholeNumber(Number(workspaceId))}${where === undefined ? empty : sql` and ${where}`} order by ${order}) l`,
+    sql`select row_to_json(l)::text from (${selectMembers(read)} from ${table} t
+where t.workspace_id = ${integerLiteral(Number(workspaceId))}${where === undefined ? empty : sql` and ${where}`} order by ${order}) l`,
   insert: (workspaceId, lines) => sql`insert into ${table} as i (workspace_id, ${columns})
 select w.id, ${values} from ${tableRef(lines)} l cross join json_to_record(l.line::json) r (${types})
-join wda.workspace w on w.id = ${workspaceId}::bigint order by l.at${conflict === undefined ? empty : sql` on conflict ${conflict} do nothing`} returning ${times === undefined ? sql`true` : shown(times)} as shows`,
+join wda.workspace w on w.id = ${workspaceId}::bigint order by l.at${conflict === undefined ? empty : sql` on conflict ${conflict} do nothing`} returning ${times === undefined ? sql`true` : checkTimes(times)} as shows`,
 });
 
 // Unknown ones are left out by both; none at all is null.
-const shown = (times: Fragment): Fragment =>
+const checkTimes = (times: Fragment): Fragment =>
   sql`(coalesce(least(${times}) >= '0001-01-01Z' and greatest(${times}) < '9999-12-31 23:59:59.9995Z', true))`;
 
 const PERMISSIONS = sql`t.permissions`;
@@ -62,8 +73,8 @@ const NAME = sql`t.name`;
 const CREATED = sql`t.created_at`;
 
 /** In this order in a file. */
-export const PARTS: readonly Part[] = [
-  partOf({
+export const ROW_KINDS: readonly RowKind[] = [
+  defineRowKind({
     name: 'apiKeys',
     table: sql`wda.api_key`,
     members: {
@@ -83,7 +94,7 @@ export const PARTS: readonly Part[] = [
     values: sql`r.name, r.prefix, decode(r.hash, 'hex'), r.permissions, ${SCOPE_IDS}, r.expires_at, r.created_at, r.last_used_at`,
     conflict: sql`(hash)`,
   }),
-  partOf({
+  defineRowKind({
     name: 'oauthClients',
     table: sql`wda.oauth_client`,
     members: {
@@ -101,7 +112,7 @@ export const PARTS: readonly Part[] = [
     values: sql`r.client_id, r.name, decode(r.secret_hash, 'hex'), r.permissions, ${SCOPE_IDS}, r.created_at`,
     conflict: sql`(client_id)`,
   }),
-  partOf({
+  defineRowKind({
     name: 'identityProvider',
     table: sql`wda.identity_provider`,
     members: {
@@ -119,7 +130,7 @@ export const PARTS: readonly Part[] = [
     columns: sql`issuer_url, jwks_uri, audience, default_permissions, enabled, created_at, updated_at`,
     values: sql`r.issuer_url, r.jwks_uri, r.audience, r.default_permissions, r.enabled, r.created_at, r.updated_at`,
   }),
-  partOf({
+  defineRowKind({
     name: 'agents',
     table: sql`wda.agent_settings`,
     members: { enabled: sql`t.enabled`, writes: sql`t.writes`, entities: SCOPE },
@@ -129,7 +140,7 @@ export const PARTS: readonly Part[] = [
     values: sql`r.enabled, r.writes, ${SCOPE_IDS}`,
   }),
   // History: one that is open ends where it runs.
-  partOf({
+  defineRowKind({
     name: 'migrations',
     table: sql`wda.migration`,
     members: {

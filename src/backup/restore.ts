@@ -2,7 +2,7 @@
 // its last byte, all of it is undone. Ids, names of schemas and versions are new, so nothing that somebody remembers of
 // the workspaces before fits them by chance.
 import { copyInto } from '../db/copy.ts';
-import { sqlState } from '../db/errors.ts';
+import { getSqlState } from '../db/errors.ts';
 import type { Session } from '../db/pool.ts';
 import { createOrganization } from '../directory/organizations.ts';
 import { parseSchemaDocument } from '../document/document.ts';
@@ -14,8 +14,8 @@ import { parseExact } from '../model/exact-json.ts';
 import { ident, join, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import type { Topology } from '../topology/topology.ts';
 import { asIsForWorkspaces, backupDamaged, backupUnfit, workspaceInTheWay } from './errors.ts';
-import { type Entry, type OpenedFile, sectionsOf, wholeText } from './format.ts';
-import { PARTS } from './parts.ts';
+import { collectText, type Entry, type OpenedFile, readSections } from './format.ts';
+import { ROW_KINDS } from './parts.ts';
 
 export interface Address {
   readonly organization: string;
@@ -55,33 +55,33 @@ export async function restoreAll(
   const leftOut: Record<string, number> = {};
   let organizations = 0;
   let current: Current | undefined;
-  const conclude = async (): Promise<void> => {
+  const finishWorkspace = async (): Promise<void> => {
     if (current === undefined) return;
-    const { workspace, complete } = current.made;
-    await complete(fitting);
+    const { workspace, complete } = current.emptyWorkspace;
+    await complete(convertDataErrors);
     workspaces.push({ ...current.address, id: workspace.id, records: current.records });
     current = undefined;
   };
   await session.execute(
     sql`create temp table ${tableRef(LINES)} (at bigint generated always as identity, line text) on commit drop`.text,
   );
-  for await (const { entry, data } of sectionsOf(pieces)) {
+  for await (const { entry, data } of readSections(pieces)) {
     const { kind } = entry;
     if (kind === 'organization') {
       if (header.scope === 'workspace' && ++organizations > 1) throw backupDamaged('it has more than one organization');
       await ensureOrganization(session, entry, as);
     } else if (kind === 'workspace') {
-      await conclude();
+      await finishWorkspace();
       if (header.scope === 'workspace' && workspaces.length > 0) throw backupDamaged('it has more than one workspace');
-      current = await beginWorkspace(session, entry, await wholeText(data, maxDocumentBytes), { as, topology });
-    } else if (kind === 'records') await fillTable(session, inside(current), entry, data);
+      current = await startWorkspace(session, entry, await collectText(data, maxDocumentBytes), { as, topology });
+    } else if (kind === 'records') await fillTable(session, requireCurrent(current), entry, data);
     else if (kind === 'rows') {
-      const of = textIn(entry, 'of');
-      const left = await insertRows(session, inside(current), of, data);
-      if (left > 0) leftOut[of] = (leftOut[of] ?? 0) + left;
+      const of = getText(entry, 'of');
+      const skippedCount = await insertRows(session, requireCurrent(current), of, data);
+      if (skippedCount > 0) leftOut[of] = (leftOut[of] ?? 0) + skippedCount;
     } else throw backupDamaged(`it has a part of an unknown kind, ${kind}`);
   }
-  await conclude();
+  await finishWorkspace();
   if (header.scope === 'workspace' && workspaces.length === 0) throw backupDamaged('it has no workspace');
   return { workspaces, leftOut };
 }
@@ -90,82 +90,84 @@ const LINES: TableName = { schema: 'pg_temp', name: 'backup_lines' };
 
 /** The workspace that is being filled. */
 interface Current {
-  readonly made: EmptyWorkspace;
+  readonly emptyWorkspace: EmptyWorkspace;
   readonly address: Address;
   records: number;
 }
 
-function inside(current: Current | undefined): Current {
+function requireCurrent(current: Current | undefined): Current {
   if (current === undefined) throw backupDamaged('it has a part that belongs to no workspace');
   return current;
 }
 
-function textIn(entry: Entry, member: string): string {
+function getText(entry: Entry, member: string): string {
   const value = entry[member];
   if (typeof value !== 'string') throw backupDamaged(`its part ${entry.kind} has no ${member}`);
   return value;
 }
 
-const wrongIn = ({ kind }: Entry, member: string): Error =>
+const makeInvalidError = ({ kind }: Entry, member: string): Error =>
   backupDamaged(`its part ${kind} has a ${member} that no server gives`);
 
-function slugIn(entry: Entry, member: string): string {
-  const slug = textIn(entry, member);
-  if (!SLUG.test(slug)) throw wrongIn(entry, member);
+function getSlug(entry: Entry, member: string): string {
+  const slug = getText(entry, member);
+  if (!SLUG.test(slug)) throw makeInvalidError(entry, member);
   return slug;
 }
 
-function nameIn(entry: Entry): string {
-  const name = textIn(entry, 'name');
-  if (name === '' || [...name.slice(0, 2 * MAX_NAME + 1)].length > MAX_NAME) throw wrongIn(entry, 'name');
+function getName(entry: Entry): string {
+  const name = getText(entry, 'name');
+  if (name === '' || [...name.slice(0, 2 * MAX_NAME + 1)].length > MAX_NAME) throw makeInvalidError(entry, 'name');
   return name;
 }
 
 /** PostgreSQL reads more as a time than can be shown, such as infinity. */
-function timeIn(entry: Entry, member: string): string {
-  const time = parseDateTime(textIn(entry, member));
-  if (time === undefined) throw wrongIn(entry, member);
+function getTime(entry: Entry, member: string): string {
+  const time = parseDateTime(getText(entry, member));
+  if (time === undefined) throw makeInvalidError(entry, member);
   return time;
 }
 
 /** What is there already stays as it is. Under another address a new organization has its slug for a name. */
 async function ensureOrganization(session: Session, entry: Entry, as: Address | undefined): Promise<void> {
-  const [own, ownName, createdAt] = [slugIn(entry, 'slug'), nameIn(entry), timeIn(entry, 'createdAt')];
-  const slug = as?.organization ?? own;
-  const found = await session.query(toQuery(sql`select from wda.organization where slug = ${slug}`));
-  if (found.length > 0) return;
-  await createOrganization(session, { slug, name: slug === own ? ownName : slug });
-  if (slug !== own) return;
+  const [original, originalName, createdAt] = [getSlug(entry, 'slug'), getName(entry), getTime(entry, 'createdAt')];
+  const slug = as?.organization ?? original;
+  const organizations = await session.query(toQuery(sql`select from wda.organization where slug = ${slug}`));
+  if (organizations.length > 0) return;
+  await createOrganization(session, { slug, name: slug === original ? originalName : slug });
+  if (slug !== original) return;
   await session.query(
     toQuery(sql`update wda.organization set created_at = ${createdAt}::timestamptz where slug = ${slug}`),
   );
 }
 
-async function beginWorkspace(
+async function startWorkspace(
   session: Session,
   entry: Entry,
   text: string,
   { as, topology }: Pick<RestoreOptions, 'as' | 'topology'>,
 ): Promise<Current> {
-  const own = { organization: slugIn(entry, 'organization'), slug: slugIn(entry, 'slug') };
-  const [name, createdAt, address] = [nameIn(entry), timeIn(entry, 'createdAt'), as ?? own];
-  const parsed = parseSchemaDocument(exactly(text));
+  const original = { organization: getSlug(entry, 'organization'), slug: getSlug(entry, 'slug') };
+  const [name, createdAt, address] = [getName(entry), getTime(entry, 'createdAt'), as ?? original];
+  const parsed = parseSchemaDocument(parseDocumentText(text));
   if (!parsed.ok) throw backupDamaged(`its schema document is not valid (${parsed.details[0]?.message ?? ''})`);
   const { document } = parsed;
-  const [taken] = await session.query(
+  const [existing] = await session.query(
     toQuery(sql`select from wda.workspace w join wda.organization o on o.id = w.organization_id
 where o.slug = ${address.organization} and w.slug = ${address.slug}`),
   );
-  if (taken !== undefined) throw workspaceInTheWay(address.organization, address.slug);
-  const made = await createEmptyWorkspace(session, { ...address, name, document }, topology);
-  if (made === undefined) throw backupDamaged(`it has no organization ${address.organization}`);
+  if (existing !== undefined) throw workspaceInTheWay(address.organization, address.slug);
+  const emptyWorkspace = await createEmptyWorkspace(session, { ...address, name, document }, topology);
+  if (emptyWorkspace === undefined) throw backupDamaged(`it has no organization ${address.organization}`);
   await session.query(
-    toQuery(sql`update wda.workspace set created_at = ${createdAt}::timestamptz where id = ${made.workspace.id}`),
+    toQuery(
+      sql`update wda.workspace set created_at = ${createdAt}::timestamptz where id = ${emptyWorkspace.workspace.id}`,
+    ),
   );
-  return { made, address, records: 0 };
+  return { emptyWorkspace, address, records: 0 };
 }
 
-function exactly(text: string): unknown {
+function parseDocumentText(text: string): unknown {
   try {
     return parseExact(text);
   } catch {
@@ -174,20 +176,20 @@ function exactly(text: string): unknown {
 }
 
 async function fillTable(session: Session, current: Current, entry: Entry, data: AsyncIterable<Buffer>): Promise<void> {
-  const entity = textIn(entry, 'entity');
-  const table = current.made.tables.get(entity);
+  const entity = getText(entry, 'entity');
+  const table = current.emptyWorkspace.tables.get(entity);
   if (table === undefined) throw backupUnfit(entity);
-  const columns = columnsOf(table, entry.fields);
+  const columns = getColumns(table, entry.fields);
   // Nobody sees the table before the end: its pages may say at once that all may see what is in them.
   const copy = sql`copy ${tableRef(table)} (${join(columns.map(ident))}) from stdin (freeze)`;
-  current.records += await fitting(
+  current.records += await convertDataErrors(
     entity,
     copyInto(session, copy.text, data, () => undefined),
   );
-  await moveSequence(session, table, entry.lastId);
+  await setSequence(session, table, entry.lastId);
 }
 
-function columnsOf({ columns, entity }: Table, fields: unknown): readonly string[] {
+function getColumns({ columns, entity }: Table, fields: unknown): readonly string[] {
   if (!Array.isArray(fields) || fields.length === 0) throw backupDamaged('its records have no fields');
   if (new Set(fields).size < fields.length) throw backupDamaged('its records have a field twice');
   return fields.map((field) => {
@@ -198,34 +200,37 @@ function columnsOf({ columns, entity }: Table, fields: unknown): readonly string
 }
 
 /** No id is given again, neither that of a record in the file nor one of a record that was deleted before the backup. */
-async function moveSequence(session: Session, table: Table, lastId: unknown): Promise<void> {
+async function setSequence(session: Session, table: Table, lastId: unknown): Promise<void> {
   const isNumber = typeof lastId === 'string' && /^\d{1,16}$/.test(lastId);
   if (lastId !== null && !isNumber) throw backupDamaged('a sequence of ids in it has no number');
   const sequence = tableRef({ schema: table.schema, name: table.sequence }).text;
   // Two statements: on a cluster the first is run where the records are, and the sequence is not there.
   const last = toQuery(sql`select greatest(${lastId}::bigint, max(id))::text as id from ${tableRef(table)}`);
-  const [found] = await fitting(table.entity, session.query<{ id: string | null }>(last));
-  const id = found?.id ?? null;
+  const [row] = await convertDataErrors(table.entity, session.query<{ id: string | null }>(last));
+  const id = row?.id ?? null;
   if (id === null) return;
-  await fitting(table.entity, session.query(toQuery(sql`select setval(${sequence}::regclass, ${id}::bigint)`)));
+  await convertDataErrors(
+    table.entity,
+    session.query(toQuery(sql`select setval(${sequence}::regclass, ${id}::bigint)`)),
+  );
 }
 
 /** Gives the number of rows that were left out. */
 async function insertRows(
   session: Session,
-  { made: { workspace } }: Current,
+  { emptyWorkspace: { workspace } }: Current,
   name: string,
   data: AsyncIterable<Buffer>,
 ): Promise<number> {
-  const part = PARTS.find((one) => one.name === name);
-  if (part === undefined) throw backupDamaged(`it has rows of an unknown kind, ${name}`);
+  const rowKind = ROW_KINDS.find((one) => one.name === name);
+  if (rowKind === undefined) throw backupDamaged(`it has rows of an unknown kind, ${name}`);
   const rows = await copyInto(session, sql`copy ${tableRef(LINES)} (line) from stdin`.text, data, () => undefined);
   if (rows === 0) return 0;
-  const inserted = await fitting(
+  const inserted = await convertDataErrors(
     name,
     session.query(
       toQuery(
-        sql`with made as (${part.insert(workspace.id, LINES)})
+        sql`with made as (${rowKind.insert(workspace.id, LINES)})
 select count(*)::int4 as count, coalesce(bool_and(shows), true) as shows from made`,
       ),
     ),
@@ -237,12 +242,12 @@ select count(*)::int4 as count, coalesce(bool_and(shows), true) as shows from ma
 }
 
 /** What breaks a constraint or is no value of its type was not written by a server. */
-async function fitting<T>(entity: string, work: Promise<T>): Promise<T> {
+async function convertDataErrors<T>(entity: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
     // 54001: a JSON that is too deep.
-    if (/^(2[23]|54001)/.test(sqlState(error) ?? '')) throw backupUnfit(entity, error);
+    if (/^(2[23]|54001)/.test(getSqlState(error) ?? '')) throw backupUnfit(entity, error);
     throw error;
   }
 }

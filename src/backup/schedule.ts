@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Database } from '../db/pool.ts';
 import { loadFact, storeFact } from '../directory/instance.ts';
-import type { Figure } from '../figure.ts';
+import type { Metric } from '../figure.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import type { Backups } from './backup.ts';
 import { checkFile } from './format.ts';
@@ -19,94 +19,94 @@ export interface ScheduleOptions {
   /** `03:00`, UTC. */
   readonly at: string;
   /** How many files stay. */
-  readonly keep: number;
+  readonly maxFiles: number;
   readonly now: () => number;
   readonly log: Record<'info' | 'error', (message: string, facts: Record<string, unknown>) => void>;
 }
 
 export interface Schedule {
   /** Makes the backup that is due, if this process is the first to see it. Throws when it could not. */
-  readonly look: () => Promise<void>;
+  readonly runIfDue: () => Promise<void>;
   /** Until the next look: short before the first, as a server may have been down when one was due. */
   readonly pauseMs: () => number;
-  readonly figures: () => readonly Figure[];
+  readonly metrics: () => readonly Metric[];
 }
 
 const DAY_MS = 86_400_000;
-const FIRST_LOOK_MS = 1000;
-const LOOK_MS = 20_000;
+const FIRST_CHECK_MS = 1000;
+const CHECK_INTERVAL_MS = 20_000;
 // After one that failed: a disk may be cleared, and another process may have room.
-const AGAIN_MS = 600_000;
+const RETRY_DELAY_MS = 600_000;
 /** The facts that have the day whose backup was begun last, and when one was made. */
-const BEGUN = 'backup_begun';
-const MADE = 'backup_made';
+const STARTED_FACT = 'backup_begun';
+const SUCCEEDED_FACT = 'backup_made';
 
 const NAME = /^wda-\d{4}-\d\d-\d\dT\d{6}Z\.wda$/;
 const UNFINISHED = /^wda-\d{4}-\d\d-\d\dT\d{6}Z\.wda\.part$/;
 
-export function makeSchedule({ db, backups, folder, at, keep, now, log }: ScheduleOptions): Schedule {
-  let failed = 0;
-  let made = 0;
-  let lastMade = 0;
-  let notBefore = 0;
-  let looks = 0;
+export function makeSchedule({ db, backups, folder, at, maxFiles, now, log }: ScheduleOptions): Schedule {
+  let failedCount = 0;
+  let succeededCount = 0;
+  let lastSuccess = 0;
+  let retryAt = 0;
+  let checks = 0;
 
-  async function look(): Promise<void> {
-    looks++;
+  async function runIfDue(): Promise<void> {
+    checks++;
     if (folder === undefined) return;
-    lastMade = Number((await loadFact(db, MADE)) ?? 0);
-    const due = lastDue(at, now());
-    if (now() < notBefore || !(await begin(db, due))) return;
-    const begunAt = now();
+    lastSuccess = Number((await loadFact(db, SUCCEEDED_FACT)) ?? 0);
+    const due = findLastDue(at, now());
+    if (now() < retryAt || !(await claimDay(db, due))) return;
+    const startedAt = now();
     try {
-      const { file, size } = await makeFile(folder, begunAt, backups);
-      await removeOld(folder, keep);
-      made++;
-      lastMade = Math.floor(begunAt / 1000);
-      await storeFact(db, MADE, String(lastMade));
-      log.info('a backup was made', { file, bytes: size, milliseconds: now() - begunAt });
+      const { file, size } = await makeFile(folder, startedAt, backups);
+      await removeOld(folder, maxFiles);
+      succeededCount++;
+      lastSuccess = Math.floor(startedAt / 1000);
+      await storeFact(db, SUCCEEDED_FACT, String(lastSuccess));
+      log.info('a backup was made', { file, bytes: size, milliseconds: now() - startedAt });
     } catch (error) {
-      failed++;
-      notBefore = now() + AGAIN_MS;
+      failedCount++;
+      retryAt = now() + RETRY_DELAY_MS;
       log.error('a backup could not be made; trying again', {
         folder,
         error: String(error),
-        minutes: AGAIN_MS / 60_000,
+        minutes: RETRY_DELAY_MS / 60_000,
       });
-      await storeFact(db, BEGUN, new Date(due - DAY_MS).toISOString());
+      await storeFact(db, STARTED_FACT, new Date(due - DAY_MS).toISOString());
     }
   }
 
   return {
-    look,
-    pauseMs: () => (looks === 0 ? FIRST_LOOK_MS : LOOK_MS),
-    figures: () => [
+    runIfDue,
+    pauseMs: () => (checks === 0 ? FIRST_CHECK_MS : CHECK_INTERVAL_MS),
+    metrics: () => [
       {
         name: 'wda_backups_total',
         help: 'Scheduled backups by outcome',
-        read: () => ({ made, failed }),
+        read: () => ({ made: succeededCount, failed: failedCount }),
       },
       {
         name: 'wda_backup_last_success_timestamp_seconds',
         help: 'Unix time of the last scheduled backup that succeeded; 0: none',
-        read: () => lastMade,
-        across: 'max',
+        read: () => lastSuccess,
+        aggregator: 'max',
       },
     ],
   };
 }
 
 /** The last moment, in milliseconds, at which the clock showed the time of the day. */
-export function lastDue(at: string, now: number): number {
+export function findLastDue(at: string, now: number): number {
   const [hours = 0, minutes = 0] = at.split(':').map(Number);
   const today = now - (now % DAY_MS) + (hours * 60 + minutes) * 60_000;
   return today <= now ? today : today - DAY_MS;
 }
 
 /** True for the first who writes down the day. */
-async function begin(db: Database, due: number): Promise<boolean> {
+async function claimDay(db: Database, due: number): Promise<boolean> {
   const rows = await db.query(
-    toQuery(sql`insert into wda.instance as i (name, value) values (${BEGUN}, ${new Date(due).toISOString()})
+    toQuery(sql`insert into wda.instance as i (name, value) values (${STARTED_FACT}, ${new Date(due).toISOString()})
 on conflict (name) do update set value = excluded.value where i.value < excluded.value returning name`),
   );
   return rows.length > 0;
@@ -123,7 +123,7 @@ async function makeFile(
   const file = join(folder, name);
   const part = `${file}.part`;
   try {
-    const stream = await backups.open(null, { isGone: () => false, onGone: () => () => undefined });
+    const stream = await backups.open(null, { isAborted: () => false, onAbort: () => () => undefined });
     // It has all of the records: for nobody else.
     await pipeline(stream, createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
     await checkFile(createReadStream(part));
@@ -136,9 +136,9 @@ async function makeFile(
 }
 
 /** Leaves the newest; what a process has left that was killed goes, too. */
-async function removeOld(folder: string, keep: number): Promise<void> {
+async function removeOld(folder: string, maxFiles: number): Promise<void> {
   const names = (await readdir(folder)).sort();
-  const old = names.filter((name) => NAME.test(name)).slice(0, -keep);
+  const old = names.filter((name) => NAME.test(name)).slice(0, -maxFiles);
   for (const name of [...old, ...names.filter((one) => UNFINISHED.test(one))])
     await rm(join(folder, name), { force: true });
 }

@@ -4,32 +4,38 @@
 import type { Database, Session } from '../db/pool.ts';
 import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable, withLockRetry } from '../db/transaction.ts';
 import type { EntityTable } from '../model/entity.ts';
-import { keeping, notedAs, type TotalPlace } from '../sql/beside-names.ts';
-import { empty, type Fragment, literal, sql, tableRef, toQuery, wholeNumber } from '../sql/fragment.ts';
-import { mendTriggers, type StandingTrigger, standingTriggers, type Trigger, watcher } from './trigger.ts';
+import { getTotalKey, type TotalLocation, totalRef } from '../sql/beside-names.ts';
+import { empty, type Fragment, integerLiteral, literal, sql, tableRef, toQuery } from '../sql/fragment.ts';
+import {
+  buildWatcher,
+  type InstalledTrigger,
+  repairTriggers,
+  selectInstalledTriggers,
+  type Trigger,
+} from './trigger.ts';
 
 /** A total that was wrong, and is right now. */
 export interface Difference {
   readonly relation: string;
-  readonly kept: string;
-  readonly counted: string;
+  readonly storedTotal: string;
+  readonly actualTotal: string;
 }
 
 /** A table by the name that it has in the database, or on the node of the cluster, that is asked. */
-export type CountedTable = Pick<EntityTable, 'schema' | 'name' | 'total'>;
+export type TotalTable = Pick<EntityTable, 'schema' | 'name' | 'total'>;
 
 /** How totals are kept on a node of a cluster, where tables and functions have other names. */
 export interface NodeTotals {
   /** The number of its group. */
   readonly group: string;
   /** Where totals are or were kept: rows of (schema, shard, outdated). */
-  readonly kept: Fragment;
+  readonly totalsQuery: Fragment;
   /** The name of a table by what stands in its base (notedAs). */
-  readonly tableNoted: (noted: string) => string;
+  readonly parseTableName: (storedName: string) => string;
   /** Makes the functions that keep the totals of the place, in a transaction. */
-  readonly install: (place: Required<TotalPlace>) => readonly string[];
+  readonly install: (location: Required<TotalLocation>) => readonly string[];
   /** A condition: the tables are those that are in use. */
-  readonly isInUse: (place: Required<TotalPlace>) => Fragment;
+  readonly isInUse: (location: Required<TotalLocation>) => Fragment;
   /** Before a table is locked. */
   readonly lockable: Fragment;
 }
@@ -40,52 +46,52 @@ interface CountOptions {
 }
 
 /** `first`: it is not kept yet. `again`: to see whether it is right. */
-export type Reason = 'first' | 'again';
+export type CountReason = 'first' | 'again';
 
 // Advisory locks of two numbers, as install/workspace knows them: 1 counts again, else the oid of a table; that of the
 // totals themselves folds.
 const LOCK_CLASS = 0x776461;
-const COUNTS_AGAIN = 1;
+const RECOUNT_LOCK = 1;
 // 64 MB: 0.05 to 0.1 s from memory. Between two slices nobody is kept waiting.
 const SLICE_PAGES = 8192;
 // A total is looked at each hour, and for at most a fiftieth of the time.
-const LEAST_PAUSE_S = 3600;
+const MIN_PAUSE_S = 3600;
 const PAUSE_FACTOR = 50;
-const AFTER_FAILURE_S = 600;
+const RETRY_AFTER_S = 600;
 
 /**
  * Sees to it that the total of a table is kept, and is right. Does nothing where it must not be kept, for a table that is
  * gone, and while somebody else is at it; one process of all counts again at a time. Gives what was wrong.
  */
-export async function countAnew(
+export async function recount(
   db: Database,
-  table: CountedTable,
-  why: Reason,
+  table: TotalTable,
+  reason: CountReason,
   { signal, node }: CountOptions,
 ): Promise<Difference | undefined> {
   return db.session(
     async (session) => {
       try {
-        const relid = await takeTable(session, table, why);
+        const relid = await tryLockTable(session, table, reason);
         if (relid === undefined) return undefined;
         const isReady = await withLockRetry(
-          () => inTransaction(session, LOCK_BUDGET_MS, () => prepare(session, { table, relid, why, node })),
-          { cancelled: async () => signal.aborted },
+          () => inTransaction(session, LOCK_BUDGET_MS, () => prepare(session, { table, relid, reason, node })),
+          { isCancelled: async () => signal.aborted },
         );
         if (!isReady) return undefined;
         const started = performance.now();
         try {
           const difference = await countInSnapshot(session, table, relid, { signal, node });
-          await postpone(
+          await scheduleRecount(
             session,
             table,
             relid,
-            Math.max(LEAST_PAUSE_S, (PAUSE_FACTOR * (performance.now() - started)) / 1000),
+            Math.max(MIN_PAUSE_S, (PAUSE_FACTOR * (performance.now() - started)) / 1000),
           );
           return difference;
         } catch (error) {
-          await postpone(session, table, relid, AFTER_FAILURE_S).catch(() => undefined);
-          if (error instanceof GiveWay) return undefined;
+          await scheduleRecount(session, table, relid, RETRY_AFTER_S).catch(() => undefined);
+          if (error instanceof CountAborted) return undefined;
           throw error;
         }
       } finally {
@@ -102,20 +108,21 @@ export async function countAnew(
 }
 
 /** Somebody waits for a lock on the table, or the server ends. */
-class GiveWay extends Error {}
+class CountAborted extends Error {}
 
-const totalsOf = (place: TotalPlace): Fragment => keeping(place, 'total');
+const getTotalsTable = (location: TotalLocation): Fragment => totalRef(location, 'total');
 
 /** Nobody folds the totals of the workspace until the transaction ends. */
-const lockFolds = (table: TotalPlace): Fragment =>
-  sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${literal(totalsOf(table).text)}::regclass::oid::int4)`;
+const lockFolds = (table: TotalLocation): Fragment =>
+  sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${literal(getTotalsTable(table).text)}::regclass::oid::int4)`;
 
 /** The oid of the table, which belongs to this session from now on; undefined when it is gone or somebody else's. */
-async function takeTable(session: Session, table: CountedTable, why: Reason): Promise<string | undefined> {
-  const again = why === 'again' ? sql`pg_try_advisory_lock(${LOCK_CLASS}::int4, ${COUNTS_AGAIN}::int4) and ` : empty;
+async function tryLockTable(session: Session, table: TotalTable, reason: CountReason): Promise<string | undefined> {
+  const recountLock =
+    reason === 'again' ? sql`pg_try_advisory_lock(${LOCK_CLASS}::int4, ${RECOUNT_LOCK}::int4) and ` : empty;
   const [row] = await session.query<{ relid: string }>(
     toQuery(sql`select relid::int8 as relid from (select to_regclass(${tableRef(table).text})::oid as relid) t
-where relid is not null and case when ${again}true then pg_try_advisory_lock(${LOCK_CLASS}::int4, relid::int4) end`),
+where relid is not null and case when ${recountLock}true then pg_try_advisory_lock(${LOCK_CLASS}::int4, relid::int4) end`),
   );
   return row?.relid;
 }
@@ -127,45 +134,53 @@ where relid is not null and case when ${again}true then pg_try_advisory_lock(${L
  */
 async function prepare(
   session: Session,
-  { table, relid, why, node }: Pick<CountOptions, 'node'> & { table: CountedTable; relid: string; why: Reason },
+  {
+    table,
+    relid,
+    reason,
+    node,
+  }: Pick<CountOptions, 'node'> & { table: TotalTable; relid: string; reason: CountReason },
 ): Promise<boolean> {
   const { schema, total } = table;
-  if (node !== undefined && total !== undefined && why === 'first') {
+  if (node !== undefined && total !== undefined && reason === 'first') {
     await session.query(toQuery(lockFolds(table)));
     for (const statement of node.install({ schema, total })) await session.execute(statement);
   }
-  const isHere = total === undefined ? undefined : node?.isInUse({ schema, total });
-  const [row] = await session.query<{ triggers: StandingTrigger[]; may: boolean }>(
-    toQuery(sql`select ${standingTriggers(sql`${relid}::oid`, 'total')} as triggers,
-  ${isHere ?? sql`true`} and not exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as may`),
+  const inUseCondition = total === undefined ? undefined : node?.isInUse({ schema, total });
+  const [row] = await session.query<{ triggers: InstalledTrigger[]; may: boolean }>(
+    toQuery(sql`select ${selectInstalledTriggers(sql`${relid}::oid`, 'total')} as triggers,
+  ${inUseCondition ?? sql`true`} and not exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as may`),
   );
   const { triggers, may } = row as NonNullable<typeof row>;
-  const changes = may ? mendTriggers(table, totalTriggers(table), triggers) : undefined;
+  const changes = may ? repairTriggers(table, totalTriggers(table), triggers) : undefined;
   if (changes === undefined) return false;
-  if (why === 'first') await makeRoom(session, table);
+  if (reason === 'first') await reserveSpace(session, table);
   for (const change of changes) await session.execute(change.text);
   await session.query(toQuery(lockFolds(table)));
   await session.query(
-    toQuery(sql`delete from ${totalsOf(table)} where relid = ${relid}::oid and not (select ${isKept(table, relid)})`),
+    toQuery(
+      sql`delete from ${getTotalsTable(table)} where relid = ${relid}::oid and not (select ${isTotalTrusted(table, relid)})`,
+    ),
   );
   const [base] = await session.query(
-    toQuery(sql`select from ${totalsOf(table)} where relid = ${relid}::oid and slot < 0`),
+    toQuery(sql`select from ${getTotalsTable(table)} where relid = ${relid}::oid and slot < 0`),
   );
   // Another process was faster.
-  return why === 'again' || base === undefined;
+  return reason === 'again' || base === undefined;
 }
 
-const isKept = (place: TotalPlace, relid: string): Fragment => sql`${keeping(place, 'is_total_kept')}(${relid}::oid)`;
+const isTotalTrusted = (location: TotalLocation, relid: string): Fragment =>
+  sql`${totalRef(location, 'is_total_kept')}(${relid}::oid)`;
 
 // 37 pages.
-const ROOM = 5000;
+const RESERVED_ROWS = 5000;
 
 /**
  * A table of a few pages is read whole, by a plan that a connection keeps when the table has grown. So totals get some pages
  * with the first that is kept, which stay; setting the same option again makes connections forget their plans.
  */
-async function makeRoom(session: Session, table: CountedTable): Promise<void> {
-  const totals = totalsOf(table);
+async function reserveSpace(session: Session, table: TotalTable): Promise<void> {
+  const totals = getTotalsTable(table);
   const [small] = await session.query(
     toQuery(
       sql`select where pg_relation_size(${literal(totals.text)}::regclass) < 32 * current_setting('block_size')::int8`,
@@ -174,7 +189,7 @@ async function makeRoom(session: Session, table: CountedTable): Promise<void> {
   if (small === undefined) return;
   await session.query(
     toQuery(
-      sql`insert into ${totals} (relid, slot, n, relation) select 0, 0, 0, '' from generate_series(1, ${wholeNumber(ROOM)})`,
+      sql`insert into ${totals} (relid, slot, n, relation) select 0, 0, 0, '' from generate_series(1, ${integerLiteral(RESERVED_ROWS)})`,
     ),
   );
   await session.query(toQuery(sql`delete from ${totals} where relid = 0`));
@@ -182,10 +197,12 @@ async function makeRoom(session: Session, table: CountedTable): Promise<void> {
 }
 
 /** What adds the records that a statement has written or removed. */
-const countingOf = (place: TotalPlace): Fragment => keeping(place, 'count_records');
+const getCountFunction = (location: TotalLocation): Fragment => totalRef(location, 'count_records');
 
-export const totalTriggers = (table: CountedTable): readonly Trigger[] =>
-  (['insert', 'delete', 'truncate'] as const).map((event) => watcher(table, 'total', event, countingOf(table)));
+export const totalTriggers = (table: TotalTable): readonly Trigger[] =>
+  (['insert', 'delete', 'truncate'] as const).map((event) =>
+    buildWatcher(table, 'total', event, getCountFunction(table)),
+  );
 
 /**
  * Everything that is written from the triggers on is added by them, and one snapshot sees both that and the records. The
@@ -193,35 +210,35 @@ export const totalTriggers = (table: CountedTable): readonly Trigger[] =>
  */
 async function countInSnapshot(
   session: Session,
-  table: CountedTable,
+  table: TotalTable,
   relid: string,
   { signal, node }: CountOptions,
 ): Promise<Difference | undefined> {
   const lock = sql`${node?.lockable ?? empty}${lockTable(table, 'access share')}`;
   return inSnapshot(session, lock, async () => {
     const [row] = await session.query<{ kept: string | null; trusted: boolean; pages: string }>(
-      toQuery(sql`select ${keeping(table, 'total_of')}(${relid}::oid) as kept, ${isKept(table, relid)} as trusted,
+      toQuery(sql`select ${totalRef(table, 'total_of')}(${relid}::oid) as kept, ${isTotalTrusted(table, relid)} as trusted,
   pg_relation_size(${relid}::oid) / current_setting('block_size')::int8 as pages`),
     );
-    const { kept, trusted, pages } = row as NonNullable<typeof row>;
+    const { kept: storedTotal, trusted, pages } = row as NonNullable<typeof row>;
     // A base that lost its trust since then is forgotten by whoever looks next.
-    if (kept !== null && !trusted) throw new GiveWay();
-    let counted = 0n;
+    if (storedTotal !== null && !trusted) throw new CountAborted();
+    let actualTotal = 0n;
     for (let page = 0; page < Number(pages); page += SLICE_PAGES) {
-      if (signal.aborted) throw new GiveWay();
-      counted += await countSlice(session, table, relid, page);
+      if (signal.aborted) throw new CountAborted();
+      actualTotal += await countSlice(session, table, relid, page);
     }
-    if (kept === null) {
-      await session.query(toQuery(storeBase(table, relid, counted)));
+    if (storedTotal === null) {
+      await session.query(toQuery(storeBase(table, relid, actualTotal)));
       return undefined;
     }
-    if (BigInt(kept) === counted) return undefined;
-    await session.query(toQuery(storeDifference(table, relid, counted - BigInt(kept))));
-    return { relation: `${table.schema}.${table.name}`, kept, counted: String(counted) };
+    if (BigInt(storedTotal) === actualTotal) return undefined;
+    await session.query(toQuery(storeDifference(table, relid, actualTotal - BigInt(storedTotal))));
+    return { relation: `${table.schema}.${table.name}`, storedTotal, actualTotal: String(actualTotal) };
   });
 }
 
-async function countSlice(session: Session, table: CountedTable, relid: string, page: number): Promise<bigint> {
+async function countSlice(session: Session, table: TotalTable, relid: string, page: number): Promise<bigint> {
   const at = (first: number): Fragment => sql`${literal(`(${Math.min(first, 4_294_967_295)},0)`)}::tid`;
   const [row] = await session.query<{ n: string; awaited: boolean }>(
     toQuery(sql`select count(*) as n, exists (
@@ -230,28 +247,28 @@ async function countSlice(session: Session, table: CountedTable, relid: string, 
 ) as awaited from ${tableRef(table)} where ctid >= ${at(page)} and ctid < ${at(page + SLICE_PAGES)}`),
   );
   const { n, awaited } = row as NonNullable<typeof row>;
-  if (awaited) throw new GiveWay();
+  if (awaited) throw new CountAborted();
   return BigInt(n);
 }
 
 /** What the triggers have added that the snapshot sees is counted with the records. */
-const storeBase = (table: CountedTable, relid: string, counted: bigint): Fragment => sql`with gone as (
-  delete from ${totalsOf(table)} where relid = ${relid}::oid
+const storeBase = (table: TotalTable, relid: string, actualTotal: bigint): Fragment => sql`with gone as (
+  delete from ${getTotalsTable(table)} where relid = ${relid}::oid
 )
-insert into ${totalsOf(table)} (relid, slot, n, relation, pending, recount_at)
-select ${relid}::oid, -17 - pg_snapshot_xmax(pg_current_snapshot())::text::int8, ${String(counted)}::int8, ${notedAs(table)},
+insert into ${getTotalsTable(table)} (relid, slot, n, relation, pending, recount_at)
+select ${relid}::oid, -17 - pg_snapshot_xmax(pg_current_snapshot())::text::int8, ${String(actualTotal)}::int8, ${getTotalKey(table)},
   array(select 17 + xid::text::int8 from pg_snapshot_xip(pg_current_snapshot()) xid), now() + interval '1 hour'`;
 
-const storeDifference = (table: CountedTable, relid: string, difference: bigint): Fragment =>
-  sql`insert into ${totalsOf(table)} (relid, slot, n, relation)
-select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${notedAs(table)}`;
+const storeDifference = (table: TotalTable, relid: string, difference: bigint): Fragment =>
+  sql`insert into ${getTotalsTable(table)} (relid, slot, n, relation)
+select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${getTotalKey(table)}`;
 
 /** When the table is counted again. Beside no fold, which would put another base in the place of the one that is marked. */
-async function postpone(session: Session, table: CountedTable, relid: string, seconds: number): Promise<void> {
+async function scheduleRecount(session: Session, table: TotalTable, relid: string, seconds: number): Promise<void> {
   await inTransaction(session, 2000, async () => {
     await session.query(toQuery(lockFolds(table)));
     await session.query(
-      toQuery(sql`update ${totalsOf(table)} set recount_at = clock_timestamp() + ${wholeNumber(Math.ceil(seconds))} * interval '1 second'
+      toQuery(sql`update ${getTotalsTable(table)} set recount_at = clock_timestamp() + ${integerLiteral(Math.ceil(seconds))} * interval '1 second'
 where relid = ${relid}::oid and slot < 0 and pending is not null`),
     );
   });

@@ -3,9 +3,9 @@
 // values, gives SQL without bound values.
 import type { Field } from '../model/entity.ts';
 import { derivedName } from '../model/physical-name.ts';
-import { beside } from '../sql/beside-names.ts';
+import { internalRef } from '../sql/beside-names.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, type TableName, tableRef } from '../sql/fragment.ts';
-import { changer, makeTrigger } from './trigger.ts';
+import { buildChanger, makeTrigger } from './trigger.ts';
 
 export interface SyncNames {
   /** Of the function; its triggers are named after it. */
@@ -23,7 +23,7 @@ export interface Sync extends SyncNames {
 }
 
 /** Of the sync that fills this column of the table. */
-export const syncNames = (table: TableName, column: string): SyncNames => ({
+export const buildSyncNames = (table: TableName, column: string): SyncNames => ({
   name: derivedName(table.name, [column], 'sync'),
   subject: `${table.schema}.${table.name}.${column}`,
 });
@@ -35,7 +35,7 @@ export function createSync(table: TableName, sync: Sync): readonly Fragment[] {
   const body = sql`begin
   ${to} := ${sync.value(from)};
   if ${to} is null and ${from} is not null then
-    insert into ${beside(table.schema, 'migration_conflict')} (subject, record_id) values (${literal(sync.subject)}, new."id");${placeholder}
+    insert into ${internalRef(table.schema, 'migration_conflict')} (subject, record_id) values (${literal(sync.subject)}, new."id");${placeholder}
   end if;
   return new;
 end`;
@@ -46,8 +46,8 @@ end`;
     sql`create function ${functionRef(table, sync.name)} returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as ${literal(body.text)}`,
     // In this order: with the one for inserts alone there for a moment, a record that was inserted and then updated would
     // keep the value that it was inserted with, which looks filled.
-    ...makeTrigger(table, changer(table, 'update', sync.name, changed)),
-    ...makeTrigger(table, changer(table, 'insert', sync.name)),
+    ...makeTrigger(table, buildChanger(table, 'update', sync.name, changed)),
+    ...makeTrigger(table, buildChanger(table, 'insert', sync.name)),
   ];
 }
 
@@ -64,7 +64,7 @@ const TRIGGERS_OF_A_SYNC = 2;
  * `silent`: the names of those of the syncs that a write may have passed: a trigger is gone, or is or was disabled
  * (`enable trigger` leaves an O behind, where ours have an A).
  */
-export function silentSyncs(
+export function selectBypassedSyncs(
   schema: string,
   syncs: readonly { readonly table: string; readonly name: string }[],
 ): Fragment {
@@ -80,8 +80,8 @@ export function silentSyncs(
 }
 
 /** What a sync has noted: records by their ids. */
-export const notedRecords = (schema: string, subject: string): Fragment =>
-  sql`select record_id from ${beside(schema, 'migration_conflict')} where subject = ${literal(subject)}`;
+export const selectConflictRecords = (schema: string, subject: string): Fragment =>
+  sql`select record_id from ${internalRef(schema, 'migration_conflict')} where subject = ${literal(subject)}`;
 
-export const forgetConflicts = (schema: string, subject: string): Fragment =>
-  sql`delete from ${beside(schema, 'migration_conflict')} where subject = ${literal(subject)}`;
+export const deleteConflicts = (schema: string, subject: string): Fragment =>
+  sql`delete from ${internalRef(schema, 'migration_conflict')} where subject = ${literal(subject)}`;

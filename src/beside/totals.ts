@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isStaleSnapshot } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
-import { beside, keeping, type TotalPlace } from '../sql/beside-names.ts';
+import { internalRef, type TotalLocation, totalRef } from '../sql/beside-names.ts';
 import { type Fragment, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
-import { type CountedTable, countAnew, type Difference, type NodeTotals, type Reason } from './count.ts';
+import { type CountReason, type Difference, type NodeTotals, recount, type TotalTable } from './count.ts';
 
 export interface Totals {
   /** Sees to it, in the background, that the total of the entity is kept from soon on. */
-  keep(entity: Pick<Entity, 'table' | 'statementForms'>): void;
+  maintain(entity: Pick<Entity, 'table' | 'statementForms'>): void;
   /** Forgets totals that cannot be trusted any more, as their table is gone, or its triggers are; folds the others. */
   check(): Promise<void>;
   /**
@@ -39,141 +39,143 @@ const FOLD_MS = 2000;
 const BUSY_FOLD_MS = 250;
 const BUSY_ROWS = 100;
 // Looking for triggers that were silenced takes 0.1 ms a table.
-const THOROUGH_MS = 60_000;
+const REFRESH_MS = 60_000;
 // Workspaces of a turn: a statement each, of 0.3 ms when there is nothing to fold.
-const WORKSPACES_PER_TURN = 64;
+const WORKSPACES_PER_RUN = 64;
 // The database may be silent; sessions that are left are cut when it is closed.
 const STOP_MS = 1000;
 
 export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
-  const tried = new Map<string, number>();
+  const attemptedAt = new Map<string, number>();
   /** Tables whose totals were forgotten, to be kept anew. */
-  const forgotten = new Map<string, CountedTable>();
+  const forgottenTables = new Map<string, TotalTable>();
   const stopping = new AbortController();
-  let working: Promise<void> | undefined;
-  let thoroughAt = performance.now() + THOROUGH_MS;
+  let counting: Promise<void> | undefined;
+  let refreshAt = performance.now() + REFRESH_MS;
   let pause = FOLD_MS;
   /** Where workspaces have totals, by the names of the tables, and those that are still to be folded in this round. */
-  const places = new Map<string, TotalPlace>();
-  let left: TotalPlace[] = [];
+  const locations = new Map<string, TotalLocation>();
+  let remaining: TotalLocation[] = [];
   /** Those that are to be checked. */
-  const suspect = new Set<string>();
+  const uncheckedKeys = new Set<string>();
 
   /** One table at a time. */
-  function count(table: CountedTable, why: Reason): void {
-    working = countAnew(db, table, why, { signal: stopping.signal, node })
+  function count(table: TotalTable, reason: CountReason): void {
+    counting = recount(db, table, reason, { signal: stopping.signal, node })
       .then(
-        (difference) => difference !== undefined && onError('a kept total was wrong', new Error(wordsFor(difference))),
+        (difference) =>
+          difference !== undefined && onError('a kept total was wrong', new Error(formatDifference(difference))),
       )
       .catch((error) => {
         if (!stopping.signal.aborted) onError('a total could not be kept', error);
       })
       .then(() => {
-        working = undefined;
-        places.set(placeName(table), placeOf(table.schema, table.total?.shard, node?.group));
+        counting = undefined;
+        locations.set(getLocationKey(table), makeLocation(table.schema, table.total?.shard, node?.group));
       });
   }
 
   /** Finds the workspaces with totals, whichever process has begun them. */
-  async function look(): Promise<void> {
-    const rows = await db.query<PlaceRow>(toQuery(node?.kept ?? COUNTED));
-    places.clear();
-    suspect.clear();
+  async function refreshLocations(): Promise<void> {
+    const rows = await db.query<LocationRow>(toQuery(node?.totalsQuery ?? TOTALS_QUERY));
+    locations.clear();
+    uncheckedKeys.clear();
     for (const { schema, shard } of rows) {
-      const place = placeOf(schema, shard, node?.group);
-      places.set(placeName(place), place);
-      suspect.add(placeName(place));
+      const location = makeLocation(schema, shard, node?.group);
+      locations.set(getLocationKey(location), location);
+      uncheckedKeys.add(getLocationKey(location));
     }
-    thoroughAt = performance.now() + THOROUGH_MS;
+    refreshAt = performance.now() + REFRESH_MS;
   }
 
-  function forget(table: CountedTable): void {
-    if (forgotten.size < MAX_REMEMBERED) forgotten.set(relationOf(table), table);
+  function forget(table: TotalTable): void {
+    if (forgottenTables.size < MAX_REMEMBERED) forgottenTables.set(formatRelation(table), table);
   }
 
   /** Gives the number of rows folded. */
-  async function foldOf(place: TotalPlace): Promise<number> {
+  async function foldLocation(location: TotalLocation): Promise<number> {
     const [row] = await db.query<{ folded: string; forgotten: string[]; due: string | null }>(
       toQuery(
-        sql`select folded, forgotten, due from ${keeping(place, 'fold_totals')}(${suspect.has(placeName(place))})`,
+        sql`select folded, forgotten, due from ${totalRef(location, 'fold_totals')}(${uncheckedKeys.has(getLocationKey(location))})`,
       ),
     );
     const { folded, forgotten: names, due } = row as NonNullable<typeof row>;
-    suspect.delete(placeName(place));
-    for (const name of names) forget({ ...place, name });
-    if (working === undefined && !stopping.signal.aborted) {
-      const [next] = forgotten;
+    uncheckedKeys.delete(getLocationKey(location));
+    for (const name of names) forget({ ...location, name });
+    if (counting === undefined && !stopping.signal.aborted) {
+      const [next] = forgottenTables;
       if (next !== undefined) {
-        forgotten.delete(next[0]);
+        forgottenTables.delete(next[0]);
         count(next[1], 'first');
-      } else if (due !== null) count({ ...place, name: node?.tableNoted(due) ?? due }, 'again');
+      } else if (due !== null) count({ ...location, name: node?.parseTableName(due) ?? due }, 'again');
     }
     return Number(folded);
   }
 
-  async function foldSome(most: number): Promise<void> {
-    if (left.length === 0) left = [...places.values()];
+  async function foldBatch(limit: number): Promise<void> {
+    if (remaining.length === 0) remaining = [...locations.values()];
     let isBusy = false;
     // What follows one that fails has its turn all the same.
-    for (let count = 0; count < most && !stopping.signal.aborted; count++) {
-      const place = left.shift();
-      if (place === undefined) break;
-      isBusy = (await foldOf(place).catch(ifGone(place))) > BUSY_ROWS || isBusy;
+    for (let count = 0; count < limit && !stopping.signal.aborted; count++) {
+      const location = remaining.shift();
+      if (location === undefined) break;
+      isBusy = (await foldLocation(location).catch(removeIfDeleted(location))) > BUSY_ROWS || isBusy;
     }
-    pause = isBusy || left.length > 0 ? BUSY_FOLD_MS : FOLD_MS;
+    pause = isBusy || remaining.length > 0 ? BUSY_FOLD_MS : FOLD_MS;
   }
 
   /** A workspace that was deleted, as the next look tells. */
-  const ifGone =
-    (place: TotalPlace) =>
+  const removeIfDeleted =
+    (location: TotalLocation) =>
     (error: unknown): number => {
       if (!isStaleSnapshot(error)) throw error;
-      places.delete(placeName(place));
-      thoroughAt = 0;
+      locations.delete(getLocationKey(location));
+      refreshAt = 0;
       return 0;
     };
 
   return {
-    keep({ table }) {
-      const name = relationOf(table);
+    maintain({ table }) {
+      const name = formatRelation(table);
       const now = performance.now();
-      if (working !== undefined || stopping.signal.aborted) return;
-      if (now - (tried.get(name) ?? Number.NEGATIVE_INFINITY) < RETRY_MS) return;
-      if (tried.size >= MAX_REMEMBERED) tried.clear();
-      tried.set(name, now);
+      if (counting !== undefined || stopping.signal.aborted) return;
+      if (now - (attemptedAt.get(name) ?? Number.NEGATIVE_INFINITY) < RETRY_MS) return;
+      if (attemptedAt.size >= MAX_REMEMBERED) attemptedAt.clear();
+      attemptedAt.set(name, now);
       count(table, 'first');
     },
     async check() {
-      await look();
-      left = [];
-      await foldSome(places.size);
+      await refreshLocations();
+      remaining = [];
+      await foldBatch(locations.size);
     },
     async fold() {
-      if (performance.now() >= thoroughAt) await look();
-      await foldSome(WORKSPACES_PER_TURN);
+      if (performance.now() >= refreshAt) await refreshLocations();
+      await foldBatch(WORKSPACES_PER_RUN);
     },
     pauseMs: () => pause,
     async stop() {
       stopping.abort();
-      await Promise.race([working, sleep(STOP_MS, undefined, { ref: false })]);
+      await Promise.race([counting, sleep(STOP_MS, undefined, { ref: false })]);
     },
   };
 }
 
-const wordsFor = ({ relation, kept, counted }: Difference): string => `${relation}: ${kept} kept, ${counted} counted`;
+const formatDifference = ({ relation, storedTotal, actualTotal }: Difference): string =>
+  `${relation}: ${storedTotal} kept, ${actualTotal} counted`;
 
-interface PlaceRow {
+interface LocationRow {
   readonly schema: string;
   readonly shard?: string;
 }
 
-const placeOf = (schema: string, shard: string | undefined, group: string | undefined): TotalPlace =>
+const makeLocation = (schema: string, shard: string | undefined, group: string | undefined): TotalLocation =>
   group === undefined || shard === undefined ? { schema } : { schema, total: { shard, group } };
 
-const placeName = (place: TotalPlace): string => keeping(place, 'total').text;
+const getLocationKey = (location: TotalLocation): string => totalRef(location, 'total').text;
 
 /** Schemas in which totals are or were kept: their table is not empty, whatever became of the triggers. */
-const COUNTED = sql`select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace
+const TOTALS_QUERY = sql`select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.relname = '$total' and c.relkind = 'r' and pg_relation_size(c.oid) > 0`;
 
 /**
@@ -181,6 +183,6 @@ where c.relname = '$total' and c.relkind = 'r' and pg_relation_size(c.oid) > 0`;
  * the names and numbers of shards: the total is forgotten and counted anew.
  */
 export const renameTotal = (from: TableName, to: TableName): Fragment =>
-  sql`update ${beside(to.schema, 'total')} set relation = ${literal(to.name)} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${literal(from.name)}`;
+  sql`update ${internalRef(to.schema, 'total')} set relation = ${literal(to.name)} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${literal(from.name)}`;
 
-const relationOf = ({ schema, name }: Pick<TableName, 'schema' | 'name'>): string => `${schema}.${name}`;
+const formatRelation = ({ schema, name }: Pick<TableName, 'schema' | 'name'>): string => `${schema}.${name}`;

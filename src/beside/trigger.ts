@@ -10,7 +10,7 @@
 import { empty, type Fragment, ident, join, literal, sql, type TableName, tableRef } from '../sql/fragment.ts';
 
 /** What watchers serve. */
-export type Keeper = 'total';
+export type TriggerPurpose = 'total';
 
 export interface Trigger {
   readonly name: string;
@@ -19,37 +19,42 @@ export interface Trigger {
 }
 
 /** A trigger as PostgreSQL knows it. */
-export interface StandingTrigger {
+export interface InstalledTrigger {
   readonly name: string;
   /** Its tgenabled: A fires always, O unless a session's settings say otherwise, R only then, D never. */
   readonly enabled: string;
 }
 
-const WATCHED = {
+const WATCHED_EVENTS = {
   insert: sql`insert`,
   delete: sql`delete`,
   truncate: sql`truncate`,
 } as const;
 
 /** Names that the function of a watcher finds what was written by. */
-const WRITTEN: Readonly<Record<keyof typeof WATCHED, Fragment>> = {
+const TRANSITION_TABLES: Readonly<Record<keyof typeof WATCHED_EVENTS, Fragment>> = {
   insert: sql` referencing new table as added`,
   delete: sql` referencing old table as removed`,
   truncate: empty,
 };
 
-const nameOf = (keeper: Keeper, event: keyof typeof WATCHED): string => `$${keeper}_${event}`;
+const getTriggerName = (purpose: TriggerPurpose, event: keyof typeof WATCHED_EVENTS): string => `$${purpose}_${event}`;
 
 /** Runs `run`, a function of the workspace, once after each statement. */
-export function watcher(table: TableName, keeper: Keeper, event: keyof typeof WATCHED, run: Fragment): Trigger {
-  const name = nameOf(keeper, event);
+export function buildWatcher(
+  table: TableName,
+  purpose: TriggerPurpose,
+  event: keyof typeof WATCHED_EVENTS,
+  run: Fragment,
+): Trigger {
+  const name = getTriggerName(purpose, event);
   return {
     name,
-    definition: sql`create trigger ${ident(name)} after ${WATCHED[event]} on ${tableRef(table)}${WRITTEN[event]} for each statement execute function ${run}()`,
+    definition: sql`create trigger ${ident(name)} after ${WATCHED_EVENTS[event]} on ${tableRef(table)}${TRANSITION_TABLES[event]} for each statement execute function ${run}()`,
   };
 }
 
-const CHANGED = {
+const ROW_EVENTS = {
   insert: { short: 'i', sql: sql`insert` },
   update: { short: 'u', sql: sql`update` },
 } as const;
@@ -58,8 +63,8 @@ const CHANGED = {
 const MAX_NAME = 63;
 
 /** Runs a function of the table's schema for each row before it is written; of updates only `when` that is true. */
-export function changer(table: TableName, event: keyof typeof CHANGED, run: string, when?: Fragment): Trigger {
-  const { short, sql: word } = CHANGED[event];
+export function buildChanger(table: TableName, event: keyof typeof ROW_EVENTS, run: string, when?: Fragment): Trigger {
+  const { short, sql: word } = ROW_EVENTS[event];
   const name = `~${short}${run}`.slice(0, MAX_NAME);
   const condition = when === undefined ? empty : sql` when (${when})`;
   return {
@@ -69,8 +74,10 @@ export function changer(table: TableName, event: keyof typeof CHANGED, run: stri
 }
 
 /** The watchers of a table with the names of a keeper's, as a value of a select list: a JSON array of StandingTrigger. */
-export const standingTriggers = (relid: Fragment, keeper: Keeper): Fragment => {
-  const names = (Object.keys(WATCHED) as (keyof typeof WATCHED)[]).map((event) => literal(nameOf(keeper, event)));
+export const selectInstalledTriggers = (relid: Fragment, purpose: TriggerPurpose): Fragment => {
+  const names = (Object.keys(WATCHED_EVENTS) as (keyof typeof WATCHED_EVENTS)[]).map((event) =>
+    literal(getTriggerName(purpose, event)),
+  );
   return sql`(
   select coalesce(json_agg(json_build_object('name', tgname, 'enabled', tgenabled)), '[]')
   from pg_trigger where tgrelid = ${relid} and tgname in (${join(names)})
@@ -82,16 +89,16 @@ export const standingTriggers = (relid: Fragment, keeper: Keeper): Fragment => {
  * replication and who sets session_replication_role. Empty: they are tidy. Undefined: somebody has disabled one of those
  * that stand, and that is left alone.
  */
-export function mendTriggers(
+export function repairTriggers(
   table: TableName,
-  wanted: readonly Trigger[],
-  standing: readonly StandingTrigger[],
+  desired: readonly Trigger[],
+  installed: readonly InstalledTrigger[],
 ): readonly Fragment[] | undefined {
-  if (standing.some(({ enabled }) => enabled === 'D' || enabled === 'R')) return undefined;
-  return wanted.flatMap((trigger) => {
-    const found = standing.find(({ name }) => name === trigger.name);
-    if (found === undefined) return makeTrigger(table, trigger);
-    return found.enabled === 'A' ? [] : [fireAlways(table, trigger)];
+  if (installed.some(({ enabled }) => enabled === 'D' || enabled === 'R')) return undefined;
+  return desired.flatMap((trigger) => {
+    const existing = installed.find(({ name }) => name === trigger.name);
+    if (existing === undefined) return makeTrigger(table, trigger);
+    return existing.enabled === 'A' ? [] : [fireAlways(table, trigger)];
   });
 }
 

@@ -8,7 +8,7 @@ import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { parseDocument, type WorkspaceRow } from './load-workspace.ts';
 
 /** When a name stopped being in use. */
-export interface Freed {
+export interface ReleasedName {
   /** The first version of the workspace without it. */
   readonly version: string;
   /** Milliseconds by the clock of the database. */
@@ -16,16 +16,16 @@ export interface Freed {
 }
 
 /** Names of tables and columns that were in use until lately. */
-export interface FreedNames {
+export interface ReleasedNames {
   /** By `orders` or `orders.total`. */
-  readonly names: Readonly<Record<string, Freed>>;
+  readonly names: Readonly<Record<string, ReleasedName>>;
   /** The last change of any name. */
   readonly changedAt: number;
   readonly now: number;
 }
 
 export interface StoredWorkspace extends WorkspaceRow {
-  readonly freed: FreedNames;
+  readonly releasedNames: ReleasedNames;
 }
 
 /** The row with its document, as a statement of a session; undefined when the workspace is gone. */
@@ -34,7 +34,7 @@ export async function loadWorkspaceRow(
   id: string,
 ): Promise<StoredWorkspace | undefined> {
   const rows = await session.query<
-    Omit<WorkspaceRow, 'document'> & { document: string; freed: Readonly<Record<string, Freed>>; now: number }
+    Omit<WorkspaceRow, 'document'> & { document: string; freed: Readonly<Record<string, ReleasedName>>; now: number }
   >(
     toQuery(sql`select w.id, o.slug as organization, w.slug, w.name, w.version, w.database_schema as "databaseSchema", w.document::text as document, w.names, w.gates,
   w.entity_ids as "entityIds", w.freed, ${NOW} as now
@@ -42,23 +42,27 @@ from ${WORKSPACES} where w.id = ${id}`),
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const { [LAST_CHANGE]: last, ...names } = row.freed;
-  return { ...row, document: parseDocument(row.document), freed: { names, changedAt: last?.at ?? 0, now: row.now } };
+  const { [LAST_CHANGE]: lastChange, ...names } = row.freed;
+  return {
+    ...row,
+    document: parseDocument(row.document),
+    releasedNames: { names, changedAt: lastChange?.at ?? 0, now: row.now },
+  };
 }
 
 const NOW: Fragment = sql`(extract(epoch from clock_timestamp()) * 1000)::float8`;
 // A key beside the names; no name is empty.
 const LAST_CHANGE = '';
 // Longer than the longest of requests.
-const FREED_KEPT_MS = 86_400_000;
+const RELEASED_RETENTION_MS = 86_400_000;
 
 /**
  * `freed` with these names added, without those that are older than every request. The next version is at least one
  * higher.
  */
-const freedWith = (keys: readonly string[]): Fragment => sql`(select jsonb_object_agg(f.key, f.since) from (
+const addReleasedNames = (keys: readonly string[]): Fragment => sql`(select jsonb_object_agg(f.key, f.since) from (
     select e.key, e.value as since from jsonb_each(freed) e
-    where (e.value ->> 'at')::float8 > ${NOW} - ${FREED_KEPT_MS}::float8 and e.key <> all(${[...keys, LAST_CHANGE]}::text[])
+    where (e.value ->> 'at')::float8 > ${NOW} - ${RELEASED_RETENTION_MS}::float8 and e.key <> all(${[...keys, LAST_CHANGE]}::text[])
     union all select k, jsonb_build_object('version', (version + 1)::text, 'at', ${NOW}) from unnest(${[...keys, LAST_CHANGE]}::text[]) k
   ) f)`;
 
@@ -67,17 +71,17 @@ export interface NewDocument {
   readonly document: SchemaDocument;
   readonly names: PhysicalNames;
   /** Names that are no longer in use. */
-  readonly freed: readonly string[];
+  readonly releasedNames: readonly string[];
   /** The names of renamed entities in the document before, by their new ones. */
   readonly renamed: ReadonlyMap<string, string>;
 }
 
 /** Puts another document in force, in the transaction that changes the tables. */
-export function storeDocument(id: string, { document, names, freed, renamed }: NewDocument): Fragment {
+export function storeDocument(id: string, { document, names, releasedNames, renamed }: NewDocument): Fragment {
   const entities = Object.keys(document.entities);
   const before = entities.map((name) => renamed.get(name) ?? name);
   return sql`update wda.workspace set document = ${JSON.stringify(document)}::json, names = ${JSON.stringify(names)}::jsonb,
-  freed = ${freedWith(freed)}, gates = '{}',
+  freed = ${addReleasedNames(releasedNames)}, gates = '{}',
   entity_ids = wda.entity_ids(entity_ids, ${entities}::text[], ${before}::text[]) where id = ${id}`;
 }
 
@@ -90,13 +94,13 @@ export async function loadEntityIds(db: Database, id: string): Promise<ReadonlyM
 }
 
 /** Stores other names in PostgreSQL for the same document. */
-export function storeNames(id: string, names: PhysicalNames, freed: readonly string[]): Fragment {
-  return sql`update wda.workspace set names = ${JSON.stringify(names)}::jsonb, freed = ${freedWith(freed)}
+export function storeNames(id: string, names: PhysicalNames, releasedNames: readonly string[]): Fragment {
+  return sql`update wda.workspace set names = ${JSON.stringify(names)}::jsonb, freed = ${addReleasedNames(releasedNames)}
 where id = ${id}`;
 }
 
 /** Some of the workspaces whose tables and columns have names in PostgreSQL that are not those of their documents. */
-export async function loadUnsettledWorkspaces(db: Database, limit: number): Promise<readonly string[]> {
+export async function loadUnfinalizedWorkspaces(db: Database, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(
     toQuery(
       sql`select id from wda.workspace where names - 'constraints' <> '{"tables": {}, "columns": {}}' order by random() limit ${limit}`,
@@ -115,7 +119,7 @@ where id = ${id} and gates <> ${JSON.stringify(gates)}::jsonb`;
  * Says anew how long the gates that a migration has closed stay closed. Closes none: it may be delivered when the gates are
  * open again. When it has waited for the row, PostgreSQL looks at `gates` anew and not at the migration.
  */
-export function storeTimeLeft(
+export function refreshGates(
   id: string,
   migrationId: string,
   gates: Readonly<Record<string, MigrationGate>>,

@@ -2,10 +2,10 @@
 import type { Row, Session } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
 import { WORKSPACES } from '../directory/workspaces.ts';
-import { entitiesOf } from '../document/entities.ts';
+import { buildEntities } from '../document/entities.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { member } from '../document/renames.ts';
-import { type Table, tableOf } from '../document/tables.ts';
+import { buildTable, type Table } from '../document/tables.ts';
 import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
 import type { Field, MigrationGate } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
@@ -40,7 +40,7 @@ export function makeWorkspace(
   identityProvider: IdentityProvider | null = null,
   agents: AgentSettings = DEFAULT_AGENT_SETTINGS,
 ): Workspace {
-  const ungated = entitiesOf(row.document, row.databaseSchema, row.names);
+  const ungated = buildEntities(row.document, row.databaseSchema, row.names);
   const { epoch = '', moves = 0, statementForms } = row;
   const entities = new Map(
     [...ungated].map(([name, entity]) => [
@@ -50,8 +50,8 @@ export function makeWorkspace(
   );
   const constraints = new Map<string, ConstraintOwner>();
   for (const entity of entities.values()) {
-    const table = tableOf(entity, member(row.document.entities, entity.name) ?? {}, entities, row.names);
-    for (const [name, owner] of ownersOf(table)) constraints.set(name, owner);
+    const table = buildTable(entity, member(row.document.entities, entity.name) ?? {}, entities, row.names);
+    for (const [name, owner] of collectOwners(table)) constraints.set(name, owner);
   }
   return {
     id: row.id,
@@ -71,20 +71,20 @@ export function makeWorkspace(
   };
 }
 
-function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
-  const owner = (kind: ConstraintOwner['kind'], fields: readonly Field[], relation?: string): ConstraintOwner => ({
+function* collectOwners(table: Table): Iterable<readonly [string, ConstraintOwner]> {
+  const makeOwner = (kind: ConstraintOwner['kind'], fields: readonly Field[], relation?: string): ConstraintOwner => ({
     entity: table.entity,
     kind,
     fields: fields.map((field) => field.name),
     relation,
   });
-  yield [table.primaryKey, { ...owner('primaryKey', []), fields: ['id'] }];
-  for (const check of table.checks) yield [check.name, owner('check', [check.field])];
+  yield [table.primaryKey, { ...makeOwner('primaryKey', []), fields: ['id'] }];
+  for (const check of table.checks) yield [check.name, makeOwner('check', [check.field])];
   for (const { name, field, relation } of table.references) {
-    yield [name, owner('reference', [field], relation.name)];
+    yield [name, makeOwner('reference', [field], relation.name)];
   }
   for (const index of table.indexes.values()) {
-    if (index.unique) yield [index.name, owner('unique', index.fields)];
+    if (index.unique) yield [index.name, makeOwner('unique', index.fields)];
   }
 }
 
@@ -131,9 +131,9 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     ...settings
   ] = row as readonly string[];
   // While it moves all goes through the coordinator: the old node learns of the end of the move a moment after it.
-  const isMoved = Number(moves) % 2 === 1;
-  const placement = isMoved ? undefined : await topology.locate(databaseSchema as string);
-  if (isCurrent === 'f') await upgradeWorkspaceIn(databases.of({ id: id as string }), id as string);
+  const isRelocating = Number(moves) % 2 === 1;
+  const placement = isRelocating ? undefined : await topology.locate(databaseSchema as string);
+  if (isCurrent === 'f') await upgradeWorkspaceIn(databases.forWorkspace({ id: id as string }), id as string);
   const workspace = makeWorkspace(
     {
       id: id as string,
@@ -150,20 +150,20 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       statementForms: topology.statementForms,
       moves: Number(moves),
     },
-    identityProviderOf(settings.slice(3)),
-    agentSettingsOf(settings),
+    parseIdentityProvider(settings.slice(3)),
+    parseAgentSettings(settings),
   );
   return placement === undefined ? workspace : { ...workspace, placement };
 }
 
 /** `entities` as PostgreSQL writes an array of numbers: `{1,2}`. */
-function agentSettingsOf([enabled, writes, entities]: Row): AgentSettings {
+function parseAgentSettings([enabled, writes, entities]: Row): AgentSettings {
   if (enabled === undefined || enabled === null) return DEFAULT_AGENT_SETTINGS;
   const ids = entities?.slice(1, -1).split(',') ?? null;
   return { enabled: enabled === 't', writes: writes as AgentSettings['writes'], entities: ids };
 }
 
-function identityProviderOf([issuerUrl, jwksUri, audience, permissions, enabled]: Row): IdentityProvider | null {
+function parseIdentityProvider([issuerUrl, jwksUri, audience, permissions, enabled]: Row): IdentityProvider | null {
   if (issuerUrl === undefined || issuerUrl === null) return null;
   return {
     issuerUrl,
@@ -180,7 +180,7 @@ export function parseDocument(text: string): SchemaDocument {
 }
 
 /** The version in force as the session sees it, in its transaction; undefined when the workspace is gone. */
-export async function versionInForce(session: Session, id: string): Promise<string | undefined> {
+export async function loadCurrentVersion(session: Session, id: string): Promise<string | undefined> {
   const [row] = await session.query<{ version: string }>(
     toQuery(sql`select version::text as version from wda.workspace where id = ${id}::bigint`),
   );

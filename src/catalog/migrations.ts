@@ -7,7 +7,7 @@ import type { SchemaDocument } from '../document/format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { LockHolder } from '../topology/topology.ts';
 
-type Runs = Pick<Session, 'query'>;
+type Queryable = Pick<Session, 'query'>;
 
 export type MigrationState = 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type Strategy = 'online' | 'blocking';
@@ -102,7 +102,7 @@ order by m.id desc limit ${limit}`),
 }
 
 /** Asks the process that runs the migration to stop; false when it has ended. */
-export async function requestCancel(db: Runs, workspaceId: string, id: string): Promise<boolean> {
+export async function requestCancel(db: Queryable, workspaceId: string, id: string): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`update wda.migration set cancel_requested = true
 where workspace_id = ${workspaceId} and id = ${id} and state in ('pending', 'running') returning id`),
@@ -111,7 +111,7 @@ where workspace_id = ${workspaceId} and id = ${id} and state in ('pending', 'run
 }
 
 /** A condition: the workspace is on its way to another node. */
-export const isMoving = (workspaceId: string): Fragment =>
+export const isRelocating = (workspaceId: string): Fragment =>
   sql`exists (select from wda.workspace where id = ${workspaceId} and moves % 2 = 1)`;
 
 /** A condition: the workspace has a migration that has not ended. */
@@ -130,11 +130,11 @@ union select id from wda.workspace where gates <> '{}'`),
 /* ---- for the runner, which alone moves the state ---- */
 
 // Each keeps the document that was asked for, which may be a megabyte.
-const KEPT_MIGRATIONS = 200;
+const MAX_MIGRATIONS = 200;
 
 /** Records a migration; of those before it the newest 199 are kept. */
 export async function insertMigration(
-  session: Runs,
+  session: Queryable,
   migration: {
     readonly workspaceId: string;
     readonly strategy: Strategy;
@@ -149,7 +149,7 @@ export async function insertMigration(
     toQuery(sql`with outlived as (
   delete from wda.migration where workspace_id = ${migration.workspaceId} and id <= (
     select id from wda.migration where workspace_id = ${migration.workspaceId}
-    order by id desc limit 1 offset ${KEPT_MIGRATIONS - 1}
+    order by id desc limit 1 offset ${MAX_MIGRATIONS - 1}
   )
 )
 insert into wda.migration (workspace_id, strategy, steps, document, made, created_by)
@@ -165,7 +165,7 @@ returning id`),
  * that a slow network delivers late must not open it again: recovery would take back what is in force.
  */
 export async function updateMigration(
-  session: Runs,
+  session: Queryable,
   id: string,
   change: {
     readonly state: MigrationState;
@@ -195,7 +195,7 @@ export async function updateSteps(db: Database, id: string, steps: readonly Migr
 }
 
 /** Notes which session a running migration waits for; null: for none any more. */
-export async function updateWaiting(session: Runs, id: string, waiting: Waiting | null): Promise<void> {
+export async function updateWaiting(session: Queryable, id: string, waiting: Waiting | null): Promise<void> {
   const text = waiting === null ? null : JSON.stringify(waiting);
   await session.query(
     toQuery(sql`update wda.migration set waiting = ${text}::jsonb
@@ -203,7 +203,7 @@ where id = ${id} and state = 'running' and waiting is distinct from ${text}::jso
   );
 }
 
-export async function isCancelRequested(session: Runs, id: string): Promise<boolean> {
+export async function isCancelRequested(session: Queryable, id: string): Promise<boolean> {
   const rows = await session.query<{ asked: boolean }>(
     toQuery(sql`select cancel_requested as asked from wda.migration where id = ${id}`),
   );
@@ -221,7 +221,7 @@ export interface OpenMigration {
 }
 
 /** The migration of a workspace that has not ended; there is at most one. */
-export async function findOpenMigration(session: Runs, workspaceId: string): Promise<OpenMigration | undefined> {
+export async function findOpenMigration(session: Queryable, workspaceId: string): Promise<OpenMigration | undefined> {
   const rows = await session.query<OpenMigration>(
     toQuery(sql`select m.id, m.state, m.steps, m.made, m.cancel_requested as "cancelRequested",
   coalesce(m.document::text = w.document::text, false) as "isInForce"

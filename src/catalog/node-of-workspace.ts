@@ -1,15 +1,15 @@
 // The node on which a workspace lies, for work that begins without its snapshot.
-import type { Place } from '../db/executor.ts';
+import type { NodeStatus } from '../db/executor.ts';
 import type { Databases } from '../directory/databases.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
 /** Undefined for a workspace that lies in the database itself, or is gone. No node is asked. */
-export async function findNode(databases: Databases, id: string): Promise<Place | undefined> {
+export async function findNode(databases: Databases, id: string): Promise<NodeStatus | undefined> {
   const [row] = await databases
-    .of({ id })
+    .forWorkspace({ id })
     .query<{ schema: string }>(
       toQuery(sql`select database_schema as schema from wda.workspace where id = ${id}::bigint`),
     );
   const placement = row === undefined ? undefined : await databases.topology.locate(row.schema);
-  return databases.topology.nodeOf({ placement: placement ?? null });
+  return databases.topology.getNode({ placement: placement ?? null });
 }

@@ -1,6 +1,6 @@
 // How large workspaces are, by what PostgreSQL and the kept totals know already: no record is looked at.
 import type { Database } from '../db/pool.ts';
-import { workspaceAway } from '../errors.ts';
+import { workspaceUnavailable } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { Topology } from '../topology/topology.ts';
 
@@ -34,7 +34,10 @@ const SMALL_PAGES = 10;
  * will be, is not waited for: its sizes are those of the last vacuum. Documents are taken apart once, before their tables are
  * looked for: else PostgreSQL may do so for every table: of 500 entities, on a busy machine, 19 s instead of 0.4 s.
  */
-const sizesOf = (workspaceIds: readonly string[], measured: Fragment): Fragment => sql`with locked as materialized (
+const buildSizesQuery = (
+  workspaceIds: readonly string[],
+  measured: Fragment,
+): Fragment => sql`with locked as materialized (
   select relation from pg_locks where locktype = 'relation' and mode = 'AccessExclusiveLock'
 ), kept as materialized (
   select k.relid, k.relation, k.n from wda.workspace w cross join lateral wda.kept_totals(w.database_schema) k
@@ -81,13 +84,13 @@ export async function loadStatistics(
   workspaceId: string,
   topology: Topology,
 ): Promise<readonly EntityStatistics[]> {
-  const sizes = await topology.sizes(db, [workspaceId]);
-  if ((sizes?.unavailable.size ?? 0) > 0) throw workspaceAway();
+  const sizes = await topology.measureSizes(db, [workspaceId]);
+  if ((sizes?.unavailable.size ?? 0) > 0) throw workspaceUnavailable();
   return load<EntityStatistics>(
     db,
     workspaceId,
     sql`select entity, records::float8, exact, table_bytes::float8 as "tableBytes", index_bytes::float8 as "indexBytes"
-from (${sizesOf([workspaceId], sizes?.measured ?? MEASURED)}) s order by at`,
+from (${buildSizesQuery([workspaceId], sizes?.measured ?? MEASURED)}) s order by at`,
   );
 }
 
@@ -100,17 +103,17 @@ export async function loadWorkspaceStatistics(
   tenant: string,
   topology: Topology,
 ): Promise<ReadonlyMap<string, WorkspaceStatistics>> {
-  const sizes = await topology.sizes(db, workspaceIds);
+  const sizes = await topology.measureSizes(db, workspaceIds);
   const rows = await load<WorkspaceStatistics & { readonly id: string }>(
     db,
     tenant,
     sql`select workspace::text as id, count(*)::float8 as entities, sum(records)::float8 as records, bool_and(exact) as exact,
   sum(table_bytes)::float8 as "tableBytes", sum(index_bytes)::float8 as "indexBytes"
-from (${sizesOf(workspaceIds, sizes?.measured ?? MEASURED)}) s group by workspace`,
+from (${buildSizesQuery(workspaceIds, sizes?.measured ?? MEASURED)}) s group by workspace`,
   );
-  const found = new Map(rows.map(({ id, ...statistics }) => [id, statistics]));
-  const known = workspaceIds.filter((id) => sizes?.unavailable.has(id) !== true);
-  return new Map(known.map((id) => [id, found.get(id) ?? NO_ENTITIES]));
+  const statisticsById = new Map(rows.map(({ id, ...statistics }) => [id, statistics]));
+  const availableIds = workspaceIds.filter((id) => sizes?.unavailable.has(id) !== true);
+  return new Map(availableIds.map((id) => [id, statisticsById.get(id) ?? NO_ENTITIES]));
 }
 
 function load<Row>(db: Database, tenant: string, select: Fragment): Promise<Row[]> {

@@ -1,7 +1,7 @@
 // Indexes of texts after an update of ICU, of the system or of the PostgreSQL that comes with the server: the order of texts may
 // be another one, and then an index built before misses records and lets duplicates in. PostgreSQL only warns. So the
 // version is compared at the start, and the indexes of workspaces are built anew while requests go on.
-import { sqlState } from '../db/errors.ts';
+import { getSqlState } from '../db/errors.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { loadFact, storeFact } from '../directory/instance.ts';
 import { TEXT_COLLATION } from '../model/field-types.ts';
@@ -14,24 +14,24 @@ export interface TextOrderOptions {
 
 export interface TextOrder {
   /** Compares, and rebuilds what is out of order unless another process does. */
-  readonly look: () => Promise<void>;
+  readonly check: () => Promise<void>;
   /** Until the next look. */
   readonly pauseMs: () => number;
 }
 
-const FIRST_LOOK_MS = 1000;
+const FIRST_CHECK_MS = 1000;
 // Replicas and restored disks may bring another version under a server that runs on.
-const LOOK_MS = 3_600_000;
+const CHECK_INTERVAL_MS = 3_600_000;
 const LOCK = 7_764_610_003;
 /** The fact that has the version whose order the indexes have, where PostgreSQL does not let us store it. */
-const KEPT = 'text_order';
+const VERSION_FACT = 'text_order';
 
 export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
-  let looks = 0;
+  let checks = 0;
 
-  async function look(): Promise<void> {
-    looks++;
-    const change = await changeOf(db);
+  async function check(): Promise<void> {
+    checks++;
+    const change = await findChange(db);
     if (change === undefined) return;
     await db.session(
       async (session) => {
@@ -41,7 +41,7 @@ export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
         if (lock?.taken !== true) return;
         try {
           // Another process may have just finished.
-          if ((await changeOf(db)) !== undefined) await rebuild(session, change);
+          if ((await findChange(db)) !== undefined) await rebuild(session, change);
         } finally {
           await session.execute(sql`select pg_advisory_unlock_all(); reset all`.text).catch(() => undefined);
         }
@@ -53,17 +53,17 @@ export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
   async function rebuild(session: Session, { from, to }: Change): Promise<void> {
     log.warn('the order of texts has changed: their indexes are built anew', { from, to });
     await session.execute(sql`set statement_timeout = 0; set lock_timeout = 0`.text);
-    for (const index of await leftovers(session))
+    for (const index of await loadInvalidIndexes(session))
       await session.execute(sql`drop index concurrently if exists ${tableRef(index)}`.text);
-    const indexes = await textIndexes(session);
+    const indexes = await loadTextIndexes(session);
     let failed = 0;
     for (const index of indexes) {
       try {
         await session.execute(sql`reindex index concurrently ${tableRef(index)}`.text);
       } catch (error) {
         // Dropped meanwhile, with its workspace or by a migration.
-        if (['42P01', '42704'].includes(sqlState(error) ?? '')) continue;
-        if (sqlState(error) === undefined) throw error;
+        if (['42P01', '42704'].includes(getSqlState(error) ?? '')) continue;
+        if (getSqlState(error) === undefined) throw error;
         failed++;
         log.error('an index of texts could not be built anew', {
           index: `${index.schema}.${index.name}`,
@@ -72,11 +72,11 @@ export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
       }
     }
     if (failed > 0) return;
-    await keep(db, session, to);
+    await storeVersion(db, session, to);
     log.info('indexes of texts were built anew', { indexes: indexes.length, version: to });
   }
 
-  return { look, pauseMs: () => (looks === 0 ? FIRST_LOOK_MS : LOOK_MS) };
+  return { check, pauseMs: () => (checks === 0 ? FIRST_CHECK_MS : CHECK_INTERVAL_MS) };
 }
 
 interface Change {
@@ -85,27 +85,27 @@ interface Change {
 }
 
 /** Undefined while the indexes have the order of the ICU that PostgreSQL works with. */
-async function changeOf(db: Database): Promise<Change | undefined> {
+async function findChange(db: Database): Promise<Change | undefined> {
   const [row] = await db.query<{ from: string | null; to: string | null }>(
     toQuery(sql`select collversion as "from", pg_collation_actual_version(oid) as "to" from pg_collation
 where collname = ${TEXT_COLLATION} and collnamespace = 'pg_catalog'::regnamespace`),
   );
   const { from = null, to = null } = row ?? {};
-  if (from === null || to === null || from === to || (await loadFact(db, KEPT)) === to) return undefined;
+  if (from === null || to === null || from === to || (await loadFact(db, VERSION_FACT)) === to) return undefined;
   return { from, to };
 }
 
 /** Only the owner of the collation may say so to PostgreSQL, which is often not the server's role. */
-async function keep(db: Database, session: Session, version: string): Promise<void> {
+async function storeVersion(db: Database, session: Session, version: string): Promise<void> {
   const collation: Fragment = sql`alter collation ${ident('pg_catalog')}.${ident(TEXT_COLLATION)} refresh version`;
   await session.execute(collation.text).catch(async (error) => {
-    if (sqlState(error) !== '42501') throw error;
-    await storeFact(db, KEPT, version);
+    if (getSqlState(error) !== '42501') throw error;
+    await storeFact(db, VERSION_FACT, version);
   });
 }
 
 /** Of all workspaces: those of columns in that order, and those of expressions, which may use it. The small ones first. */
-const textIndexes = (session: Session): Promise<TableName[]> =>
+const loadTextIndexes = (session: Session): Promise<TableName[]> =>
   session.query<TableName>(
     toQuery(sql`select n.nspname as schema, c.relname as name from wda.workspace w
 join pg_namespace n on n.nspname = w.database_schema
@@ -116,7 +116,7 @@ order by c.relpages, c.oid`),
   );
 
 /** What a rebuild has left that was ended in the middle. */
-const leftovers = (session: Session): Promise<TableName[]> =>
+const loadInvalidIndexes = (session: Session): Promise<TableName[]> =>
   session.query<TableName>(
     toQuery(sql`select n.nspname as schema, c.relname as name from wda.workspace w
 join pg_namespace n on n.nspname = w.database_schema

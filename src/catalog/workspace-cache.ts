@@ -2,14 +2,14 @@
 // database while requests come, so no notification can be missed, and an idle server asks nothing.
 import { LRUCache } from 'lru-cache';
 import type { ProcessRegistry } from '../directory/process-registry.ts';
-import type { Figure } from '../figure.ts';
+import type { Metric } from '../figure.ts';
 import type { Scope } from '../model/principal.ts';
-import { restrictWorkspace, wholeOf } from '../model/restricted.ts';
+import { getUnrestricted, restrictWorkspace } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 
 export interface WorkspaceCache {
   /** The snapshot when it is in memory and fresh; nobody waits for the database. */
-  fresh(organization: string, slug: string): Workspace | undefined;
+  getCached(organization: string, slug: string): Workspace | undefined;
   /** The snapshot, at once when it is fresh. */
   get(organization: string, slug: string): Promise<Workspace | undefined>;
   /**
@@ -17,11 +17,11 @@ export interface WorkspaceCache {
    */
   getRecent(organization: string, slug: string): Promise<Workspace | undefined>;
   /** The part of a whole snapshot that a scope reaches; the same one each time, while it is in memory. */
-  within(workspace: Workspace, scope: Scope): Workspace;
+  restrict(workspace: Workspace, scope: Scope): Workspace;
   /** True when another snapshot has taken the place of this one, or of that it is a part of, or must be read. */
   isReplaced(workspace: Workspace): boolean;
   /** Something in the workspace was changed by this process. */
-  changed(workspaceId: string): void;
+  invalidate(workspaceId: string): void;
   size(): number;
 }
 
@@ -40,7 +40,7 @@ const CHECK_AFTER_MS = 300;
 const RECENT_MS = 50;
 
 // Parts of snapshots in memory, all together, in entities: one has some 2 kB.
-const MAX_PART_ENTITIES = 20_000;
+const MAX_RESTRICTED_ENTITIES = 20_000;
 
 /** A snapshot and the time that the database is known to have agreed with it. */
 interface Entry {
@@ -53,8 +53,8 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   /** Slugs that named nothing, with the time at which that was known. */
   const missing = new LRUCache<string, number>({ max: 1000 });
   /** By snapshot and scope. A version is never given again, so nothing of another document is found. */
-  const parts = new LRUCache<string, Workspace>({
-    maxSize: MAX_PART_ENTITIES,
+  const restrictedSnapshots = new LRUCache<string, Workspace>({
+    maxSize: MAX_RESTRICTED_ENTITIES,
     sizeCalculation: ({ entities }) => entities.size + 1,
   });
   const loading = new Map<string, Promise<void>>();
@@ -68,9 +68,9 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   }
 
   async function compareVersions(): Promise<void> {
-    const known = [...snapshots.entries()];
-    const { versions, asOf } = await options.compare(known.map(([, { workspace }]) => workspace.id));
-    for (const [key, entry] of known) {
+    const entries = [...snapshots.entries()];
+    const { versions, asOf } = await options.compare(entries.map(([, { workspace }]) => workspace.id));
+    for (const [key, entry] of entries) {
       if (versions.get(entry.workspace.id) === entry.workspace.version) entry.asOf = asOf;
       else if (snapshots.peek(key) === entry) snapshots.delete(key);
     }
@@ -104,24 +104,24 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   async function getFresh(
     organization: string,
     slug: string,
-    arrival: number,
+    receivedAt: number,
     age: number,
   ): Promise<Workspace | undefined> {
     const key = `${organization}/${slug}`;
     for (;;) {
-      const since = Math.max(options.validFrom(arrival), arrival - age);
+      const since = Math.max(options.validFrom(receivedAt), receivedAt - age);
       const entry = snapshots.get(key);
       if (entry !== undefined && entry.asOf >= since) return entry.workspace;
       if ((missing.get(key) ?? Number.NEGATIVE_INFINITY) >= since) return undefined;
-      const mustLook = entry !== undefined || since === Number.POSITIVE_INFINITY;
+      const mustCheck = entry !== undefined || since === Number.POSITIVE_INFINITY;
       await Promise.all([
-        mustLook ? check() : undefined,
+        mustCheck ? check() : undefined,
         entry === undefined ? load(key, organization, slug) : undefined,
       ]);
     }
   }
 
-  function fresh(organization: string, slug: string): Workspace | undefined {
+  function getCached(organization: string, slug: string): Workspace | undefined {
     const now = options.now();
     const entry = snapshots.get(`${organization}/${slug}`);
     if (entry === undefined || entry.asOf < options.validFrom(now)) return undefined;
@@ -131,24 +131,24 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   }
 
   return {
-    fresh,
+    getCached,
     async get(organization, slug) {
-      return fresh(organization, slug) ?? getFresh(organization, slug, options.now(), Number.POSITIVE_INFINITY);
+      return getCached(organization, slug) ?? getFresh(organization, slug, options.now(), Number.POSITIVE_INFINITY);
     },
     getRecent: (organization, slug) => getFresh(organization, slug, options.now(), RECENT_MS),
-    within(workspace, scope) {
+    restrict(workspace, scope) {
       if (scope === null) return workspace;
       const key = `${workspace.id}.${workspace.version} ${scope.join()}`;
-      const known = parts.get(key);
-      if (known !== undefined && wholeOf(known) === workspace) return known;
-      const reached = [...workspace.entityIds].flatMap(([name, id]) => (scope.includes(id) ? [name] : []));
-      const part = restrictWorkspace(workspace, new Set(reached));
-      parts.set(key, part);
-      return part;
+      const cached = restrictedSnapshots.get(key);
+      if (cached !== undefined && getUnrestricted(cached) === workspace) return cached;
+      const entityNames = [...workspace.entityIds].flatMap(([name, id]) => (scope.includes(id) ? [name] : []));
+      const restricted = restrictWorkspace(workspace, new Set(entityNames));
+      restrictedSnapshots.set(key, restricted);
+      return restricted;
     },
     isReplaced: (workspace) =>
-      snapshots.peek(`${workspace.organization}/${workspace.slug}`)?.workspace !== wholeOf(workspace),
-    changed(workspaceId) {
+      snapshots.peek(`${workspace.organization}/${workspace.slug}`)?.workspace !== getUnrestricted(workspace),
+    invalidate(workspaceId) {
       for (const [key, { workspace }] of snapshots.entries()) if (workspace.id === workspaceId) snapshots.delete(key);
       missing.clear();
       loading.clear();
@@ -157,6 +157,6 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   };
 }
 
-export const workspaceFigures = ({ size }: Pick<WorkspaceCache, 'size'>): readonly Figure[] => [
+export const getWorkspaceMetrics = ({ size }: Pick<WorkspaceCache, 'size'>): readonly Metric[] => [
   { name: 'wda_cached_workspaces', help: 'Snapshots of workspaces in memory', read: size },
 ];

@@ -1,20 +1,20 @@
 // Brings the PostgreSQL schema of a workspace up to the last file of install/workspace: when its snapshot is loaded, when its
 // schema document is changed, and in the background soon after the start.
-import { lastFile, runFiles } from '../db/install.ts';
+import { getLastFile, runFiles } from '../db/install.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
 /** Whether the schema of the workspace `w` has run the last file. */
 export const isUpToDate = (): Fragment => sql`exists (
-  select from wda.installed i where i.schema = w.database_schema and i.folder = 'workspace' and i.name = ${lastFile('workspace')})`;
+  select from wda.installed i where i.schema = w.database_schema and i.folder = 'workspace' and i.name = ${getLastFile('workspace')})`;
 
 // A file may change a table with the records of a workspace of any size.
 const STATEMENT_TIMEOUT = sql`set local statement_timeout = '600s'`.text;
 const WORKSPACES_PER_RUN = 20;
 const PAUSE_MS = 1000;
 // Only a workspace that a process of an older version has created meanwhile lacks files then.
-const DONE_PAUSE_MS = 3_600_000;
+const IDLE_PAUSE_MS = 3_600_000;
 
 /** Runs the files that the schema of the workspace lacks; does nothing for a workspace that is gone. */
 export async function upgradeWorkspace(session: Session, id: string): Promise<void> {
@@ -45,7 +45,7 @@ export interface WorkspaceUpgrades {
 
 /** Upgrades all workspaces of a database, some at a time. */
 export function makeWorkspaceUpgrades(db: Database): WorkspaceUpgrades {
-  let isDone = false;
+  let isComplete = false;
   return {
     async run() {
       const outdated = await db.query<{ id: string }>(
@@ -54,8 +54,8 @@ export function makeWorkspaceUpgrades(db: Database): WorkspaceUpgrades {
         ),
       );
       for (const { id } of outdated) await upgradeWorkspaceIn(db, id);
-      isDone = outdated.length < WORKSPACES_PER_RUN;
+      isComplete = outdated.length < WORKSPACES_PER_RUN;
     },
-    pauseMs: () => (isDone ? DONE_PAUSE_MS : PAUSE_MS),
+    pauseMs: () => (isComplete ? IDLE_PAUSE_MS : PAUSE_MS),
   };
 }

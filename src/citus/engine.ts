@@ -1,11 +1,11 @@
 // What Citus and the nodes of its cluster must be like. The coordinator opens sessions on the nodes, and tells them nothing of the
 // settings of its own sessions: a worker in the zone of Berlin would tell datetimes an hour late, as if they were of UTC.
 
-import { MEANING } from '../db/connect.ts';
+import { SEMANTIC_SETTINGS } from '../db/connect.ts';
 import { InvalidSession } from '../db/errors.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { ident, join, literal, sql, toQuery } from '../sql/fragment.ts';
-import { askNodes } from './nodes.ts';
+import { queryNodes } from './nodes.ts';
 
 /** The setting of Citus that lets tables of a distributed schema have triggers. */
 export const TRIGGERS_SETTING = 'citus.enable_unsafe_triggers';
@@ -21,24 +21,24 @@ export interface Citus {
 }
 
 // The first that has schemas as units: citus_schema_distribute(), citus_schema_move().
-const OLDEST = 12;
+const MIN_VERSION = 12;
 
 /** Why a cluster of this version, as of `13.2-1`, is of no use to the server; undefined when it is. In words for whoever runs it. */
-export function unfitVersion(version: string): string | undefined {
-  if (Number.parseInt(version, 10) >= OLDEST) return undefined;
-  return `The database is a cluster of Citus ${version}, and workspaces can lie on nodes since Citus ${OLDEST}: update it on all nodes, then run ALTER EXTENSION citus UPDATE on each`;
+export function findVersionProblem(version: string): string | undefined {
+  if (Number.parseInt(version, 10) >= MIN_VERSION) return undefined;
+  return `The database is a cluster of Citus ${version}, and workspaces can lie on nodes since Citus ${MIN_VERSION}: update it on all nodes, then run ALTER EXTENSION citus UPDATE on each`;
 }
 
 /**
  * Why our role is of no use on the cluster; undefined when it is. Citus makes tables by connections of the owner of its extension
  * and gives to the nodes what is done to roles that it knows: of another one each create of a table waits for itself.
  */
-export async function unfitRole(session: Pick<Session, 'query'>): Promise<string | undefined> {
-  const [found] = await session.query(
+export async function findRoleProblem(session: Pick<Session, 'query'>): Promise<string | undefined> {
+  const [row] = await session.query(
     toQuery(sql`select from pg_extension where extname = 'citus' and not exists (
   select from pg_dist_object o join pg_roles r on r.oid = o.objid where o.classid = 'pg_authid'::regclass and r.rolname = session_user)`),
   );
-  return found === undefined
+  return row === undefined
     ? undefined
     : 'The role of DATABASE_URL is none that Citus knows, as its extension belongs to another one: connect as its owner, or run CREATE EXTENSION citus on each node as this role before the nodes are added';
 }
@@ -63,8 +63,8 @@ export async function prepareNodes(
 ): Promise<void> {
   const citus = await findCitus(db);
   if (citus === undefined) return;
-  const unfit = unfitVersion(citus.version) ?? (await unfitRole(db));
-  if (unfit !== undefined) throw new InvalidSession(unfit);
+  const problem = findVersionProblem(citus.version) ?? (await findRoleProblem(db));
+  if (problem !== undefined) throw new InvalidSession(problem);
   if (!citus.hasTriggers) {
     const [row] = await db.query<{ name: string }>(toQuery(sql`select current_database() as name`));
     log.warn(`${TRIGGERS_SETTING} is off in the Citus cluster: changes of field types are blocking`, {
@@ -72,46 +72,46 @@ export async function prepareNodes(
     });
   }
   try {
-    const isNew = await db.transaction(giveSettings, { purpose: 'migration' });
+    const isNew = await db.transaction(applySettings, { purpose: 'migration' });
     if (isNew) log.info('our role has its settings on the nodes of the cluster', {});
   } catch (error) {
     // A node is down, or we may not: what counts is what they have.
     log.warn('our role could not be given its settings on the nodes of the cluster', { error: String(error) });
   }
-  const names = join(Object.keys(MEANING).map(literal));
-  const answers = await askNodes<Readonly<Record<string, string>>>(
+  const names = join(Object.keys(SEMANTIC_SETTINGS).map(literal));
+  const results = await queryNodes<Readonly<Record<string, string>>>(
     db,
     sql`select json_object_agg(name, setting) from pg_settings where name in (${names})`.text,
   );
-  for (const { node, answer } of answers) {
+  for (const { node, result } of results) {
     // The coordinator runs its part in the session that asks.
-    if (answer === undefined || node.isCoordinator) continue;
-    const [other] = Object.entries(MEANING).filter(([name, value]) => answer[name] !== value);
-    if (other === undefined) continue;
+    if (result === undefined || node.isCoordinator) continue;
+    const [mismatch] = Object.entries(SEMANTIC_SETTINGS).filter(([name, value]) => result[name] !== value);
+    if (mismatch === undefined) continue;
     throw new InvalidSession(
-      `A worker of the cluster runs our statements with ${other[0]} = ${answer[other[0]]}, which has to be ${other[1]}: give it to the role of the server there`,
+      `A worker of the cluster runs our statements with ${mismatch[0]} = ${result[mismatch[0]]}, which has to be ${mismatch[1]}: give it to the role of the server there`,
     );
   }
 }
 
 /** False when the role had them. */
-async function giveSettings(session: Pick<Session, 'query' | 'execute'>): Promise<boolean> {
-  const settings = Object.entries(MEANING);
+async function applySettings(session: Pick<Session, 'query' | 'execute'>): Promise<boolean> {
+  const settings = Object.entries(SEMANTIC_SETTINGS);
   // Several processes may start at the same time, and PostgreSQL refuses who is second.
   await session.query(toQuery(sql`select pg_advisory_xact_lock(hashtextextended('settings of nodes', 0))`));
-  const [found] = await session.query<{ role: string; database: string; has: boolean }>(
+  const [row] = await session.query<{ role: string; database: string; has: boolean }>(
     toQuery(sql`select session_user as role, current_database() as database, not exists (
-  select s.name || '=' || s.value from unnest(${Object.keys(MEANING)}::text[], ${Object.values(MEANING)}::text[]) as s (name, value)
+  select s.name || '=' || s.value from unnest(${Object.keys(SEMANTIC_SETTINGS)}::text[], ${Object.values(SEMANTIC_SETTINGS)}::text[]) as s (name, value)
   except select unnest(r.setconfig) from pg_db_role_setting r join pg_database d on d.oid = r.setdatabase
   join pg_roles o on o.oid = r.setrole where d.datname = current_database() and o.rolname = session_user) as has`),
   );
-  if (found === undefined || found.has) return false;
+  if (row === undefined || row.has) return false;
   // Connections to nodes that began with other settings are closed with the transaction.
   await session.execute('set local citus.max_cached_conns_per_worker = 0');
-  const role = sql`alter role ${ident(found.role)} in database ${ident(found.database)}`;
+  const role = sql`alter role ${ident(row.role)} in database ${ident(row.database)}`;
   for (const [name, value] of settings) {
-    const given = join(value.split(', ').map(literal));
-    await session.execute(sql`${role} set ${ident(name)} = ${given}`.text);
+    const settingValue = join(value.split(', ').map(literal));
+    await session.execute(sql`${role} set ${ident(name)} = ${settingValue}`.text);
   }
   return true;
 }

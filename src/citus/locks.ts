@@ -4,23 +4,26 @@ import type { Session } from '../db/pool.ts';
 import { type Fragment, join, literal, sql, toQuery } from '../sql/fragment.ts';
 import type { LockHolder, TableLocks } from '../topology/topology.ts';
 
-type Runs = Pick<Session, 'query'>;
+type Queryable = Pick<Session, 'query'>;
 
 /** The rows of each node, none of one that does not answer; `question` gives one JSON value, or null. */
-async function ask<T>(session: Runs, question: Fragment): Promise<readonly (T & { readonly node: string })[]> {
+async function queryWorkers<T>(
+  session: Queryable,
+  statement: Fragment,
+): Promise<readonly (T & { readonly node: string })[]> {
   const rows = await session.query<{ node: string; result: string }>(
     toQuery(sql`select nodename || ':' || nodeport as node, result
-from run_command_on_workers(${`select coalesce((${question.text})::text, '')`}) where success and result <> ''`),
+from run_command_on_workers(${`select coalesce((${statement.text})::text, '')`}) where success and result <> ''`),
   );
   return rows.map(({ node, result }) => ({ ...(JSON.parse(result) as T), node }));
 }
 
 const SINCE = sql`to_char(a.xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
-const SAID = sql`json_build_object('pid', l.pid, 'since', ${SINCE},
+const HOLDER_JSON = sql`json_build_object('pid', l.pid, 'since', ${SINCE},
   'application', coalesce(a.application_name, case when l.pid is null then 'prepared transaction' end, ''))`;
 
 /** The locks on tables of a schema on a node, under the names that Citus gives them there. */
-function locksOn({ schema, tables, exclusive }: TableLocks): Fragment {
+function buildLockCondition({ schema, tables, exclusive }: TableLocks): Fragment {
   const names = tables.length === 0 ? sql`null` : join(tables.map(literal));
   return sql`l.locktype = 'relation' and l.granted and ${exclusive ? sql`true` : sql`l.mode <> 'AccessShareLock'`}
   and l.database = (select oid from pg_database where datname = current_database())
@@ -30,36 +33,36 @@ function locksOn({ schema, tables, exclusive }: TableLocks): Fragment {
 }
 
 /** The session on a node that holds the tables and began first; its application has the node's name behind it. */
-export async function findHolderOnNodes(session: Runs, locks: TableLocks): Promise<LockHolder | undefined> {
-  const [first] = await ask<LockHolder>(
+export async function findLockHolderOnNodes(session: Queryable, locks: TableLocks): Promise<LockHolder | undefined> {
+  const [first] = await queryWorkers<LockHolder>(
     session,
-    sql`select ${SAID} from pg_locks l left join pg_stat_activity a on a.pid = l.pid
-where ${locksOn(locks)} order by a.xact_start nulls last, l.pid limit 1`,
+    sql`select ${HOLDER_JSON} from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+where ${buildLockCondition(locks)} order by a.xact_start nulls last, l.pid limit 1`,
   );
-  return first === undefined ? undefined : named(first);
+  return first === undefined ? undefined : addNodeName(first);
 }
 
-const named = ({ pid, application, since, node }: LockHolder & { readonly node: string }): LockHolder => ({
+const addNodeName = ({ pid, application, since, node }: LockHolder & { readonly node: string }): LockHolder => ({
   pid,
   application: `${application} on ${node}`,
   since,
 });
 
 /** Ends autovacuums on the nodes that hold the tables. */
-export async function endVacuumsOnNodes(session: Runs, locks: TableLocks): Promise<void> {
-  await ask(
+export async function endVacuumsOnNodes(session: Queryable, locks: TableLocks): Promise<void> {
+  await queryWorkers(
     session,
     sql`select json_agg(pg_cancel_backend(a.pid)) from pg_stat_activity a where a.backend_type = 'autovacuum worker'
-  and exists (select from pg_locks l where l.pid = a.pid and ${locksOn(locks)})`,
+  and exists (select from pg_locks l where l.pid = a.pid and ${buildLockCondition(locks)})`,
   );
 }
 
 /** What works on a node for a session of the coordinator, by the number that Citus gives that session. */
-const worksFor = (gpid: string): Fragment =>
+const buildSessionCondition = (gpid: string): Fragment =>
   sql`w.application_name = ${literal(`citus_internal gpid=${gpid}`)} and w.datname = current_database()`;
 
 /** Citus's number of a session of the coordinator. */
-async function gpidOf(session: Runs, pid: number): Promise<string> {
+async function loadGpid(session: Queryable, pid: number): Promise<string> {
   const [row] = await session.query<{ gpid: string }>(
     toQuery(sql`select citus_calculate_gpid(citus_nodeid_for_gpid(citus_backend_gpid()), ${pid}::int4)::text as gpid`),
   );
@@ -67,31 +70,35 @@ async function gpidOf(session: Runs, pid: number): Promise<string> {
 }
 
 /** For whom a session of the coordinator waits on the nodes. */
-export async function findBlockerOnNodes(session: Runs, pid: number): Promise<LockHolder | undefined> {
-  const [first] = await ask<LockHolder>(
+export async function findBlockerOnNodes(session: Queryable, pid: number): Promise<LockHolder | undefined> {
+  const [first] = await queryWorkers<LockHolder>(
     session,
-    sql`select ${SAID} from pg_stat_activity w, unnest(pg_blocking_pids(w.pid)) l (pid)
+    sql`select ${HOLDER_JSON} from pg_stat_activity w, unnest(pg_blocking_pids(w.pid)) l (pid)
 left join pg_stat_activity a on a.pid = l.pid
-where ${worksFor(await gpidOf(session, pid))} order by a.xact_start nulls last, l.pid limit 1`,
+where ${buildSessionCondition(await loadGpid(session, pid))} order by a.xact_start nulls last, l.pid limit 1`,
   );
   if (first === undefined) return undefined;
-  const gpid = OF_COORDINATOR.exec(first.application)?.[1];
-  if (gpid === undefined) return named(first);
-  const [there] = await session.query<LockHolder>(
+  const gpid = COORDINATOR_APPLICATION.exec(first.application)?.[1];
+  if (gpid === undefined) return addNodeName(first);
+  const [blocker] = await session.query<LockHolder>(
     toQuery(sql`select a.pid, a.application_name as application, ${SINCE} as since
 from pg_stat_activity a where a.pid = citus_pid_for_gpid(${gpid}::int8)`),
   );
-  return there ?? named(first);
+  return blocker ?? addNodeName(first);
 }
 
-const OF_COORDINATOR = /^citus_internal gpid=(\d+)$/;
+const COORDINATOR_APPLICATION = /^citus_internal gpid=(\d+)$/;
 
 /** The share, 0 to 1, that is built of an index on the nodes; undefined when none is. `share`: of the view that tells it. */
-export async function findShareOnNodes(session: Runs, pid: number, share: Fragment): Promise<number | undefined> {
-  const [first] = await ask<{ readonly progress: number }>(
+export async function findIndexProgressOnNodes(
+  session: Queryable,
+  pid: number,
+  progress: Fragment,
+): Promise<number | undefined> {
+  const [first] = await queryWorkers<{ readonly progress: number }>(
     session,
-    sql`select json_build_object('progress', ${share}) from pg_stat_progress_create_index p join pg_stat_activity w using (pid)
-where ${worksFor(await gpidOf(session, pid))} limit 1`,
+    sql`select json_build_object('progress', ${progress}) from pg_stat_progress_create_index p join pg_stat_activity w using (pid)
+where ${buildSessionCondition(await loadGpid(session, pid))} limit 1`,
   );
   return first?.progress;
 }

@@ -1,10 +1,10 @@
 // Errors of a coordinator of Citus about a node of its cluster that it has lost. Our connection to the coordinator goes on,
 // and so do the statements of others on it.
 
-import type { NodesBehind } from '../db/behind.ts';
-import { type DatabaseError, sqlState } from '../db/errors.ts';
+import type { ClusterDialect } from '../db/behind.ts';
+import { type DatabaseError, getSqlState } from '../db/errors.ts';
 
-interface Reported {
+interface ReportedError {
   readonly code: string;
   readonly message: string;
   /** The function that raised it, by which errors of Citus are known: their words are free text. */
@@ -22,8 +22,8 @@ const NOT_CONNECTED =
 const CUT_OFF =
   /^(server closed the connection|could not (receive data from|send data to) server|SSL (SYSCALL )?error|no connection to the server|connection not open|lost synchronization)/i;
 
-function reported(error: unknown): Reported | undefined {
-  const { code, message, routine } = (error ?? {}) as Partial<Reported>;
+function parseReportedError(error: unknown): ReportedError | undefined {
+  const { code, message, routine } = (error ?? {}) as Partial<ReportedError>;
   if (typeof code !== 'string' || typeof message !== 'string' || typeof routine !== 'string') return undefined;
   // What a node itself has said is passed on with its own state.
   const isPassedOn =
@@ -37,33 +37,42 @@ function reported(error: unknown): Reported | undefined {
  * A cancelling came between the coordinator and a connection that it keeps to a node: each change of a schema fails on it from then
  * on, until the coordinator's own session ends.
  */
-function isConfused(error: unknown): boolean {
-  const { code, message, routine } = (error ?? {}) as Partial<Reported>;
+function isSessionBroken(error: unknown): boolean {
+  const { code, message, routine } = (error ?? {}) as Partial<ReportedError>;
   return code === '55000' && routine === 'ReportResultError' && /distributed transaction/.test(message ?? '');
 }
 
-const isLoss = (error: unknown): boolean => reported(error) !== undefined;
+const isLoss = (error: unknown): boolean => parseReportedError(error) !== undefined;
 
 /** True when a write that met this may have been done: the node was lost behind it, or at its COMMIT. */
 function isOutcomeUnknown(error: unknown): boolean {
-  const loss = reported(error);
+  const loss = parseReportedError(error);
   if (loss === undefined || ['MarkRemoteTransactionFailed', 'CheckSpaceConstraints'].includes(loss.routine))
     return false;
   return !NOT_CONNECTED.test(loss.message);
 }
 
 /** `host:port` of the node; undefined when the error does not name it. */
-const lostNode = (error: unknown): string | undefined =>
-  /(?:remote node|marked as essential:?) (?:[^@\s]*@)?([^\s@]+:\d+)/.exec(reported(error)?.message ?? '')?.[1];
+const findLostNode = (error: unknown): string | undefined =>
+  /(?:remote node|marked as essential:?) (?:[^@\s]*@)?([^\s@]+:\d+)/.exec(
+    parseReportedError(error)?.message ?? '',
+  )?.[1];
 
 /** An insert whose table has a default that tells the time and that it does not name (statement-forms.ts). */
-const isMiswritten = (error: unknown): boolean =>
-  sqlState(error) === '42601' && (error as DatabaseError).where?.startsWith('while executing command on') === true;
+const isStaleRewrite = (error: unknown): boolean =>
+  getSqlState(error) === '42601' && (error as DatabaseError).where?.startsWith('while executing command on') === true;
 
 /**
  * What a transaction sets holds on the nodes with the tables, too. Citus passes on the whole message that a setting stands in,
  * so each of them is sent alone.
  */
-const begin = "begin; set local citus.propagate_set_commands = 'local'";
+const beginStatement = "begin; set local citus.propagate_set_commands = 'local'";
 
-export const NODES_BEHIND: NodesBehind = { isLoss, isOutcomeUnknown, isConfused, isMiswritten, lostNode, begin };
+export const CITUS_DIALECT: ClusterDialect = {
+  isLoss,
+  isOutcomeUnknown,
+  isSessionBroken,
+  isStaleRewrite,
+  findLostNode,
+  beginStatement,
+};

@@ -6,26 +6,26 @@
 
 import type { NodeTotals } from '../beside/count.ts';
 import { INSTALL_FILES } from '../db/install.ts';
-import { KEEPING, keeping, notedAs, type TotalPlace } from '../sql/beside-names.ts';
-import { type Fragment, literal, sql, wholeNumber } from '../sql/fragment.ts';
+import { getTotalKey, TOTAL_OBJECTS, type TotalLocation, totalRef } from '../sql/beside-names.ts';
+import { type Fragment, integerLiteral, literal, sql } from '../sql/fragment.ts';
 
-type NodePlace = Required<TotalPlace>;
+type NodeTotalLocation = Required<TotalLocation>;
 
-const MAKES_FUNCTION = /^create (?:or replace )?(function \{schema\}\."\$(\w+)"\([\s\S]*)/m;
+const CREATE_FUNCTION = /^create (?:or replace )?(function \{schema\}\."\$(\w+)"\([\s\S]*)/m;
 const IN_SCHEMA = /\{schema\}\."\$(\w+)"/g;
 /** The file says it once. */
-const NOTED = 'b.relation = c.relname';
+const RELATION_CONDITION = 'b.relation = c.relname';
 const PATH = sql`set search_path = pg_catalog, pg_temp`.text;
 // Else Citus leaves shards out of pg_class.
 const SEES_SHARDS = sql`set citus.override_table_visibility = off`.text;
 
 /** For a transaction on the node. */
-function install(place: NodePlace): readonly string[] {
-  const named = (name: string): string => keeping(place, name as (typeof KEEPING)[number]).text;
-  const functions = KEEPING.filter((name) => name !== 'total').map((name) => {
-    const text = functionText(name, named).replace(
-      NOTED,
-      `${NOTED} || ${literal(notedAs({ ...place, name: '' })).text}`,
+function install(location: NodeTotalLocation): readonly string[] {
+  const getName = (name: string): string => totalRef(location, name as (typeof TOTAL_OBJECTS)[number]).text;
+  const functions = TOTAL_OBJECTS.filter((name) => name !== 'total').map((name) => {
+    const text = buildFunction(name, getName).replace(
+      RELATION_CONDITION,
+      `${RELATION_CONDITION} || ${literal(getTotalKey({ ...location, name: '' })).text}`,
     );
     return /\bpg_class\b/.test(text) ? text.replace(PATH, `${PATH} ${SEES_SHARDS}`) : text;
   });
@@ -33,32 +33,32 @@ function install(place: NodePlace): readonly string[] {
     // Functions of a node are not for the others.
     sql`set local citus.enable_ddl_propagation = off`.text,
     // As install/workspace does it elsewhere.
-    sql`alter table ${keeping(place, 'total')} alter column relid set statistics 0, alter column slot set statistics 0`
+    sql`alter table ${totalRef(location, 'total')} alter column relid set statistics 0, alter column slot set statistics 0`
       .text,
     ...functions,
-    sql`revoke all on function ${keeping(place, 'count_records')}() from public`.text,
+    sql`revoke all on function ${totalRef(location, 'count_records')}() from public`.text,
   ];
 }
 
 /** The statement that makes a function of a workspace; `named(name)` gives the name to put there for each `$name` in it. */
-function functionText(name: string, named: (name: string) => string): string {
+function buildFunction(name: string, getName: (name: string) => string): string {
   const text = INSTALL_FILES.workspace
     .flatMap(({ statements }) => statements)
-    .map((statement) => MAKES_FUNCTION.exec(statement))
+    .map((statement) => CREATE_FUNCTION.exec(statement))
     .findLast((match) => match?.[2] === name)?.[1];
   if (text === undefined) throw new TypeError(`no file makes ${name}`);
-  return `create or replace ${text.replaceAll(IN_SCHEMA, (_, one) => named(one))}`;
+  return `create or replace ${text.replaceAll(IN_SCHEMA, (_, one) => getName(one))}`;
 }
 
 /** The name of a table by what stands in its base (notedAs). */
-const tableNoted = (noted: string): string => noted.replace(/@\d+$/, '');
+const parseTableName = (storedName: string): string => storedName.replace(/@\d+$/, '');
 
 /** Whether the shards of the place are those that are in use: while they are moved others are there already, or still. */
-const isInUse = ({ total: { shard, group } }: NodePlace): Fragment =>
-  sql`exists (select from pg_catalog.pg_dist_placement where shardid = ${wholeNumber(Number(shard))} and groupid = ${wholeNumber(Number(group))})`;
+const isInUse = ({ total: { shard, group } }: NodeTotalLocation): Fragment =>
+  sql`exists (select from pg_catalog.pg_dist_placement where shardid = ${integerLiteral(Number(shard))} and groupid = ${integerLiteral(Number(group))})`;
 
 /** Where totals are or were kept on the node that is asked: rows of (schema, shard). */
-const KEPT_ON_NODE = sql`select n.nspname as schema, s.shardid::text as shard
+const TOTALS_ON_NODE = sql`select n.nspname as schema, s.shardid::text as shard
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 join pg_dist_shard s on s.logicalrelid = c.oid
 join pg_dist_placement p on p.shardid = s.shardid join pg_dist_local_group g on g.groupid = p.groupid
@@ -74,7 +74,7 @@ export const FOLD_NODE = sql`do $$
 declare
   place record;
 begin
-  for place in select schema, shard from (${KEPT_ON_NODE}) k loop
+  for place in select schema, shard from (${TOTALS_ON_NODE}) k loop
     begin
       execute format('select %I.%I(true)', place.schema, '$fold_totals_' || place.shard);
     exception when others then
@@ -86,10 +86,10 @@ end $$`.text;
 // Citus lets nobody lock a shard by mistake.
 const lockable = sql`set local citus.enable_manual_changes_to_shards = on; `;
 
-export const nodeTotals = (group: string): NodeTotals => ({
+export const buildNodeTotals = (group: string): NodeTotals => ({
   group,
-  kept: KEPT_ON_NODE,
-  tableNoted,
+  totalsQuery: TOTALS_ON_NODE,
+  parseTableName,
   install,
   isInUse,
   lockable,

@@ -3,45 +3,45 @@
 // to the coordinator ends that: of what is known to be away nothing is asked. A server whose worker is away goes on for all
 // workspaces that lie elsewhere, so it is no reason to send it no requests.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Place } from '../db/executor.ts';
+import type { NodeStatus } from '../db/executor.ts';
 import type { Database } from '../db/pool.ts';
-import type { Figure } from '../figure.ts';
+import type { Metric } from '../figure.ts';
 import type { Placement } from '../model/workspace.ts';
 import type { EveryNode } from '../topology/topology.ts';
-import { askNodes, type ClusterNode, type NodeAnswer } from './nodes.ts';
+import { type ClusterNode, type NodeResult, queryNodes } from './nodes.ts';
 
 export interface NodeWatch {
   /** Asks all nodes; one that was there is away when it is silent twice. */
-  readonly look: () => Promise<void>;
+  readonly check: () => Promise<void>;
   /** Looks soon, as something took suspiciously long. */
-  readonly suspect: () => void;
-  readonly nodeOf: (placement: Pick<Placement, 'node'>) => Place;
+  readonly checkSoon: () => void;
+  readonly getNode: (placement: Pick<Placement, 'node'>) => NodeStatus;
   readonly everyNode: EveryNode;
   /** `host:port` of the nodes that did not answer the last look. */
-  readonly down: () => readonly string[];
-  readonly figures: () => readonly Figure[];
+  readonly listUnavailable: () => readonly string[];
+  readonly getMetrics: () => readonly Metric[];
 }
 
 // Between two looks for a suspicion.
-const SUSPECT_MS = 2000;
+const MIN_CHECK_INTERVAL_MS = 2000;
 // Twice what a node that is away from the beginning takes.
-const LOOK_MS = 3000;
+const CHECK_TIMEOUT_MS = 3000;
 
 type Log = Record<'info' | 'warn', (message: string, facts: Record<string, unknown>) => void>;
 
-type NotedPlace = Place & { readonly tell: () => void };
+type WatchedNode = NodeStatus & { readonly notify: () => void };
 
-function makePlace(isAway: () => boolean): NotedPlace {
+function makeWatchedNode(isUnavailable: () => boolean): WatchedNode {
   const listeners = new Set<() => void>();
   return {
-    isAway,
-    onAway(listener) {
+    isUnavailable,
+    onUnavailable(listener) {
       // Of its own, as one function may be given twice.
-      const own = (): void => listener();
-      listeners.add(own);
-      return () => void listeners.delete(own);
+      const subscriber = (): void => listener();
+      listeners.add(subscriber);
+      return () => void listeners.delete(subscriber);
     },
-    tell() {
+    notify() {
       for (const listener of [...listeners]) listener();
     },
   };
@@ -49,90 +49,90 @@ function makePlace(isAway: () => boolean): NotedPlace {
 
 export function makeNodeWatch(db: Database, log: Log): NodeWatch {
   let nodes = { up: 0, down: 0 };
-  let down: readonly string[] = [];
+  let downNodes: readonly string[] = [];
   /** By the numbers of their groups. */
-  let away: ReadonlyMap<string, ClusterNode> = new Map();
-  let looking: Promise<void> | undefined;
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let unavailable: ReadonlyMap<string, ClusterNode> = new Map();
+  let checking: Promise<void> | undefined;
+  let checkedAt = Number.NEGATIVE_INFINITY;
   /** As many as there are nodes, by the numbers of their groups. */
-  const places = new Map<string, NotedPlace>();
-  const all = makePlace(() => away.size > 0);
+  const watchedNodes = new Map<string, WatchedNode>();
+  const all = makeWatchedNode(() => unavailable.size > 0);
 
-  function placeOf(group: string): Place {
-    const place = places.get(group) ?? makePlace(() => away.has(group));
-    places.set(group, place);
-    return place;
+  function getWatchedNode(group: string): NodeStatus {
+    const watchedNode = watchedNodes.get(group) ?? makeWatchedNode(() => unavailable.has(group));
+    watchedNodes.set(group, watchedNode);
+    return watchedNode;
   }
 
   /** Undefined: a node fell silent under the question, which tells nothing of the others. */
-  async function askOnce(): Promise<readonly NodeAnswer<boolean>[] | undefined> {
-    const asked = askNodes<boolean>(db, 'select to_json(true)', { limitMs: LOOK_MS, purpose: 'look' }).then((answers) =>
-      answers.filter(({ node }) => node.isActive),
+  async function queryOnce(): Promise<readonly NodeResult<boolean>[] | undefined> {
+    const query = queryNodes<boolean>(db, 'select to_json(true)', { limitMs: CHECK_TIMEOUT_MS, purpose: 'look' }).then(
+      (results) => results.filter(({ node }) => node.isActive),
     );
     // The coordinator says so much later, or nothing at all while the node is silent.
-    asked.catch(() => undefined);
-    const patience = new AbortController();
-    const late = sleep(LOOK_MS, undefined, { signal: patience.signal, ref: false });
-    return Promise.race([asked, late.catch(() => undefined)]).finally(() => patience.abort());
+    query.catch(() => undefined);
+    const timeoutController = new AbortController();
+    const timeout = sleep(CHECK_TIMEOUT_MS, undefined, { signal: timeoutController.signal, ref: false });
+    return Promise.race([query, timeout.catch(() => undefined)]).finally(() => timeoutController.abort());
   }
 
-  async function ask(): Promise<readonly NodeAnswer<boolean>[]> {
+  async function queryWithRetry(): Promise<readonly NodeResult<boolean>[]> {
     // New connections are refused, or have a limit.
-    const answers = (await askOnce()) ?? (await askOnce());
-    if (answers === undefined) throw new Error('the nodes of the cluster could not be asked in time');
-    return answers;
+    const results = (await queryOnce()) ?? (await queryOnce());
+    if (results === undefined) throw new Error('the nodes of the cluster could not be asked in time');
+    return results;
   }
 
-  async function lookOnce(): Promise<void> {
-    let answers = await ask();
+  async function checkOnce(): Promise<void> {
+    let results = await queryWithRetry();
     // A busy node may be late once.
-    if ([...silentOf(answers).keys()].some((group) => !away.has(group))) answers = await ask();
-    tell(answers);
-    down = answers.flatMap(({ node, answer }) => (answer === undefined ? [node.name] : []));
-    nodes = { up: answers.length - down.length, down: down.length };
-    away = silentOf(answers);
-    for (const group of away.keys()) places.get(group)?.tell();
-    if (away.size > 0) all.tell();
+    if ([...findTimedOut(results).keys()].some((group) => !unavailable.has(group))) results = await queryWithRetry();
+    logChanges(results);
+    downNodes = results.flatMap(({ node, result }) => (result === undefined ? [node.name] : []));
+    nodes = { up: results.length - downNodes.length, down: downNodes.length };
+    unavailable = findTimedOut(results);
+    for (const group of unavailable.keys()) watchedNodes.get(group)?.notify();
+    if (unavailable.size > 0) all.notify();
   }
 
   /** Logs what differs from the look before. */
-  function tell(answers: readonly NodeAnswer<boolean>[]): void {
-    for (const { node, answer, failure } of answers) {
-      const wasDown = down.includes(node.name);
-      if (answer === undefined && !wasDown)
+  function logChanges(results: readonly NodeResult<boolean>[]): void {
+    for (const { node, result, failure } of results) {
+      const wasDown = downNodes.includes(node.name);
+      if (result === undefined && !wasDown)
         log.warn('a node of the cluster does not answer', { node: node.name, error: failure });
-      if (answer !== undefined && wasDown) log.info('a node of the cluster answers again', { node: node.name });
+      if (result !== undefined && wasDown) log.info('a node of the cluster answers again', { node: node.name });
     }
   }
 
-  function look(): Promise<void> {
-    looking ??= lookOnce().finally(() => {
-      looking = undefined;
-      lookedAt = performance.now();
+  function check(): Promise<void> {
+    checking ??= checkOnce().finally(() => {
+      checking = undefined;
+      checkedAt = performance.now();
     });
-    return looking;
+    return checking;
   }
 
   return {
-    look,
-    suspect() {
-      if (performance.now() - lookedAt < SUSPECT_MS) return;
-      look().catch(() => undefined);
+    check,
+    checkSoon() {
+      if (performance.now() - checkedAt < MIN_CHECK_INTERVAL_MS) return;
+      check().catch(() => undefined);
     },
-    nodeOf: ({ node }) => placeOf(node.group),
-    everyNode: { ...all, names: () => [...away.values()].map(({ name }) => name) },
-    down: () => down,
-    figures: () => [
+    getNode: ({ node }) => getWatchedNode(node.group),
+    everyNode: { ...all, names: () => [...unavailable.values()].map(({ name }) => name) },
+    listUnavailable: () => downNodes,
+    getMetrics: () => [
       {
         name: 'wda_cluster_nodes',
         help: 'Nodes of the database cluster by state',
         read: () => nodes,
-        across: 'max',
+        aggregator: 'max',
       },
     ],
   };
 }
 
 // Whoever asks a node that refuses is told at once, and what is open to it goes on.
-const silentOf = (answers: readonly NodeAnswer<boolean>[]): ReadonlyMap<string, ClusterNode> =>
-  new Map(answers.flatMap(({ node, isSilent }) => (isSilent ? [[String(node.groupId), node]] : [])));
+const findTimedOut = (results: readonly NodeResult<boolean>[]): ReadonlyMap<string, ClusterNode> =>
+  new Map(results.flatMap(({ node, hasTimedOut }) => (hasTimedOut ? [[String(node.groupId), node]] : [])));

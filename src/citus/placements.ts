@@ -18,7 +18,7 @@ from ${SHARDS} ${NODE} join pg_namespace m on m.oid = d.schemaid
 order by d.schemaid`;
 
 /** The node (`host:port`) of each distributed schema. */
-export async function placements(session: Pick<Session, 'query'>): Promise<ReadonlyMap<string, string>> {
+export async function loadPlacements(session: Pick<Session, 'query'>): Promise<ReadonlyMap<string, string>> {
   const rows = await session.query<{ schema: string; node: string }>(
     toQuery(sql`select schema, node from (${PLACEMENTS}) p`),
   );
@@ -26,7 +26,7 @@ export async function placements(session: Pick<Session, 'query'>): Promise<Reado
 }
 
 /** The node of one distributed schema; undefined when there is no such schema. */
-export async function placementOf(session: Pick<Session, 'query'>, schema: string): Promise<string | undefined> {
+export async function findNodeName(session: Pick<Session, 'query'>, schema: string): Promise<string | undefined> {
   const [row] = await session.query<{ node: string }>(
     toQuery(sql`select n.nodename || ':' || n.nodeport as node
 from ${SHARDS} ${NODE}
@@ -39,7 +39,7 @@ where d.schemaid = to_regnamespace(quote_ident(${schema})) limit 1`),
  * The number of the nodes on which a schema lies (`ClusterNode.groupId`), as a subquery of the coordinator's catalog; null for
  * one that is not distributed. `schema`: its name.
  */
-export const groupOf = (schema: Fragment): Fragment => sql`(select p.groupid
+export const buildGroupQuery = (schema: Fragment): Fragment => sql`(select p.groupid
   from ${SHARDS} where d.schemaid = to_regnamespace(quote_ident(${schema})) limit 1)`;
 
 interface PlacementRow {

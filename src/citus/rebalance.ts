@@ -1,18 +1,18 @@
 // The plan of a rebalance: which workspaces to move so that the nodes hold about the same number of bytes. Pure.
 
-export interface Holder {
+export interface RebalanceNode {
   readonly node: string;
   /** Whether workspaces may lie there; a node that takes none is emptied. */
   readonly takesWorkspaces: boolean;
 }
 
-export interface Held<W> {
+export interface WorkspaceLoad<W> {
   readonly workspace: W;
   readonly node: string;
   readonly bytes: number;
 }
 
-export interface PlannedMove<W> {
+export interface PlannedRelocation<W> {
   readonly workspace: W;
   readonly from: string;
   readonly to: string;
@@ -22,11 +22,11 @@ export interface PlannedMove<W> {
 /** Nodes differ by at most this share of what each should hold; less is not worth a move. */
 export const TOLERANCE = 0.1;
 
-interface Load<W> {
+interface NodeLoad<W> {
   readonly node: string;
   bytes: number;
   /** The largest first. */
-  readonly held: Held<W>[];
+  readonly workspaces: WorkspaceLoad<W>[];
 }
 
 /**
@@ -35,56 +35,56 @@ interface Load<W> {
  * half of what they differ by. No workspace is moved twice.
  */
 export function planRebalance<W>(
-  holders: readonly Holder[],
-  workspaces: readonly Held<W>[],
+  nodes: readonly RebalanceNode[],
+  workspaces: readonly WorkspaceLoad<W>[],
   limit: number,
-): readonly PlannedMove<W>[] {
-  const loads = new Map<string, Load<W>>(
-    holders.filter((one) => one.takesWorkspaces).map(({ node }) => [node, { node, bytes: 0, held: [] }]),
+): readonly PlannedRelocation<W>[] {
+  const loads = new Map<string, NodeLoad<W>>(
+    nodes.filter((one) => one.takesWorkspaces).map(({ node }) => [node, { node, bytes: 0, workspaces: [] }]),
   );
   if (loads.size === 0) return [];
-  const homeless: Held<W>[] = [];
+  const misplacedWorkspaces: WorkspaceLoad<W>[] = [];
   for (const one of workspaces.toSorted((a, b) => b.bytes - a.bytes)) {
     const load = loads.get(one.node);
-    if (load === undefined) homeless.push(one);
+    if (load === undefined) misplacedWorkspaces.push(one);
     else {
-      load.held.push(one);
+      load.workspaces.push(one);
       load.bytes += one.bytes;
     }
   }
-  const moves: PlannedMove<W>[] = [];
-  const fair = workspaces.reduce((sum, { bytes }) => sum + bytes, 0) / loads.size;
+  const relocations: PlannedRelocation<W>[] = [];
+  const targetBytes = workspaces.reduce((sum, { bytes }) => sum + bytes, 0) / loads.size;
   const all = [...loads.values()];
-  for (const one of homeless) move(one, least(all));
+  for (const one of misplacedWorkspaces) addRelocation(one, findLeastLoaded(all));
   // Nodes without a workspace that would help are left out: what is on one huge workspace cannot be divided.
   let sources = all;
-  while (moves.length < limit && sources.length > 0) {
-    const [from, to] = [most(sources), least(all)];
+  while (relocations.length < limit && sources.length > 0) {
+    const [from, to] = [findMostLoaded(sources), findLeastLoaded(all)];
     const gap = from.bytes - to.bytes;
-    if (gap <= fair * TOLERANCE) break;
-    const best = from.held.reduce<Held<W> | undefined>((found, one) => {
-      if (one.bytes >= gap) return found;
-      return found === undefined || distance(one, gap) < distance(found, gap) ? one : found;
+    if (gap <= targetBytes * TOLERANCE) break;
+    const best = from.workspaces.reduce<WorkspaceLoad<W> | undefined>((closest, one) => {
+      if (one.bytes >= gap) return closest;
+      return closest === undefined || distance(one, gap) < distance(closest, gap) ? one : closest;
     }, undefined);
     if (best === undefined) {
       sources = sources.filter((one) => one !== from);
       continue;
     }
-    from.held.splice(from.held.indexOf(best), 1);
+    from.workspaces.splice(from.workspaces.indexOf(best), 1);
     from.bytes -= best.bytes;
-    move(best, to);
+    addRelocation(best, to);
   }
-  return moves.slice(0, limit);
+  return relocations.slice(0, limit);
 
   /** Not among those of the other node that may be moved. */
-  function move({ workspace, node, bytes }: Held<W>, to: Load<W>): void {
-    moves.push({ workspace, from: node, to: to.node, bytes });
+  function addRelocation({ workspace, node, bytes }: WorkspaceLoad<W>, to: NodeLoad<W>): void {
+    relocations.push({ workspace, from: node, to: to.node, bytes });
     to.bytes += bytes;
   }
 }
 
-const distance = ({ bytes }: Held<unknown>, gap: number): number => Math.abs(gap / 2 - bytes);
-const least = <L extends { readonly bytes: number }>(loads: readonly L[]): L =>
-  loads.reduce((found, one) => (one.bytes < found.bytes ? one : found));
-const most = <L extends { readonly bytes: number }>(loads: readonly L[]): L =>
-  loads.reduce((found, one) => (one.bytes > found.bytes ? one : found));
+const distance = ({ bytes }: WorkspaceLoad<unknown>, gap: number): number => Math.abs(gap / 2 - bytes);
+const findLeastLoaded = <L extends { readonly bytes: number }>(loads: readonly L[]): L =>
+  loads.reduce((smallest, one) => (one.bytes < smallest.bytes ? one : smallest));
+const findMostLoaded = <L extends { readonly bytes: number }>(loads: readonly L[]): L =>
+  loads.reduce((largest, one) => (one.bytes > largest.bytes ? one : largest));

@@ -1,14 +1,21 @@
 // Does the moves that were asked for, one at a time in the whole installation, each under the lock of its workspace.
-import { isLockTimeout, isNodeLoss, sqlState } from '../db/errors.ts';
+import { getSqlState, isLockTimeout, isNodeLoss } from '../db/errors.ts';
 import type { Database, Session } from '../db/pool.ts';
-import type { Figure } from '../figure.ts';
+import type { Metric } from '../figure.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { loadNodes } from './nodes.ts';
-import { placementOf } from './placements.ts';
-import { endVersionsOfTables, MoveFailure, moveSchema, type Switch } from './relocate.ts';
-import { beginMove, endMove, findMove, isOpen, loadOpenMoves, type Move } from './relocations.ts';
+import { findNodeName } from './placements.ts';
+import { endTableVersions, RelocationFailure, type RelocationTask, relocateSchema } from './relocate.ts';
+import {
+  beginRelocation,
+  endRelocation,
+  findRelocation,
+  isOpen,
+  loadOpenRelocations,
+  type Relocation,
+} from './relocations.ts';
 
-export interface MoverOptions {
+export interface RelocationOptions {
   readonly db: Database;
   /** As Sessions.withLock of migrate/: the lock of a workspace, in a session that ends with this process. */
   readonly withLock: <T>(workspaceId: string, work: (session: Session) => Promise<T>, busy: () => T) => Promise<T>;
@@ -16,28 +23,28 @@ export interface MoverOptions {
   /** The workspace has another snapshot. */
   readonly changed: (workspaceId: string) => void;
   /** See ProcessRegistry.isDrained. */
-  readonly everywhere: () => Promise<boolean>;
-  readonly isSettled: (workspaceId: string, version: string) => Promise<boolean>;
+  readonly invalidateAll: () => Promise<boolean>;
+  readonly isDrained: (workspaceId: string, version: string) => Promise<boolean>;
   readonly forgottenAfterMs: number;
   readonly onError: (message: string, error: unknown) => void;
 }
 
-export interface Mover {
+export interface RelocationRunner {
   /** Does all moves that can be done now; a call while it does is the same turn. */
-  turn(): Promise<void>;
-  readonly figures: () => readonly Figure[];
+  run(): Promise<void>;
+  readonly getMetrics: () => readonly Metric[];
 }
 
 // "wdam": no other lock of ours, as those of workspaces have another form.
-const ONE_AT_A_TIME = sql`${0x7764616d}::int8`;
+const RELOCATION_LOCK = sql`${0x7764616d}::int8`;
 // A move whose process died is begun again; one that takes processes with it is not.
 const MAX_ATTEMPTS = 5;
 const MAX_OPEN = 1000;
 
-export function makeMover(options: MoverOptions): Mover {
+export function makeRelocationRunner(options: RelocationOptions): RelocationRunner {
   const { db, withLock, isClosing, onError } = options;
   let running: Promise<void> | undefined;
-  const ended = { succeeded: 0, failed: 0, cancelled: 0 };
+  const outcomes = { succeeded: 0, failed: 0, cancelled: 0 };
 
   /** False when somebody else works on it, or on another one. */
   const attempt = (id: string, workspaceId: string): Promise<boolean> =>
@@ -45,89 +52,90 @@ export function makeMover(options: MoverOptions): Mover {
       workspaceId,
       async (session) => {
         const [row] = await session.query<{ locked: boolean }>(
-          toQuery(sql`select pg_try_advisory_lock(${ONE_AT_A_TIME}) as locked`),
+          toQuery(sql`select pg_try_advisory_lock(${RELOCATION_LOCK}) as locked`),
         );
-        const move = row?.locked === true ? await findMove(session, id) : undefined;
-        if (move === undefined || !isOpen(move)) return false;
-        await perform(session, move);
+        const relocation = row?.locked === true ? await findRelocation(session, id) : undefined;
+        if (relocation === undefined || !isOpen(relocation)) return false;
+        await performRelocation(session, relocation);
         return true;
       },
       () => false,
     );
 
-  async function perform(session: Session, move: Move): Promise<void> {
-    const { id, workspaceId, databaseSchema } = move;
+  async function performRelocation(session: Session, relocation: Relocation): Promise<void> {
+    const { id, workspaceId, databaseSchema } = relocation;
     const nodes = await loadNodes(session);
-    const target = nodes.find(({ name }) => name === move.target);
-    const now = await placementOf(session, databaseSchema);
-    if (target === undefined || now === undefined) {
-      return end(session, id, 'failed', `node ${move.target} is no part of the cluster any more`);
+    const target = nodes.find(({ name }) => name === relocation.target);
+    const currentNode = await findNodeName(session, databaseSchema);
+    if (target === undefined || currentNode === undefined) {
+      return end(session, id, 'failed', `node ${relocation.target} is no part of the cluster any more`);
     }
-    const work: Switch = {
+    const task: RelocationTask = {
       ...options,
       session,
       workspaceId,
       databaseSchema,
       target,
-      announced() {
+      announce() {
         options.changed(workspaceId);
-        return options.everywhere();
+        return options.invalidateAll();
       },
-      isSettled: (version) => options.isSettled(workspaceId, version),
+      isDrained: (version) => options.isDrained(workspaceId, version),
     };
     try {
-      if (now !== target.name && move.cancelRequested) throw new Cancelled();
-      if (now !== target.name && move.attempts >= MAX_ATTEMPTS) {
-        throw new MoveFailure('it was begun five times, and no process lived to its end');
+      if (currentNode !== target.name && relocation.cancelRequested) throw new RelocationCancelled();
+      if (currentNode !== target.name && relocation.attempts >= MAX_ATTEMPTS) {
+        throw new RelocationFailure('it was begun five times, and no process lived to its end');
       }
-      await beginMove(session, id, now === target.name ? move.source : now);
-      await moveSchema(work);
+      await beginRelocation(session, id, currentNode === target.name ? relocation.source : currentNode);
+      await relocateSchema(task);
       await end(session, id, 'succeeded');
     } catch (error) {
       // Whoever finds it open goes on: a workspace that has moved is at its end only when all nodes know.
-      if (isClosing() || (await placementOf(session, databaseSchema)) === target.name) throw error;
-      await endVersionsOfTables(work);
-      const isCancelled = error instanceof Cancelled || (await findMove(session, id))?.cancelRequested === true;
+      if (isClosing() || (await findNodeName(session, databaseSchema)) === target.name) throw error;
+      await endTableVersions(task);
+      const isCancelled =
+        error instanceof RelocationCancelled || (await findRelocation(session, id))?.cancelRequested === true;
       if (isCancelled) return end(session, id, 'cancelled');
-      if (!(error instanceof MoveFailure)) onError('a workspace could not be moved', error);
-      await end(session, id, 'failed', reasonOf(error));
+      if (!(error instanceof RelocationFailure)) onError('a workspace could not be moved', error);
+      await end(session, id, 'failed', describeFailure(error));
     }
   }
 
-  async function end(session: Session, id: string, state: keyof typeof ended, reason?: string): Promise<void> {
-    await endMove(session, id, state, reason);
-    ended[state]++;
+  async function end(session: Session, id: string, state: keyof typeof outcomes, reason?: string): Promise<void> {
+    await endRelocation(session, id, state, reason);
+    outcomes[state]++;
   }
 
-  async function doAll(): Promise<void> {
-    const passed = new Set<string>();
+  async function runAll(): Promise<void> {
+    const skipped = new Set<string>();
     for (;;) {
-      const open = await loadOpenMoves(db, MAX_OPEN);
-      const next = open.find(({ id }) => !passed.has(id));
+      const open = await loadOpenRelocations(db, MAX_OPEN);
+      const next = open.find(({ id }) => !skipped.has(id));
       if (next === undefined || isClosing()) return;
-      if (!(await attempt(next.id, next.workspaceId))) passed.add(next.id);
+      if (!(await attempt(next.id, next.workspaceId))) skipped.add(next.id);
     }
   }
 
   return {
-    turn() {
-      running ??= doAll().finally(() => {
+    run() {
+      running ??= runAll().finally(() => {
         running = undefined;
       });
       return running;
     },
-    figures: () => [
-      { name: 'wda_workspace_moves_total', help: 'Finished moves of workspaces by outcome', read: () => ended },
+    getMetrics: () => [
+      { name: 'wda_workspace_moves_total', help: 'Finished moves of workspaces by outcome', read: () => outcomes },
     ],
   };
 }
 
-class Cancelled extends Error {}
+class RelocationCancelled extends Error {}
 
 /** In words for the operator; what the database says is in the log. */
-function reasonOf(error: unknown): string {
-  if (error instanceof MoveFailure) return error.message;
-  const state = sqlState(error) ?? '';
+function describeFailure(error: unknown): string {
+  if (error instanceof RelocationFailure) return error.message;
+  const state = getSqlState(error) ?? '';
   if (isLockTimeout(error))
     return 'long transactions, such as imports, held the tables each time: move it when they have ended';
   if (isNodeLoss(error) || state.startsWith('08')) return 'a node of the cluster could not be reached';

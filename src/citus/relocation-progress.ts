@@ -1,5 +1,5 @@
 // How far a running move is, as Citus tells it.
-import { isNodeLoss, sqlState } from '../db/errors.ts';
+import { getSqlState, isNodeLoss } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
 import type { MoveProgress } from '../routes/admin/cluster.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
@@ -7,7 +7,7 @@ import { sql, toQuery } from '../sql/fragment.ts';
 type Phase = MoveProgress['phase'];
 
 // The words of Citus (src/backend/distributed/operations/shard_transfer.c), in their order.
-const PHASE_OF: Readonly<Record<string, Phase>> = {
+const PHASES: Readonly<Record<string, Phase>> = {
   'Setting Up': 'preparing',
   'Copying Data': 'copying',
   'Creating Constraints': 'indexing',
@@ -18,7 +18,7 @@ const PHASE_OF: Readonly<Record<string, Phase>> = {
 };
 
 // What waits for a node that does not answer, or for a connection: an answer without progress is better than none.
-const MOST_MS = 1500;
+const TIMEOUT_MS = 1500;
 
 /**
  * Undefined while Citus tells nothing of the schema: the move waits for its turn, is at its beginning or end, or another
@@ -37,25 +37,25 @@ from get_rebalance_progress() p join pg_class c on c.oid = p.table_name
 join pg_stat_activity a on a.pid = p.sessionid and a.datname = current_database()
 where c.relnamespace = to_regnamespace(quote_ident(${databaseSchema}))`),
         ),
-      { purpose: 'migration', readOnly: true, statementTimeoutMs: MOST_MS },
+      { purpose: 'migration', readOnly: true, statementTimeoutMs: TIMEOUT_MS },
     );
-    return row === undefined || row.status === null ? undefined : progressOf(row);
+    return row === undefined || row.status === null ? undefined : toProgress(row);
   } catch (error) {
     // XX000 is what Citus gives an error of no other state.
-    if (sqlState(error) === 'XX000' || sqlState(error) === '57014' || isNodeLoss(error)) return undefined;
+    if (getSqlState(error) === 'XX000' || getSqlState(error) === '57014' || isNodeLoss(error)) return undefined;
     throw error;
   }
 }
 
 /** One row for all tables of the schema: they move together. */
-export function progressOf(row: {
+export function toProgress(row: {
   readonly status: string | null;
   readonly done: string | null;
   readonly total: string | null;
 }): MoveProgress {
   const total = Number(row.total ?? 0);
   return {
-    phase: PHASE_OF[row.status ?? ''] ?? 'preparing',
+    phase: PHASES[row.status ?? ''] ?? 'preparing',
     bytes: { done: Math.min(Number(row.done ?? 0), total), total },
   };
 }

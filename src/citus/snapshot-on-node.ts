@@ -2,13 +2,13 @@
 // to the node are planned by it.
 import type { Entity } from '../model/entity.ts';
 import type { Placement, Workspace } from '../model/workspace.ts';
-import { sql, wholeNumber } from '../sql/fragment.ts';
+import { integerLiteral, sql } from '../sql/fragment.ts';
 
 /** The table of kept totals; its shard has its number behind this name. */
 const TOTAL = '$total';
 
 /** The snapshot for the node that holds the workspace; undefined while a table is not known to lie there. */
-export function snapshotOnNode(workspace: Workspace): Workspace | undefined {
+export function buildNodeSnapshot(workspace: Workspace): Workspace | undefined {
   const { placement } = workspace;
   if (placement === null || placement === undefined) return undefined;
   const shard = placement.tables.get(TOTAL)?.slice(TOTAL.length + 1);
@@ -28,8 +28,8 @@ export function snapshotOnNode(workspace: Workspace): Workspace | undefined {
  * statement reads lies in the same place. What is left of a table that was moved away is of the past, so the condition fails
  * then (22012). It is asked once a statement, of the same snapshot as the records: 5 % of a read by id.
  */
-export function rootOnNode({ node: { group }, shard }: Placement, entity: Entity): Entity {
-  const [number, node] = [shard, group].map((digits) => wholeNumber(Number(digits)));
+export function buildNodeRoot({ node: { group }, shard }: Placement, entity: Entity): Entity {
+  const [number, node] = [shard, group].map((digits) => integerLiteral(Number(digits)));
   const guard = sql`(select 1 / count(*) > 0 from pg_catalog.pg_dist_placement where shardid = ${number} and groupid = ${node})`;
   return { ...entity, table: { ...entity.table, node: { key: `${group}:${shard}`, guard } } };
 }
@@ -39,10 +39,10 @@ export function makeSnapshotsOnNodes() {
   const snapshots = new WeakMap<Workspace, Workspace>();
   const roots = new WeakMap<Entity, Entity>();
   return (workspace: Workspace, { name }: Entity): { workspace: Workspace; entity: Entity } | undefined => {
-    const onNode = snapshots.get(workspace) ?? snapshotOnNode(workspace);
+    const onNode = snapshots.get(workspace) ?? buildNodeSnapshot(workspace);
     const entity = onNode?.entities.get(name);
     if (onNode === undefined || entity === undefined) return undefined;
-    const root = roots.get(entity) ?? rootOnNode(workspace.placement as Placement, entity);
+    const root = roots.get(entity) ?? buildNodeRoot(workspace.placement as Placement, entity);
     snapshots.set(workspace, onNode);
     roots.set(entity, root);
     return { workspace: onNode, entity: root };

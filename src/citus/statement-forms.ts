@@ -8,7 +8,7 @@ import type { Scan } from '../plan/scan.ts';
 import { where } from '../sql/expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from '../sql/fragment.ts';
 import type { Assigned, Rows, RowsOfInsert, StatementForms } from '../sql/statement-forms.ts';
-import { targetOf } from '../sql/table.ts';
+import { renderTarget } from '../sql/table.ts';
 
 /** The rows as a part of their own. */
 function insertRows(scan: Scan, { assigned, from, order = empty, name }: Rows): RowsOfInsert {
@@ -22,12 +22,12 @@ function insertRows(scan: Scan, { assigned, from, order = empty, name }: Rows): 
     before: sql`
 ${part} as materialized (select ${values}${rank} from ${from}),`,
     columns: sql`(${join(all.map(([column]) => ident(column)))})`,
-    source: sql`select ${columns} from ${part}${where(look(scan))}${isOrdered ? sql` order by ${part}."$at"` : empty}`,
+    source: sql`select ${columns} from ${part}${where(buildTrueCondition(scan))}${isOrdered ? sql` order by ${part}."$at"` : empty}`,
   };
 }
 
 /** True, and read from nothing. */
-const look = (scan: Scan): Fragment => sql`not exists (select from ${targetOf(scan)} limit 0)`;
+const buildTrueCondition = (scan: Scan): Fragment => sql`not exists (select from ${renderTarget(scan)} limit 0)`;
 
 /** What the database would put into the other columns by a function. */
 function generatedValues({ entity }: Scan, assigned: readonly Assigned[]): readonly Assigned[] {

@@ -2,12 +2,12 @@
 // keeps the others from nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeTotals, type Totals } from '../beside/totals.ts';
-import { isStaleSnapshot, outageOf, sqlState } from '../db/errors.ts';
+import { getSqlState, isStaleSnapshot, toOutage } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
 import { isLockConflict } from '../db/transaction.ts';
 import type { Topology } from '../topology/topology.ts';
 import type { Nodes, UsableNode } from './node-reads.ts';
-import { FOLD_NODE, nodeTotals } from './node-total.ts';
+import { buildNodeTotals, FOLD_NODE } from './node-total.ts';
 import { runOnNodes } from './nodes.ts';
 
 interface NodeState {
@@ -19,9 +19,9 @@ interface NodeState {
   isFailing: boolean;
 }
 
-export interface TotalsOfNodes extends Pick<Totals, 'fold' | 'pauseMs' | 'stop'> {
+export interface ClusterTotals extends Pick<Totals, 'fold' | 'pauseMs' | 'stop'> {
   /** See Topology. */
-  readonly keep: Topology['keepTotal'];
+  readonly maintain: Topology['maintainTotal'];
   /** For a node that is about to be read: what happened there while it was not may have silenced triggers. */
   readonly check: (node: UsableNode) => Promise<void>;
   /**
@@ -31,7 +31,7 @@ export interface TotalsOfNodes extends Pick<Totals, 'fold' | 'pauseMs' | 'stop'>
   readonly foldAll: () => Promise<void>;
 }
 
-interface NodeTotalsOptions {
+interface ClusterTotalsOptions {
   readonly db: Database;
   readonly nodes: Pick<Nodes, 'usable'>;
   readonly onError: (message: string, error: unknown) => void;
@@ -43,14 +43,14 @@ const STOP_MS = 1000;
 const FOLD_MS = 2000;
 
 /** The totals of the nodes that are read. */
-export function makeNodeTotals({ db, nodes, onError }: NodeTotalsOptions): TotalsOfNodes {
+export function makeClusterTotals({ db, nodes, onError }: ClusterTotalsOptions): ClusterTotals {
   // As many as there are nodes.
   const states = new Map<Database, NodeState>();
   let isStopped = false;
 
-  function stateOf({ group, database }: UsableNode): NodeState {
+  function getState({ group, database }: UsableNode): NodeState {
     const state = states.get(database) ?? {
-      totals: makeTotals({ db: database, node: nodeTotals(group), onError: report }),
+      totals: makeTotals({ db: database, node: buildNodeTotals(group), onError: report }),
       folding: undefined,
       foldAt: 0,
       isFailing: false,
@@ -61,7 +61,7 @@ export function makeNodeTotals({ db, nodes, onError }: NodeTotalsOptions): Total
 
   /** What reads of the node report, and what passes when the workspace has moved, is no news. */
   function report(message: string, error: unknown): void {
-    if (!mayPass(error)) onError(message, error);
+    if (!isTransient(error)) onError(message, error);
   }
 
   /** In the background: a node that is silent is waited for by nobody else. */
@@ -74,7 +74,7 @@ export function makeNodeTotals({ db, nodes, onError }: NodeTotalsOptions): Total
       })
       .catch((error) => {
         if (!state.isFailing) report('totals of a node of the cluster could not be folded', error);
-        state.isFailing = !mayPass(error);
+        state.isFailing = !isTransient(error);
       })
       .then(() => {
         state.folding = undefined;
@@ -83,17 +83,17 @@ export function makeNodeTotals({ db, nodes, onError }: NodeTotalsOptions): Total
   }
 
   return {
-    keep({ table: { schema, name, total }, statementForms }) {
+    maintain({ table: { schema, name, total }, statementForms }) {
       // Far from its records only the node can keep their number, and whoever reads there asks for it.
       if (total === undefined) return statementForms !== undefined;
       const node = nodes.usable().find(({ group }) => group === total.group);
-      if (node !== undefined) stateOf(node).totals.keep({ table: { schema, name, total } });
+      if (node !== undefined) getState(node).totals.maintain({ table: { schema, name, total } });
       return true;
     },
-    check: (node) => stateOf(node).totals.check(),
+    check: (node) => getState(node).totals.check(),
     foldAll: () => runOnNodes(db, FOLD_NODE),
     async fold() {
-      for (const node of nodes.usable()) fold(stateOf(node));
+      for (const node of nodes.usable()) fold(getState(node));
     },
     pauseMs: () => Math.min(FOLD_MS, ...[...states.values()].map(({ totals }) => totals.pauseMs())),
     async stop() {
@@ -109,5 +109,5 @@ export function makeNodeTotals({ db, nodes, onError }: NodeTotalsOptions): Total
 }
 
 // 55000: while the workspace is moved its tables are published, and no row of a total may be deleted.
-const mayPass = (error: unknown): boolean =>
-  isStaleSnapshot(error) || isLockConflict(error) || sqlState(error) === '55000' || outageOf(error).isPassing;
+const isTransient = (error: unknown): boolean =>
+  isStaleSnapshot(error) || isLockConflict(error) || getSqlState(error) === '55000' || toOutage(error).isTransient;

@@ -3,19 +3,19 @@
 import { numberText } from '../model/exact-json.ts';
 
 /** A way to records of the entity from another entity. */
-export interface Way {
+export interface InboundRelation {
   readonly from: string;
   readonly relation: string;
   readonly isToOne: boolean;
   /** Ids of records there that are linked with records of the test. */
-  readonly linked: readonly string[];
+  readonly linkedIds: readonly string[];
 }
 
 export interface Expectation {
   readonly entity: string;
   readonly visible: readonly string[];
   readonly hidden: readonly string[];
-  readonly ways: readonly Way[];
+  readonly inboundRelations: readonly InboundRelation[];
   /** True when all that exist are visible. */
   readonly isAll: boolean;
 }
@@ -24,10 +24,10 @@ export interface Check {
   readonly path: string;
   readonly body?: unknown;
   /** undefined when the answer is right; else what it shows that it must not, or what is missing in it. */
-  readonly judge: (answer: CheckAnswer) => string | undefined;
+  readonly judge: (response: CheckResponse) => string | undefined;
 }
 
-export interface CheckAnswer {
+export interface CheckResponse {
   readonly status: number;
   readonly body: unknown;
 }
@@ -37,10 +37,10 @@ const CHUNK = 200;
 // The largest id; no sequence reaches it.
 const NO_RECORD = String(Number.MAX_SAFE_INTEGER);
 
-export function checksOf(expected: Expectation): Check[] {
+export function buildChecks(expected: Expectation): Check[] {
   const { entity, visible, hidden } = expected;
   const all = [...visible, ...hidden].sort(byNumber);
-  const checks = expected.isAll ? [counting(`${entity}?size=1&fields=id&expand=`, visible.length)] : [];
+  const checks = expected.isAll ? [makeCountCheck(`${entity}?size=1&fields=id&expand=`, visible.length)] : [];
   for (const ids of chunks(all))
     checks.push(
       ...listChecks(
@@ -51,7 +51,7 @@ export function checksOf(expected: Expectation): Check[] {
     );
   for (const ids of chunks(hidden)) checks.push(...absenceChecks(entity, ids));
   checks.push(...readChecks(entity, visible, hidden));
-  for (const way of expected.ways) checks.push(...wayChecks(entity, way, hidden));
+  for (const inbound of expected.inboundRelations) checks.push(...inboundChecks(entity, inbound, hidden));
   return checks;
 }
 
@@ -61,19 +61,19 @@ function listChecks(entity: string, ids: readonly string[], visible: readonly st
   const total = visible.length;
   const body = { filter: { field: 'id', op: 'in', value: ids.map(Number) }, fields: ['id'], expand: [], size: CHUNK };
   return [
-    exactly(`${entity}?${filter}&expand=&size=${CHUNK}`, visible, total),
-    exactly(`${entity}?${filter}&expand=&size=${CHUNK}&sort=id,desc`, [...visible].reverse(), total),
-    { ...exactly(`${entity}/_query`, visible, total), body },
+    makeExactCheck(`${entity}?${filter}&expand=&size=${CHUNK}`, visible, total),
+    makeExactCheck(`${entity}?${filter}&expand=&size=${CHUNK}&sort=id,desc`, [...visible].reverse(), total),
+    { ...makeExactCheck(`${entity}/_query`, visible, total), body },
     {
       path: `${entity}/_export?${filter}&format=ndjson`,
       judge: ({ status, body: lines }) =>
         status !== 200 || typeof lines !== 'string'
-          ? unexpected(status)
+          ? describeStatus(status)
           : difference(
               lines
                 .split('\n')
                 .filter((line) => line !== '')
-                .map((line) => idOf(JSON.parse(line))),
+                .map((line) => getId(JSON.parse(line))),
               visible,
             ),
     },
@@ -83,26 +83,26 @@ function listChecks(entity: string, ids: readonly string[], visible: readonly st
 /** Totals of hidden records are 0, however they are counted. */
 function absenceChecks(entity: string, hidden: readonly string[]): Check[] {
   return ['exact', 'estimated'].map((count) =>
-    exactly(`${entity}?filter=id,in,${hidden.join()}&fields=id&expand=&size=1&count=${count}`, [], 0),
+    makeExactCheck(`${entity}?filter=id,in,${hidden.join()}&fields=id&expand=&size=1&count=${count}`, [], 0),
   );
 }
 
 /** A hidden record is answered exactly as one that does not exist. */
 function readChecks(entity: string, visible: readonly string[], hidden: readonly string[]): Check[] {
-  let absent: string | undefined;
+  let absentResponse: string | undefined;
   const read = (id: string, judge: Check['judge']): Check => ({ path: `${entity}/${id}?fields=id&expand=`, judge });
   return [
-    read(NO_RECORD, (answer) => {
-      absent = JSON.stringify(answer);
-      return answer.status === 404 ? undefined : unexpected(answer.status);
+    read(NO_RECORD, (response) => {
+      absentResponse = JSON.stringify(response);
+      return response.status === 404 ? undefined : describeStatus(response.status);
     }),
     ...visible.map((id) =>
       read(id, ({ status }) => (status === 200 ? undefined : `record ${id} is not shown (${status})`)),
     ),
     ...hidden.map((id) =>
-      read(id, (answer) => {
-        if (answer.status === 200) return `record ${id} is shown`;
-        return JSON.stringify({ status: answer.status, body: answer.body }) === absent
+      read(id, (response) => {
+        if (response.status === 200) return `record ${id} is shown`;
+        return JSON.stringify({ status: response.status, body: response.body }) === absentResponse
           ? undefined
           : `record ${id} is answered otherwise than one that does not exist`;
       }),
@@ -111,40 +111,40 @@ function readChecks(entity: string, visible: readonly string[], hidden: readonly
 }
 
 /** Expansions, filters and sorts from another entity do not reach hidden records. */
-function wayChecks(entity: string, way: Way, hidden: readonly string[]): Check[] {
-  const { from, relation, isToOne, linked } = way;
+function inboundChecks(entity: string, inbound: InboundRelation, hidden: readonly string[]): Check[] {
+  const { from, relation, isToOne, linkedIds } = inbound;
   const checks: Check[] = [];
   for (const ids of chunks(hidden)) {
-    checks.push(exactly(`${from}?filter=${relation}.id,in,${ids.join()}&fields=id&expand=&size=1`, [], 0));
+    checks.push(makeExactCheck(`${from}?filter=${relation}.id,in,${ids.join()}&fields=id&expand=&size=1`, [], 0));
   }
-  for (const ids of chunks(linked)) {
+  for (const ids of chunks(linkedIds)) {
     const expanded = `${from}?filter=id,in,${ids.join()}&expand=${relation}&fields=id,${relation}.id&size=${CHUNK}`;
-    checks.push({ path: expanded, judge: (answer) => judgeExpansion(answer, entity, relation, hidden) });
+    checks.push({ path: expanded, judge: (response) => judgeExpansion(response, entity, relation, hidden) });
     if (isToOne)
-      checks.push({ path: `${expanded}&sort=${relation}.id`, judge: (answer) => judgeSort(answer, relation) });
+      checks.push({ path: `${expanded}&sort=${relation}.id`, judge: (response) => judgeSort(response, relation) });
   }
   return checks;
 }
 
 function judgeExpansion(
-  answer: CheckAnswer,
+  response: CheckResponse,
   entity: string,
   relation: string,
   hidden: readonly string[],
 ): string | undefined {
-  const records = recordsOf(answer);
+  const records = getRecords(response);
   // A relation that nobody may expand shows nothing.
-  if (records === undefined) return answer.status === 400 ? undefined : unexpected(answer.status);
-  const shown = records.flatMap((record) => relatedIds(record[relation]));
-  const leak = shown.find((id) => hidden.includes(id));
+  if (records === undefined) return response.status === 400 ? undefined : describeStatus(response.status);
+  const ids = records.flatMap((record) => relatedIds(record[relation]));
+  const leak = ids.find((id) => hidden.includes(id));
   return leak === undefined ? undefined : `record ${leak} of ${entity} is shown`;
 }
 
 /** Records whose relation leads to nothing visible come last, ordered by their own id. */
-function judgeSort(answer: CheckAnswer, relation: string): string | undefined {
-  const records = recordsOf(answer);
-  if (records === undefined) return answer.status === 400 ? undefined : unexpected(answer.status);
-  const keys = records.map((record) => [relatedIds(record[relation])[0], idOf(record)] as const);
+function judgeSort(response: CheckResponse, relation: string): string | undefined {
+  const records = getRecords(response);
+  if (records === undefined) return response.status === 400 ? undefined : describeStatus(response.status);
+  const keys = records.map((record) => [relatedIds(record[relation])[0], getId(record)] as const);
   const sorted = [...keys].sort(([a, own], [b, other]) => {
     if (a !== b) return a === undefined ? 1 : b === undefined ? -1 : byNumber(a, b);
     return byNumber(own, other);
@@ -153,52 +153,52 @@ function judgeSort(answer: CheckAnswer, relation: string): string | undefined {
 }
 
 /** These records in this order, and their number. */
-function exactly(path: string, ids: readonly string[], total: number): Check {
-  const { judge } = counting(path, total);
+function makeExactCheck(path: string, ids: readonly string[], total: number): Check {
+  const { judge } = makeCountCheck(path, total);
   return {
     path,
-    judge: (answer) => judge(answer) ?? difference((recordsOf(answer) ?? []).map(idOf), ids),
+    judge: (response) => judge(response) ?? difference((getRecords(response) ?? []).map(getId), ids),
   };
 }
 
-function counting(path: string, total: number): Check {
+function makeCountCheck(path: string, total: number): Check {
   return {
     path,
-    judge(answer) {
-      if (recordsOf(answer) === undefined) return unexpected(answer.status);
-      const counted = Number(numberText((answer.body as { meta: { totalElements: unknown } }).meta.totalElements));
-      return counted === total ? undefined : `totalElements is ${counted}, not ${total}`;
+    judge(response) {
+      if (getRecords(response) === undefined) return describeStatus(response.status);
+      const actual = Number(numberText((response.body as { meta: { totalElements: unknown } }).meta.totalElements));
+      return actual === total ? undefined : `totalElements is ${actual}, not ${total}`;
     },
   };
 }
 
-function difference(found: readonly string[], wanted: readonly string[]): string | undefined {
-  const leak = found.find((id) => !wanted.includes(id));
+function difference(actual: readonly string[], expected: readonly string[]): string | undefined {
+  const leak = actual.find((id) => !expected.includes(id));
   if (leak !== undefined) return `record ${leak} is shown`;
-  const missing = wanted.find((id) => !found.includes(id));
+  const missing = expected.find((id) => !actual.includes(id));
   if (missing !== undefined) return `record ${missing} is not shown`;
-  return found.join() === wanted.join() ? undefined : 'the order is wrong';
+  return actual.join() === expected.join() ? undefined : 'the order is wrong';
 }
 
-type Shown = Readonly<Record<string, unknown>>;
+type RecordValues = Readonly<Record<string, unknown>>;
 
-function recordsOf({ status, body }: CheckAnswer): readonly Shown[] | undefined {
-  return status === 200 ? (body as { data: readonly Shown[] }).data : undefined;
+function getRecords({ status, body }: CheckResponse): readonly RecordValues[] | undefined {
+  return status === 200 ? (body as { data: readonly RecordValues[] }).data : undefined;
 }
 
 function relatedIds(related: unknown): string[] {
   if (related === null || related === undefined) return [];
-  return (Array.isArray(related) ? related : [related]).map(idOf);
+  return (Array.isArray(related) ? related : [related]).map(getId);
 }
 
-const idOf = (record: Shown): string => numberText(record.id) ?? '';
+const getId = (record: RecordValues): string => numberText(record.id) ?? '';
 
-const unexpected = (status: number): string => `the answer is ${status}`;
+const describeStatus = (status: number): string => `the answer is ${status}`;
 
 const byNumber = (a: string, b: string): number => Number(a) - Number(b);
 
 function chunks(ids: readonly string[]): string[][] {
-  const found: string[][] = [];
-  for (let at = 0; at < ids.length; at += CHUNK) found.push(ids.slice(at, at + CHUNK));
-  return found;
+  const result: string[][] = [];
+  for (let at = 0; at < ids.length; at += CHUNK) result.push(ids.slice(at, at + CHUNK));
+  return result;
 }

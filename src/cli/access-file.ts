@@ -2,7 +2,7 @@
 // a failure that names the line of what is wrong.
 import { numberText } from '../model/exact-json.ts';
 import type { Io } from './io.ts';
-import { isObject, mistakeIn, readSchemaFile, type SchemaFile } from './schema-file.ts';
+import { isObject, makeMistake, readSchemaFile, type SchemaFile } from './schema-file.ts';
 
 /** Ids by entity. */
 export type Records = ReadonlyMap<string, readonly string[]>;
@@ -22,36 +22,41 @@ const ID = /^[1-9]\d{0,15}$/;
 
 export async function readAccessFile(io: Io, path: string): Promise<readonly AccessCase[]> {
   const file = await readSchemaFile(io, path, 'access tests: an object with "cases"');
-  const { cases, ...others } = file.document as Record<string, unknown>;
-  for (const name of Object.keys(others)) throw mistakeIn(file, name, `${name} means nothing here; known: cases`);
+  const { cases, ...unknownMembers } = file.document as Record<string, unknown>;
+  for (const name of Object.keys(unknownMembers))
+    throw makeMistake(file, name, `${name} means nothing here; known: cases`);
   if (!Array.isArray(cases) || cases.length === 0)
-    throw mistakeIn(file, 'cases', 'cases must be a list with a case or more');
+    throw makeMistake(file, 'cases', 'cases must be a list with a case or more');
   return cases.map((value, index) => parseCase(file, `cases.${index}`, value, index));
 }
 
 function parseCase(file: SchemaFile, path: string, value: unknown, index: number): AccessCase {
-  if (!isObject(value)) throw mistakeIn(file, path, 'a case must be an object with claims and records');
+  if (!isObject(value)) throw makeMistake(file, path, 'a case must be an object with claims and records');
   for (const member of Object.keys(value)) {
     if (!MEMBERS.includes(member))
-      throw mistakeIn(file, `${path}.${member}`, `${member} means nothing here; known: ${MEMBERS.join(', ')}`);
+      throw makeMistake(file, `${path}.${member}`, `${member} means nothing here; known: ${MEMBERS.join(', ')}`);
   }
   const { name = `case ${index + 1}`, claims } = value;
-  if (typeof name !== 'string') throw mistakeIn(file, `${path}.name`, 'name must be text');
+  if (typeof name !== 'string') throw makeMistake(file, `${path}.name`, 'name must be text');
   if (!isObject(claims))
-    throw mistakeIn(file, `${path}.claims`, 'claims must be an object ({} for a token without any)');
+    throw makeMistake(file, `${path}.claims`, 'claims must be an object ({} for a token without any)');
   const records = (member: string): Records => parseRecords(file, `${path}.${member}`, value[member]);
   const parsed = { name, claims, visible: records('visible'), hidden: records('hidden'), only: records('only') };
   if (parsed.visible.size + parsed.hidden.size + parsed.only.size === 0) {
-    throw mistakeIn(file, path, 'a case without visible, hidden or only tests nothing');
+    throw makeMistake(file, path, 'a case without visible, hidden or only tests nothing');
   }
   for (const [entity, ids] of parsed.visible) {
-    const both = ids.find((id) => parsed.hidden.get(entity)?.includes(id) === true);
-    if (both !== undefined)
-      throw mistakeIn(file, `${path}.hidden.${entity}`, `record ${both} of ${entity} cannot be visible and hidden`);
+    const duplicate = ids.find((id) => parsed.hidden.get(entity)?.includes(id) === true);
+    if (duplicate !== undefined)
+      throw makeMistake(
+        file,
+        `${path}.hidden.${entity}`,
+        `record ${duplicate} of ${entity} cannot be visible and hidden`,
+      );
   }
   for (const entity of parsed.only.keys()) {
     if (parsed.visible.has(entity) || parsed.hidden.has(entity)) {
-      throw mistakeIn(
+      throw makeMistake(
         file,
         `${path}.only.${entity}`,
         `only says all about ${entity}: leave it out of visible and hidden`,
@@ -63,13 +68,13 @@ function parseCase(file: SchemaFile, path: string, value: unknown, index: number
 
 function parseRecords(file: SchemaFile, path: string, value: unknown): Records {
   if (value === undefined || value === null) return new Map();
-  if (!isObject(value)) throw mistakeIn(file, path, 'must be an object: the ids of each entity');
+  if (!isObject(value)) throw makeMistake(file, path, 'must be an object: the ids of each entity');
   return new Map(
     Object.entries(value).map(([entity, ids]) => {
       const texts = Array.isArray(ids) ? ids.map((id) => numberText(id) ?? String(id)) : undefined;
-      const odd = texts?.find((text) => !ID.test(text));
-      if (texts === undefined || odd !== undefined)
-        throw mistakeIn(file, `${path}.${entity}`, 'must be a list of ids such as [1, 2]');
+      const invalidId = texts?.find((text) => !ID.test(text));
+      if (texts === undefined || invalidId !== undefined)
+        throw makeMistake(file, `${path}.${entity}`, 'must be a list of ids such as [1, 2]');
       return [entity, [...new Set(texts)]];
     }),
   );

@@ -8,14 +8,21 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { Readable } from 'node:stream';
 import { parseExact } from '../model/exact-json.ts';
-import { CommandFailure, failed, refused, type ServerError, unreachable, usageFailure } from './failure.ts';
+import {
+  CommandFailure,
+  runtimeFailure,
+  type ServerError,
+  serverFailure,
+  unreachableFailure,
+  usageFailure,
+} from './failure.ts';
 
 export const ADMIN_PREFIX = '/api/admin/v1';
 
 /** Query parameters in order; a repeated name is a repeated parameter, undefined is left out. */
 export type Query = readonly (readonly [string, string | number | boolean | undefined])[];
 
-export interface Answer<T = unknown> {
+export interface ApiResponse<T = unknown> {
   readonly status: number;
   /** The `data` of the envelope; null for an empty body. */
   readonly data: T;
@@ -33,7 +40,7 @@ export interface AdminClient {
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
     parts?: { query?: Query; body?: unknown; ifMatch?: string | undefined },
-  ) => Promise<Answer<T>>;
+  ) => Promise<ApiResponse<T>>;
   /** Reads a list through all of its pages. */
   readonly readAll: <T>(path: string) => Promise<readonly T[]>;
   /** Streams a request body; the chunks are read only as fast as the server takes them. */
@@ -42,7 +49,7 @@ export interface AdminClient {
     query: Query,
     contentType: string,
     body: AsyncIterable<Uint8Array>,
-  ) => Promise<Answer<T>>;
+  ) => Promise<ApiResponse<T>>;
   /** Streams a response body. It ends with an error, never early, when the connection breaks. */
   readonly download: (path: string, query: Query, accept: string) => Promise<Readable>;
 }
@@ -52,9 +59,9 @@ export function makeAdminClient(url: string, key: string): AdminClient {
   const base = parseBase(url);
 
   const address = (path: string, query: Query = []): URL => {
-    const whole = new URL(base.href.replace(/\/+$/, '') + path);
-    for (const [name, value] of query) if (value !== undefined) whole.searchParams.append(name, String(value));
-    return whole;
+    const target = new URL(base.href.replace(/\/+$/, '') + path);
+    for (const [name, value] of query) if (value !== undefined) target.searchParams.append(name, String(value));
+    return target;
   };
   const headers = (more: Readonly<Record<string, string>>): Record<string, string> => ({
     authorization: `Bearer ${key}`,
@@ -75,14 +82,14 @@ export function makeAdminClient(url: string, key: string): AdminClient {
       }),
       text,
     );
-    return readAnswer(response);
+    return readResponse(response);
   };
 
   const readAll: AdminClient['readAll'] = async <T>(path: string) => {
     const items: T[] = [];
     for (let page = 0; ; page++) {
       const { data, meta } = await send<readonly T[]>('GET', path, { query: [['page', page]] });
-      if (!Array.isArray(data)) throw failed(`The answer to GET ${path} is not a list`);
+      if (!Array.isArray(data)) throw runtimeFailure(`The answer to GET ${path} is not a list`);
       items.push(...data);
       const pages = (meta as { totalPages?: unknown } | null)?.totalPages;
       if (typeof pages !== 'number' || page + 1 >= pages) return items;
@@ -90,7 +97,7 @@ export function makeAdminClient(url: string, key: string): AdminClient {
   };
 
   const upload: AdminClient['upload'] = async (path, query, contentType, body) =>
-    readAnswer(await exchange('POST', address(path, query), headers({ 'content-type': contentType }), body));
+    readResponse(await exchange('POST', address(path, query), headers({ 'content-type': contentType }), body));
 
   const download: AdminClient['download'] = async (path, query, accept) => {
     const response = await exchange(
@@ -100,8 +107,8 @@ export function makeAdminClient(url: string, key: string): AdminClient {
       undefined,
     );
     if (response.statusCode !== 200) {
-      await readAnswer(response);
-      throw failed(`The server answered ${response.statusCode} where 200 was expected`);
+      await readResponse(response);
+      throw runtimeFailure(`The server answered ${response.statusCode} where 200 was expected`);
     }
     return response;
   };
@@ -140,7 +147,7 @@ function exchange(
     }
     const source = Readable.from(body, { objectMode: false });
     source.on('error', (error) =>
-      outgoing.destroy(error instanceof CommandFailure ? error : failed(error.message, undefined, error)),
+      outgoing.destroy(error instanceof CommandFailure ? error : runtimeFailure(error.message, undefined, error)),
     );
     outgoing.on('close', () => source.destroy());
     // An answer before the end of the body is a refusal: the rest need not be read or sent.
@@ -166,20 +173,22 @@ function connectionFailure(url: URL, error: Error & { readonly code?: string }):
     ETIMEDOUT: 'the connection timed out',
   };
   const code = error.code ?? '';
-  return unreachable(
+  return unreachableFailure(
     `The server at ${url.origin} is not reachable: ${reasons[code] ?? (error.message || code)}`,
     error,
   );
 }
 
-async function readAnswer<T>(response: IncomingMessage): Promise<Answer<T>> {
+async function readResponse<T>(response: IncomingMessage): Promise<ApiResponse<T>> {
   const status = response.statusCode ?? 0;
   const text = await readText(response);
   const requestId = headerText(response.headers['x-request-id']);
   const document = text === '' ? null : parseDocument(text);
   if (status >= 200 && status < 300) {
     if (document === undefined)
-      throw failed(`The server answered ${status} with something that is not JSON: is it a Workspace Data API?`);
+      throw runtimeFailure(
+        `The server answered ${status} with something that is not JSON: is it a Workspace Data API?`,
+      );
     const envelope = document as { data?: unknown; meta?: unknown } | null;
     return {
       status,
@@ -191,7 +200,7 @@ async function readAnswer<T>(response: IncomingMessage): Promise<Answer<T>> {
   }
   const error = (document as { error?: Partial<ServerError> } | null | undefined)?.error;
   if (typeof error?.code !== 'string' || typeof error.message !== 'string')
-    throw refused(
+    throw serverFailure(
       status,
       { code: 'UNKNOWN', message: `The server answered ${status} without an error document` },
       requestId,
@@ -200,7 +209,7 @@ async function readAnswer<T>(response: IncomingMessage): Promise<Answer<T>> {
     status === 401
       ? ['Check WDA_KEY, WDA_ADMIN_KEY or --key, and that the key belongs to the workspace named with -w.']
       : [];
-  throw refused(status, error as ServerError, requestId, hints);
+  throw serverFailure(status, error as ServerError, requestId, hints);
 }
 
 async function readText(response: IncomingMessage): Promise<string> {
@@ -208,7 +217,7 @@ async function readText(response: IncomingMessage): Promise<string> {
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (error) {
-    throw unreachable('The connection was lost in the middle of the answer', error);
+    throw unreachableFailure('The connection was lost in the middle of the answer', error);
   }
   return Buffer.concat(chunks).toString('utf8');
 }

@@ -7,25 +7,25 @@ import { DEFAULT_URL, organizationPath, RECORDS_PREFIX } from './connection.ts';
 import type { Io } from './io.ts';
 import { makeProgram } from './program.ts';
 
-const PATIENCE_MS = 1000;
+const TIMEOUT_MS = 1000;
 
 /** Answers `wda completion <shell>` with a script, and `wda complete -- <words>`, which the script calls, with suggestions. */
 export async function completion(args: readonly string[], io: Io): Promise<void> {
   const program = await makeProgram(io);
   const root = tab(program, { completionCommandName: 'completion' });
-  const question = args[0] === 'complete' ? questionOf(args.slice(2), io) : undefined;
-  const names = question === undefined ? [] : await namesAt(question, io);
-  const give = (complete: (name: string, description: string) => void): void => {
+  const nameQuery = args[0] === 'complete' ? buildQuery(args.slice(2), io) : undefined;
+  const names = nameQuery === undefined ? [] : await fetchNames(nameQuery, io);
+  const completeNames = (complete: (name: string, description: string) => void): void => {
     for (const name of names) complete(name, '');
   };
   for (const command of [root, ...root.commands.values()]) {
     const entity = command.arguments.get('entity');
-    if (entity !== undefined) entity.handler = give;
+    if (entity !== undefined) entity.handler = completeNames;
     // The options of the program may be anywhere on the line.
     for (const [name, option] of root.options) if (!command.options.has(name)) command.options.set(name, option);
   }
   const workspace = root.options.get('workspace');
-  if (workspace !== undefined) workspace.handler = give;
+  if (workspace !== undefined) workspace.handler = completeNames;
   if (args[0] === 'completion' && args[1] === 'bash') makeScriptRepeatable();
   await program.parseAsync(args, { from: 'user' });
 }
@@ -37,25 +37,25 @@ function makeScriptRepeatable(): void {
     print(script.replace(/^readonly (\w+)=(\d+)$/gm, (_, name, value) => `: "\${${name}:=${value}}"`));
 }
 
-interface Question {
+interface NameQuery {
   readonly path: string;
   /** The names in the `data` of the answer. */
   readonly read: (data: unknown) => readonly string[];
 }
 
 /** What the server has to be asked for the last of these words; undefined: nothing. */
-function questionOf(words: readonly string[], io: Io): Question | undefined {
-  const last = words.at(-1) ?? '';
-  if (['-w', '--workspace'].includes(words.at(-2) ?? '')) {
-    const [organization, below] = last.split('/');
-    return below === undefined || organization === undefined
-      ? { path: `${ADMIN_PREFIX}/organizations?size=1000`, read: (data) => slugsOf(data).map((slug) => `${slug}/`) }
+function buildQuery(args: readonly string[], io: Io): NameQuery | undefined {
+  const last = args.at(-1) ?? '';
+  if (['-w', '--workspace'].includes(args.at(-2) ?? '')) {
+    const [organization, workspacePart] = last.split('/');
+    return workspacePart === undefined || organization === undefined
+      ? { path: `${ADMIN_PREFIX}/organizations?size=1000`, read: (data) => readSlugs(data).map((slug) => `${slug}/`) }
       : {
           path: `${organizationPath(organization)}/workspaces?size=1000`,
-          read: (data) => slugsOf(data).map((slug) => `${organization}/${slug}`),
+          read: (data) => readSlugs(data).map((slug) => `${organization}/${slug}`),
         };
   }
-  const workspace = optionOf(words, ['-w', '--workspace']) ?? clientSettings(io.env).workspace;
+  const workspace = findOption(args, ['-w', '--workspace']) ?? clientSettings(io.env).workspace;
   if (last.startsWith('-') || !/^[^/]+\/[^/]+$/.test(workspace ?? '')) return undefined;
   return {
     path: `${RECORDS_PREFIX}/${workspace}`,
@@ -63,23 +63,23 @@ function questionOf(words: readonly string[], io: Io): Question | undefined {
   };
 }
 
-const slugsOf = (data: unknown): readonly string[] => (data as { slug: string }[]).map(({ slug }) => slug);
+const readSlugs = (data: unknown): readonly string[] => (data as { slug: string }[]).map(({ slug }) => slug);
 
-function optionOf(words: readonly string[], names: readonly string[]): string | undefined {
-  return words.find((_, index) => names.includes(words[index - 1] ?? ''));
+function findOption(args: readonly string[], names: readonly string[]): string | undefined {
+  return args.find((_, index) => names.includes(args[index - 1] ?? ''));
 }
 
 /** Nothing when the server does not answer in time, or refuses. */
-async function namesAt({ path, read }: Question, io: Io): Promise<readonly string[]> {
+async function fetchNames({ path, read }: NameQuery, io: Io): Promise<readonly string[]> {
   const { url = DEFAULT_URL, key } = clientSettings(io.env);
   if (key === undefined) return [];
   try {
     const base = parseBase(url).href.replace(/\/+$/, '');
-    const answer = await fetch(base + path, {
+    const response = await fetch(base + path, {
       headers: { authorization: `Bearer ${key}` },
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    return answer.ok ? read(((await answer.json()) as { data: unknown }).data) : [];
+    return response.ok ? read(((await response.json()) as { data: unknown }).data) : [];
   } catch {
     return [];
   }

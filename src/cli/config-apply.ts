@@ -2,15 +2,15 @@
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Migration } from '../../admin-types/admin-api.d.ts';
-import type { AdminClient, Answer } from './admin-client.ts';
+import type { AdminClient, ApiResponse } from './admin-client.ts';
 import { followMigration, requireSuccess } from './commands/migration.ts';
 import { LISTS } from './config-parts.ts';
 import type { Step } from './config-steps.ts';
 import type { GlobalOptions } from './connection.ts';
-import { failed } from './failure.ts';
+import { runtimeFailure } from './failure.ts';
 import type { Io } from './io.ts';
 import { hasEnded } from './migration-view.ts';
-import { refuseWithLines } from './schema-file.ts';
+import { rethrowWithLines } from './schema-file.ts';
 import { printable } from './table.ts';
 
 /** What a new key or client is called, and what is shown of it this once. */
@@ -23,7 +23,7 @@ export interface Secret {
 
 /** Takes secrets; a file has each of them on the disk before the next step. */
 export interface SecretFile {
-  readonly keep: (secret: Secret) => void;
+  readonly write: (secret: Secret) => void;
   readonly close: () => void;
 }
 
@@ -33,7 +33,7 @@ export function openSecretFile(io: Io, path: string): SecretFile {
   try {
     file = openSync(resolve(io.cwd, path), 'wx', 0o600);
   } catch (error) {
-    throw failed(
+    throw runtimeFailure(
       (error as NodeJS.ErrnoException).code === 'EEXIST'
         ? `${path} exists already: new secrets need a new file`
         : `Cannot write ${path}: ${(error as Error).message}`,
@@ -42,7 +42,7 @@ export function openSecretFile(io: Io, path: string): SecretFile {
     );
   }
   return {
-    keep(secret) {
+    write(secret) {
       writeSync(file, `${JSON.stringify(secret)}\n`);
       fsyncSync(file);
     },
@@ -54,14 +54,14 @@ export function openSecretFile(io: Io, path: string): SecretFile {
 export async function perform(client: AdminClient, step: Step, options: GlobalOptions): Promise<Secret | undefined> {
   let secret: Secret | undefined;
   for (const { method, path, query, body } of step.requests) {
-    const answer = await client
+    const response = await client
       .send(method, path, { ...(query === undefined ? {} : { query }), body })
-      .catch((error) => refuseWithLines(error, step.schema?.file, method === 'POST' ? ['schema'] : []));
-    for (const warning of (answer.meta as { warnings?: readonly string[] } | null)?.warnings ?? [])
+      .catch((error) => rethrowWithLines(error, step.schema?.file, method === 'POST' ? ['schema'] : []));
+    for (const warning of (response.meta as { warnings?: readonly string[] } | null)?.warnings ?? [])
       options.io.stderr.write(`Warning: ${step.place}: ${printable(warning)}\n`);
     if (step.schema !== undefined && method === 'PUT')
-      await awaitMigration(client, step.schema, answer.data as Migration, options);
-    if (method === 'POST') secret = secretOf(step, answer);
+      await awaitMigration(client, step.schema, response.data as Migration, options);
+    if (method === 'POST') secret = getSecret(step, response);
   }
   return secret;
 }
@@ -72,15 +72,19 @@ async function awaitMigration(
   migration: Migration,
   options: GlobalOptions,
 ): Promise<void> {
-  const ended = hasEnded(migration)
+  const result = hasEnded(migration)
     ? migration
     : await followMigration(client, address, String(migration.id), { options, deadline: null });
-  requireSuccess(ended);
+  requireSuccess(result);
 }
 
-function secretOf({ place, secret }: Step, { data }: Answer): Secret | undefined {
+function getSecret({ place, secret }: Step, { data }: ApiResponse): Secret | undefined {
   if (secret === undefined) return undefined;
-  const made = data as Readonly<Record<string, string>>;
+  const values = data as Readonly<Record<string, string>>;
   const names = LISTS[secret.list]!.secrets;
-  return { workspace: place, ...secret, secrets: Object.fromEntries(names.map((name) => [name, String(made[name])])) };
+  return {
+    workspace: place,
+    ...secret,
+    secrets: Object.fromEntries(names.map((name) => [name, String(values[name])])),
+  };
 }

@@ -4,13 +4,13 @@
 import { dirname, resolve } from 'node:path';
 import { complete, LISTS, PARTS, type Part } from './config-parts.ts';
 import { isSlug, type WorkspaceAddress, workspaceName } from './connection.ts';
-import { failed } from './failure.ts';
+import { runtimeFailure } from './failure.ts';
 import type { Io } from './io.ts';
-import { isObject, mistakeIn, readSchemaFile, type SchemaFile } from './schema-file.ts';
+import { isObject, makeMistake, readSchemaFile, type SchemaFile } from './schema-file.ts';
 
 export type Values = Readonly<Record<string, unknown>>;
 
-export interface WantedWorkspace {
+export interface DesiredWorkspace {
   readonly address: WorkspaceAddress;
   /** Undefined, as everywhere below: the file does not say, so it may be as it is. */
   readonly name: string | undefined;
@@ -25,17 +25,17 @@ export interface WantedWorkspace {
   readonly lists: Readonly<Record<string, Readonly<Record<string, Values>>>>;
 }
 
-export interface WantedOrganization {
+export interface DesiredOrganization {
   readonly slug: string;
   readonly name: string | undefined;
-  readonly workspaces: readonly WantedWorkspace[];
+  readonly workspaces: readonly DesiredWorkspace[];
 }
 
 const FORM = 'configuration: an object with "organizations"';
 const WORKSPACE_MEMBERS = ['name', 'schema', 'settings', 'rowRules', ...Object.keys(PARTS), ...Object.keys(LISTS)];
 
 /** Reads a configuration file (`-` is stdin) and the schema files that it names, relative to its own folder. */
-export async function readConfigFile(io: Io, path: string): Promise<readonly WantedOrganization[]> {
+export async function readConfigFile(io: Io, path: string): Promise<readonly DesiredOrganization[]> {
   const file = await readSchemaFile(io, path, FORM);
   const folder = path === '-' ? io.cwd : dirname(path);
   return parseConfig(file, (name) => readSchemaFile(io, resolve(io.cwd, folder, name)));
@@ -45,38 +45,42 @@ export async function readConfigFile(io: Io, path: string): Promise<readonly Wan
 export async function parseConfig(
   file: SchemaFile,
   readFile: (name: string) => Promise<SchemaFile>,
-): Promise<readonly WantedOrganization[]> {
-  const { organizations } = membersOf(file, '', file.document, ['organizations']);
-  const wanted: WantedOrganization[] = [];
-  for (const [slug, value] of entriesOf(file, 'organizations', organizations)) {
+): Promise<readonly DesiredOrganization[]> {
+  const { organizations } = parseMembers(file, '', file.document, ['organizations']);
+  const desired: DesiredOrganization[] = [];
+  for (const [slug, value] of parseEntries(file, 'organizations', organizations)) {
     const path = `organizations.${slug}`;
-    needSlug(file, path, slug);
-    const { name, workspaces } = membersOf(file, path, value ?? {}, ['name', 'workspaces']);
-    const found: WantedWorkspace[] = [];
-    for (const [workspace, content] of entriesOf(file, `${path}.workspaces`, workspaces ?? {})) {
-      needSlug(file, `${path}.workspaces.${workspace}`, workspace);
-      found.push(await parseWorkspace({ file, readFile }, { organization: slug, workspace }, content ?? {}));
+    requireSlug(file, path, slug);
+    const { name, workspaces } = parseMembers(file, path, value ?? {}, ['name', 'workspaces']);
+    const desiredWorkspaces: DesiredWorkspace[] = [];
+    for (const [workspace, content] of parseEntries(file, `${path}.workspaces`, workspaces ?? {})) {
+      requireSlug(file, `${path}.workspaces.${workspace}`, workspace);
+      desiredWorkspaces.push(
+        await parseWorkspace({ file, readFile }, { organization: slug, workspace }, content ?? {}),
+      );
     }
-    wanted.push({ slug, name: textOf(file, `${path}.name`, name), workspaces: found });
+    desired.push({ slug, name: parseText(file, `${path}.name`, name), workspaces: desiredWorkspaces });
   }
-  return wanted;
+  return desired;
 }
 
 /**
  * The part of a file that speaks of one workspace; the name of its organization is not part of it. A failure where the file
  * names no such workspace.
  */
-export function onlyWorkspace(
-  wanted: readonly WantedOrganization[],
+export function selectWorkspace(
+  desired: readonly DesiredOrganization[],
   address: WorkspaceAddress,
-): readonly WantedOrganization[] {
-  const all = wanted.flatMap(({ workspaces }) => workspaces);
-  const found = all.find((workspace) => workspaceName(workspace.address) === workspaceName(address));
-  if (found === undefined) {
-    const known = all.map((workspace) => workspaceName(workspace.address)).join(', ');
-    throw failed(`The file names no workspace ${workspaceName(address)}. Known: ${known === '' ? 'none' : known}`);
+): readonly DesiredOrganization[] {
+  const all = desired.flatMap(({ workspaces }) => workspaces);
+  const match = all.find((workspace) => workspaceName(workspace.address) === workspaceName(address));
+  if (match === undefined) {
+    const names = all.map((workspace) => workspaceName(workspace.address)).join(', ');
+    throw runtimeFailure(
+      `The file names no workspace ${workspaceName(address)}. Known: ${names === '' ? 'none' : names}`,
+    );
   }
-  return [{ slug: address.organization, name: undefined, workspaces: [found] }];
+  return [{ slug: address.organization, name: undefined, workspaces: [match] }];
 }
 
 interface Source {
@@ -84,38 +88,42 @@ interface Source {
   readonly readFile: (name: string) => Promise<SchemaFile>;
 }
 
-async function parseWorkspace(source: Source, address: WorkspaceAddress, value: unknown): Promise<WantedWorkspace> {
+async function parseWorkspace(source: Source, address: WorkspaceAddress, value: unknown): Promise<DesiredWorkspace> {
   const { file } = source;
   const path = `organizations.${address.organization}.workspaces.${address.workspace}`;
-  const given = membersOf(file, path, value, WORKSPACE_MEMBERS);
+  const members = parseMembers(file, path, value, WORKSPACE_MEMBERS);
   const settings: Record<string, Values> = {};
-  for (const [entity, values] of entriesOf(file, `${path}.settings`, given.settings ?? {})) {
-    if (!isObject(values)) throw mistakeIn(file, `${path}.settings.${entity}`, 'settings must be an object');
+  for (const [entity, values] of parseEntries(file, `${path}.settings`, members.settings ?? {})) {
+    if (!isObject(values)) throw makeMistake(file, `${path}.settings.${entity}`, 'settings must be an object');
     settings[entity] = values;
   }
   const rowRules: Record<string, readonly Values[]> = {};
-  for (const [entity, rules] of entriesOf(file, `${path}.rowRules`, given.rowRules ?? {})) {
+  for (const [entity, rules] of parseEntries(file, `${path}.rowRules`, members.rowRules ?? {})) {
     if (!Array.isArray(rules) || !rules.every(isObject))
-      throw mistakeIn(file, `${path}.rowRules.${entity}`, 'row rules must be a list of objects with column and claim');
+      throw makeMistake(
+        file,
+        `${path}.rowRules.${entity}`,
+        'row rules must be a list of objects with column and claim',
+      );
     rowRules[entity] = rules;
   }
-  const schema = given.schema === undefined ? undefined : await readSchema(source, `${path}.schema`, given.schema);
-  const parts = Object.entries(PARTS).filter(([member]) => given[member] !== undefined);
-  const lists = Object.entries(LISTS).filter(([member]) => given[member] !== undefined);
+  const schema = members.schema === undefined ? undefined : await readSchema(source, `${path}.schema`, members.schema);
+  const parts = Object.entries(PARTS).filter(([member]) => members[member] !== undefined);
+  const lists = Object.entries(LISTS).filter(([member]) => members[member] !== undefined);
   return {
     address,
-    name: textOf(file, `${path}.name`, given.name),
+    name: parseText(file, `${path}.name`, members.name),
     schema: schema === undefined ? undefined : withRules({ file, path }, schema, { settings, rowRules }),
     settings: schema === undefined ? settings : {},
     rowRules: schema === undefined ? rowRules : {},
     parts: Object.fromEntries(
-      parts.map(([member, part]) => [member, parsePart(file, `${path}.${member}`, part, given[member])]),
+      parts.map(([member, part]) => [member, parsePart(file, `${path}.${member}`, part, members[member])]),
     ),
     lists: Object.fromEntries(
       lists.map(([member, list]) => [
         member,
         Object.fromEntries(
-          entriesOf(file, `${path}.${member}`, given[member]).map(([name, item]) => [
+          parseEntries(file, `${path}.${member}`, members[member]).map(([name, item]) => [
             name,
             parsePart(file, `${path}.${member}.${name}`, list, item) ?? {},
           ]),
@@ -127,11 +135,11 @@ async function parseWorkspace(source: Source, address: WorkspaceAddress, value: 
 
 /** A document in the file itself, or `{$file: name}`. */
 async function readSchema({ file, readFile }: Source, path: string, value: unknown): Promise<SchemaFile> {
-  if (!isObject(value)) throw mistakeIn(file, path, 'schema must be a document or { $file: <name> }');
+  if (!isObject(value)) throw makeMistake(file, path, 'schema must be a document or { $file: <name> }');
   if (!Object.hasOwn(value, '$file'))
-    return { name: file.name, document: value, lineOf: (below) => file.lineOf(`${path}.${below}`) };
-  const { $file: name } = membersOf(file, path, value, ['$file']);
-  if (typeof name !== 'string') throw mistakeIn(file, `${path}.$file`, '$file must be the name of a file');
+    return { name: file.name, document: value, getLine: (below) => file.getLine(`${path}.${below}`) };
+  const { $file: name } = parseMembers(file, path, value, ['$file']);
+  if (typeof name !== 'string') throw makeMistake(file, `${path}.$file`, '$file must be the name of a file');
   return readFile(name);
 }
 
@@ -139,58 +147,62 @@ async function readSchema({ file, readFile }: Source, path: string, value: unkno
 function withRules(
   { file, path }: { readonly file: SchemaFile; readonly path: string },
   schema: SchemaFile,
-  given: { readonly settings: WantedWorkspace['settings']; readonly rowRules: WantedWorkspace['rowRules'] },
+  additions: { readonly settings: DesiredWorkspace['settings']; readonly rowRules: DesiredWorkspace['rowRules'] },
 ): SchemaFile {
-  const { entities, ...others } = schema.document as Values;
-  const placed: Record<string, unknown> = isObject(entities) ? { ...entities } : {};
-  for (const [member, all] of Object.entries(given)) {
+  const { entities, ...rest } = schema.document as Values;
+  const entityDocuments: Record<string, unknown> = isObject(entities) ? { ...entities } : {};
+  for (const [member, all] of Object.entries(additions)) {
     for (const [entity, value] of Object.entries(all)) {
-      const place = `${path}.${member}.${entity}`;
-      const known = placed[entity];
-      if (!isObject(known))
-        throw mistakeIn(file, place, `the schema has no entity ${entity}. Known: ${Object.keys(placed).join(', ')}`);
-      if (Object.hasOwn(known, member))
-        throw mistakeIn(file, place, `the schema has ${member} of ${entity}, too: write them in one place`);
-      placed[entity] = { ...known, [member]: value };
+      const location = `${path}.${member}.${entity}`;
+      const entityDocument = entityDocuments[entity];
+      if (!isObject(entityDocument))
+        throw makeMistake(
+          file,
+          location,
+          `the schema has no entity ${entity}. Known: ${Object.keys(entityDocuments).join(', ')}`,
+        );
+      if (Object.hasOwn(entityDocument, member))
+        throw makeMistake(file, location, `the schema has ${member} of ${entity}, too: write them in one place`);
+      entityDocuments[entity] = { ...entityDocument, [member]: value };
     }
   }
-  return { ...schema, document: isObject(entities) ? { ...others, entities: placed } : schema.document };
+  return { ...schema, document: isObject(entities) ? { ...rest, entities: entityDocuments } : schema.document };
 }
 
 function parsePart(file: SchemaFile, path: string, part: Part, value: unknown): Values | null {
-  if (value === null && part.isAlways !== true) return null;
-  const given = membersOf(file, path, value, Object.keys(part.members));
+  if (value === null && part.isAlwaysPresent !== true) return null;
+  const members = parseMembers(file, path, value, Object.keys(part.members));
   for (const [name, member] of Object.entries(part.members)) {
-    const asked = given[name];
-    if (asked === undefined && member.default === undefined)
-      throw mistakeIn(file, path, `${part.words} needs ${name}: ${member.form}`);
-    if (asked !== undefined && !member.takes(asked))
-      throw mistakeIn(file, `${path}.${name}`, `${name} must be ${member.form}`);
+    const memberValue = members[name];
+    if (memberValue === undefined && member.default === undefined)
+      throw makeMistake(file, path, `${part.label} needs ${name}: ${member.form}`);
+    if (memberValue !== undefined && !member.accepts(memberValue))
+      throw makeMistake(file, `${path}.${name}`, `${name} must be ${member.form}`);
   }
-  return complete(part, given);
+  return complete(part, members);
 }
 
-function membersOf(file: SchemaFile, path: string, value: unknown, known: readonly string[]): Values {
-  if (!isObject(value)) throw mistakeIn(file, path, `must be an object with ${known.join(', ')}`);
+function parseMembers(file: SchemaFile, path: string, value: unknown, allowed: readonly string[]): Values {
+  if (!isObject(value)) throw makeMistake(file, path, `must be an object with ${allowed.join(', ')}`);
   for (const name of Object.keys(value)) {
-    if (!known.includes(name))
-      throw mistakeIn(file, `${path}.${name}`, `${name} means nothing here. Known: ${known.join(', ')}`);
+    if (!allowed.includes(name))
+      throw makeMistake(file, `${path}.${name}`, `${name} means nothing here. Known: ${allowed.join(', ')}`);
   }
   return value;
 }
 
-function entriesOf(file: SchemaFile, path: string, value: unknown): readonly (readonly [string, unknown])[] {
-  if (!isObject(value)) throw mistakeIn(file, path, `${path.split('.').at(-1)} must be an object, by name`);
+function parseEntries(file: SchemaFile, path: string, value: unknown): readonly (readonly [string, unknown])[] {
+  if (!isObject(value)) throw makeMistake(file, path, `${path.split('.').at(-1)} must be an object, by name`);
   return Object.entries(value);
 }
 
-function needSlug(file: SchemaFile, path: string, slug: string): void {
+function requireSlug(file: SchemaFile, path: string, slug: string): void {
   if (!isSlug(slug))
-    throw mistakeIn(file, path, `${slug} is no slug: lower-case letters, digits and hyphens, 63 at most`);
+    throw makeMistake(file, path, `${slug} is no slug: lower-case letters, digits and hyphens, 63 at most`);
 }
 
-function textOf(file: SchemaFile, path: string, value: unknown): string | undefined {
+function parseText(file: SchemaFile, path: string, value: unknown): string | undefined {
   if (value !== undefined && (typeof value !== 'string' || value === ''))
-    throw mistakeIn(file, path, 'name must be text');
+    throw makeMistake(file, path, 'name must be text');
   return value;
 }

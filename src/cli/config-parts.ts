@@ -4,18 +4,18 @@ import type { AgentSettings, NewApiKey, NewIdentityProvider, NewOAuthClient } fr
 
 /** Member of a part: its check, the text of its form, and its value when it is left out; without one it is required. */
 export interface Member {
-  readonly takes: (value: unknown) => boolean;
+  readonly accepts: (value: unknown) => boolean;
   readonly form: string;
   readonly default?: unknown;
 }
 
 /** Part that a workspace has once or not at all: GET, PUT and DELETE of one path. `Body`: that of the PUT. */
 export interface Part<Body = Record<string, unknown>> {
-  readonly words: string;
+  readonly label: string;
   readonly path: string;
   readonly members: Readonly<Record<keyof Body, Member>>;
   /** It is there in every workspace, with these defaults; there is no DELETE. */
-  readonly isAlways?: true;
+  readonly isAlwaysPresent?: true;
 }
 
 /** List of named items of a workspace: GET and POST of one path, DELETE below it. `Body`: that of the POST. */
@@ -25,87 +25,87 @@ export interface List<Body = Record<string, unknown>> extends Part<Omit<Body, 'n
   /** Members that only the answer to the creation has. */
   readonly secrets: readonly string[];
   /** Ends one of them, before its id. */
-  readonly endedBy: string;
+  readonly deleteCommand: string;
 }
 
-const text: Member = { takes: (value) => typeof value === 'string' && value.trim() !== '', form: 'text' };
-const flag: Member = { takes: (value) => typeof value === 'boolean', form: 'true or false' };
+const text: Member = { accepts: (value) => typeof value === 'string' && value.trim() !== '', form: 'text' };
+const flag: Member = { accepts: (value) => typeof value === 'boolean', form: 'true or false' };
 const moment: Member = {
-  takes: (value) =>
+  accepts: (value) =>
     typeof value === 'string' && /T.*(?:Z|[+-]\d\d:\d\d)$/.test(value) && !Number.isNaN(Date.parse(value)),
   form: 'a time with Z or an offset, such as 2030-01-01T00:00:00Z',
 };
 
 // An exported key whose entities are all gone has none, and must not become one for all.
 const names: Member = {
-  takes: (value) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
+  accepts: (value) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
   form: 'a list of names of entities',
 };
 
-const oneOf = (...words: readonly string[]): Member => ({
-  takes: (value) => words.some((word) => word === value),
-  form: `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`,
+const makeChoice = (...choices: readonly string[]): Member => ({
+  accepts: (value) => choices.some((choice) => choice === value),
+  form: `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`,
 });
 
-const orNothing = ({ takes, form }: Member): Member => ({
-  takes: (value) => value === null || takes(value),
+const makeNullable = ({ accepts, form }: Member): Member => ({
+  accepts: (value) => value === null || accepts(value),
   form,
   default: null,
 });
 
-const keyPermissions = oneOf('OWNER', 'READ_WRITE', 'READ_ONLY');
+const keyPermissions = makeChoice('OWNER', 'READ_WRITE', 'READ_ONLY');
 
 const identityProvider: Part<NewIdentityProvider> = {
-  words: 'identity provider',
+  label: 'identity provider',
   path: '/identity-provider',
   members: {
     issuerUrl: text,
-    jwksUri: orNothing(text),
-    audience: orNothing(text),
-    defaultPermissions: oneOf('READ_WRITE', 'READ_ONLY'),
+    jwksUri: makeNullable(text),
+    audience: makeNullable(text),
+    defaultPermissions: makeChoice('READ_WRITE', 'READ_ONLY'),
     enabled: { ...flag, default: true },
   },
 };
 
 const mcp: Part<AgentSettings> = {
-  words: 'settings of agents',
+  label: 'settings of agents',
   path: '/mcp',
   members: {
     enabled: { ...flag, default: true },
-    writes: { ...oneOf('off', 'confirm', 'on'), default: 'off' },
-    entities: orNothing(names),
+    writes: { ...makeChoice('off', 'confirm', 'on'), default: 'off' },
+    entities: makeNullable(names),
   },
-  isAlways: true,
+  isAlwaysPresent: true,
 };
 
 const apiKeys: List<NewApiKey> = {
-  words: 'API key',
+  label: 'API key',
   path: '/api-keys',
-  members: { permissions: keyPermissions, entities: orNothing(names), expiresAt: orNothing(moment) },
+  members: { permissions: keyPermissions, entities: makeNullable(names), expiresAt: makeNullable(moment) },
   id: 'id',
   secrets: ['key'],
-  endedBy: 'wda key revoke',
+  deleteCommand: 'wda key revoke',
 };
 
 const oauthClients: List<NewOAuthClient> = {
-  words: 'OAuth client',
+  label: 'OAuth client',
   path: '/oauth-clients',
-  members: { permissions: keyPermissions, entities: orNothing(names) },
+  members: { permissions: keyPermissions, entities: makeNullable(names) },
   id: 'clientId',
   secrets: ['clientId', 'clientSecret'],
-  endedBy: 'wda client delete',
+  deleteCommand: 'wda client delete',
 };
 
 export const PARTS: Readonly<Record<string, Part>> = { identityProvider, mcp };
 export const LISTS: Readonly<Record<string, List>> = { apiKeys, oauthClients };
 
 /** The members of a part as a file or an answer has them, each with a value; times and lists of names in one form. */
-export function complete({ members }: Part, given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function complete({ members }: Part, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).map(([name, member]) => {
-      const value = given[name] ?? member.default ?? null;
+      const value = values[name] ?? member.default ?? null;
       if (Array.isArray(value)) return [name, value.toSorted()];
-      const isMoment = typeof value === 'string' && moment.takes(value);
+      const isMoment = typeof value === 'string' && moment.accepts(value);
       return [name, isMoment ? new Date(value).toISOString() : value];
     }),
   );

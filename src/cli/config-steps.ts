@@ -3,7 +3,7 @@
 
 import type { Plan } from '../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type Query } from './admin-client.ts';
-import type { Values, WantedOrganization, WantedWorkspace } from './config-file.ts';
+import type { DesiredOrganization, DesiredWorkspace, Values } from './config-file.ts';
 import { complete, LISTS, PARTS, type Part } from './config-parts.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './connection.ts';
 import type { SchemaFile } from './schema-file.ts';
@@ -25,11 +25,11 @@ export interface ActualOrganization {
 export interface Actual {
   readonly organizations: Readonly<Record<string, ActualOrganization>>;
   /** Workspaces by organization that the file does not name, and organizations with theirs; empty unless asked for. */
-  readonly others: readonly {
+  readonly unlisted: readonly {
     readonly organization: string;
     readonly workspaces: readonly string[];
     /** The organization itself is in the file. */
-    readonly isNamed: boolean;
+    readonly isListed: boolean;
   }[];
 }
 
@@ -63,13 +63,13 @@ export interface Step {
 }
 
 /** The steps from what is there to what is wanted: what is made and changed first, what is removed last. */
-export function makeSteps(wanted: readonly WantedOrganization[], actual: Actual): readonly Step[] {
-  const steps = wanted.flatMap((organization) => {
-    const there = actual.organizations[organization.slug];
+export function makeSteps(desired: readonly DesiredOrganization[], actual: Actual): readonly Step[] {
+  const steps = desired.flatMap((organization) => {
+    const actualOrganization = actual.organizations[organization.slug];
     return [
-      ...organizationSteps(organization, there),
+      ...organizationSteps(organization, actualOrganization),
       ...organization.workspaces.flatMap((workspace) =>
-        workspaceSteps(workspace, there?.workspaces[workspace.address.workspace]),
+        workspaceSteps(workspace, actualOrganization?.workspaces[workspace.address.workspace]),
       ),
     ];
   });
@@ -77,7 +77,7 @@ export function makeSteps(wanted: readonly WantedOrganization[], actual: Actual)
   return [
     ...steps.filter((step) => !isRemoval(step)),
     ...steps.filter(isRemoval),
-    ...actual.others.flatMap(otherSteps),
+    ...actual.unlisted.flatMap(unlistedSteps),
   ];
 }
 
@@ -91,16 +91,16 @@ export interface SharedName {
 }
 
 /** The names that stand more than once in what a workspace has of one of LISTS. */
-export function sharedNames(address: WorkspaceAddress, member: string, there: readonly Values[]): SharedName[] {
-  const idsOf = Map.groupBy(there, ({ name }) => String(name));
-  return [...idsOf]
-    .filter(([, items]) => items.length > 1)
-    .map(([name, items]) => ({ address, member, name, ids: items.map((item) => String(item[LISTS[member]!.id])) }));
+export function sharedNames(address: WorkspaceAddress, member: string, items: readonly Values[]): SharedName[] {
+  const groups = Map.groupBy(items, ({ name }) => String(name));
+  return [...groups]
+    .filter(([, group]) => group.length > 1)
+    .map(([name, group]) => ({ address, member, name, ids: group.map((item) => String(item[LISTS[member]!.id])) }));
 }
 
 /** The names of the file that stand more than once on the server. */
-export function ambiguousNames(wanted: readonly WantedOrganization[], actual: Actual): readonly SharedName[] {
-  return wanted.flatMap(({ slug, workspaces }) =>
+export function ambiguousNames(desired: readonly DesiredOrganization[], actual: Actual): readonly SharedName[] {
+  return desired.flatMap(({ slug, workspaces }) =>
     workspaces.flatMap(({ address, lists }) =>
       Object.entries(lists).flatMap(([member, items]) =>
         sharedNames(
@@ -115,52 +115,52 @@ export function ambiguousNames(wanted: readonly WantedOrganization[], actual: Ac
 
 /** Which ones share a name, ten ids at most. */
 export const describeShared = ({ address, member, name, ids }: SharedName): string =>
-  `${LISTS[member]!.words} ${name} of ${workspaceName(address)} (ids ${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ', …' : ''})`;
+  `${LISTS[member]!.label} ${name} of ${workspaceName(address)} (ids ${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ', …' : ''})`;
 
 /** The command that ends one of them. */
-export const endingOf = ({ address, member }: SharedName): string =>
-  `${LISTS[member]!.endedBy} <id> -w ${workspaceName(address)}`;
+export const getDeleteCommand = ({ address, member }: SharedName): string =>
+  `${LISTS[member]!.deleteCommand} <id> -w ${workspaceName(address)}`;
 
-function organizationSteps({ slug, name }: WantedOrganization, there: ActualOrganization | undefined): Step[] {
+function organizationSteps({ slug, name }: DesiredOrganization, actual: ActualOrganization | undefined): Step[] {
   const common = { place: slug, what: 'organization', needs: [] };
-  if (there === undefined) {
+  if (actual === undefined) {
     const body = { slug, ...(name === undefined ? {} : { name }) };
     const request: Request = { method: 'POST', path: `${ADMIN_PREFIX}/organizations`, body };
     return [{ ...common, change: 'create', details: [], requests: [request] }];
   }
-  if (name === undefined || name === there.name) return [];
+  if (name === undefined || name === actual.name) return [];
   const request: Request = { method: 'PUT', path: organizationPath(slug), body: { name } };
-  return [{ ...common, change: 'change', details: [difference('name', there.name, name)], requests: [request] }];
+  return [{ ...common, change: 'change', details: [difference('name', actual.name, name)], requests: [request] }];
 }
 
-function workspaceSteps(wanted: WantedWorkspace, there: ActualWorkspace | undefined): Step[] {
-  const { address, name } = wanted;
+function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | undefined): Step[] {
+  const { address, name } = desired;
   const place = workspaceName(address);
   return [
-    ...(there === undefined
-      ? [creation(wanted, place)]
+    ...(actual === undefined
+      ? [creation(desired, place)]
       : [
-          ...(name === undefined || name === there.name
+          ...(name === undefined || name === actual.name
             ? []
             : [
                 put(place, 'workspace', workspacePath(address), {
                   body: { name },
-                  details: [difference('name', there.name, name)],
+                  details: [difference('name', actual.name, name)],
                 }),
               ]),
-          ...schemaSteps(wanted, there.plan),
+          ...schemaSteps(desired, actual.plan),
         ]),
-    ...entitySteps(wanted, there?.document ?? {}),
-    ...Object.entries(wanted.parts).flatMap(([member, values]) =>
-      partSteps(address, PARTS[member]!, values, there?.parts[member] ?? null),
+    ...entitySteps(desired, actual?.document ?? {}),
+    ...Object.entries(desired.parts).flatMap(([member, values]) =>
+      partSteps(address, PARTS[member]!, values, actual?.parts[member] ?? null),
     ),
-    ...Object.entries(wanted.lists).flatMap(([member, items]) =>
-      listSteps(address, member, items, there?.lists[member] ?? []),
+    ...Object.entries(desired.lists).flatMap(([member, items]) =>
+      listSteps(address, member, items, actual?.lists[member] ?? []),
     ),
   ];
 }
 
-function creation({ address, name, schema }: WantedWorkspace, place: string): Step {
+function creation({ address, name, schema }: DesiredWorkspace, place: string): Step {
   const body = {
     slug: address.workspace,
     ...(name === undefined ? {} : { name }),
@@ -178,14 +178,14 @@ function creation({ address, name, schema }: WantedWorkspace, place: string): St
   };
 }
 
-function schemaSteps({ address, schema }: WantedWorkspace, plan: Plan | null): Step[] {
+function schemaSteps({ address, schema }: DesiredWorkspace, plan: Plan | null): Step[] {
   if (schema === undefined || plan === null || plan.steps.length === 0) return [];
   const details = plan.steps.map(({ description, destructive, conflicts }) => {
-    const notes = [
+    const remarks = [
       ...(destructive ? ['destroys data'] : []),
       ...(conflicts === null ? [] : [`records in the way: ${conflicts.count}`]),
     ];
-    return notes.length === 0 ? description : `${description} (${notes.join(', ')})`;
+    return remarks.length === 0 ? description : `${description} (${remarks.join(', ')})`;
   });
   const step = put(workspaceName(address), 'schema', `${workspacePath(address)}/schema`, {
     body: schema.document,
@@ -200,46 +200,46 @@ function schemaSteps({ address, schema }: WantedWorkspace, plan: Plan | null): S
 }
 
 /** Settings and row rules of single entities, where the file leaves the schema to others. */
-function entitySteps({ address, settings, rowRules }: WantedWorkspace, document: Values): Step[] {
+function entitySteps({ address, settings, rowRules }: DesiredWorkspace, document: Values): Step[] {
   const place = workspaceName(address);
   const path = (entity: string): string => `${workspacePath(address)}/entities/${encodeURIComponent(entity)}`;
   const entities = (document.entities ?? {}) as Readonly<Record<string, Values | undefined>>;
-  const ofSettings = Object.entries(settings).flatMap(([entity, values]) => {
-    const there = (entities[entity]?.settings ?? {}) as Values;
+  const settingsSteps = Object.entries(settings).flatMap(([entity, values]) => {
+    const actual = (entities[entity]?.settings ?? {}) as Values;
     // What the file leaves out is not configured: PUT would leave it as it is.
-    const whole = { ...Object.fromEntries(Object.keys(there).map((name) => [name, null])), ...values };
-    const details = differences(there, whole);
+    const completeSettings = { ...Object.fromEntries(Object.keys(actual).map((name) => [name, null])), ...values };
+    const details = differences(actual, completeSettings);
     if (details.length === 0) return [];
-    return [put(place, `settings of ${entity}`, `${path(entity)}/settings`, { body: whole, details })];
+    return [put(place, `settings of ${entity}`, `${path(entity)}/settings`, { body: completeSettings, details })];
   });
-  const ofRules = Object.entries(rowRules).flatMap(([entity, rules]) => {
+  const ruleSteps = Object.entries(rowRules).flatMap(([entity, rules]) => {
     const lines = rules.map(ruleLine);
-    const there = ((entities[entity]?.rowRules ?? []) as readonly Values[]).map(ruleLine);
-    if (isSame(lines, there)) return [];
+    const actualLines = ((entities[entity]?.rowRules ?? []) as readonly Values[]).map(ruleLine);
+    if (isSame(lines, actualLines)) return [];
     const details = [
-      ...there.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
-      ...lines.filter((line) => !there.includes(line)).map((line) => `+ ${line}`),
+      ...actualLines.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
+      ...lines.filter((line) => !actualLines.includes(line)).map((line) => `+ ${line}`),
     ];
     return [put(place, `row rules of ${entity}`, `${path(entity)}/row-rules`, { body: rules, details })];
   });
-  return [...ofSettings, ...ofRules];
+  return [...settingsSteps, ...ruleSteps];
 }
 
 const ruleLine = ({ column, claim, enabled = true }: Values): string =>
   `${column} = claim ${claim}${enabled === true ? '' : ' (disabled)'}`;
 
-function partSteps(address: WorkspaceAddress, part: Part, values: Values | null, found: Values | null): Step[] {
-  const there = found ?? (part.isAlways === true ? {} : null);
+function partSteps(address: WorkspaceAddress, part: Part, values: Values | null, currentValues: Values | null): Step[] {
+  const actual = currentValues ?? (part.isAlwaysPresent === true ? {} : null);
   const place = workspaceName(address);
   const path = `${workspacePath(address)}${part.path}`;
   if (values === null) {
-    if (there === null) return [];
-    return [removal(place, part.words, { method: 'DELETE', path }, ['prune'])];
+    if (actual === null) return [];
+    return [removal(place, part.label, { method: 'DELETE', path }, ['prune'])];
   }
-  const details = differences(there === null ? {} : complete(part, there), values);
-  if (there !== null && details.length === 0) return [];
-  const step = put(place, part.words, path, { body: values, details });
-  return [{ ...step, change: there === null ? 'create' : 'change' }];
+  const details = differences(actual === null ? {} : complete(part, actual), values);
+  if (actual !== null && details.length === 0) return [];
+  const step = put(place, part.label, path, { body: values, details });
+  return [{ ...step, change: actual === null ? 'create' : 'change' }];
 }
 
 /** Keys and clients by their names. One that differs is made anew, as its permissions are for its life: another secret. */
@@ -247,7 +247,7 @@ function listSteps(
   address: WorkspaceAddress,
   member: string,
   items: Readonly<Record<string, Values>>,
-  there: readonly Values[],
+  actual: readonly Values[],
 ): Step[] {
   const list = LISTS[member]!;
   const place = workspaceName(address);
@@ -256,13 +256,13 @@ function listSteps(
     method: 'DELETE',
     path: `${path}/${encodeURIComponent(String(item[list.id]))}`,
   });
-  const asked = Object.entries(items).flatMap(([name, values]): Step[] => {
-    const found = there.find((item) => item.name === name);
-    const details = differences(found === undefined ? {} : complete(list, found), values);
-    if (found !== undefined && details.length === 0) return [];
+  const itemSteps = Object.entries(items).flatMap(([name, values]): Step[] => {
+    const match = actual.find((item) => item.name === name);
+    const details = differences(match === undefined ? {} : complete(list, match), values);
+    if (match !== undefined && details.length === 0) return [];
     const request: Request = { method: 'POST', path, body: { name, ...values } };
-    const common = { place, what: `${list.words} ${name}`, details, secret: { list: member, name } };
-    return found === undefined
+    const common = { place, what: `${list.label} ${name}`, details, secret: { list: member, name } };
+    return match === undefined
       ? [{ ...common, change: 'create', needs: [], requests: [request] }]
       : [
           {
@@ -270,36 +270,36 @@ function listSteps(
             change: 'change',
             details: [...details, 'with a new secret for whoever uses it'],
             needs: ['prune'],
-            ...endsKey(found),
+            ...endsKey(match),
             // In this order another run goes on where this one was ended.
-            requests: [deletion(found), request],
+            requests: [deletion(match), request],
           },
         ];
   });
-  const others = there
+  const removals = actual
     .filter(({ name }) => !Object.hasOwn(items, String(name)))
     .map((item) => ({
-      ...removal(place, `${list.words} ${item.name} (id ${item[list.id]})`, deletion(item), ['prune']),
+      ...removal(place, `${list.label} ${item.name} (id ${item[list.id]})`, deletion(item), ['prune']),
       ...endsKey(item),
     }));
-  return [...asked, ...others];
+  return [...itemSteps, ...removals];
 }
 
 /** Of the items that a list holds, only API keys have a prefix. */
 const endsKey = ({ prefix }: Values): Pick<Step, 'endsKey'> => (typeof prefix === 'string' ? { endsKey: prefix } : {});
 
-function otherSteps({ organization, workspaces, isNamed }: Actual['others'][number]): Step[] {
-  const ofWorkspaces = workspaces.map((workspace) => {
+function unlistedSteps({ organization, workspaces, isListed }: Actual['unlisted'][number]): Step[] {
+  const removals = workspaces.map((workspace) => {
     const address = { organization, workspace };
     const request: Request = { method: 'DELETE', path: workspacePath(address), query: [['confirm', workspace]] };
     const needs: Step['needs'] = ['pruneWorkspaces', 'allowDestructive'];
     return removal(workspaceName(address), 'workspace with all of its records', request, needs);
   });
-  if (isNamed) return ofWorkspaces;
+  if (isListed) return removals;
   // Without workspaces it has no data.
   const needs: Step['needs'] = workspaces.length === 0 ? ['pruneWorkspaces'] : ['pruneWorkspaces', 'allowDestructive'];
   const request: Request = { method: 'DELETE', path: organizationPath(organization) };
-  return [...ofWorkspaces, removal(organization, 'organization', request, needs)];
+  return [...removals, removal(organization, 'organization', request, needs)];
 }
 
 const removal = (place: string, what: string, request: Request, needs: Step['needs']): Step => ({
@@ -321,16 +321,16 @@ function put(
 }
 
 /** Members that differ; null and a member that is not there are the same. */
-function differences(there: Values, wanted: Values): string[] {
-  const names = [...new Set([...Object.keys(wanted), ...Object.keys(there)])];
+function differences(actual: Values, desired: Values): string[] {
+  const names = [...new Set([...Object.keys(desired), ...Object.keys(actual)])];
   return names
-    .filter((name) => !isSame(there[name] ?? null, wanted[name] ?? null))
-    .map((name) => difference(name, there[name], wanted[name]));
+    .filter((name) => !isSame(actual[name] ?? null, desired[name] ?? null))
+    .map((name) => difference(name, actual[name], desired[name]));
 }
 
-const difference = (name: string, there: unknown, wanted: unknown): string =>
-  there === undefined || there === null
-    ? `${name}: ${JSON.stringify(wanted)}`
-    : `${name}: ${JSON.stringify(there)} → ${JSON.stringify(wanted ?? null)}`;
+const difference = (name: string, actual: unknown, desired: unknown): string =>
+  actual === undefined || actual === null
+    ? `${name}: ${JSON.stringify(desired)}`
+    : `${name}: ${JSON.stringify(actual)} → ${JSON.stringify(desired ?? null)}`;
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

@@ -23,12 +23,12 @@ export const DEFAULT_URL = 'http://localhost:3000';
 
 /** The client for the server that the options or the environment name. */
 export function connect(options: GlobalOptions): AdminClient {
-  const { url, key } = serverOf(options);
+  const { url, key } = getServer(options);
   return makeAdminClient(url, key);
 }
 
 /** Where the server is, and the credential. */
-export function serverOf(options: GlobalOptions): { readonly url: string; readonly key: string } {
+export function getServer(options: GlobalOptions): { readonly url: string; readonly key: string } {
   const settings = clientSettings(options.io.env);
   const key = options.key ?? settings.key;
   if (key === undefined || key === '')
@@ -42,7 +42,7 @@ export function serverOf(options: GlobalOptions): { readonly url: string; readon
 }
 
 /** The workspace that -w or WDA_WORKSPACE names. */
-export function chosenWorkspace(options: GlobalOptions): WorkspaceAddress {
+export function requireWorkspace(options: GlobalOptions): WorkspaceAddress {
   const text = options.workspace ?? clientSettings(options.io.env).workspace;
   if (text === undefined || text === '')
     throw usageFailure('A workspace is needed', ['Pass -w <organization>/<workspace> or set WDA_WORKSPACE.']);

@@ -53,18 +53,22 @@ export const usageFailure = (message: string, hints: readonly string[] = []): Co
   new CommandFailure({ kind: 'usage', message }, hints);
 
 /** Something failed in the client, or the server's work failed. */
-export const failed = (message: string, details?: Readonly<Record<string, unknown>>, cause?: unknown): CommandFailure =>
+export const runtimeFailure = (
+  message: string,
+  details?: Readonly<Record<string, unknown>>,
+  cause?: unknown,
+): CommandFailure =>
   new CommandFailure({ kind: 'failed', message, ...(details === undefined ? {} : { details }) }, [], cause);
 
 /** No connection, or one that was lost before the answer was complete. */
-export const unreachable = (message: string, cause?: unknown): CommandFailure =>
+export const unreachableFailure = (message: string, cause?: unknown): CommandFailure =>
   new CommandFailure({ kind: 'unreachable', message }, [], cause);
 
 /** The server is not as a file says. */
-export const drift = (message: string): CommandFailure => new CommandFailure({ kind: 'drift', message });
+export const driftFailure = (message: string): CommandFailure => new CommandFailure({ kind: 'drift', message });
 
 /** The server answered with an error. */
-export const refused = (
+export const serverFailure = (
   status: number,
   error: ServerError,
   requestId: string | null,
@@ -121,9 +125,9 @@ export function failureDocument({ failure }: CommandFailure): Readonly<Record<st
 }
 
 /** Turns whatever was thrown into a failure; an unexpected error keeps its message only. */
-export function asFailure(thrown: unknown): CommandFailure {
+export function toFailure(thrown: unknown): CommandFailure {
   if (thrown instanceof CommandFailure) return thrown;
-  return failed(thrown instanceof Error ? thrown.message : String(thrown), undefined, thrown);
+  return runtimeFailure(thrown instanceof Error ? thrown.message : String(thrown), undefined, thrown);
 }
 
 function describeDetails(details: readonly FailureDetail[]): readonly string[] {
@@ -136,10 +140,10 @@ function describeDetails(details: readonly FailureDetail[]): readonly string[] {
 
 /** `line 3: entities.orders: REQUIRED message`, without the parts that are missing. */
 function describeDetail(detail: FailureDetail): string {
-  const place = [
+  const location = [
     ...(detail.line === undefined ? [] : [`line ${detail.line}`]),
     ...(detail.field === undefined || detail.field === null || detail.field === '' ? [] : [detail.field]),
   ].join(', ');
-  const said = [detail.code, detail.message].filter((part) => part !== undefined).join(' ');
-  return place === '' ? said : `${place}: ${said}`;
+  const text = [detail.code, detail.message].filter((part) => part !== undefined).join(' ');
+  return location === '' ? text : `${location}: ${text}`;
 }

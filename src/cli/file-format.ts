@@ -12,16 +12,16 @@ export const MEDIA_TYPES: Readonly<Record<FileFormat, string>> = {
 const EXTENSIONS: Readonly<Record<string, FileFormat>> = { csv: 'csv', ndjson: 'ndjson', jsonl: 'ndjson' };
 
 /** The format given, else that of the file's extension, else `fallback`; a usage failure without any. */
-export function chooseFormat(asked: string | undefined, file: string, fallback?: FileFormat): FileFormat {
-  if (asked === 'csv' || asked === 'ndjson') return asked;
-  if (asked !== undefined) throw usageFailure(`--format is csv or ndjson, not ${asked}`);
+export function chooseFormat(option: string | undefined, file: string, fallback?: FileFormat): FileFormat {
+  if (option === 'csv' || option === 'ndjson') return option;
+  if (option !== undefined) throw usageFailure(`--format is csv or ndjson, not ${option}`);
   const extension = /\.([A-Za-z]+)$/.exec(file)?.[1]?.toLowerCase();
-  const found = (extension === undefined ? undefined : EXTENSIONS[extension]) ?? fallback;
-  if (found === undefined)
+  const format = (extension === undefined ? undefined : EXTENSIONS[extension]) ?? fallback;
+  if (format === undefined)
     throw usageFailure(`The format of ${file === '-' ? 'stdin' : file} is not known`, [
       'Pass --format csv or --format ndjson.',
     ]);
-  return found;
+  return format;
 }
 
 export interface RecordCounter {

@@ -7,39 +7,39 @@ import { printable } from './table.ts';
 
 const POLL_MS = 500;
 // A restart of the server must not end the watching: 60 tries of 500 ms are half a minute.
-const PATIENCE = 60;
+const MAX_RETRIES = 60;
 
-export interface Followed<T> {
+export interface FollowedTask<T> {
   readonly read: () => Promise<T>;
   readonly hasEnded: (work: T) => boolean;
   readonly isRunning: (work: T) => boolean;
   /** How far it is at a moment of performance.now(). */
-  readonly stateOf: (work: T, now: number) => StepState;
+  readonly getState: (work: T, now: number) => StepState;
   /** What Ctrl-C says: it stops the watching, not the work. */
-  readonly whenLeft: readonly string[];
+  readonly interruptLines: readonly string[];
   readonly options: { readonly io: Io; readonly json?: boolean | undefined };
   /** A performance.now() moment; null: until it has ended. */
   readonly deadline: number | null;
 }
 
 /** Gives the work as it was read last; prints nothing when the output is for scripts. */
-export async function follow<T>(followed: Followed<T>): Promise<T> {
-  const { read, hasEnded, isRunning, stateOf, whenLeft, options, deadline } = followed;
-  const shown = showsProgress(options);
-  const drawn = startStepBar(options.io, shown);
-  const said = new Set<string>();
+export async function follow<T>(task: FollowedTask<T>): Promise<T> {
+  const { read, hasEnded, isRunning, getState, interruptLines, options, deadline } = task;
+  const isVisible = showsProgress(options);
+  const progressBar = startStepBar(options.io, isVisible);
+  const printedLabels = new Set<string>();
   const show = (work: T): void => {
-    const state = stateOf(work, performance.now());
-    drawn.update(state);
-    if (shown || options.json || !isRunning(work) || said.has(state.label)) return;
-    said.add(state.label);
+    const state = getState(work, performance.now());
+    progressBar.update(state);
+    if (isVisible || options.json || !isRunning(work) || printedLabels.has(state.label)) return;
+    printedLabels.add(state.label);
     options.io.stderr.write(`${printable(state.label)}\n`);
   };
-  const interrupted = (): readonly string[] => {
-    drawn.stop();
-    return whenLeft;
+  const handleInterrupt = (): readonly string[] => {
+    progressBar.stop();
+    return interruptLines;
   };
-  return sayingWhenInterrupted(options.io, interrupted, async () => {
+  return printOnInterrupt(options.io, handleInterrupt, async () => {
     try {
       for (let failures = 0; ; ) {
         try {
@@ -48,18 +48,18 @@ export async function follow<T>(followed: Followed<T>): Promise<T> {
           if (!hasEnded(work)) show(work);
           if (hasEnded(work) || (deadline !== null && performance.now() >= deadline)) return work;
         } catch (error) {
-          if (!mayAnswerLater(error) || ++failures >= PATIENCE) throw error;
+          if (!isRetryable(error) || ++failures >= MAX_RETRIES) throw error;
         }
         await sleep(deadline === null ? POLL_MS : Math.min(POLL_MS, Math.max(10, deadline - performance.now())));
       }
     } finally {
-      drawn.stop();
+      progressBar.stop();
     }
   });
 }
 
 /** Ctrl-C during `work` ends the command with these lines. */
-export async function sayingWhenInterrupted<T>(
+export async function printOnInterrupt<T>(
   { stderr }: Io,
   lines: () => readonly string[],
   work: () => Promise<T>,
@@ -76,7 +76,7 @@ export async function sayingWhenInterrupted<T>(
   }
 }
 
-function mayAnswerLater(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   if (!(error instanceof CommandFailure)) return false;
   return error.failure.kind === 'unreachable' || (error.failure.kind === 'refused' && error.failure.status === 503);
 }

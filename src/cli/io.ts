@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { text as readStream } from 'node:stream/consumers';
 import { type Environment, processEnvironment } from '../config.ts';
-import { failed } from './failure.ts';
+import { runtimeFailure } from './failure.ts';
 
 export interface Io {
   readonly env: Environment;
@@ -36,8 +36,8 @@ export async function printResult(
 
 /** Writes text to stdout and waits until the system has taken it, so that a pipe gets all of it. */
 export function writeOut({ stdout }: Io, text: string): Promise<void> {
-  return new Promise((done, reject) => {
-    stdout.write(text, (error) => (error ? reject(error) : done()));
+  return new Promise((fulfill, reject) => {
+    stdout.write(text, (error) => (error ? reject(error) : fulfill()));
   });
 }
 
@@ -46,6 +46,6 @@ export async function readInput(io: Io, path: string): Promise<string> {
   try {
     return path === '-' ? await readStream(io.stdin) : await readFile(resolve(io.cwd, path), 'utf8');
   } catch (error) {
-    throw failed(`Cannot read ${path === '-' ? 'stdin' : path}: ${(error as Error).message}`, undefined, error);
+    throw runtimeFailure(`Cannot read ${path === '-' ? 'stdin' : path}: ${(error as Error).message}`, undefined, error);
   }
 }

@@ -4,9 +4,9 @@ import type { Migration, MigrationError, MigrationStep, Plan, PlannedStep } from
 import type { StepState } from './progress.ts';
 import { formatCount, printable, renderPairs, renderTable } from './table.ts';
 
-const ENDED = ['succeeded', 'failed', 'cancelled'];
+const END_STATES = ['succeeded', 'failed', 'cancelled'];
 
-export const hasEnded = (migration: Migration): boolean => ENDED.includes(migration.state);
+export const hasEnded = (migration: Migration): boolean => END_STATES.includes(migration.state);
 
 /** The steps of a plan for people, then what makes it impossible. */
 export function describePlan(plan: Plan): string {
@@ -65,12 +65,12 @@ export function describeMigration(migration: Migration): string {
 
 /** The error of a migration with the records that caused it. */
 function describeMigrationError(error: MigrationError): string {
-  const place = [error.entity, error.field].filter((part) => part !== null && part !== undefined).join('.');
+  const location = [error.entity, error.field].filter((part) => part !== null && part !== undefined).join('.');
   const head = `${error.code}: ${error.message}`;
   const records =
     typeof error.count !== 'number'
       ? []
-      : [`  ${countRecords(error.count)}${place === '' ? '' : ` of ${place}`}${samples(error.sampleIds ?? [])}`];
+      : [`  ${countRecords(error.count)}${location === '' ? '' : ` of ${location}`}${samples(error.sampleIds ?? [])}`];
   return [printable(head), ...records.map(printable)].join('\n');
 }
 
@@ -96,30 +96,36 @@ const estimate = (seconds: number): string => (seconds < 1 ? '< 1 s' : `${format
 interface First {
   readonly label: string;
   readonly at: number;
-  readonly share: number;
-  readonly done: number;
+  readonly fraction: number;
+  readonly current: number;
 }
 
-export function makeStepWatch(): (migration: Migration, now: number) => StepState {
+export function makeStepTracker(): (migration: Migration, now: number) => StepState {
   let first: First | undefined;
   return (migration, now) => {
     const at = currentStep(migration);
     const step = migration.steps[at];
-    const label = labelOf(migration, step, at);
-    const share = step?.progress ?? 0;
-    const done = step?.records?.done ?? 0;
-    if (first?.label !== label) first = { label, at: now, share, done };
+    const label = getLabel(migration, step, at);
+    const fraction = step?.progress ?? 0;
+    const current = step?.records?.done ?? 0;
+    if (first?.label !== label) first = { label, at: now, fraction, current };
     const elapsedMs = now - first.at;
     const common = { label, elapsedMs };
-    if (step === undefined) return { ...common, share: null, rate: null, leftMs: estimatedLeft(migration, elapsedMs) };
+    if (step === undefined)
+      return { ...common, fraction: null, rate: null, remainingMs: estimateRemainingMs(migration, elapsedMs) };
     if (step.records === undefined || step.records === null) {
-      return { ...common, share, rate: null, leftMs: timeLeft(share - first.share, 1 - share, elapsedMs) };
+      return {
+        ...common,
+        fraction,
+        rate: null,
+        remainingMs: calculateRemainingMs(fraction - first.fraction, 1 - fraction, elapsedMs),
+      };
     }
     return {
       ...common,
-      share,
-      rate: elapsedMs === 0 ? 0 : ((done - first.done) * 1000) / elapsedMs,
-      leftMs: timeLeft(done - first.done, step.records.total - done, elapsedMs),
+      fraction,
+      rate: elapsedMs === 0 ? 0 : ((current - first.current) * 1000) / elapsedMs,
+      remainingMs: calculateRemainingMs(current - first.current, step.records.total - current, elapsedMs),
     };
   };
 }
@@ -134,7 +140,7 @@ function currentStep({ steps }: Migration): number {
   return busy === -1 ? steps.findIndex(isRunning) : busy;
 }
 
-function labelOf({ id, steps, strategy, state }: Migration, step: MigrationStep | undefined, index: number): string {
+function getLabel({ id, steps, strategy, state }: Migration, step: MigrationStep | undefined, index: number): string {
   if (step !== undefined) return `Step ${index + 1} of ${steps.length}: ${step.description}`;
   if (state === 'pending') return `Migration ${id}: looking for records in the way`;
   if (state !== 'running') return `Migration ${id}: ${state}`;
@@ -142,12 +148,12 @@ function labelOf({ id, steps, strategy, state }: Migration, step: MigrationStep 
 }
 
 /** Steps that are done at once do not report progress. */
-function estimatedLeft({ state, strategy, steps }: Migration, elapsedMs: number): number | null {
+function estimateRemainingMs({ state, strategy, steps }: Migration, elapsedMs: number): number | null {
   if (state !== 'running' || strategy !== 'blocking') return null;
   const seconds = steps.reduce((sum, step) => sum + step.estimatedSeconds, 0);
   return Math.max(0, seconds * 1000 - elapsedMs);
 }
 
-function timeLeft(done: number, left: number, elapsedMs: number): number | null {
-  return done <= 0 ? null : (Math.max(0, left) / done) * elapsedMs;
+function calculateRemainingMs(current: number, remaining: number, elapsedMs: number): number | null {
+  return current <= 0 ? null : (Math.max(0, remaining) / current) * elapsedMs;
 }

@@ -8,7 +8,7 @@ import { formatCount, printable } from './table.ts';
 export interface TransferState {
   readonly label: string;
   readonly unit: 'bytes' | 'records';
-  readonly done: number;
+  readonly current: number;
   readonly total: number | null;
   readonly elapsedMs: number;
   /** Shown in place of the time left, such as "checking and storing". */
@@ -16,12 +16,12 @@ export interface TransferState {
 }
 
 export interface ProgressBar {
-  readonly update: (done: number, phase?: string) => void;
+  readonly update: (current: number, phase?: string) => void;
   readonly stop: () => void;
 }
 
-const WIDEST_BAR = 24;
-const NARROWEST_BAR = 6;
+const MAX_BAR_WIDTH = 24;
+const MIN_BAR_WIDTH = 6;
 
 /** Whether bars are wanted: a person looks at stderr and did not ask for JSON. */
 export const showsProgress = ({ io, json }: { readonly io: Io; readonly json?: boolean | undefined }): boolean =>
@@ -30,18 +30,18 @@ export const showsProgress = ({ io, json }: { readonly io: Io; readonly json?: b
 /** A bar for a transfer; without a terminal one that draws nothing. */
 export function startTransferBar(
   io: Io,
-  shown: boolean,
+  isVisible: boolean,
   label: string,
   unit: TransferState['unit'],
   total: number | null,
 ): ProgressBar {
   const startedAt = performance.now();
-  return drawBar(io, shown, total ?? 1, (done, phase, width) =>
+  return drawBar(io, isVisible, total ?? 1, (current, phase, width) =>
     transferLine(
       {
         label,
         unit,
-        done,
+        current,
         total,
         elapsedMs: performance.now() - startedAt,
         ...(phase === undefined ? {} : { phase }),
@@ -55,54 +55,56 @@ export function startTransferBar(
 export interface StepState {
   readonly label: string;
   /** 0 to 1; null when nobody knows. */
-  readonly share: number | null;
+  readonly fraction: number | null;
   /** Records per second; null when it counts none. */
   readonly rate: number | null;
-  readonly leftMs: number | null;
+  readonly remainingMs: number | null;
   readonly elapsedMs: number;
 }
 
 /** A bar for each step in turn; without a terminal one that draws nothing. */
 export function startStepBar(
   io: Io,
-  shown: boolean,
+  isVisible: boolean,
 ): {
   readonly update: (state: StepState) => void;
   readonly stop: () => void;
 } {
   let latest: StepState | undefined;
-  const drawn = drawBar(io, shown, 1, (_done, _phase, width) => (latest === undefined ? '' : stepLine(latest, width)));
+  const progressBar = drawBar(io, isVisible, 1, (_current, _phase, width) =>
+    latest === undefined ? '' : stepLine(latest, width),
+  );
   return {
     update(state) {
       latest = state;
-      drawn.update(state.share ?? 0);
+      progressBar.update(state.fraction ?? 0);
     },
-    stop: drawn.stop,
+    stop: progressBar.stop,
   };
 }
 
 /** One line of a step: its words, cut when the line is too narrow, then bar, percent, records per second, time left. */
-export function stepLine({ label, share, rate, leftMs, elapsedMs }: StepState, width = 80): string {
+export function stepLine({ label, fraction, rate, remainingMs, elapsedMs }: StepState, width = 80): string {
   const facts =
-    share === null
-      ? [`${formatDuration(elapsedMs)} so far`, ...(leftMs === null ? [] : [`ETA ${formatDuration(leftMs)}`])]
+    fraction === null
+      ? [`${formatDuration(elapsedMs)} so far`, ...(remainingMs === null ? [] : [`ETA ${formatDuration(remainingMs)}`])]
       : [
-          percent(share),
+          percent(fraction),
           ...(rate === null ? [] : [`${formatCount(Math.round(rate))} records/s`]),
-          leftMs === null ? 'ETA -' : `ETA ${formatDuration(leftMs)}`,
+          remainingMs === null ? 'ETA -' : `ETA ${formatDuration(remainingMs)}`,
         ];
-  const said = facts.join('  ');
-  const words = shorten(printable(label), width - said.length - (share === null ? 2 : NARROWEST_BAR + 4));
-  if (share === null) return `${words}  ${said}`;
-  return `${words} ${bar(share, width - words.length - said.length - 4)} ${said}`;
+  const suffix = facts.join('  ');
+  const shortLabel = shorten(printable(label), width - suffix.length - (fraction === null ? 2 : MIN_BAR_WIDTH + 4));
+  if (fraction === null) return `${shortLabel}  ${suffix}`;
+  return `${shortLabel} ${bar(fraction, width - shortLabel.length - suffix.length - 4)} ${suffix}`;
 }
 
 // The step must stay recognizable.
-const SHORTEST_WORDS = 20;
+const MIN_LABEL_WIDTH = 20;
 
 function shorten(text: string, space: number): string {
-  const room = Math.max(SHORTEST_WORDS, space);
-  return text.length <= room ? text : `${text.slice(0, room - 1)}…`;
+  const labelWidth = Math.max(MIN_LABEL_WIDTH, space);
+  return text.length <= labelWidth ? text : `${text.slice(0, labelWidth - 1)}…`;
 }
 
 /**
@@ -110,16 +112,17 @@ function shorten(text: string, space: number): string {
  * total, amount, rate and time so far.
  */
 export function transferLine(state: TransferState, width = 80): string {
-  const { done, total, elapsedMs, unit } = state;
-  const perSecond = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
+  const { current, total, elapsedMs, unit } = state;
+  const perSecond = elapsedMs > 0 ? (current * 1000) / elapsedMs : 0;
   const amount = (value: number): string => (unit === 'bytes' ? formatBytes(value) : formatCount(value));
   const rate = unit === 'bytes' ? `${formatBytes(perSecond)}/s` : `${formatCount(Math.round(perSecond))} records/s`;
   const label = printable(state.label);
-  if (total === null) return `${label}  ${amount(done)}  ${rate}  ${state.phase ?? formatDuration(elapsedMs)}`;
-  const share = total === 0 ? 1 : Math.min(1, done / total);
-  const left = perSecond === 0 ? 'ETA -' : `ETA ${formatDuration((Math.max(0, total - done) / perSecond) * 1000)}`;
-  const facts = `${percent(share)}  ${amount(done)} of ${amount(total)}  ${rate}  ${state.phase ?? left}`;
-  return `${label} ${bar(share, width - label.length - facts.length - 4)} ${facts}`;
+  if (total === null) return `${label}  ${amount(current)}  ${rate}  ${state.phase ?? formatDuration(elapsedMs)}`;
+  const fraction = total === 0 ? 1 : Math.min(1, current / total);
+  const remaining =
+    perSecond === 0 ? 'ETA -' : `ETA ${formatDuration((Math.max(0, total - current) / perSecond) * 1000)}`;
+  const facts = `${percent(fraction)}  ${amount(current)} of ${amount(total)}  ${rate}  ${state.phase ?? remaining}`;
+  return `${label} ${bar(fraction, width - label.length - facts.length - 4)} ${facts}`;
 }
 
 /** 1536 as `1.5 KiB`. */
@@ -144,25 +147,25 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-function bar(share: number, space: number): string {
-  const width = Math.min(WIDEST_BAR, Math.max(NARROWEST_BAR, space));
-  const full = Math.round(Math.min(1, Math.max(0, share)) * width);
+function bar(fraction: number, space: number): string {
+  const width = Math.min(MAX_BAR_WIDTH, Math.max(MIN_BAR_WIDTH, space));
+  const full = Math.round(Math.min(1, Math.max(0, fraction)) * width);
   return `[${'='.repeat(full)}${' '.repeat(width - full)}]`;
 }
 
 // Rounded down, so that 100 % means complete.
-const percent = (share: number): string => `${Math.floor(share * 100)} %`.padStart(5);
+const percent = (fraction: number): string => `${Math.floor(fraction * 100)} %`.padStart(5);
 
 function drawBar(
   io: Io,
-  shown: boolean,
+  isVisible: boolean,
   total: number,
-  line: (done: number, phase: string | undefined, width: number) => string,
+  line: (current: number, phase: string | undefined, width: number) => string,
 ): ProgressBar {
-  if (!shown) return { update: () => {}, stop: () => {} };
+  if (!isVisible) return { update: () => {}, stop: () => {} };
   let latest = 0;
   let phase: string | undefined;
-  const drawn = new cliProgress.SingleBar({
+  const progressBar = new cliProgress.SingleBar({
     stream: io.stderr,
     format: (_options, params) => line(latest, phase, params.maxWidth),
     fps: 10,
@@ -173,15 +176,15 @@ function drawBar(
     forceRedraw: true,
     clearOnComplete: true,
   });
-  drawn.start(total, 0);
+  progressBar.start(total, 0);
   return {
-    update: (done, now) => {
-      latest = done;
+    update: (current, now) => {
+      latest = current;
       phase = now;
-      drawn.update(done);
+      progressBar.update(current);
     },
     stop: () => {
-      if (drawn.isActive) drawn.stop();
+      if (progressBar.isActive) progressBar.stop();
     },
   };
 }

@@ -1,7 +1,7 @@
 // Runs one command line. Takes the arguments and the process around it, gives the exit code; every failure is printed here,
 // as text or as JSON.
 import { type Command, CommanderError } from 'commander';
-import { asFailure, type CommandFailure, describeFailure, exitCode, failureDocument, usageFailure } from './failure.ts';
+import { type CommandFailure, describeFailure, exitCode, failureDocument, toFailure, usageFailure } from './failure.ts';
 import { type Io, processIo } from './io.ts';
 import { makeProgram } from './program.ts';
 
@@ -28,7 +28,7 @@ export async function runWda(args: readonly string[], io: Io = processIo()): Pro
     return 0;
   } catch (error) {
     if ((error as NodeJS.ErrnoException | null)?.code === 'EPIPE') return 0;
-    if (!(error instanceof CommanderError)) return report(asFailure(error), args, io);
+    if (!(error instanceof CommanderError)) return report(toFailure(error), args, io);
     // A command group without a command: commander has already printed its help.
     if (error.exitCode === 0 || error.code === 'commander.help') return error.exitCode === 0 ? 0 : 2;
     return report(parseFailure(error, program, args), args, io);
@@ -36,9 +36,9 @@ export async function runWda(args: readonly string[], io: Io = processIo()): Pro
 }
 
 function parseFailure({ message }: CommanderError, program: Command, args: readonly string[]): CommandFailure {
-  const words = args.filter((word) => /^[a-z]+$/.test(word)).slice(0, 2);
+  const names = args.filter((word) => /^[a-z]+$/.test(word)).slice(0, 2);
   const text = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
-  return usageFailure(text, [`See wda ${[...commandWords(program, words), '--help'].join(' ')}`]);
+  return usageFailure(text, [`See wda ${[...findCommandNames(program, names), '--help'].join(' ')}`]);
 }
 
 function report(failure: CommandFailure, args: readonly string[], io: Io): number {
@@ -48,11 +48,11 @@ function report(failure: CommandFailure, args: readonly string[], io: Io): numbe
 }
 
 /** The leading words that name a command, for the pointer to its help. */
-function commandWords(program: Command, words: readonly string[]): readonly string[] {
+function findCommandNames(program: Command, names: readonly string[]): readonly string[] {
   const group = program.commands.find(
-    (command) => command.name() === words[0] || command.aliases().includes(words[0] ?? ''),
+    (command) => command.name() === names[0] || command.aliases().includes(names[0] ?? ''),
   );
   if (group === undefined) return [];
-  const own = group.commands.find((command) => command.name() === words[1]);
+  const own = group.commands.find((command) => command.name() === names[1]);
   return own === undefined ? [group.name()] : [group.name(), own.name()];
 }

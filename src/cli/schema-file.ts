@@ -2,14 +2,14 @@
 // the file that a path of the document stands on, so that a mistake the server reports can be pointed at.
 import { isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, stringify, visit } from 'yaml';
 import { numberText, parseExact } from '../model/exact-json.ts';
-import { CommandFailure, failed } from './failure.ts';
+import { CommandFailure, runtimeFailure } from './failure.ts';
 import { type Io, readInput } from './io.ts';
 
 export interface SchemaFile {
   readonly name: string;
   readonly document: unknown;
   /** Line (from 1) of the deepest part of `path` that the file has; null when it has none of it. */
-  readonly lineOf: (path: string) => number | null;
+  readonly getLine: (path: string) => number | null;
 }
 
 const SCHEMA = 'schema document: an object with "entities"';
@@ -28,18 +28,18 @@ export function parseSchema(text: string, name: string, kind = SCHEMA): SchemaFi
   const mistake = parsed.errors[0];
   if (mistake !== undefined) {
     const { line, col } = lines.linePos(mistake.pos[0]);
-    throw failed(`${name}:${line}:${col}: ${mistake.message}`);
+    throw runtimeFailure(`${name}:${line}:${col}: ${mistake.message}`);
   }
-  keepDigits(parsed);
+  preserveDigits(parsed);
   let document: unknown;
   try {
     document = parsed.toJS();
   } catch (error) {
-    throw failed(`${name}: ${(error as Error).message}`, undefined, error);
+    throw runtimeFailure(`${name}: ${(error as Error).message}`, undefined, error);
   }
   if (typeof document !== 'object' || document === null || Array.isArray(document))
-    throw failed(`${name} holds no ${kind} is expected`);
-  return { name, document, lineOf: (path) => findLine(parsed.contents, path, lines) };
+    throw runtimeFailure(`${name} holds no ${kind} is expected`);
+  return { name, document, getLine: (path) => findLine(parsed.contents, path, lines) };
 }
 
 /** A schema document as YAML, as `schema show` prints it and `schema apply` takes it. */
@@ -56,14 +56,14 @@ export function schemaAsYaml(document: unknown): string {
 }
 
 /** Rethrows a refusal with the lines of the file in front of its details. `prefix` is where the document sits in the body. */
-export function refuseWithLines(error: unknown, file: SchemaFile | undefined, prefix: readonly string[] = []): never {
+export function rethrowWithLines(error: unknown, file: SchemaFile | undefined, prefix: readonly string[] = []): never {
   if (!(error instanceof CommandFailure) || error.failure.kind !== 'refused' || file === undefined) throw error;
   const { failure } = error;
   const details = failure.error.details?.map((detail) => {
     if (typeof detail.field !== 'string') return detail;
     const parts = pathParts(detail.field);
     const inFile = prefix.every((part, index) => parts[index] === part) ? parts.slice(prefix.length) : parts;
-    const line = file.lineOf(inFile.join('.'));
+    const line = file.getLine(inFile.join('.'));
     return line === null ? detail : { ...detail, line };
   });
   throw new CommandFailure(
@@ -74,9 +74,9 @@ export function refuseWithLines(error: unknown, file: SchemaFile | undefined, pr
 }
 
 /** A failure about the place of a file that `path` names, with its line. */
-export function mistakeIn(file: SchemaFile, path: string, message: string): CommandFailure {
-  const line = file.lineOf(path);
-  return failed(`${file.name}${line === null ? '' : `:${line}`}: ${message}`);
+export function makeMistake(file: SchemaFile, path: string, message: string): CommandFailure {
+  const line = file.getLine(path);
+  return runtimeFailure(`${file.name}${line === null ? '' : `:${line}`}: ${message}`);
 }
 
 /** Whether a value of a file is an object, and no number that is kept as text. */
@@ -85,7 +85,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Numbers that a double would change keep their source text, as in JSON (model/exact-json.ts). */
-function keepDigits(parsed: ReturnType<typeof parseDocument>): void {
+function preserveDigits(parsed: ReturnType<typeof parseDocument>): void {
   visit(parsed, {
     Scalar(_key, node) {
       if (typeof node.value !== 'number' || node.source === undefined) return;

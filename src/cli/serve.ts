@@ -6,20 +6,20 @@ import { type Config, ConfigError, processConfig } from '../config.ts';
 import type { Route } from '../db/connection-url.ts';
 import { InstallError } from '../db/errors.ts';
 import { type EmbeddedDatabase, type EmbeddedStart, embeddedAddress, openEmbedded } from '../embedded/embedded.ts';
-import { answerForWorkers, makeObserver, type Observer } from '../observe.ts';
-import { answerWorkers, askPrimary, isWorker } from '../processes/primary.ts';
-import { answerForTokens } from '../processes/tokens.ts';
+import { makeObserver, type Observer, serveWorkerMetrics } from '../observe.ts';
+import { isWorker, requestPrimary, respondToWorkers } from '../processes/primary.ts';
+import { serveTokens } from '../processes/tokens.ts';
 import {
-  endWithPrimary,
-  sayFailed,
-  sayReady,
+  exitWithPrimary,
+  reportFailure,
+  reportReady,
   startWorkers,
   WORKERS_FAILURE,
   type Workers,
 } from '../processes/workers.ts';
 import type { Readiness } from '../readiness.ts';
 import type { Welcome } from '../setup/bootstrap.ts';
-import { tellStop } from '../trace.ts';
+import { notifyStop } from '../trace.ts';
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { RECORDS_PREFIX } from './connection.ts';
 
@@ -46,7 +46,7 @@ export async function serve(): Promise<void> {
         .catch((error) => log.error('the server did not stop cleanly', { error: String(error) }));
       await Promise.all([closing, workers?.stop()]);
       await embedded?.stop().catch((error) => log.error('PostgreSQL did not stop cleanly', { error: String(error) }));
-      await tellStop();
+      await notifyStop();
       if (!isWorker()) log.info('stopped');
       observer.flush();
       process.exit();
@@ -69,8 +69,8 @@ export async function serve(): Promise<void> {
 
   try {
     if (isWorker()) {
-      endWithPrimary();
-      app = makeApp(config, connectionOf(config, undefined), observer);
+      exitWithPrimary();
+      app = makeApp(config, getDatabaseRoute(config, undefined), observer);
       await followPrimary(app);
       return;
     }
@@ -80,24 +80,24 @@ export async function serve(): Promise<void> {
       embedded = await openEmbedded({ dataDir: config.dataDir, log });
       if (stopping !== undefined) return;
     }
-    app = makeApp(config, connectionOf(config, embedded), observer);
+    app = makeApp(config, getDatabaseRoute(config, embedded), observer);
     let port: number;
     let prepared: Readiness | undefined;
     if (config.workers === 1) port = await app.listen();
     else {
       // This process only prepares the database for the workers, and answers no requests.
       const preparing = app;
-      answerForWorkers();
-      answerForTokens('requests', config.rateLimit);
-      answerForTokens('agents', config.mcpRateLimit);
-      answerForTokens('sign-ins', config.signInRateLimit);
-      answerWorkers(READINESS, () => prepared ?? preparing.readiness());
+      serveWorkerMetrics();
+      serveTokens('requests', config.rateLimit);
+      serveTokens('agents', config.mcpRateLimit);
+      serveTokens('sign-ins', config.signInRateLimit);
+      respondToWorkers(READINESS, () => prepared ?? preparing.readiness());
       workers = startWorkers(config.workers, WORKER_GRACE_MS, log);
       port = await workers.port;
     }
     log.info('listening', { port });
     const database = await embedded?.started;
-    const welcome = await Promise.race([app.prepare(), ...(workers === undefined ? [] : [failureOf(workers)])]);
+    const welcome = await Promise.race([app.prepare(), ...(workers === undefined ? [] : [waitForFailure(workers)])]);
     if (workers !== undefined) {
       prepared = app.readiness();
       await workers.ready;
@@ -114,7 +114,7 @@ export async function serve(): Promise<void> {
   } catch (error) {
     if (stopping !== undefined) return;
     const reason = explain(error, config, observer);
-    if (isWorker()) await sayFailed(reason);
+    if (isWorker()) await reportFailure(reason);
     else process.stderr.write(`${reason}\n`);
     await stop(1);
   }
@@ -122,10 +122,10 @@ export async function serve(): Promise<void> {
 
 const READINESS = 'readiness';
 const READINESS_TIMEOUT_MS = 2000;
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 /** Never resolves. */
-const failureOf = ({ ready }: Workers): Promise<never> => ready.then(() => new Promise<never>(() => {}));
+const waitForFailure = ({ ready }: Workers): Promise<never> => ready.then(() => new Promise<never>(() => {}));
 
 /**
  * In a worker: listens, and answers requests once the primary has prepared the database. A worker that replaces another
@@ -135,7 +135,7 @@ async function followPrimary(app: App): Promise<void> {
   let isListening = false;
   for (;;) {
     // A primary may be too busy to answer: ask again.
-    const readiness = await askPrimary<Readiness>(READINESS, null, READINESS_TIMEOUT_MS).catch(() => undefined);
+    const readiness = await requestPrimary<Readiness>(READINESS, null, READINESS_TIMEOUT_MS).catch(() => undefined);
     // A database whose nodes are to be found may be away: ask again.
     const isFollowed =
       readiness !== undefined &&
@@ -145,13 +145,13 @@ async function followPrimary(app: App): Promise<void> {
       ));
     if (!isListening) await app.listen();
     isListening = true;
-    if (isFollowed && readiness.kind === 'prepared') return sayReady();
-    await sleep(LOOK_MS);
+    if (isFollowed && readiness.kind === 'prepared') return reportReady();
+    await sleep(POLL_MS);
   }
 }
 
 /** Workers find an embedded database as their primary does: by DATA_DIR. */
-function connectionOf({ databaseUrl, pooler, dataDir }: Config, embedded: EmbeddedStart | undefined): Route {
+function getDatabaseRoute({ databaseUrl, pooler, dataDir }: Config, embedded: EmbeddedStart | undefined): Route {
   if (databaseUrl !== undefined) return { connectionString: databaseUrl, pooler };
   return (embedded?.address ?? embeddedAddress(dataDir)) as Route;
 }

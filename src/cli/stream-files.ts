@@ -5,7 +5,7 @@ import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { Writable } from 'node:stream';
-import { CommandFailure, failed, unreachable, usageFailure } from './failure.ts';
+import { CommandFailure, runtimeFailure, unreachableFailure, usageFailure } from './failure.ts';
 import type { Io } from './io.ts';
 
 // Fewer, larger reads: the disk is not the bottleneck, the turns of the event loop are.
@@ -39,7 +39,7 @@ export async function openSource(io: Io, file: string): Promise<Source> {
     };
     return { size: stat.isFile() ? stat.size : null, chunks: stream, close };
   } catch (error) {
-    throw failed(`Cannot read ${file}: ${(error as Error).message}`, undefined, error);
+    throw runtimeFailure(`Cannot read ${file}: ${(error as Error).message}`, undefined, error);
   }
 }
 
@@ -48,18 +48,18 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export interface Target {
   readonly stream: Writable;
   /** Gives the written file its name. */
-  readonly keep: () => Promise<void>;
+  readonly commit: () => Promise<void>;
   readonly discard: () => Promise<void>;
 }
 
 export function stdoutTarget(io: Io): Target {
   // stdout is never ended, so a stream of our own takes its place in the pipeline.
   const stream = new Writable({
-    write: (chunk, _encoding, done) => {
-      io.stdout.write(chunk, done);
+    write: (chunk, _encoding, callback) => {
+      io.stdout.write(chunk, callback);
     },
   });
-  return { stream, keep: async () => {}, discard: async () => {} };
+  return { stream, commit: async () => {}, discard: async () => {} };
 }
 
 /** `mode`: the permissions of a new file; one that is replaced keeps its own. */
@@ -70,9 +70,9 @@ export async function fileTarget(io: Io, file: string, mode = 0o666): Promise<Ta
     if (existing?.isDirectory()) throw new Error('it is a directory');
     // A device or a pipe is written as it is: renaming over it would replace it.
     if (existing !== undefined && !existing.isFile())
-      return { stream: createWriteStream(path, { flags: 'w' }), keep: async () => {}, discard: async () => {} };
-    const place = existing === undefined ? path : await realpath(path);
-    const part = `${place}.${process.pid}.part`;
+      return { stream: createWriteStream(path, { flags: 'w' }), commit: async () => {}, discard: async () => {} };
+    const destination = existing === undefined ? path : await realpath(path);
+    const part = `${destination}.${process.pid}.part`;
     const handle = await open(part, 'wx', existing?.mode ?? mode);
     const discard = async (): Promise<void> => {
       stopListening();
@@ -90,14 +90,14 @@ export async function fileTarget(io: Io, file: string, mode = 0o666): Promise<Ta
     return {
       // Flushed before it is closed, so that the file is complete under its new name, even after a power cut.
       stream: handle.createWriteStream({ flush: true }),
-      keep: async () => {
-        await rename(part, place);
+      commit: async () => {
+        await rename(part, destination);
         stopListening();
       },
       discard,
     };
   } catch (error) {
-    throw failed(`Cannot write ${file}: ${(error as Error).message}`, undefined, error);
+    throw runtimeFailure(`Cannot write ${file}: ${(error as Error).message}`, undefined, error);
   }
 }
 
@@ -107,8 +107,8 @@ export function explainLoss(error: unknown, what: string, file: string): unknown
   const { code, message } = error as NodeJS.ErrnoException;
   const consequence = file === '-' ? 'What was printed is not whole.' : `${file} is as it was before.`;
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE')
-    return unreachable(`The connection was lost in the middle of the ${what}. ${consequence}`, error);
-  return failed(`The ${what} failed: ${message}. ${consequence}`, undefined, error);
+    return unreachableFailure(`The connection was lost in the middle of the ${what}. ${consequence}`, error);
+  return runtimeFailure(`The ${what} failed: ${message}. ${consequence}`, undefined, error);
 }
 
 export const isBrokenPipe = (error: unknown): boolean => (error as NodeJS.ErrnoException | null)?.code === 'EPIPE';

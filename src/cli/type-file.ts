@@ -63,11 +63,13 @@ export function typeFile(description: Description, { name, rules = NO_RULES }: T
     '}',
     '',
   ].join('\n');
-  const imported = ['Digits', 'DigitsIn'].filter((one) => new RegExp(`: ${one}\\b`).test(body));
+  const importedTypes = ['Digits', 'DigitsIn'].filter((one) => new RegExp(`: ${one}\\b`).test(body));
   return [
     `// Types of the workspace ${organization}/${workspace}, written by \`wda types\`: do not edit, write it again.`,
     `// ${createHash('sha256').update(body).digest('base64url').slice(0, 22)}`,
-    ...(imported.length === 0 ? [] : [`import type { ${imported.join(', ')} } from 'workspace-data-client';`]),
+    ...(importedTypes.length === 0
+      ? []
+      : [`import type { ${importedTypes.join(', ')} } from 'workspace-data-client';`]),
     '',
     body,
   ].join('\n');
@@ -134,15 +136,16 @@ function relationLines(relations: Readonly<Record<string, RelationFacts>>, rules
 }
 
 /** A column as answers have it: a number only where a double holds each of its values. */
-const rowType = (schema: Schema): string => typeOf(schema, isExact(schema) ? 'number' : 'Digits');
+const rowType = (schema: Schema): string => formatType(schema, isExact(schema) ? 'number' : 'Digits');
 
 /** A column as bodies give it. */
-const bodyType = (schema: Schema): string => typeOf(schema, typesOf(schema).includes('string') ? 'DigitsIn' : 'number');
+const bodyType = (schema: Schema): string =>
+  formatType(schema, listTypes(schema).includes('string') ? 'DigitsIn' : 'number');
 
-const typesOf = ({ type = [] }: Schema): readonly string[] => [type].flat();
+const listTypes = ({ type = [] }: Schema): readonly string[] => [type].flat();
 
-function typeOf(schema: Schema, number: string): string {
-  const types = typesOf(schema);
+function formatType(schema: Schema, number: string): string {
+  const types = listTypes(schema);
   const [first] = types;
   if (first === undefined) return 'unknown';
   const values = schema.enum?.filter((value) => value !== null).map((value) => quoted(value));
@@ -156,7 +159,7 @@ const EXACT_DIGITS = 15;
 
 function isExact(schema: Schema): boolean {
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY, format } = schema;
-  if (typesOf(schema).includes('integer')) return Number.isSafeInteger(minimum) && Number.isSafeInteger(maximum);
+  if (listTypes(schema).includes('integer')) return Number.isSafeInteger(minimum) && Number.isSafeInteger(maximum);
   return format !== 'decimal' || (schema['x-wda']?.precision ?? Number.POSITIVE_INFINITY) <= EXACT_DIGITS;
 }
 

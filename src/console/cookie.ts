@@ -14,14 +14,14 @@ export interface SessionCookie {
  * Cookies know no ports: `instance` in the name keeps servers on one host apart. With https the prefix `__Host-` binds it to
  * this host (draft-ietf-httpbis-rfc6265bis section 4.1.3).
  */
-export function sessionCookie(instance: string, isHttps: boolean): SessionCookie {
+export function makeSessionCookie(instance: string, isHttps: boolean): SessionCookie {
   const name = `${isHttps ? '__Host-' : ''}wda_${instance}`;
   const flags = `Path=/; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`;
   return {
     read: (header) =>
       (header ?? '').split(';').flatMap((pair) => {
-        const [given = '', ...value] = pair.split('=');
-        return given.trim() === name && value.length > 0 ? [value.join('=').trim()] : [];
+        const [key = '', ...value] = pair.split('=');
+        return key.trim() === name && value.length > 0 ? [value.join('=').trim()] : [];
       }),
     write: (value, seconds) => `${name}=${value}; Max-Age=${seconds}; ${flags}`,
   };

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { methodNotAllowed, notFound } from '../errors.ts';
-import { isAt, type Mount, USUAL_REFUSALS } from '../http/router.ts';
+import { DEFAULT_ERROR_HANDLING, isAt, type Mount } from '../http/router.ts';
 import { acceptsBrotli } from '../response/content-coding.ts';
 import type { Reply } from '../response/reply.ts';
 
@@ -53,7 +53,7 @@ const OFF = ['accelerometer', 'camera', 'display-capture', 'geolocation', 'gyros
 const OFF_TOO = ['microphone', 'midi', 'payment', 'publickey-credentials-get', 'serial', 'usb', 'xr-spatial-tracking'];
 
 /** The headers of the page (CSP level 3): only our own files run, nothing is sent elsewhere, nobody frames it. */
-const pageHeaders = (nonce: string): Readonly<Record<string, string>> => ({
+const buildPageHeaders = (nonce: string): Readonly<Record<string, string>> => ({
   'Cache-Control': 'no-cache',
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -80,27 +80,27 @@ const UNBUILT = `<!doctype html>
 `;
 
 /** Everything below /console/ that the door does not take. `build`: undefined when there is none. */
-export function pageMount(build: ReadonlyMap<string, PageFile> | undefined): Mount {
+export function makePageMount(build: ReadonlyMap<string, PageFile> | undefined): Mount {
   const index = build?.get(INDEX)?.bytes.toString('utf8') ?? UNBUILT;
   return {
-    ...USUAL_REFUSALS,
+    ...DEFAULT_ERROR_HANDLING,
     ownHeaders: ['X-Content-Type-Options', 'nosniff', 'Cross-Origin-Resource-Policy', 'same-origin'],
     readyFirst: false,
     operations: [],
     matches: (url) => url.startsWith(PAGE) || isAt(url, '/console'),
-    operationOf: () => 'console',
+    getOperationName: () => 'console',
     async handle({ method, path, headers }) {
       if (!METHODS.includes(method)) throw methodNotAllowed(method, METHODS);
-      if (!path.startsWith(PAGE)) return redirect(PAGE);
+      if (!path.startsWith(PAGE)) return makeRedirect(PAGE);
       const name = path.slice(PAGE.length);
       const file = name === INDEX ? undefined : build?.get(name);
-      if (file !== undefined) return fileReply(name, file, headers['accept-encoding']);
+      if (file !== undefined) return makeFileReply(name, file, headers['accept-encoding']);
       if (/\.[^/]*$/.test(name) && name !== INDEX)
         throw notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`);
       const nonce = randomBytes(16).toString('base64url');
       return {
         status: build === undefined ? 503 : 200,
-        headers: pageHeaders(nonce),
+        headers: buildPageHeaders(nonce),
         body: { kind: 'text', contentType: TYPES['.html'] as string, text: index.replaceAll(NONCE, nonce) },
       };
     },
@@ -108,7 +108,7 @@ export function pageMount(build: ReadonlyMap<string, PageFile> | undefined): Mou
 }
 
 /** The mount of `/` for people: a browser is sent to the console, everybody else gets the answer of the API. */
-export function frontMount(index: Mount): Mount {
+export function makeFrontMount(index: Mount): Mount {
   return {
     ...index,
     // They are described by the other.
@@ -116,19 +116,19 @@ export function frontMount(index: Mount): Mount {
     matches: (url) => url === '/' || url.startsWith('/?'),
     async handle(raw) {
       const isBrowser = METHODS.includes(raw.method) && /\btext\/html\b/i.test(raw.headers.accept ?? '');
-      return isBrowser ? redirect(PAGE) : index.handle(raw);
+      return isBrowser ? makeRedirect(PAGE) : index.handle(raw);
     },
   };
 }
 
-const redirect = (location: string): Reply => ({
+const makeRedirect = (location: string): Reply => ({
   status: 302,
   headers: { Location: location, Vary: 'Accept' },
   body: { kind: 'empty' },
 });
 
 /** Names of assets have a hash of what is in them. */
-function fileReply(name: string, { bytes, brotli }: PageFile, accepted: string | undefined): Reply {
+function makeFileReply(name: string, { bytes, brotli }: PageFile, accepted: string | undefined): Reply {
   const isCoded = brotli !== undefined && acceptsBrotli(accepted);
   return {
     status: 200,

@@ -2,7 +2,7 @@
 // decides nothing about rights, as the handlers do that for the principal of the session.
 import { ApiError, notFound, sessionEnded } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
-import { type Mount, UNKNOWN, USUAL_REFUSALS } from '../http/router.ts';
+import { DEFAULT_ERROR_HANDLING, type Mount, UNKNOWN } from '../http/router.ts';
 import type { Credential, SessionCredential } from '../model/credential.ts';
 import { sessionNotHere, sessionOnly } from './errors.ts';
 import { checkOrigin } from './same-origin.ts';
@@ -12,7 +12,7 @@ const CONSOLE = '/console';
 /** Where the page takes the code of a link, behind the #. */
 export const CONSOLE_LOGIN = `${CONSOLE}/login`;
 const PROXY = `${CONSOLE}/api`;
-const BELOW = /^\/console\/api(?:[/?]|$)/;
+const PROXY_PATTERN = /^\/console\/api(?:[/?]|$)/;
 const SESSION_PATH = `${PROXY}/session`;
 
 /** No answer may be kept, and no page of another origin reads or embeds one. */
@@ -25,29 +25,35 @@ const OWN_HEADERS = [
 
 export interface SessionProxyOptions extends SessionEndpoint {
   /** Mounts of `/api/…`. */
-  readonly behind: readonly Mount[];
+  readonly mounts: readonly Mount[];
   /** Throws 401 when the session has ended. */
   readonly verify: (session: SessionCredential) => Promise<unknown>;
   readonly publicUrl: string;
 }
 
-export function createSessionProxy({ behind, session, sessionOf, verify, publicUrl }: SessionProxyOptions): Mount {
+export function createSessionProxy({
+  mounts,
+  handleSession,
+  findSession,
+  verify,
+  publicUrl,
+}: SessionProxyOptions): Mount {
   const findMount = (url: string): Mount | undefined => {
     const inner = url.slice(CONSOLE.length);
-    return behind.find(({ matches }) => inner.startsWith('/api/') && matches(inner));
+    return mounts.find(({ matches }) => inner.startsWith('/api/') && matches(inner));
   };
   return {
-    ...USUAL_REFUSALS,
+    ...DEFAULT_ERROR_HANDLING,
     ownHeaders: OWN_HEADERS,
     readyFirst: true,
     // They are those of /api.
     operations: [],
-    matches: (url) => BELOW.test(url),
-    groupOf: (url) => findMount(url)?.groupOf?.(url.slice(CONSOLE.length)) ?? '',
-    operationOf(method, url) {
+    matches: (url) => PROXY_PATTERN.test(url),
+    getGroup: (url) => findMount(url)?.getGroup?.(url.slice(CONSOLE.length)) ?? '',
+    getOperationName(method, url) {
       if (method === 'OPTIONS') return UNKNOWN;
       if (isSessionPath(url)) return 'console session';
-      return findMount(url)?.operationOf(method, url.slice(CONSOLE.length)) ?? UNKNOWN;
+      return findMount(url)?.getOperationName(method, url.slice(CONSOLE.length)) ?? UNKNOWN;
     },
     async handle(raw) {
       const { method, path, headers } = raw;
@@ -58,8 +64,8 @@ export function createSessionProxy({ behind, session, sessionOf, verify, publicU
       }
       if (headers.authorization !== undefined) throw sessionOnly();
       checkOrigin(method, path, headers, publicUrl);
-      if (inner === undefined) return session(raw);
-      const credential = await sessionOf(headers.cookie);
+      if (inner === undefined) return handleSession(raw);
+      const credential = await findSession(headers.cookie);
       if (credential === undefined) throw sessionEnded();
       return inner.handle(toInnerRequest(raw, credential)).catch(async (error) => {
         if (!(error instanceof ApiError) || error.status !== 401) throw error;
@@ -74,12 +80,12 @@ const isSessionPath = (url: string): boolean => url.split('?')[0] === SESSION_PA
 
 /** The request as the handlers of /api get it. */
 function toInnerRequest(raw: RawRequest, credential: Credential): RawRequest {
-  const { id, arrivedAt, method, path, query, headers, address, caller } = raw;
-  const { cookie, ...others } = headers;
+  const { id, arrivedAt, method, path, query, headers, address, signal } = raw;
+  const { cookie, ...otherHeaders } = headers;
   return {
-    ...{ id, arrivedAt, method, query, address, caller, credential },
+    ...{ id, arrivedAt, method, query, address, signal, credential },
     path: path.slice(CONSOLE.length),
-    headers: others,
+    headers: otherHeaders,
     body: (maxBytes) => raw.body(maxBytes),
     stream: () => raw.stream(),
     get slices() {

@@ -1,5 +1,5 @@
 // /console/api/session: a key or a link becomes a session, in a cookie that no script reads; DELETE ends it.
-import { sessionOf as toSession } from '../auth/sessions.ts';
+import { parseSession as toSession } from '../auth/sessions.ts';
 import { badRequest, methodNotAllowed, sessionEnded } from '../errors.ts';
 import { readJsonValue } from '../http/body.ts';
 import type { RawRequest } from '../http/request.ts';
@@ -7,12 +7,12 @@ import type { RateLimit } from '../limits/rate-limit.ts';
 import type { SessionCredential } from '../model/credential.ts';
 import { json, noContent, type Reply } from '../response/reply.ts';
 import { getRateLimitKey } from './client-ip.ts';
-import { type SessionCookie, sessionCookie } from './cookie.ts';
+import { makeSessionCookie, type SessionCookie } from './cookie.ts';
 
 export interface SessionEndpointOptions {
   readonly sessions: {
-    readonly signIn: (key: string, userAgent: string) => Promise<Opened>;
-    readonly signInByLink: (code: string, userAgent: string) => Promise<Opened>;
+    readonly signIn: (key: string, userAgent: string) => Promise<CreatedSession>;
+    readonly signInByLink: (code: string, userAgent: string) => Promise<CreatedSession>;
     /** False when there was none. */
     readonly end: (session: SessionCredential) => Promise<boolean>;
   };
@@ -26,19 +26,19 @@ export interface SessionEndpointOptions {
 /** Sessions as the proxy needs them. */
 export interface SessionEndpoint {
   /** Answers at /console/api/session. */
-  readonly session: (raw: RawRequest) => Promise<Reply>;
+  readonly handleSession: (raw: RawRequest) => Promise<Reply>;
   /** The session in the cookies of a request, ended or not; undefined when there is none. */
-  readonly sessionOf: (cookies: string | undefined) => Promise<SessionCredential | undefined>;
+  readonly findSession: (cookies: string | undefined) => Promise<SessionCredential | undefined>;
 }
 
-interface Opened {
+interface CreatedSession {
   readonly id: string;
   readonly expiresAt: Date;
 }
 
 const MAX_BODY = 8192;
 // A browser has one; others were put there.
-const MAX_ENDED = 3;
+const MAX_SIGN_OUTS = 3;
 
 export function createSessionEndpoint({
   sessions,
@@ -46,25 +46,25 @@ export function createSessionEndpoint({
   isHttps,
   attempts,
 }: SessionEndpointOptions): SessionEndpoint {
-  const cookie = async (): Promise<SessionCookie> => sessionCookie(await instanceName(), isHttps);
+  const cookie = async (): Promise<SessionCookie> => makeSessionCookie(await instanceName(), isHttps);
 
   /** The last is the one that counts. */
-  async function sessionsIn(cookies: string | undefined): Promise<SessionCredential[]> {
+  async function readSessions(cookies: string | undefined): Promise<SessionCredential[]> {
     if (cookies === undefined) return [];
     return (await cookie()).read(cookies).flatMap((id) => toSession(id) ?? []);
   }
 
-  const sessionOf = async (cookies: string | undefined): Promise<SessionCredential | undefined> =>
-    (await sessionsIn(cookies)).at(-1);
+  const findSession = async (cookies: string | undefined): Promise<SessionCredential | undefined> =>
+    (await readSessions(cookies)).at(-1);
 
   async function signIn(raw: RawRequest): Promise<Reply> {
-    const asked = readSignIn(await readJsonValue(await raw.body(MAX_BODY), raw));
+    const input = parseSignIn(await readJsonValue(await raw.body(MAX_BODY), raw));
     await attempts(getRateLimitKey(raw.address));
     const agent = raw.headers['user-agent'] ?? '';
     const { id, expiresAt } =
-      asked.key === undefined
-        ? await sessions.signInByLink(asked.code, agent)
-        : await sessions.signIn(asked.key, agent);
+      input.key === undefined
+        ? await sessions.signInByLink(input.code, agent)
+        : await sessions.signIn(input.key, agent);
     await signOut(raw);
     const { write } = await cookie();
     const seconds = Math.ceil((expiresAt.getTime() - Date.now()) / 1000);
@@ -74,12 +74,12 @@ export function createSessionEndpoint({
   /** Ends the sessions of a browser; false when it had none. Whoever signs in anew leaves none behind. */
   async function signOut({ headers }: RawRequest): Promise<boolean> {
     let isEnded = false;
-    for (const one of (await sessionsIn(headers.cookie)).slice(-MAX_ENDED))
+    for (const one of (await readSessions(headers.cookie)).slice(-MAX_SIGN_OUTS))
       isEnded = (await sessions.end(one)) || isEnded;
     return isEnded;
   }
 
-  async function session(raw: RawRequest): Promise<Reply> {
+  async function handleSession(raw: RawRequest): Promise<Reply> {
     if (raw.method === 'POST') return signIn(raw);
     if (raw.method !== 'DELETE') throw methodNotAllowed(raw.method, ['POST', 'DELETE']);
     // Refused like any request without a session, so at the pace of those.
@@ -88,12 +88,14 @@ export function createSessionEndpoint({
     return noContent({ 'Set-Cookie': write('', 0) });
   }
 
-  return { session, sessionOf };
+  return { handleSession, findSession };
 }
 
-type Asked = { readonly key: string; readonly code?: undefined } | { readonly key?: undefined; readonly code: string };
+type SignInInput =
+  | { readonly key: string; readonly code?: undefined }
+  | { readonly key?: undefined; readonly code: string };
 
-function readSignIn(body: unknown): Asked {
+function parseSignIn(body: unknown): SignInInput {
   const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
   const [name, value] = members[0] ?? [];
   if (members.length === 1 && typeof value === 'string') {

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 
 export interface CircuitBreaker {
   /** Counts a timeout. `now`: performance.now(). */
-  fail(key: string, now: number): void;
+  recordFailure(key: string, now: number): void;
   /** True while the key is not to be sent. */
   isOpen(key: string, now?: number): boolean;
 }
@@ -13,45 +13,45 @@ export interface CircuitBreaker {
 export interface CircuitBreakerOptions {
   /** Failures in `WITHIN_MS` that open it. */
   readonly failures: number;
-  readonly firstMs: number;
-  readonly longestMs: number;
+  readonly minOpenMs: number;
+  readonly maxOpenMs: number;
 }
 
 interface State {
   failures: number;
-  since: number;
+  windowStart: number;
   openUntil: number;
   openMs: number;
 }
 
-const WITHIN_MS = 30_000;
+const WINDOW_MS = 30_000;
 const MAX_KEYS = 10_000;
 const MAX_CHARACTERS = 8_388_608;
 // So many times the last time that it was open without a failure, and the next one begins small again.
-const FORGIVEN_AFTER = 10;
+const RESET_FACTOR = 10;
 
-export function makeCircuitBreaker({ failures, firstMs, longestMs }: CircuitBreakerOptions): CircuitBreaker {
+export function makeCircuitBreaker({ failures, minOpenMs, maxOpenMs }: CircuitBreakerOptions): CircuitBreaker {
   const states = new LRUCache<string, State>({
     max: MAX_KEYS,
     maxSize: MAX_CHARACTERS,
     sizeCalculation: (_state, key) => key.length,
   });
   return {
-    fail(key, now) {
+    recordFailure(key, now) {
       let state = states.get(key);
       if (
         state === undefined ||
-        now - Math.max(state.since, state.openUntil) > Math.max(WITHIN_MS, state.openMs * FORGIVEN_AFTER)
+        now - Math.max(state.windowStart, state.openUntil) > Math.max(WINDOW_MS, state.openMs * RESET_FACTOR)
       ) {
-        state = { failures: 0, since: now, openUntil: 0, openMs: 0 };
+        state = { failures: 0, windowStart: now, openUntil: 0, openMs: 0 };
         states.set(key, state);
       }
       state.failures++;
       // After it was open one failure is enough.
       if (state.failures < failures && state.openMs === 0) return;
       state.failures = 0;
-      state.since = now;
-      state.openMs = Math.min(longestMs, Math.max(firstMs, state.openMs * 2));
+      state.windowStart = now;
+      state.openMs = Math.min(maxOpenMs, Math.max(minOpenMs, state.openMs * 2));
       state.openUntil = now + state.openMs;
     },
     isOpen(key, now) {

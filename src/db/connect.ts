@@ -5,8 +5,8 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
-import { addressOf, type DatabaseHost, type Route } from './connection-url.ts';
-import { InvalidSession, MessageTooLong, sqlState } from './errors.ts';
+import { type DatabaseHost, type Route, resolveAddress } from './connection-url.ts';
+import { getSqlState, InvalidSession, MessageTooLong } from './errors.ts';
 
 /** What a connection is for. */
 export interface ConnectionLimits extends TimeLimits {
@@ -35,36 +35,36 @@ export type Connect = (limits: ConnectionLimits) => Promise<OpenedConnection>;
 
 // Of one host; the last of several must not wait for the first for long.
 const CONNECT_TIMEOUT_MS = 3000;
-const ONE_OF_SEVERAL_TIMEOUT_MS = 2000;
+const MULTI_HOST_TIMEOUT_MS = 2000;
 // A peer that lost power or network says nothing: it is found within 25 s, by the system at either end.
 const KEEP_ALIVE_MS = 10_000;
 
 /** `route`: a form of the driver's own, or a URL. */
 export function makeConnect({ pooler = 'none', ...connection }: Route): Connect {
-  const { hosts, target, config, options } = addressOf(connection);
+  const { hosts, target, config, options } = resolveAddress(connection);
 
-  async function openOn(host: DatabaseHost, limits: ConnectionLimits): Promise<OpenedConnection> {
+  async function openHost(host: DatabaseHost, limits: ConnectionLimits): Promise<OpenedConnection> {
     const client = new pg.Client({
       ...config,
       ...host,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-      connectionTimeoutMillis: hosts.length > 1 ? ONE_OF_SEVERAL_TIMEOUT_MS : CONNECT_TIMEOUT_MS,
+      connectionTimeoutMillis: hosts.length > 1 ? MULTI_HOST_TIMEOUT_MS : CONNECT_TIMEOUT_MS,
       application_name: config.application_name ?? 'workspace-data-api',
       pipeline: limits.pipeline === true,
       // A pooler refuses what it cannot keep for each client.
-      options: pooler === 'none' ? startupOptions(limits, options) : options,
+      options: pooler === 'none' ? buildStartupOptions(limits, options) : options,
     } as pg.ClientConfig);
     const retirement = watchRetirement(client, target !== 'any');
-    loseUnreplicated(client);
+    failUnreplicated(client);
     try {
       await client.connect();
       const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
-      refuseLongMessages(stream, limits.maxMessageBytes ?? LONGEST_MESSAGE);
-      const opening = pooler === 'transaction' ? openingOf(limits) : undefined;
-      if (pooler === 'session') await client.query(sessionSettings(limits) as pg.QueryConfig);
+      limitMessageLength(stream, limits.maxMessageBytes ?? MAX_MESSAGE_BYTES);
+      const opening = pooler === 'transaction' ? buildOpening(limits) : undefined;
+      if (pooler === 'session') await client.query(buildSessionSettings(limits) as pg.QueryConfig);
       if (opening !== undefined) await client.query(`begin; ${opening.text}`);
-      const pid = await readBack(client, limits, target);
+      const pid = await verifySettings(client, limits, target);
       if (opening !== undefined) await client.query('commit');
       // It may have ended in the bytes that opened it: the loss is reported before this line runs.
       if (retirement.reason !== undefined) throw retirement.reason;
@@ -72,7 +72,7 @@ export function makeConnect({ pooler = 'none', ...connection }: Route): Connect 
       return opening === undefined ? opened : { ...opened, opening, cancel: () => requestCancel(client) };
     } catch (error) {
       client.end().catch(() => undefined);
-      throw wordsFor(error);
+      throw explainError(error);
     }
   }
 
@@ -80,13 +80,13 @@ export function makeConnect({ pooler = 'none', ...connection }: Route): Connect 
     const failures: unknown[] = [];
     for (const host of hosts) {
       try {
-        return await openOn(host, limits);
+        return await openHost(host, limits);
       } catch (error) {
         failures.push(error);
       }
     }
     // The refusal of a server that answers says more than the silence of another.
-    throw failures.find((error) => error instanceof InvalidSession || sqlState(error) !== undefined) ?? failures[0];
+    throw failures.find((error) => error instanceof InvalidSession || getSqlState(error) !== undefined) ?? failures[0];
   };
 }
 
@@ -108,9 +108,9 @@ function watchRetirement(client: pg.Client, needsWrites: boolean): Retirement {
   };
   const retirement: Retirement = {
     reason: undefined,
-    listen(next) {
-      listener = next;
-      if (retirement.reason !== undefined) next(retirement.reason);
+    listen(newListener) {
+      listener = newListener;
+      if (retirement.reason !== undefined) newListener(retirement.reason);
     },
   };
   client.on('error', retire);
@@ -128,7 +128,7 @@ function watchRetirement(client: pg.Client, needsWrites: boolean): Retirement {
  * transaction is kept here and may be on no other server. Nobody may be told that it was written, so the connection counts
  * as lost before the end of the statement is read. The function's name stands in the warning in every language.
  */
-function loseUnreplicated(client: pg.Client): void {
+function failUnreplicated(client: pg.Client): void {
   client.on('notice', ({ routine }: { routine?: string | undefined }) => {
     if (routine !== 'SyncRepWaitForLSN') return;
     const { connection } = client as unknown as { connection: NodeJS.EventEmitter & { stream: Socket } };
@@ -140,19 +140,19 @@ function loseUnreplicated(client: pg.Client): void {
 const READ_ONLY = 'The database takes no writes: it is a standby, or read-only';
 
 /** Asks for what was asked for; gives the backend's number. */
-async function readBack(client: pg.Client, limits: ConnectionLimits, target: string): Promise<number> {
-  const wanted = requiredSettings(limits);
+async function verifySettings(client: pg.Client, limits: ConnectionLimits, target: string): Promise<number> {
+  const required = buildRequiredSettings(limits);
   const { rows } = await client.query<[pid: string, isStandby: string, isReadOnly: string, settings: string]>({
     text: `select pg_backend_pid()::text, pg_is_in_recovery()::text, current_setting('default_transaction_read_only'),
   (select json_object_agg(name, setting)::text from pg_catalog.pg_settings where name = any($1))`,
-    values: [Object.keys(wanted)],
+    values: [Object.keys(required)],
     rowMode: 'array',
   });
-  const [pid, isStandby, isReadOnly, told] = rows[0] as (typeof rows)[number];
-  const settings = JSON.parse(told) as Record<string, string | undefined>;
-  const others = Object.entries(wanted).filter(([name, value]) => settings[name] !== value);
-  if (others.length > 0) {
-    const list = others.map(([name, value]) => `${name} is ${settings[name] ?? 'unknown'} instead of ${value}`);
+  const [pid, isStandby, isReadOnly, settingsJson] = rows[0] as (typeof rows)[number];
+  const settings = JSON.parse(settingsJson) as Record<string, string | undefined>;
+  const mismatches = Object.entries(required).filter(([name, value]) => settings[name] !== value);
+  if (mismatches.length > 0) {
+    const list = mismatches.map(([name, value]) => `${name} is ${settings[name] ?? 'unknown'} instead of ${value}`);
     throw new InvalidSession(
       `The pooler in front of the database, or the database, ignores our settings: ${list.join(', ')}. Connect to PostgreSQL directly, or say by WDA_POOLER what the pooler does`,
     );
@@ -171,7 +171,7 @@ export function destroy({ client }: Pick<OpenedConnection, 'client'>, reason = '
 }
 
 /** PgBouncer's refusal of start-up options, in words that say what to do. */
-function wordsFor(error: unknown): unknown {
+function explainError(error: unknown): unknown {
   const message = error instanceof Error ? error.message : '';
   if (!/unsupported startup parameter/i.test(message)) return error;
   return new InvalidSession(
@@ -193,48 +193,48 @@ type Settings = Readonly<Record<string, string>>;
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
 /** Those on which it depends what is stored and what is told, wherever a statement is run. */
-export const MEANING: Settings = {
+export const SEMANTIC_SETTINGS: Settings = {
   TimeZone: 'UTC',
   DateStyle: 'ISO, MDY',
   extra_float_digits: '1',
   synchronous_commit: 'on',
 };
 
-const CONSTANT: Settings = {
-  ...MEANING,
+const CONSTANT_SETTINGS: Settings = {
+  ...SEMANTIC_SETTINGS,
   search_path: 'pg_catalog',
   // A warning tells that a write is on no standby.
   client_min_messages: 'notice',
 };
 
 // These change no answer.
-const HELPFUL: Settings = {
+const OPTIONAL_SETTINGS: Settings = {
   idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_MS),
   // Lists and expansions are index look-ups with a small limit; compiling them costs more than running them.
   jit: 'off',
 };
 
 /** What a connection must confirm before it is used, by names of pg_settings. */
-export const requiredSettings = ({ statementTimeoutMs, lockTimeoutMs }: TimeLimits): Settings => ({
-  ...CONSTANT,
+export const buildRequiredSettings = ({ statementTimeoutMs, lockTimeoutMs }: TimeLimits): Settings => ({
+  ...CONSTANT_SETTINGS,
   statement_timeout: String(statementTimeoutMs),
   lock_timeout: String(lockTimeoutMs),
 });
 
-const allSettings = (limits: TimeLimits): Settings => ({ ...requiredSettings(limits), ...HELPFUL });
+const buildSettings = (limits: TimeLimits): Settings => ({ ...buildRequiredSettings(limits), ...OPTIONAL_SETTINGS });
 
 /** The start-up parameter `options`; `own`: what the URL asks for, which gives way to ours. */
-export function startupOptions(limits: TimeLimits, own: string | undefined): string {
+export function buildStartupOptions(limits: TimeLimits, urlOptions: string | undefined): string {
   return [
-    ...(own === undefined ? [] : [own]),
-    ...Object.entries(allSettings(limits)).map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`),
+    ...(urlOptions === undefined ? [] : [urlOptions]),
+    ...Object.entries(buildSettings(limits)).map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`),
     '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=30000',
   ].join(' ');
 }
 
 /** Sets them for a session: for one that has its backend to itself. */
-export function sessionSettings(limits: TimeLimits): Query {
-  const settings = allSettings(limits);
+export function buildSessionSettings(limits: TimeLimits): Query {
+  const settings = buildSettings(limits);
   return {
     text: 'select set_config(name, value, false) from unnest($1::text[], $2::text[]) s (name, value)',
     values: [Object.keys(settings), Object.values(settings)],
@@ -253,8 +253,8 @@ export interface Opening {
  * Measured on PostgreSQL 15: 15 to 25 µs of the backend's processor time for each transaction. Settings of the role would
  * save 5 to 10 of them, and would not hold on backends that the pooler has opened before.
  */
-export function openingOf(limits: TimeLimits): Opening {
-  const settings = Object.entries(allSettings(limits));
+export function buildOpening(limits: TimeLimits): Opening {
+  const settings = Object.entries(buildSettings(limits));
   return {
     query: {
       name: 'opening',
@@ -269,7 +269,7 @@ export function openingOf(limits: TimeLimits): Opening {
 // columns: beyond half a gigabyte it throws where nobody catches, and before that it fills the memory.
 
 /** In bytes. What a string of JavaScript can hold is 512 MiB. */
-export const LONGEST_MESSAGE = 268_435_456;
+export const MAX_MESSAGE_BYTES = 268_435_456;
 
 const HEADER = 5;
 
@@ -277,35 +277,35 @@ const HEADER = 5;
  * Ends the connection when a message begins that is longer than `limit` bytes. Reads the lengths alone (PostgreSQL
  * documentation, "Message Formats": a type, then a length that counts itself), a dozen instructions a message.
  */
-export function refuseLongMessages(stream: Socket, limit: number): void {
+export function limitMessageLength(stream: Socket, limit: number): void {
   /** Bytes of the message under way that have not come yet. */
-  let left = 0;
+  let remainingBytes = 0;
   const header = Buffer.alloc(HEADER);
-  let known = 0;
+  let headerBytes = 0;
   stream.prependListener('data', (chunk: Buffer) => {
-    let at = 0;
-    while (at < chunk.length) {
-      if (left > 0) {
-        const part = Math.min(left, chunk.length - at);
-        left -= part;
-        at += part;
+    let offset = 0;
+    while (offset < chunk.length) {
+      if (remainingBytes > 0) {
+        const part = Math.min(remainingBytes, chunk.length - offset);
+        remainingBytes -= part;
+        offset += part;
         continue;
       }
       let length: number;
-      if (known === 0 && chunk.length - at >= HEADER) {
-        length = chunk.readUInt32BE(at + 1);
-        at += HEADER;
+      if (headerBytes === 0 && chunk.length - offset >= HEADER) {
+        length = chunk.readUInt32BE(offset + 1);
+        offset += HEADER;
       } else {
-        header[known++] = chunk[at++] as number;
-        if (known < HEADER) continue;
+        header[headerBytes++] = chunk[offset++] as number;
+        if (headerBytes < HEADER) continue;
         length = header.readUInt32BE(1);
-        known = 0;
+        headerBytes = 0;
       }
       if (length > limit) {
         stream.destroy(new MessageTooLong(limit));
         return;
       }
-      left = length - 4;
+      remainingBytes = length - 4;
     }
   });
 }
@@ -329,14 +329,14 @@ export function watchSocketTimeout(
   const { stream } = (
     client as unknown as { connection: { stream: { bytesRead: number; destroy(error: Error): void } } }
   ).connection;
-  let read = stream.bytesRead;
-  let since = performance.now();
+  let bytesRead = stream.bytesRead;
+  let lastReadAt = performance.now();
   const timer = setInterval(() => {
     const now = performance.now();
-    if (!isWaiting() || stream.bytesRead !== read) {
-      read = stream.bytesRead;
-      since = now;
-    } else if (now - since > statementTimeoutMs + SLACK_MS) {
+    if (!isWaiting() || stream.bytesRead !== bytesRead) {
+      bytesRead = stream.bytesRead;
+      lastReadAt = now;
+    } else if (now - lastReadAt > statementTimeoutMs + SLACK_MS) {
       clearInterval(timer);
       stream.destroy(new Error('Connection terminated: the database has fallen silent'));
     }
@@ -349,7 +349,7 @@ export function watchSocketTimeout(
 // that is: it stops the statement there, too, and hears nothing. Its connection is of no more use.
 
 /** How long the rest may be on its way. */
-export const ENDING_MS = 500;
+export const READY_TIMEOUT_MS = 500;
 
 export const STUCK = 'Connection terminated: its server does not go on after an error';
 
@@ -358,25 +358,25 @@ interface Wire {
   readonly connection: NodeJS.EventEmitter;
 }
 
-const wireOf = ({ client }: Pick<OpenedConnection, 'client'>): Wire => client as unknown as Wire;
+const getWire = ({ client }: Pick<OpenedConnection, 'client'>): Wire => client as unknown as Wire;
 
 /** Calls each time that the server waits for the next statement. */
 export function onReady(connection: Pick<OpenedConnection, 'client'>, listener: () => void): void {
-  wireOf(connection).connection.on('readyForQuery', listener);
+  getWire(connection).connection.on('readyForQuery', listener);
 }
 
 /** After an error on a connection that runs one statement at a time: false when its server does not go on. */
-export async function goesOn(connection: Pick<OpenedConnection, 'client'>): Promise<boolean> {
-  const wire = wireOf(connection);
+export async function waitUntilReady(connection: Pick<OpenedConnection, 'client'>): Promise<boolean> {
+  const wire = getWire(connection);
   if (wire.readyForQuery) return true;
   return new Promise((resolve) => {
-    const told = (goesOn: boolean): void => {
+    const finish = (isReady: boolean): void => {
       clearTimeout(timer);
       wire.connection.off('readyForQuery', onReady);
-      resolve(goesOn);
+      resolve(isReady);
     };
-    const onReady = (): void => told(true);
-    const timer = setTimeout(() => told(false), ENDING_MS);
+    const onReady = (): void => finish(true);
+    const timer = setTimeout(() => finish(false), READY_TIMEOUT_MS);
     wire.connection.on('readyForQuery', onReady);
   });
 }
@@ -388,7 +388,7 @@ export async function goesOn(connection: Pick<OpenedConnection, 'client'>): Prom
 const TIMEOUT_MS = 3000;
 
 /** What the driver's client has beyond its types. */
-interface Told {
+interface DriverClient {
   readonly host: string;
   readonly port: number;
   readonly ssl: unknown;
@@ -408,7 +408,7 @@ interface Wire extends NodeJS.EventEmitter {
 
 /** Resolves when the request was taken; nobody says whether it stopped anything. Rejects when it could not be sent. */
 export function requestCancel(client: pg.Client): Promise<void> {
-  const { host, port, ssl, sslNegotiation, processID, secretKey, connection } = client as unknown as Told;
+  const { host, port, ssl, sslNegotiation, processID, secretKey, connection } = client as unknown as DriverClient;
   const wire = new pg.Connection({ ssl, sslNegotiation } as pg.ConnectionConfig) as unknown as Wire;
   return new Promise<void>((resolve, reject) => {
     const send = (): void => wire.cancel(processID, secretKey);

@@ -36,7 +36,7 @@ export class DatabaseUrlError extends Error {
 }
 
 const EXAMPLE = 'postgres://user:password@host:5432/database';
-const CHARACTERS = '; in user and password the characters / ? @ : % are written %2F %3F %40 %3A %25';
+const ENCODING_HINT = '; in user and password the characters / ? @ : % are written %2F %3F %40 %3A %25';
 const DEFAULT_PORT = 5432;
 const TARGETS = ['any', 'read-write', 'primary'] as const;
 const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'] as const;
@@ -59,7 +59,7 @@ const PARAMETERS = [
   'channel_binding',
 ];
 // They say how a client waits or speaks, and this one has ways of its own.
-const WITHOUT_EFFECT = [
+const IGNORED_PARAMETERS = [
   'client_encoding',
   'connect_timeout',
   'fallback_application_name',
@@ -73,7 +73,7 @@ const WITHOUT_EFFECT = [
   'tcp_user_timeout',
 ];
 
-type Refuse = (mistake: string) => void;
+type AddMistake = (mistake: string) => void;
 type Parameters = Readonly<Record<string, string | undefined>>;
 
 /** Parses a `postgres://` URL. `readFile` gives the text of a certificate. Throws DatabaseUrlError with all mistakes. */
@@ -82,33 +82,33 @@ export function parseDatabaseUrl(
   readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
 ): DatabaseAddress {
   const mistakes: string[] = [];
-  const refuse = (mistake: string): void => void mistakes.push(mistake);
-  const end = (): void => {
+  const addMistake = (mistake: string): void => void mistakes.push(mistake);
+  const throwIfInvalid = (): void => {
     if (mistakes.length > 0) throw new DatabaseUrlError(mistakes);
   };
   const parts = /^postgres(?:ql)?:\/\/(?:([^/?]*)@)?([^/?]*)(?:\/([^?@]*))?(?:\?(.*))?$/s.exec(text);
-  if (parts === null) refuse(`must look like ${EXAMPLE}${CHARACTERS}`);
-  end();
+  if (parts === null) addMistake(`must look like ${EXAMPLE}${ENCODING_HINT}`);
+  throwIfInvalid();
   const [, login = '', authority = '', path = '', query = ''] = parts as RegExpExecArray;
-  const listed = authority === '' ? [] : authority.split(',').map((part) => hostAndPort(part, refuse));
+  const authorityHosts = authority === '' ? [] : authority.split(',').map((part) => parseHost(part, addMistake));
   // What comes next is named in the refusals, and may be the end of a password.
-  end();
+  throwIfInvalid();
 
-  const parameters = parametersOf(query, refuse);
+  const parameters = parseParameters(query, addMistake);
   const hosts = pairHosts(
-    parameters.host?.split(',') ?? listed.map(({ host }) => host),
+    parameters.host?.split(',') ?? authorityHosts.map(({ host }) => host),
     // A socket folder stands in the query, and its port often before it: postgres://user@localhost:5433/db?host=/run.
-    parameters.port?.split(',') ?? (listed.length === 0 ? [''] : listed.map(({ port }) => port)),
-    refuse,
+    parameters.port?.split(',') ?? (authorityHosts.length === 0 ? [''] : authorityHosts.map(({ port }) => port)),
+    addMistake,
   );
   const colon = login.indexOf(':');
-  const user = parameters.user ?? decode('user', colon === -1 ? login : login.slice(0, colon), refuse);
-  const password = parameters.password ?? decode('password', colon === -1 ? '' : login.slice(colon + 1), refuse);
-  const database = parameters.dbname ?? decode('database', path, refuse);
+  const user = parameters.user ?? decode('user', colon === -1 ? login : login.slice(0, colon), addMistake);
+  const password = parameters.password ?? decode('password', colon === -1 ? '' : login.slice(colon + 1), addMistake);
+  const database = parameters.dbname ?? decode('database', path, addMistake);
   const target =
-    oneOf('target_session_attrs', TARGETS, parameters, refuse) ?? (hosts.length > 1 ? 'read-write' : 'any');
-  const tls = tlsOf(parameters, readFile, refuse);
-  end();
+    parseEnum('target_session_attrs', TARGETS, parameters, addMistake) ?? (hosts.length > 1 ? 'read-write' : 'any');
+  const tls = parseTls(parameters, readFile, addMistake);
+  throwIfInvalid();
   return {
     hosts,
     target,
@@ -125,35 +125,35 @@ export function parseDatabaseUrl(
 }
 
 /** The address in a form of the driver: its URL where it has one, else its own host and options. */
-export function addressOf({ connectionString, options, ...config }: pg.ClientConfig): DatabaseAddress {
+export function resolveAddress({ connectionString, options, ...config }: pg.ClientConfig): DatabaseAddress {
   if (connectionString !== undefined) {
     const address = parseDatabaseUrl(connectionString);
     return { ...address, config: { ...config, ...address.config }, options: address.options ?? options };
   }
-  const only = { host: config.host ?? 'localhost', port: config.port ?? DEFAULT_PORT };
-  return { hosts: [only], target: 'any', config: { ...config, ...only }, options };
+  const endpoint = { host: config.host ?? 'localhost', port: config.port ?? DEFAULT_PORT };
+  return { hosts: [endpoint], target: 'any', config: { ...config, ...endpoint }, options };
 }
 
 /** Where the database is, for logs: `host:port` of each server, without user and password. */
-export function shownAddress(connection: pg.ClientConfig): string {
-  return addressOf(connection)
+export function formatAddress(connection: pg.ClientConfig): string {
+  return resolveAddress(connection)
     .hosts.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
     .join(',');
 }
 
-function parametersOf(query: string, refuse: Refuse): Parameters {
+function parseParameters(query: string, addMistake: AddMistake): Parameters {
   const parameters: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(query)) {
-    if (WITHOUT_EFFECT.includes(name)) continue;
+    if (IGNORED_PARAMETERS.includes(name)) continue;
     if (!PARAMETERS.includes(name)) {
-      const shown = /^[A-Za-z_]{1,40}$/.test(name) ? `the parameter ${name}` : 'a parameter';
+      const label = /^[A-Za-z_]{1,40}$/.test(name) ? `the parameter ${name}` : 'a parameter';
       const suggestion = closest(name, PARAMETERS);
       const hint = suggestion === null ? '.' : `; did you mean ${suggestion}?`;
-      refuse(`has ${shown}, which does not exist${hint} Known: ${PARAMETERS.join(', ')}`);
+      addMistake(`has ${label}, which does not exist${hint} Known: ${PARAMETERS.join(', ')}`);
     } else if (name in parameters) {
-      refuse(`has the parameter ${name} twice`);
+      addMistake(`has the parameter ${name} twice`);
     } else {
-      if (value.includes('\0')) refuse(`has a zero byte in ${name}`);
+      if (value.includes('\0')) addMistake(`has a zero byte in ${name}`);
       parameters[name] = value;
     }
   }
@@ -161,51 +161,55 @@ function parametersOf(query: string, refuse: Refuse): Parameters {
 }
 
 // A per cent sign that begins no code stands for itself: passwords are often pasted as they are.
-function decode(what: string, text: string, refuse: Refuse): string {
+function decode(label: string, text: string, addMistake: AddMistake): string {
   try {
     const decoded = decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
-    if (decoded.includes('\0')) refuse(`has a zero byte in its ${what}`);
+    if (decoded.includes('\0')) addMistake(`has a zero byte in its ${label}`);
     return decoded;
   } catch {
-    refuse(`has a ${what} that is not UTF-8 when decoded; a per cent sign is written %25`);
+    addMistake(`has a ${label} that is not UTF-8 when decoded; a per cent sign is written %25`);
     return '';
   }
 }
 
 /** `a`, `a:5432`, `[::1]:5433` or `%2Frun%2Fpostgresql:5432`. */
-function hostAndPort(text: string, refuse: Refuse): { readonly host: string; readonly port: string } {
+function parseHost(text: string, addMistake: AddMistake): { readonly host: string; readonly port: string } {
   const parts = /^(?:\[([^[\]]*)\]|([^:[\]]*))(?::(\d{0,5}))?$/.exec(text);
-  if (parts === null) refuse(`has a host that is not name, name:port or [IPv6 address]:port${CHARACTERS}`);
-  return { host: decode('host', parts?.[1] ?? parts?.[2] ?? '', refuse), port: parts?.[3] ?? '' };
+  if (parts === null) addMistake(`has a host that is not name, name:port or [IPv6 address]:port${ENCODING_HINT}`);
+  return { host: decode('host', parts?.[1] ?? parts?.[2] ?? '', addMistake), port: parts?.[3] ?? '' };
 }
 
-function pairHosts(names: readonly string[], ports: readonly string[], refuse: Refuse): readonly DatabaseHost[] {
-  if (names.length === 0) refuse(`names no host; it looks like ${EXAMPLE}`);
+function pairHosts(
+  names: readonly string[],
+  ports: readonly string[],
+  addMistake: AddMistake,
+): readonly DatabaseHost[] {
+  if (names.length === 0) addMistake(`names no host; it looks like ${EXAMPLE}`);
   else if (ports.length !== 1 && ports.length !== names.length) {
-    refuse(
+    addMistake(
       `has ${ports.length} ports for ${names.length} ${names.length === 1 ? 'host' : 'hosts'}; give one for all or one for each`,
     );
   }
   return names.map((name, index) => {
     const host = name.trim().replace(/^\[(.*)\]$/, '$1');
-    if (host === '') refuse('has a host without a name in its list');
+    if (host === '') addMistake('has a host without a name in its list');
     const text = (ports.length === 1 ? ports[0] : ports[index])?.trim() || String(DEFAULT_PORT);
     const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-    if (port < 1 || port > 65_535) refuse(`has the port ${text}; a port is a number from 1 to 65535`);
+    if (port < 1 || port > 65_535) addMistake(`has the port ${text}; a port is a number from 1 to 65535`);
     return { host, port };
   });
 }
 
-function oneOf<T extends string>(
+function parseEnum<T extends string>(
   name: string,
   values: readonly T[],
   parameters: Parameters,
-  refuse: Refuse,
+  addMistake: AddMistake,
 ): T | undefined {
   const text = parameters[name];
   if (text === undefined || text === '') return undefined;
-  const value = values.find((known) => known === text);
-  if (value === undefined) refuse(`has ${name}=${text}, which must be one of ${values.join(', ')}`);
+  const value = values.find((candidate) => candidate === text);
+  if (value === undefined) addMistake(`has ${name}=${text}, which must be one of ${values.join(', ')}`);
   return value;
 }
 
@@ -213,50 +217,58 @@ function oneOf<T extends string>(
  * The driver's reading of `sslmode`: all but `disable` and `no-verify` check the certificate and the name in it. With
  * `uselibpqcompat=true` they mean what libpq means.
  */
-function tlsOf(
+function parseTls(
   parameters: Parameters,
   readFile: (path: string) => string,
-  refuse: Refuse,
+  addMistake: AddMistake,
 ): Pick<pg.ClientConfig, 'ssl' | 'sslnegotiation' | 'enableChannelBinding'> {
-  const mode = oneOf('sslmode', SSL_MODES, parameters, refuse);
-  const flag = oneOf('ssl', ['true', '1', 'false', '0', 'no-verify'], parameters, refuse);
-  const negotiation = oneOf('sslnegotiation', ['postgres', 'direct'], parameters, refuse);
-  const asLibpq = oneOf('uselibpqcompat', ['true', 'false'], parameters, refuse) === 'true';
-  const binding = oneOf('channel_binding', ['disable', 'prefer', 'require'], parameters, refuse);
-  const file = (name: string): string | undefined => {
+  const mode = parseEnum('sslmode', SSL_MODES, parameters, addMistake);
+  const flag = parseEnum('ssl', ['true', '1', 'false', '0', 'no-verify'], parameters, addMistake);
+  const negotiation = parseEnum('sslnegotiation', ['postgres', 'direct'], parameters, addMistake);
+  const isLibpqCompatible = parseEnum('uselibpqcompat', ['true', 'false'], parameters, addMistake) === 'true';
+  const binding = parseEnum('channel_binding', ['disable', 'prefer', 'require'], parameters, addMistake);
+  const readCertificate = (name: string): string | undefined => {
     const path = parameters[name];
     // `system`: the authorities that Node.js knows.
     if (!path || (name === 'sslrootcert' && path === 'system')) return undefined;
     try {
       return readFile(path);
     } catch (error) {
-      refuse(`has ${name}=${path}, which cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
+      addMistake(
+        `has ${name}=${path}, which cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
+      );
       return undefined;
     }
   };
-  const files = { ca: file('sslrootcert'), cert: file('sslcert'), key: file('sslkey') };
-  const given = Object.fromEntries(Object.entries(files).filter(([, text]) => text !== undefined));
-  const others = {
+  const files = {
+    ca: readCertificate('sslrootcert'),
+    cert: readCertificate('sslcert'),
+    key: readCertificate('sslkey'),
+  };
+  const certificates = Object.fromEntries(Object.entries(files).filter(([, text]) => text !== undefined));
+  const commonOptions = {
     ...(negotiation === undefined ? {} : { sslnegotiation: negotiation }),
     ...(binding === undefined || binding === 'disable' ? {} : { enableChannelBinding: true }),
   };
 
-  const off = mode === undefined ? flag === 'false' || flag === '0' : mode === 'disable';
-  const isAsked = mode !== undefined || flag !== undefined || negotiation === 'direct' || Object.keys(given).length > 0;
-  if (off && negotiation === 'direct') refuse('has sslnegotiation=direct, which needs TLS, and turns TLS off');
-  if (off) return { ...others, ssl: false };
-  if (!isAsked && parameters.sslrootcert !== 'system') return others;
+  const isDisabled = mode === undefined ? flag === 'false' || flag === '0' : mode === 'disable';
+  const isTlsRequested =
+    mode !== undefined || flag !== undefined || negotiation === 'direct' || Object.keys(certificates).length > 0;
+  if (isDisabled && negotiation === 'direct')
+    addMistake('has sslnegotiation=direct, which needs TLS, and turns TLS off');
+  if (isDisabled) return { ...commonOptions, ssl: false };
+  if (!isTlsRequested && parameters.sslrootcert !== 'system') return commonOptions;
   if (mode === 'no-verify' || (mode === undefined && flag === 'no-verify')) {
-    return { ...others, ssl: { ...given, rejectUnauthorized: false } };
+    return { ...commonOptions, ssl: { ...certificates, rejectUnauthorized: false } };
   }
-  if (asLibpq && (mode === 'prefer' || (mode === 'require' && files.ca === undefined))) {
-    return { ...others, ssl: { ...given, rejectUnauthorized: false } };
+  if (isLibpqCompatible && (mode === 'prefer' || (mode === 'require' && files.ca === undefined))) {
+    return { ...commonOptions, ssl: { ...certificates, rejectUnauthorized: false } };
   }
-  if (asLibpq && (mode === 'require' || mode === 'verify-ca')) {
-    if (files.ca === undefined) refuse('has sslmode=verify-ca, which needs sslrootcert=/path/of/the/authority.pem');
-    return { ...others, ssl: { ...given, checkServerIdentity: () => undefined } };
+  if (isLibpqCompatible && (mode === 'require' || mode === 'verify-ca')) {
+    if (files.ca === undefined) addMistake('has sslmode=verify-ca, which needs sslrootcert=/path/of/the/authority.pem');
+    return { ...commonOptions, ssl: { ...certificates, checkServerIdentity: () => undefined } };
   }
-  return { ...others, ssl: { ...given } };
+  return { ...commonOptions, ssl: { ...certificates } };
 }
 
 // The ways to a database: to PostgreSQL itself, and for requests perhaps through a pooler.
@@ -273,8 +285,8 @@ export interface Route extends pg.ClientConfig {
 }
 
 /** The same database on another server: with the same credentials and settings. */
-export function routeTo(route: Route, host: DatabaseHost): Route {
-  const { config, options } = addressOf(route);
+export function buildRoute(route: Route, host: DatabaseHost): Route {
+  const { config, options } = resolveAddress(route);
   return { ...config, host: host.host, port: host.port, ...(options === undefined ? {} : { options }) };
 }
 

@@ -6,7 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { Query } from '../sql/fragment.ts';
 import type { Row } from './executor.ts';
 import type { Database, Session } from './pool.ts';
-import { copyOnce, streamOnce } from './statement.ts';
+import { runCopyOut, streamUnprepared } from './statement.ts';
 
 /**
  * Sends lines of copyLine() to a `copy … from stdin`. What the source throws undoes the COPY and is thrown. `broken` is
@@ -16,17 +16,17 @@ export async function copyInto(
   session: Session,
   text: string,
   lines: AsyncIterable<string | Uint8Array>,
-  broken: (error: Error) => void,
+  onFailure: (error: Error) => void,
 ): Promise<number> {
   const stream = session.client.query(copyFrom(text));
   let failure: Error | undefined;
   stream.on('error', (error: Error) => {
     failure ??= error;
-    broken(error);
+    onFailure(error);
   });
-  const ended = finished(stream);
+  const completion = finished(stream);
   // Awaited below; until then its failure must not count as unhandled.
-  ended.catch(() => undefined);
+  completion.catch(() => undefined);
   try {
     for await (const line of lines) {
       // After an error the stream has no connection any more, and would throw a TypeError about that.
@@ -37,12 +37,12 @@ export async function copyInto(
     if (failure !== undefined) throw failure;
     // The connection is free for the next statement when PostgreSQL has answered this.
     stream.destroy(error as Error);
-    await ended.catch(() => undefined);
+    await completion.catch(() => undefined);
     throw error;
   }
   if (failure !== undefined) throw failure;
   stream.end();
-  await ended;
+  await completion;
   return stream.rowCount;
 }
 
@@ -50,7 +50,7 @@ const ESCAPED = /[\\\t\n\r]/g;
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
 /** One line of COPY's text format (PostgreSQL documentation, COPY, "Text Format"). */
-export function copyLine(values: readonly (string | null)[]): string {
+export function formatCopyLine(values: readonly (string | null)[]): string {
   let line = '';
   for (let index = 0; index < values.length; index++) {
     const value = values[index];
@@ -64,7 +64,9 @@ export function copyLine(values: readonly (string | null)[]): string {
 const NEEDS_ESCAPE = /[\\\t\n\r]/;
 
 /** Number of the line that a failed COPY stopped at, from 1, and the column when PostgreSQL names one. */
-export function copyPosition(error: unknown): { readonly line: number; readonly column: string | null } | undefined {
+export function parseCopyPosition(
+  error: unknown,
+): { readonly line: number; readonly column: string | null } | undefined {
   const { where } = error as { where?: unknown };
   if (typeof where !== 'string' || !where.startsWith('COPY ')) return undefined;
   const line = /\d+/.exec(where)?.[0];
@@ -76,21 +78,21 @@ export interface Backend {
   /** Stops the statement that the session runs; nothing happens when it runs none. */
   readonly cancel: () => void;
   /** When nothing is on its way any more that might stop what the connection does next. */
-  readonly settled: () => Promise<void>;
+  readonly waitForCancel: () => Promise<void>;
 }
 
-export function backendOf(db: Database, session: Session): Backend {
+export function makeBackend(db: Database, session: Session): Backend {
   let cancelling: Promise<void> = Promise.resolve();
   return {
     cancel() {
       cancelling = db.cancel(session).catch(() => undefined);
     },
-    settled: () => cancelling,
+    waitForCancel: () => cancelling,
   };
 }
 
 /** Takes the locks on the tables of a statement that its planning takes, to the end of the transaction. */
-export async function holdTables(session: Session, { text, values }: Query): Promise<void> {
+export async function lockTables(session: Session, { text, values }: Query): Promise<void> {
   await session.query({ text: `explain ${text}`, values });
 }
 
@@ -101,7 +103,7 @@ export interface RowStream {
   /** Stops the statement; rows on their way still arrive. */
   readonly cancel: () => void;
   /** When the last row was handed over and the connection is free; rejects with the error of the statement. */
-  readonly done: Promise<void>;
+  readonly completion: Promise<void>;
 }
 
 /**
@@ -109,10 +111,10 @@ export interface RowStream {
  * columns to CSV): the same speed, and no batch whose size in bytes is not known before it is in memory.
  */
 export function streamRows(session: Session, backend: Backend, query: Query, onRow: (row: Row) => void): RowStream {
-  return flowing(session, backend, streamOnce(session.client, query, onRow));
+  return makeRowStream(session, backend, streamUnprepared(session.client, query, onRow));
 }
 
-function flowing(session: Session, backend: Backend, answered: Promise<void>): RowStream {
+function makeRowStream(session: Session, backend: Backend, execution: Promise<void>): RowStream {
   // What the driver's client has beyond its types.
   const { stream } = (session.client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection;
   let isOver = false;
@@ -126,17 +128,17 @@ function flowing(session: Session, backend: Backend, answered: Promise<void>): R
       backend.cancel();
       stream.resume();
     },
-    done: answered.finally(() => {
+    completion: execution.finally(() => {
       isOver = true;
       stream.resume();
       // A late cancel might stop what the connection does next.
-      return backend.settled();
+      return backend.waitForCancel();
     }),
   };
 }
 
 // Parts that wait for whoever reads them.
-const PARTS_AHEAD = 2;
+const MAX_BUFFERED_PARTS = 2;
 
 /**
  * The text of a `copy … to stdout` in parts of `size` bytes, the last one shorter; lines go across them. PostgreSQL waits
@@ -145,30 +147,30 @@ const PARTS_AHEAD = 2;
 export async function* copyOut(session: Session, backend: Backend, text: string, size: number): AsyncGenerator<Buffer> {
   const parts: Buffer[] = [];
   let part = Buffer.allocUnsafe(size);
-  let filled = 0;
+  let filledBytes = 0;
   let wake: (() => void) | undefined;
-  let end: { readonly error?: unknown } | undefined;
+  let outcome: { readonly error?: unknown } | undefined;
   const onBytes = (bytes: Uint8Array): void => {
-    for (let at = 0; at < bytes.length; ) {
-      const count = Math.min(bytes.length - at, size - filled);
-      part.set(bytes.subarray(at, at + count), filled);
-      at += count;
-      filled += count;
-      if (filled < size) return;
+    for (let offset = 0; offset < bytes.length; ) {
+      const count = Math.min(bytes.length - offset, size - filledBytes);
+      part.set(bytes.subarray(offset, offset + count), filledBytes);
+      offset += count;
+      filledBytes += count;
+      if (filledBytes < size) return;
       parts.push(part);
       part = Buffer.allocUnsafe(size);
-      filled = 0;
-      if (parts.length >= PARTS_AHEAD) rows.pause();
+      filledBytes = 0;
+      if (parts.length >= MAX_BUFFERED_PARTS) rows.pause();
       wake?.();
     }
   };
-  const rows = flowing(session, backend, copyOnce(session.client, text, onBytes));
-  const done = rows.done.then(
+  const rows = makeRowStream(session, backend, runCopyOut(session.client, text, onBytes));
+  const finishing = rows.completion.then(
     () => ({}),
     (error: unknown) => ({ error }),
   );
-  void done.then((how) => {
-    end = how;
+  void finishing.then((result) => {
+    outcome = result;
     wake?.();
   });
   try {
@@ -178,17 +180,17 @@ export async function* copyOut(session: Session, backend: Backend, text: string,
         yield next;
         continue;
       }
-      if (end !== undefined) break;
+      if (outcome !== undefined) break;
       rows.resume();
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
     }
-    if (end.error !== undefined) throw end.error;
-    if (filled > 0) yield part.subarray(0, filled);
+    if (outcome.error !== undefined) throw outcome.error;
+    if (filledBytes > 0) yield part.subarray(0, filledBytes);
   } finally {
     rows.cancel();
-    await done;
+    await finishing;
   }
 }
 
@@ -207,7 +209,7 @@ export async function inSavepoint<T>(session: Session, work: () => Promise<T>): 
 }
 
 /** Runs `work` in a savepoint that is undone in any case: its locks end here, and what no rollback undoes remains. */
-export async function inUndoneSavepoint(session: Session, work: () => Promise<void>): Promise<void> {
+export async function inRolledBackSavepoint(session: Session, work: () => Promise<void>): Promise<void> {
   const undo = (): Promise<void> => session.execute('rollback to savepoint undone; release savepoint undone');
   await session.execute('savepoint undone');
   try {

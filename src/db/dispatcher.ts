@@ -6,22 +6,22 @@ import { queryTimeout } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
 import { STATEMENTS, traceStatement } from '../trace.ts';
 import { makeCircuitBreaker } from './circuit-breaker.ts';
-import { type ConnectionLimits, destroy, goesOn, type OpenedConnection, STUCK } from './connect.ts';
-import { addressOf } from './connection-url.ts';
+import { type ConnectionLimits, destroy, type OpenedConnection, STUCK, waitUntilReady } from './connect.ts';
+import { resolveAddress } from './connection-url.ts';
 import {
+  getSqlState,
   isConnectionLoss,
+  isConnectionTimeout,
   isLockTimeout,
-  isTooLate,
-  lostBehind,
-  lostStatement,
   StaleStatement,
-  sqlState,
+  toConnectionLossError,
+  toOutcomeUnknownError,
 } from './errors.ts';
-import { type Executor, isInForce, type Lane, type Row, type Work } from './executor.ts';
-import { makePipelinedPool, type Pending, type PipelinedPool } from './pipelined-pool.ts';
+import { type Executor, isInForce, type PoolName, type Row, type StatementOptions } from './executor.ts';
+import { makePipelinedPool, type PendingStatement, type PipelinedPool } from './pipelined-pool.ts';
 import { learnAlone, makeServiceTimes, type ServiceTime } from './service-time.ts';
 import type { SessionPool } from './session-pool.ts';
-import { type Cancel, preparedOn, runWatched } from './statement.ts';
+import { type Cancel, getPrepared, runWatched } from './statement.ts';
 
 export type Opener = (limits: ConnectionLimits) => () => Promise<OpenedConnection>;
 
@@ -47,7 +47,7 @@ export interface DispatcherOptions {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-type Pools = Readonly<Record<Lane, PipelinedPool>>;
+type Pools = Readonly<Record<PoolName, PipelinedPool>>;
 
 export interface Dispatcher {
   readonly pools: Pools;
@@ -63,32 +63,32 @@ const WRITE_LIMITS = { statementTimeoutMs: 250, lockTimeoutMs: 150, pipeline: tr
 const DIRECT_CONNECTIONS = { read: 2, write: 1 };
 // Characters of all values of a statement. An index of parts takes a second for a text of a megabyte, and PostgreSQL stops
 // nothing within: what was sent behind it would wait, and be lost with a connection that is left.
-const LONG_VALUES = 131_072;
+const MAX_QUICK_VALUE_LENGTH = 131_072;
 // What a moderate statement gets on a connection of its own before its bounded form: as much as on a pipelined one.
-const PLAIN_MS = 200;
+const PLAIN_TIMEOUT_MS = 200;
 
 export function makeDispatcher(options: DispatcherOptions): Dispatcher {
   const { slow, control, cancel, statementTimeoutMs, opener, directOpener } = options;
   const serviceTimes = makeServiceTimes();
-  const ofStatement = makeCircuitBreaker({ failures: 1, firstMs: 10_000, longestMs: 600_000 });
+  const statementBreaker = makeCircuitBreaker({ failures: 1, minOpenMs: 10_000, maxOpenMs: 600_000 });
   // One that waited for a lock was not slow by itself, and the lock will be gone soon.
-  const ofLock = makeCircuitBreaker({ failures: 1, firstMs: 1000, longestMs: 30_000 });
-  const ofTenant = makeCircuitBreaker({ failures: 3, firstMs: 10_000, longestMs: 300_000 });
-  const makePools = (open: Opener, sizes: Readonly<Record<Lane, number>>): Pools => {
-    const makePool = (lane: Lane, limits: ConnectionLimits, parallel: number): PipelinedPool =>
+  const lockBreaker = makeCircuitBreaker({ failures: 1, minOpenMs: 1000, maxOpenMs: 30_000 });
+  const tenantBreaker = makeCircuitBreaker({ failures: 3, minOpenMs: 10_000, maxOpenMs: 300_000 });
+  const makePools = (open: Opener, sizes: Readonly<Record<PoolName, number>>): Pools => {
+    const makePool = (pool: PoolName, limits: ConnectionLimits, parallel: number): PipelinedPool =>
       makePipelinedPool({
-        size: sizes[lane],
+        size: sizes[pool],
         open: open(limits),
         parallel,
         maxQueue: options.maxQueue,
         statementTimeoutMs,
-        isRepeatable: lane === 'read',
-        runElsewhere: (pending, error) => runAgain(pending, lane, error),
+        isRepeatable: pool === 'read',
+        runElsewhere: (pending, error) => retrySlow(pending, pool, error),
         onReadOnly: options.onReadOnly,
         onError: options.onError,
       });
     return {
-      read: makePool('read', READ_LIMITS, parallelReads(options.connection, options.processes)),
+      read: makePool('read', READ_LIMITS, countParallelReads(options.connection, options.processes)),
       // Writes wait for the disk, together if they are on different connections.
       write: makePool('write', WRITE_LIMITS, sizes.write),
     };
@@ -97,86 +97,115 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
   const direct = directOpener && makePools(directOpener, DIRECT_CONNECTIONS);
 
   /** True when the statement may share a connection with others. */
-  function isQuick(query: Query, { tenant }: Work, time: ServiceTime | undefined): boolean {
+  function isQuick(query: Query, { tenant }: StatementOptions, time: ServiceTime | undefined): boolean {
     if (time === undefined) return true;
     if (time.isQuick !== true || hasLongValues(query)) return false;
     const key = query.name ?? query.text;
-    return !ofStatement.isOpen(key) && !ofLock.isOpen(key) && (tenant === undefined || !ofTenant.isOpen(tenant));
+    return (
+      !statementBreaker.isOpen(key) &&
+      !lockBreaker.isOpen(key) &&
+      (tenant === undefined || !tenantBreaker.isOpen(tenant))
+    );
   }
 
-  const runQuick = (query: Query, lane: Lane, work: Work, time: ServiceTime | undefined): Promise<readonly Row[]> =>
-    ((work.tenant === undefined && direct) || pools)[lane].run(query, work, time);
+  const runQuick = (
+    query: Query,
+    pool: PoolName,
+    statementOptions: StatementOptions,
+    time: ServiceTime | undefined,
+  ): Promise<readonly Row[]> =>
+    ((statementOptions.tenant === undefined && direct) || pools)[pool].run(query, statementOptions, time);
 
   /** A statement that a pipelined pool has ended was undone whole: it runs again where it may take its time. */
-  async function runAgain({ query, work, time }: Pending, lane: Lane, error: Error): Promise<readonly Row[]> {
+  async function retrySlow(
+    { query, statementOptions, time }: PendingStatement,
+    pool: PoolName,
+    error: Error,
+  ): Promise<readonly Row[]> {
     const now = performance.now();
-    if (time !== undefined) (isLockTimeout(error) ? ofLock : ofStatement).fail(query.name ?? query.text, now);
-    if (work.tenant !== undefined) {
-      ofTenant.fail(work.tenant, now);
+    if (time !== undefined)
+      (isLockTimeout(error) ? lockBreaker : statementBreaker).recordFailure(query.name ?? query.text, now);
+    if (statementOptions.tenant !== undefined) {
+      tenantBreaker.recordFailure(statementOptions.tenant, now);
       options.onTimeout?.();
     }
-    const deadline = work.deadline ?? now + statementTimeoutMs;
+    const deadline = statementOptions.deadline ?? now + statementTimeoutMs;
     if (now >= deadline) throw queryTimeout(error);
     try {
-      return await runSlow(query, lane, { ...work, deadline }, time);
-    } catch (last) {
+      return await runSlow(query, pool, { ...statementOptions, deadline }, time);
+    } catch (retryError) {
       // It was undone by the database, and by nobody on a node that is unavailable with it.
-      if (lane === 'write' && work.place?.isAway() === true) throw lostBehind(last);
-      throw isTooLate(last) ? queryTimeout(last) : last;
+      if (pool === 'write' && statementOptions.node?.isUnavailable() === true) throw toOutcomeUnknownError(retryError);
+      throw isConnectionTimeout(retryError) ? queryTimeout(retryError) : retryError;
     }
   }
 
   /** Runs one statement on a connection of its own, until its deadline or until its caller leaves. */
-  async function runSlow(query: Query, lane: Lane, work: Work, time: ServiceTime | undefined): Promise<readonly Row[]> {
-    const lease = await (work.tenant === undefined ? control : slow).take(work);
-    const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
-    const run: LeasedRun = { connection: lease.connection, lane, work, deadline, time, cancel, isBroken: false };
+  async function runSlow(
+    query: Query,
+    pool: PoolName,
+    statementOptions: StatementOptions,
+    time: ServiceTime | undefined,
+  ): Promise<readonly Row[]> {
+    const lease = await (statementOptions.tenant === undefined ? control : slow).take(statementOptions);
+    const deadline = statementOptions.deadline ?? performance.now() + statementTimeoutMs;
+    const run: LeasedRun = {
+      connection: lease.connection,
+      pool,
+      statementOptions,
+      deadline,
+      time,
+      cancel,
+      isBroken: false,
+    };
     try {
       // Others may have found out meanwhile that it is quick.
-      if (isQuick(query, work, time)) {
+      if (isQuick(query, statementOptions, time)) {
         lease.release(false);
-        return await runQuick(query, lane, work, time);
+        return await runQuick(query, pool, statementOptions, time);
       }
       // It may have waited for long. Asking keeps its place; being planned again it would wait from the end of the queue.
-      if (!(await isInForce(work))) throw new StaleStatement();
+      if (!(await isInForce(statementOptions))) throw new StaleStatement();
       // What may take its time may build too much as well, so its form is bounded. That took lists of 2,000 records 1.3 times
       // the time: a statement that has never taken long gets a moment without it.
-      const isModerate = time?.aloneMs !== undefined && time.aloneMs < PLAIN_MS / 2;
-      if (query.careful === undefined || !isModerate || ofStatement.isOpen(query.name ?? query.text)) {
-        return await runAlone(run, query.careful?.() ?? query);
+      const isModerate = time?.aloneMs !== undefined && time.aloneMs < PLAIN_TIMEOUT_MS / 2;
+      if (query.bounded === undefined || !isModerate || statementBreaker.isOpen(query.name ?? query.text)) {
+        return await runAlone(run, query.bounded?.() ?? query);
       }
       try {
-        return await runAlone(run, query, performance.now() + PLAIN_MS);
+        return await runAlone(run, query, performance.now() + PLAIN_TIMEOUT_MS);
       } catch (error) {
-        if (run.isBroken || sqlState(error) !== '57014' || performance.now() >= deadline) throw error;
-        if (lane === 'read' && work.caller?.isGone() === true) throw error;
-        ofStatement.fail(query.name ?? query.text, performance.now());
-        return await runAlone(run, query.careful());
+        if (run.isBroken || getSqlState(error) !== '57014' || performance.now() >= deadline) throw error;
+        if (pool === 'read' && statementOptions.signal?.isAborted() === true) throw error;
+        statementBreaker.recordFailure(query.name ?? query.text, performance.now());
+        return await runAlone(run, query.bounded());
       }
     } finally {
       lease.release(run.isBroken);
     }
   }
 
-  function run(query: Query, lane: Lane, work: Work = {}): Promise<readonly Row[]> {
-    const time = serviceTimes(query, work.expected);
-    return isQuick(query, work, time) ? runQuick(query, lane, work, time) : runSlow(query, lane, work, time);
+  function run(query: Query, pool: PoolName, statementOptions: StatementOptions = {}): Promise<readonly Row[]> {
+    const time = serviceTimes(query, statementOptions.expected);
+    return isQuick(query, statementOptions, time)
+      ? runQuick(query, pool, statementOptions, time)
+      : runSlow(query, pool, statementOptions, time);
   }
 
   return {
     pools,
     direct,
-    run: (query, lane, work) =>
+    run: (query, pool, statementOptions) =>
       STATEMENTS.hasSubscribers
-        ? traceStatement(query.text, lane, () => run(query, lane, work))
-        : run(query, lane, work),
+        ? traceStatement(query.text, pool, () => run(query, pool, statementOptions))
+        : run(query, pool, statementOptions),
   };
 }
 
 interface LeasedRun {
   readonly connection: OpenedConnection;
-  readonly lane: Lane;
-  readonly work: Work;
+  readonly pool: PoolName;
+  readonly statementOptions: StatementOptions;
   readonly deadline: number;
   readonly time: ServiceTime | undefined;
   readonly cancel: Cancel;
@@ -189,22 +218,22 @@ async function runAlone(
   { text, values, name }: Pick<Query, 'text' | 'values' | 'name'>,
   end?: number,
 ): Promise<readonly Row[]> {
-  const { connection, lane, work, deadline, time, cancel } = run;
+  const { connection, pool, statementOptions, deadline, time, cancel } = run;
   // With values, a plan that fits them is worth more than the time it takes to find one; the first run only tells whether it
   // is slow.
-  const isKept = name !== undefined && values.length === 0 && time?.aloneMs !== undefined;
-  const query = isKept ? { text, values, name } : { text, values };
+  const isPrepared = name !== undefined && values.length === 0 && time?.aloneMs !== undefined;
+  const query = isPrepared ? { text, values, name } : { text, values };
   // The answer of a read is for its caller alone; a write that was begun is finished.
-  const caller = lane === 'read' ? work.caller : undefined;
+  const signal = pool === 'read' ? statementOptions.signal : undefined;
   try {
     const started = performance.now();
-    const rows = await runWatched(connection, query, preparedOn(connection.client), cancel, { end, deadline, caller });
+    const rows = await runWatched(connection, query, getPrepared(connection.client), cancel, { end, deadline, signal });
     if (time !== undefined) learnAlone(time, performance.now() - started);
     return rows;
   } catch (error) {
     run.isBroken = isConnectionLoss(error);
-    if (run.isBroken) throw lostStatement(error, lane === 'write');
-    if (!(await goesOn(connection))) {
+    if (run.isBroken) throw toConnectionLossError(error, pool === 'write');
+    if (!(await waitUntilReady(connection))) {
       run.isBroken = true;
       destroy(connection, STUCK);
     }
@@ -213,10 +242,10 @@ async function runAlone(
 }
 
 /** How many backends this process can keep busy with quick reads: of a database on this machine, as many as cores are left. */
-function parallelReads(connection: pg.ClientConfig, processes: number): number {
-  const { hosts } = addressOf(connection);
-  const isHere = hosts.every(({ host }) => host.startsWith('/') || ['localhost', '127.0.0.1', '::1'].includes(host));
-  if (!isHere) return Number.POSITIVE_INFINITY;
+function countParallelReads(connection: pg.ClientConfig, processes: number): number {
+  const { hosts } = resolveAddress(connection);
+  const isLocal = hosts.every(({ host }) => host.startsWith('/') || ['localhost', '127.0.0.1', '::1'].includes(host));
+  if (!isLocal) return Number.POSITIVE_INFINITY;
   return Math.max(1, Math.floor((availableParallelism() - processes) / processes));
 }
 
@@ -227,5 +256,5 @@ function hasLongValues({ values }: Pick<Query, 'values'>): boolean {
     if (typeof value === 'string') length += value.length;
     else if (Array.isArray(value)) for (const one of value) if (typeof one === 'string') length += one.length;
   }
-  return length > LONG_VALUES;
+  return length > MAX_QUICK_VALUE_LENGTH;
 }

@@ -6,7 +6,7 @@ import {
   ApiError,
   badRequest,
   type Detail,
-  databaseAway,
+  databaseUnavailable,
   internalError,
   notUnique,
   queryTimeout,
@@ -14,11 +14,11 @@ import {
   serviceUnavailable,
   stillReferenced,
   validationFailed,
-  workspaceAway,
+  workspaceUnavailable,
 } from '../errors.ts';
-import { isConfused, isMiswritten, isNodeLoss, isNodeOutcomeUnknown } from './behind.ts';
+import { isNodeLoss, isNodeOutcomeUnknown, isSessionBroken, isStaleRewrite } from './behind.ts';
 
-export { isNodeLoss, lostNode } from './behind.ts';
+export { findLostNode, isNodeLoss } from './behind.ts';
 
 export interface DatabaseError extends Error {
   readonly code: string;
@@ -40,7 +40,7 @@ export function isDatabaseError(error: unknown): error is DatabaseError {
 }
 
 /** The SQLSTATE of an error of the database; undefined for all others. */
-export function sqlState(error: unknown): string | undefined {
+export function getSqlState(error: unknown): string | undefined {
   return isDatabaseError(error) ? error.code : undefined;
 }
 
@@ -48,27 +48,28 @@ export function sqlState(error: unknown): string | undefined {
  * The constraint or index that refused a statement, by its name. A node of a cluster gives the name in the message alone, with
  * the number of a shard behind it, where no name of ours has one: `orders$customerId$fk_102017`.
  */
-export function violatedConstraint(error: unknown): string | undefined {
+export function getViolatedConstraint(error: unknown): string | undefined {
   if (!isDatabaseError(error)) return undefined;
   return (error.constraint ?? /constraint "([^"]+)"/.exec(error.message)?.[1])?.replace(/_\d+$/, '');
 }
 
 /** True for a value that the constraint of ours, not of a workspace, has refused. */
 export const isOwnConflict = (error: unknown, constraint: string): boolean =>
-  sqlState(error) === '23505' && violatedConstraint(error) === constraint;
+  getSqlState(error) === '23505' && getViolatedConstraint(error) === constraint;
 
 /** True when a statement waited too long for another one that writes the same value of an index of ours. */
-export const isOwnWait = (error: unknown, index: string): boolean =>
-  sqlState(error) === '55P03' && (error as DatabaseError).where?.replace(/_\d+"/g, '"').includes(`"${index}"`) === true;
+export const isOwnLockTimeout = (error: unknown, index: string): boolean =>
+  getSqlState(error) === '55P03' &&
+  (error as DatabaseError).where?.replace(/_\d+"/g, '"').includes(`"${index}"`) === true;
 
 /** A statement met a table or column that is no longer there, or no longer of that type: the snapshot is stale. */
 export function isStaleSnapshot(error: unknown): boolean {
   if (error instanceof StaleStatement) return true;
-  const state = sqlState(error);
+  const state = getSqlState(error);
   // 42P01 table, 42703 column, 3F000 schema, 42883 and 42804 operator or type mismatch, 0A000 cached plan, 26000 statement.
   // 42809 and 42803: without the column, t."rank" and t."count" are PostgreSQL's functions of these names, applied to t.
   // 42P10: the unique index of an upsert has gone. 22012: the table lies on another node now (sql/table.ts).
-  if (isMiswritten(error)) return true;
+  if (isStaleRewrite(error)) return true;
   const stale = ['42P01', '42703', '3F000', '42883', '42804', '42809', '42803', '0A000', '26000', '42P10', '22012'];
   return state !== undefined && stale.includes(state);
 }
@@ -83,7 +84,7 @@ export class StaleStatement extends Error {
 
 /** 25006: a write met a standby, or a primary that was demoted. Its connection is of no more use. */
 export function isReadOnlyServer(error: unknown): boolean {
-  return sqlState(error) === '25006';
+  return getSqlState(error) === '25006';
 }
 
 /** The connection broke under a statement. The driver's own errors about that have no code. */
@@ -98,7 +99,7 @@ export function isConnectionLoss(error: unknown): boolean {
 
 /** 40001 serialization failure, 40P01 deadlock: the same statement may succeed when repeated. */
 export function isRetryable(error: unknown): boolean {
-  const state = sqlState(error);
+  const state = getSqlState(error);
   return state === '40001' || state === '40P01';
 }
 
@@ -106,17 +107,17 @@ export function isRetryable(error: unknown): boolean {
 export function translateConnectionError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof MessageTooLong) return responseTooLarge(error.limit);
-  const state = sqlState(error);
+  const state = getSqlState(error);
   if (state === '53300')
     return serviceUnavailable('DATABASE_UNAVAILABLE', 'The database has no free connection; retry', 1, error);
   if (error instanceof Error && /timeout exceeded when trying to connect/.test(error.message)) {
     return serviceUnavailable('DATABASE_UNAVAILABLE', 'No database connection became free in time; retry', 1, error);
   }
-  return databaseAway(error);
+  return databaseUnavailable(error);
 }
 
 /** The connection broke after a write was sent there, and before its answer came: nobody knows whether it was done. */
-class AnswerLost extends Error {
+class OutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('the connection was lost before the answer', { cause });
     this.name = 'AnswerLost';
@@ -124,89 +125,91 @@ class AnswerLost extends Error {
 }
 
 /** The refusal of a statement whose connection broke under it. `isWrite`: whether it may have written. */
-export const lostStatement = (error: unknown, isWrite: boolean): ApiError =>
-  translateConnectionError(isWrite && isConnectionLoss(error) ? new AnswerLost(error) : error);
+export const toConnectionLossError = (error: unknown, isWrite: boolean): ApiError =>
+  translateConnectionError(isWrite && isConnectionLoss(error) ? new OutcomeUnknown(error) : error);
 
 /** The refusal of a write that was sent to a server behind the database, which may do it as soon as it goes on. */
-export const lostBehind = (error: unknown): ApiError => translateConnectionError(new AnswerLost(error));
+export const toOutcomeUnknownError = (error: unknown): ApiError => translateConnectionError(new OutcomeUnknown(error));
 
 /** True for the refusal of a write of which nobody knows whether it was done. */
-export const isAnswerLost = (error: unknown): boolean =>
-  isNodeOutcomeUnknown(error) || (error instanceof ApiError && error.cause instanceof AnswerLost);
+export const isOutcomeUnknown = (error: unknown): boolean =>
+  isNodeOutcomeUnknown(error) || (error instanceof ApiError && error.cause instanceof OutcomeUnknown);
 
 /** 55P03, also as the refusal that it became: somebody else holds the lock. */
 export function isLockTimeout(error: unknown): boolean {
-  return sqlState(error instanceof ApiError ? error.cause : error) === '55P03';
+  return getSqlState(error instanceof ApiError ? error.cause : error) === '55P03';
 }
 
 /** SQLSTATE of our own functions when what they build would be longer than an answer may be (install/workspace). */
 export const TOO_LARGE = 'WDA54';
 
 /** SQLSTATE of our own function when a statement has not done everything (install/workspace). */
-export const NOT_WHOLE = 'WDA09';
+export const INCOMPLETE_STATEMENT = 'WDA09';
 
 /** The limit in the message of our functions. */
-function limitIn({ message }: Error): number | undefined {
+function parseLimit({ message }: Error): number | undefined {
   const digits = /\d+/.exec(message)?.[0];
   return digits === undefined ? undefined : Number(digits);
 }
 
 /** Any error of running a statement -> ApiError, by what PostgreSQL says alone. Unknown ones become a 500 that keeps its cause. */
-export function statementError(error: unknown): ApiError {
+export function translateStatementError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof StaleStatement) return schemaChanges(error);
+  if (error instanceof StaleStatement) return schemaChanging(error);
   if (!isDatabaseError(error)) return isConnectionLoss(error) ? translateConnectionError(error) : internalError(error);
-  if (isNodeLoss(error)) return workspaceAway(error);
-  if (isConfused(error)) return databaseAway(error);
-  const refused = REFUSALS[error.code];
-  if (refused !== undefined) return refused(error);
-  if (/^22/.test(error.code)) return invalid('INVALID', 'a value has the wrong form');
-  if (/^(08|53|57P|25P0[34]|25006|58)/.test(error.code)) return databaseAway(error);
-  if (isStaleSnapshot(error)) return schemaChanges(error);
+  if (isNodeLoss(error)) return workspaceUnavailable(error);
+  if (isSessionBroken(error)) return databaseUnavailable(error);
+  const toError = ERRORS_BY_STATE[error.code];
+  if (toError !== undefined) return toError(error);
+  if (/^22/.test(error.code)) return invalidValue('INVALID', 'a value has the wrong form');
+  if (/^(08|53|57P|25P0[34]|25006|58)/.test(error.code)) return databaseUnavailable(error);
+  if (isStaleSnapshot(error)) return schemaChanging(error);
   return internalError(error);
 }
 
-const REFUSALS: Readonly<Record<string, (error: DatabaseError) => ApiError>> = {
+const ERRORS_BY_STATE: Readonly<Record<string, (error: DatabaseError) => ApiError>> = {
   '23505': (error) => notUnique(undefined, error),
-  '23503': () => invalid('REFERENCE_NOT_FOUND', 'refers to a record that does not exist'),
+  '23503': () => invalidValue('REFERENCE_NOT_FOUND', 'refers to a record that does not exist'),
   '23001': (error) => stillReferenced(undefined, error),
-  '23502': () => invalid('REQUIRED', 'is required'),
-  '23514': () => invalid('OUT_OF_RANGE', 'is outside what the schema allows'),
-  [TOO_LARGE]: (error) => responseTooLarge(limitIn(error), error),
+  '23502': () => invalidValue('REQUIRED', 'is required'),
+  '23514': () => invalidValue('OUT_OF_RANGE', 'is outside what the schema allows'),
+  [TOO_LARGE]: (error) => responseTooLarge(parseLimit(error), error),
   // A text of a gigabyte that PostgreSQL could not go on building.
   '54000': (error) => responseTooLarge(undefined, error),
   // Ids of control tables do not run out; whose ids did, only who runs the statement knows.
   '2200H': internalError,
   '22003': outOfRange,
   '22008': outOfRange,
-  '2201B': (error) => badRequest('INVALID_FILTER_VALUE', `The regular expression of a filter ${faultOf(error)}`),
+  '2201B': (error) =>
+    badRequest('INVALID_FILTER_VALUE', `The regular expression of a filter ${describePatternError(error)}`),
   // PostgreSQL's list of zones may be older than ours.
   '22023': ({ message }) =>
     /^time zone /.test(message)
       ? badRequest('INVALID_TIME_ZONE', 'The database does not know the time zone of tz')
-      : invalid('INVALID', 'a value has the wrong form'),
+      : invalidValue('INVALID', 'a value has the wrong form'),
   '57014': queryTimeout,
-  '55P03': lockedByOthers,
+  '55P03': recordLocked,
   // A statement that is cancelled takes those with it that were sent behind it in its transaction.
   '25P02': (error) =>
     serviceUnavailable('TRANSACTION_ABORTED', 'The transaction was broken off; nothing of it is done; retry', 1, error),
-  '40001': lockedByOthers,
-  '40P01': lockedByOthers,
+  '40001': recordLocked,
+  '40P01': recordLocked,
 };
 
-const invalid = (code: Detail['code'], message: string): ApiError => validationFailed([{ field: null, code, message }]);
+const invalidValue = (code: Detail['code'], message: string): ApiError =>
+  validationFailed([{ field: null, code, message }]);
 
 function outOfRange(): ApiError {
-  return invalid('OUT_OF_RANGE', 'a value is outside the range of its type');
+  return invalidValue('OUT_OF_RANGE', 'a value is outside the range of its type');
 }
 
-function lockedByOthers(error: unknown): ApiError {
+function recordLocked(error: unknown): ApiError {
   return serviceUnavailable('RECORD_BUSY', 'The record is locked by other changes at the moment; retry', 1, error);
 }
 
 // What PostgreSQL says of an expression that it cannot read (its regex/regerrs.h, which nobody translates). Any other text
 // may name what is nobody's business.
-const EXPRESSION_FAULTS: readonly (readonly [said: string, fault: string])[] = [
+const PATTERN_ERRORS: readonly (readonly [said: string, fault: string])[] = [
   ['parentheses () not balanced', 'has parentheses () that are not balanced'],
   ['brackets [] not balanced', 'has brackets [] that are not balanced'],
   ['braces {} not balanced', 'has braces {} that are not balanced'],
@@ -222,25 +225,27 @@ const EXPRESSION_FAULTS: readonly (readonly [said: string, fault: string])[] = [
   ['too many colors in regexp', 'is too complex'],
 ];
 
-function faultOf({ message }: Error): string {
-  return EXPRESSION_FAULTS.find(([said]) => message.includes(said))?.[1] ?? 'is invalid';
+function describePatternError({ message }: Error): string {
+  return PATTERN_ERRORS.find(([pattern]) => message.includes(pattern))?.[1] ?? 'is invalid';
 }
 
-const schemaChanges = (error: unknown): ApiError =>
+const schemaChanging = (error: unknown): ApiError =>
   serviceUnavailable('SCHEMA_CHANGING', 'The schema is changing at the moment; retry', 1, error);
 
 // Errors of statements that are not sent.
 
-export const callerGone = (): Error => serviceUnavailable('REQUEST_ABANDONED', 'The client left before its turn came');
+export const clientDisconnected = (): Error =>
+  serviceUnavailable('REQUEST_ABANDONED', 'The client left before its turn came');
 
-const TOO_LATE = 'No database connection became free in time; retry';
+const CONNECTION_TIMEOUT = 'No database connection became free in time; retry';
 
-export const tooLate = (): Error => serviceUnavailable('DATABASE_UNAVAILABLE', TOO_LATE, 1);
+export const connectionTimeout = (): Error => serviceUnavailable('DATABASE_UNAVAILABLE', CONNECTION_TIMEOUT, 1);
 
 /** True when it waited for a connection until its deadline. The clock cannot tell: a timer may end a moment early. */
-export const isTooLate = (error: unknown): boolean => error instanceof ApiError && error.message === TOO_LATE;
+export const isConnectionTimeout = (error: unknown): boolean =>
+  error instanceof ApiError && error.message === CONNECTION_TIMEOUT;
 
-export const placeAway = (): Error => workspaceAway();
+export const nodeUnavailable = (): Error => workspaceUnavailable();
 
 export const shuttingDown = (): Error => serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down');
 
@@ -280,9 +285,9 @@ export class InstallError extends Error {
 
 export interface Outage {
   /** It may be over by itself: the database starts, moves, or is out of reach. Otherwise it cannot be used as it is set up. */
-  readonly isPassing: boolean;
+  readonly isTransient: boolean;
   /** Follows "The database cannot be used: ". */
-  readonly words: string;
+  readonly reason: string;
   /** Messages as they came, with addresses. */
   readonly detail: string;
 }
@@ -307,20 +312,21 @@ const CAUSES: readonly (readonly [pattern: RegExp, words: string])[] = [
 ];
 
 /** What an error of connecting to the database, or of the first statements there, says about it. */
-export function outageOf(error: unknown): Outage {
-  const roots = rootsOf(error);
-  const codes = roots.map(codeOf);
-  const details = [...new Set(roots.map(messageOf))].join('; ');
-  const invalid = roots.find((root) => root instanceof InvalidSession);
+export function toOutage(error: unknown): Outage {
+  const causes = findRootCauses(error);
+  const codes = causes.map(getErrorCode);
+  const messages = [...new Set(causes.map(getErrorMessage))].join('; ');
+  const invalidSession = causes.find((cause) => cause instanceof InvalidSession);
   // A pooler or a standby is put right, or replaced, without a word to us.
-  if (invalid instanceof Error) return { isPassing: true, words: lowerFirst(invalid.message), detail: details };
-  const found = CAUSES.find(([pattern]) => codes.some((code) => pattern.test(code)));
-  const late = /timeout|in time/i.test(details) ? 'it does not answer in time' : undefined;
-  const broken = /terminated|ended|not queryable/i.test(details) ? 'the connection broke' : undefined;
+  if (invalidSession instanceof Error)
+    return { isTransient: true, reason: lowerFirst(invalidSession.message), detail: messages };
+  const matched = CAUSES.find(([pattern]) => codes.some((code) => pattern.test(code)));
+  const timeoutReason = /timeout|in time/i.test(messages) ? 'it does not answer in time' : undefined;
+  const lossReason = /terminated|ended|not queryable/i.test(messages) ? 'the connection broke' : undefined;
   return {
-    isPassing: isRefusal(error) || roots.some(isPassing),
-    words: found?.[1] ?? late ?? broken ?? 'the log of the server says why',
-    detail: details,
+    isTransient: isUnavailableError(error) || causes.some(isTransient),
+    reason: matched?.[1] ?? timeoutReason ?? lossReason ?? 'the log of the server says why',
+    detail: messages,
   };
 }
 
@@ -330,47 +336,51 @@ export interface RetryOptions {
   /** Takes each outage that is waited for. */
   readonly onOutage: (outage: Outage) => void;
   /** True when nobody waits any more: the next failure is thrown. */
-  readonly isGivenUp: () => boolean;
+  readonly isCancelled: () => boolean;
 }
 
 /**
  * Runs `work` until it succeeds, each second while the database is away. Throws what waiting does not help against: an
  * InstallError, a refused login, any failure that says nothing of the database.
  */
-export async function untilUsable<T>(work: () => Promise<T>, { onOutage, isGivenUp }: RetryOptions): Promise<T> {
+export async function retryUntilAvailable<T>(
+  work: () => Promise<T>,
+  { onOutage, isCancelled }: RetryOptions,
+): Promise<T> {
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      const outage = outageOf(error);
-      if (isGivenUp() || error instanceof InstallError || !outage.isPassing) throw error;
+      const outage = toOutage(error);
+      if (isCancelled() || error instanceof InstallError || !outage.isTransient) throw error;
       onOutage(outage);
       await sleep(RETRY_MS);
     }
   }
 }
 
-const isRefusal = (error: unknown): boolean => error instanceof ApiError && error.code === 'SERVICE_UNAVAILABLE';
+const isUnavailableError = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 'SERVICE_UNAVAILABLE';
 
-function isPassing(error: unknown): boolean {
-  const code = codeOf(error);
+function isTransient(error: unknown): boolean {
+  const code = getErrorCode(error);
   return (
     // A login that is refused may be mended, too, but whoever runs the server should know of it.
     /^(08|25006|40|53|55P03|57P|58)/.test(code) ||
     (/^E[A-Z]+(_[A-Z]+)?$/.test(code) && !code.startsWith('ERR_')) ||
-    /terminated|timeout|ended/i.test(messageOf(error))
+    /terminated|timeout|ended/i.test(getErrorMessage(error))
   );
 }
 
 /** What was thrown first: a refusal of ours and a list of attempts stand for what they hold. */
-function rootsOf(error: unknown): readonly unknown[] {
-  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.flatMap(rootsOf);
-  if (error instanceof Error && error.cause !== undefined) return rootsOf(error.cause);
+function findRootCauses(error: unknown): readonly unknown[] {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.flatMap(findRootCauses);
+  if (error instanceof Error && error.cause !== undefined) return findRootCauses(error.cause);
   return [error];
 }
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
-const codeOf = (error: unknown): string => String((error as { code?: unknown } | null | undefined)?.code ?? '');
+const getErrorCode = (error: unknown): string => String((error as { code?: unknown } | null | undefined)?.code ?? '');
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const getErrorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -6,39 +6,39 @@ import type { Query } from '../sql/fragment.ts';
 export type Row = readonly (string | null)[];
 
 /** Which pool of pipelined connections a statement is for. */
-export type Lane = 'read' | 'write';
+export type PoolName = 'read' | 'write';
 
 /** The client that waits for an answer. */
-export interface Caller {
-  readonly isGone: () => boolean;
+export interface RequestSignal {
+  readonly isAborted: () => boolean;
   /** Calls once when the caller leaves; returns the function that removes the listener. */
-  readonly onGone: (listener: () => void) => () => void;
+  readonly onAbort: (listener: () => void) => () => void;
 }
 
 /** Another server behind the database, on which the records lie. */
-export interface Place {
+export interface NodeStatus {
   /** It does not answer: nothing is to be asked of it. */
-  readonly isAway: () => boolean;
+  readonly isUnavailable: () => boolean;
   /** Calls when it becomes unavailable; returns the function that removes the listener. */
-  readonly onAway: (listener: () => void) => () => void;
+  readonly onUnavailable: (listener: () => void) => () => void;
 }
 
 /** What is known of a statement's time before its first run. */
 export type Expected = 'quick' | 'unknown';
 
-export interface Work {
+export interface StatementOptions {
   /** Missing: it is always quick, and nothing is learned. */
   readonly expected?: Expected | undefined;
   /** Whose statement it is: what one tenant may have at once is bounded. */
   readonly tenant?: string | undefined;
   /** When the answer is of no use any more, on the clock of performance.now(); queues and the statement share it. */
   readonly deadline?: number | undefined;
-  readonly caller?: Caller | undefined;
+  readonly signal?: RequestSignal | undefined;
   /**
    * Missing: no other. A statement does not wait for one that is away, and a connection that it has for itself is cut, as its
    * server may hear nothing either.
    */
-  readonly place?: Place | undefined;
+  readonly node?: NodeStatus | undefined;
   /**
    * True when it is unknown at `now` whether what the statement was made for (schema, credential) is still in force: it is
    * not sent then. `now`: performance.now().
@@ -49,7 +49,7 @@ export interface Work {
 }
 
 /** True when what the statement was made for is still in force. Asks the database when that is unknown. */
-export async function isInForce({ isStale, confirm }: Work): Promise<boolean> {
+export async function isInForce({ isStale, confirm }: StatementOptions): Promise<boolean> {
   return isStale?.(performance.now()) !== true || (await confirm?.()) === true;
 }
 
@@ -59,7 +59,7 @@ export interface Executor {
    * comes in time, StaleStatement when the statement was made for a schema that is not in force any more, the driver's
    * error otherwise.
    */
-  run(query: Query, lane: Lane, work?: Work): Promise<readonly Row[]>;
+  run(query: Query, pool: PoolName, options?: StatementOptions): Promise<readonly Row[]>;
   /**
    * True when its statements are one transaction. After an error of the database nothing more can be asked there, and
    * nothing repeated: what was done before is undone, so only whoever began the transaction can begin again.

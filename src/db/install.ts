@@ -11,7 +11,7 @@ import { InstallError } from './errors.ts';
 import type { Session } from './pool.ts';
 import { inTransaction } from './transaction.ts';
 
-type Runs = Pick<Session, 'query' | 'execute'>;
+type Queryable = Pick<Session, 'query' | 'execute'>;
 export type InstallFolder = 'control' | 'data' | 'workspace';
 
 interface InstallFile {
@@ -48,28 +48,28 @@ export const INSTALL_FILES: Readonly<Record<InstallFolder, readonly InstallFile[
 };
 
 /** The name of the last file of a folder: a schema that has run it has run all of them. */
-export const lastFile = (folder: InstallFolder): string => INSTALL_FILES[folder].at(-1)?.name ?? '';
+export const getLastFile = (folder: InstallFolder): string => INSTALL_FILES[folder].at(-1)?.name ?? '';
 
 /** Runs the files of a folder that a schema lacks, in the transaction of the session. Gives their names. */
-export async function runFiles(session: Runs, folder: InstallFolder, schema: string): Promise<readonly string[]> {
+export async function runFiles(session: Queryable, folder: InstallFolder, schema: string): Promise<readonly string[]> {
   await lockSchema(session, schema);
-  const recorded = await session.query<{ name: string }>(
+  const recordedFiles = await session.query<{ name: string }>(
     toQuery(sql`select name from wda.installed where schema = ${schema} and folder = ${folder}`),
   );
-  const names = new Set(recorded.map(({ name }) => name));
-  const missing = INSTALL_FILES[folder].filter(({ name }) => !names.has(name));
-  for (const { name, statements } of missing) {
+  const names = new Set(recordedFiles.map(({ name }) => name));
+  const missingFiles = INSTALL_FILES[folder].filter(({ name }) => !names.has(name));
+  for (const { name, statements } of missingFiles) {
     for (const statement of statements)
       await session.execute(statement.replaceAll('{schema}', () => ident(schema).text));
     await session.query(
       toQuery(sql`insert into wda.installed (schema, folder, name) values (${schema}, ${folder}, ${name})`),
     );
   }
-  return missing.map(({ name }) => name);
+  return missingFiles.map(({ name }) => name);
 }
 
 /** Waits until nobody else runs files in the schema, and keeps others from it until the transaction ends. */
-async function lockSchema(session: Runs, schema: string): Promise<void> {
+async function lockSchema(session: Queryable, schema: string): Promise<void> {
   await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, hashtext(${schema}))`));
 }
 
@@ -84,7 +84,7 @@ export async function install(connection: Route, log: (message: string) => void)
     statementTimeoutMs: 0,
     lockTimeoutMs: 0,
   });
-  const session: Runs = {
+  const session: Queryable = {
     query: async (query) => (await client.query(query as pg.QueryConfig)).rows,
     execute: async (text) => void (await client.query(text)),
   };
@@ -108,7 +108,7 @@ export async function install(connection: Route, log: (message: string) => void)
   }
 }
 
-async function createRecord(session: Runs): Promise<void> {
+async function createRecord(session: Queryable): Promise<void> {
   // On a cluster a `create schema` goes to each node even where the schema exists, and fails while one is down.
   const [table] = await session.query(toQuery(sql`select where to_regclass('wda.installed') is not null`));
   if (table !== undefined) return;
@@ -125,14 +125,16 @@ async function createRecord(session: Runs): Promise<void> {
 }
 
 /** Refuses an installation of a newer version: what its files changed is unknown, and writing there could stop that version. */
-async function checkNotNewer(session: Runs): Promise<void> {
-  const recorded = await session.query<{ folder: InstallFolder; name: string }>(
+async function checkNotNewer(session: Queryable): Promise<void> {
+  const recordedFiles = await session.query<{ folder: InstallFolder; name: string }>(
     toQuery(sql`select distinct folder, name from wda.installed order by folder, name`),
   );
-  const unknown = recorded.filter(({ folder, name }) => !INSTALL_FILES[folder]?.some((file) => file.name === name));
-  if (unknown.length === 0) return;
+  const unknownFiles = recordedFiles.filter(
+    ({ folder, name }) => !INSTALL_FILES[folder]?.some((file) => file.name === name),
+  );
+  if (unknownFiles.length === 0) return;
   throw new InstallError(
-    `This database was installed by a newer version (${unknown.map(({ folder, name }) => `${folder}/${name}`).join(', ')}): start that version, or restore a backup of the time before it`,
+    `This database was installed by a newer version (${unknownFiles.map(({ folder, name }) => `${folder}/${name}`).join(', ')}): start that version, or restore a backup of the time before it`,
   );
 }
 
@@ -146,7 +148,7 @@ interface DatabaseFacts {
   readonly hasCollation: boolean;
 }
 
-async function checkDatabase(session: Runs): Promise<void> {
+async function checkDatabase(session: Queryable): Promise<void> {
   const [facts] = await session.query<DatabaseFacts>(
     toQuery(sql`select current_setting('server_version_num')::int / 10000 as major,
   current_setting('server_version') as version,

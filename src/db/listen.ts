@@ -14,30 +14,30 @@ export interface ListenOptions {
   /** A name of ours, in small letters. */
   readonly channel: 'wda_process';
   /** Something was told; without a payload: something may have been, while nobody listened. */
-  readonly heard: (payload: string | undefined) => void;
+  readonly onNotification: (payload: string | undefined) => void;
 }
 
 // It runs nothing but LISTEN.
 const LIMITS = { statementTimeoutMs: 5000, lockTimeoutMs: 1000 };
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 5000;
+const MIN_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 5000;
 const POOLER_PAUSE_MS = 60_000;
 
 /** Listens until it is closed, and begins again, after a while, whenever the connection is lost. */
-export function listen({ connection, channel, heard }: ListenOptions): Listener {
+export function listen({ connection, channel, onNotification }: ListenOptions): Listener {
   const connect = makeConnect({ ...connection, application_name: 'workspace-data-api listening' });
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let pause = FIRST_PAUSE_MS;
-  let closed = false;
+  let pause = MIN_PAUSE_MS;
+  let isClosed = false;
 
-  function again(): void {
-    const lost = client;
+  function reconnect(): void {
+    const lostClient = client;
     client = undefined;
-    lost?.end().catch(() => undefined);
-    if (closed) return;
-    timer = setTimeout(begin, pause).unref();
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    lostClient?.end().catch(() => undefined);
+    if (isClosed) return;
+    timer = setTimeout(start, pause).unref();
+    pause = Math.min(pause * 2, MAX_PAUSE_MS);
   }
 
   async function open(): Promise<void> {
@@ -45,23 +45,23 @@ export function listen({ connection, channel, heard }: ListenOptions): Listener 
     client = opened.client;
     // A pooler makes up the number of the backend. Unless it keeps the session for us, notifications to it reach nobody.
     const { processID } = client as unknown as { processID: number };
-    if (closed || (opened.pid !== processID && connection.pooler !== 'session')) {
+    if (isClosed || (opened.pid !== processID && connection.pooler !== 'session')) {
       pause = POOLER_PAUSE_MS;
       throw new Error('nobody would hear');
     }
-    client.on('notification', ({ payload }) => heard(payload));
+    client.on('notification', ({ payload }) => onNotification(payload));
     await client.query(`set idle_session_timeout = 0; listen ${channel}`);
-    pause = FIRST_PAUSE_MS;
-    heard(undefined);
-    opened.onRetired(again);
+    pause = MIN_PAUSE_MS;
+    onNotification(undefined);
+    opened.onRetired(reconnect);
   }
 
-  const begin = (): void => void open().catch(again);
+  const start = (): void => void open().catch(reconnect);
 
-  begin();
+  start();
   return {
     async close() {
-      closed = true;
+      isClosed = true;
       clearTimeout(timer);
       await client?.end().catch(() => undefined);
     },

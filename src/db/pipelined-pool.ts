@@ -1,30 +1,37 @@
 // A pool of pipelined connections for statements that are answered quickly: each is sent without waiting for the answers of
 // those before it, on the connection with the least work, prepared once and kept prepared while it is used.
 import type { Query } from '../sql/fragment.ts';
-import { mayQueue, type Waiter } from './bulkhead.ts';
-import { destroy, ENDING_MS, type OpenedConnection, onReady, STUCK, watchSocketTimeout } from './connect.ts';
+import { canQueue, type Waiter } from './bulkhead.ts';
+import { destroy, type OpenedConnection, onReady, READY_TIMEOUT_MS, STUCK, watchSocketTimeout } from './connect.ts';
 import {
-  callerGone,
+  clientDisconnected,
+  connectionTimeout,
+  getSqlState,
   isConnectionLoss,
   isReadOnlyServer,
-  lostStatement,
   MessageTooLong,
-  placeAway,
+  nodeUnavailable,
   queueFull,
   StaleStatement,
   shuttingDown,
-  sqlState,
-  tooLate,
+  toConnectionLossError,
   translateConnectionError,
 } from './errors.ts';
-import type { Row, Work } from './executor.ts';
+import type { Row, StatementOptions } from './executor.ts';
 import { makeLearner, type ServiceTime } from './service-time.ts';
-import { forgetFailed, makePrepared, namedOn, type Prepared, runStatement, type StatementRun } from './statement.ts';
+import {
+  forgetFailed,
+  makePrepared,
+  nameStatement,
+  type Prepared,
+  runStatement,
+  type StatementRun,
+} from './statement.ts';
 
 /** A statement that is to be run. */
-export interface Pending extends Waiter {
+export interface PendingStatement extends Waiter {
   readonly query: Query;
-  readonly work: Work;
+  readonly statementOptions: StatementOptions;
   /** See ServiceTimes; undefined when nothing is learned. */
   readonly time: ServiceTime | undefined;
   readonly deadline: number;
@@ -51,7 +58,7 @@ export interface PipelinedPoolOptions {
    */
   readonly isRepeatable: boolean;
   /** Runs a statement elsewhere that the limits of this pool have ended: its timeouts, or of a read the longest answer. */
-  readonly runElsewhere: (pending: Pending, error: Error) => Promise<readonly Row[]>;
+  readonly runElsewhere: (pending: PendingStatement, error: Error) => Promise<readonly Row[]>;
   /** A write met a server that takes none. */
   readonly onReadOnly: () => void;
   readonly onError: (message: string, error: unknown) => void;
@@ -59,7 +66,7 @@ export interface PipelinedPoolOptions {
 
 export interface PipelinedPool {
   /** `time`: what is known of the statement, and is learned from its run. */
-  run(query: Query, work: Work, time?: ServiceTime): Promise<readonly Row[]>;
+  run(query: Query, statementOptions: StatementOptions, time?: ServiceTime): Promise<readonly Row[]>;
   /** Statements that wait or run. */
   pending(): number;
   size(): number;
@@ -69,13 +76,13 @@ export interface PipelinedPool {
 }
 
 interface InFlight {
-  readonly pending: Pending;
+  readonly pending: PendingStatement;
   readonly run: StatementRun;
   readonly sentAt: number;
   readonly isAlone: boolean;
   readonly workMs: number;
   /** Another connection has it now. */
-  isMoved: boolean;
+  isReassigned: boolean;
 }
 
 interface Connection {
@@ -85,7 +92,7 @@ interface Connection {
   readonly inFlight: InFlight[];
   /** What those in flight take together, in milliseconds. */
   workMs: number;
-  answeredAt: number;
+  lastResponseAt: number;
   /** The statement that has failed last, while the server is not ready for others yet. */
   failed: InFlight | undefined;
   isUsable: boolean;
@@ -115,49 +122,49 @@ const SHARED_MS = 5000;
 
 /** 57014: the statement timeout; 55P03: the lock timeout. */
 function isTimeout(error: unknown): boolean {
-  const state = sqlState(error);
+  const state = getSqlState(error);
   return state === '57014' || state === '55P03';
 }
 
 interface TenantLimit {
   /** A statement of the tenant has come. */
-  readonly see: (tenant: string | undefined, now: number) => void;
+  readonly recordTenant: (tenant: string | undefined, now: number) => void;
   /** True when statements of the tenant may use the connection. */
-  readonly mayUse: (connection: Connection, tenant: string | undefined, now: number) => boolean;
+  readonly canUse: (connection: Connection, tenant: string | undefined, now: number) => boolean;
 }
 
 /** The bulkhead: bounds the connections of each tenant while statements of several come. */
 function makeTenantLimit(connections: readonly Connection[], size: number): TenantLimit {
   // What one tenant may keep waiting is half.
-  const most = Math.max(1, Math.floor(size / 2));
+  const maxPerTenant = Math.max(1, Math.floor(size / 2));
   let lastTenant: string | undefined;
   let sharedUntil = Number.NEGATIVE_INFINITY;
   return {
-    see(tenant, now) {
+    recordTenant(tenant, now) {
       if (tenant === undefined || tenant === lastTenant) return;
       if (lastTenant !== undefined) sharedUntil = now + SHARED_MS;
       lastTenant = tenant;
     },
-    mayUse(connection, tenant, now) {
-      if (tenant === undefined || now >= sharedUntil || has(connection, tenant)) return true;
+    canUse(connection, tenant, now) {
+      if (tenant === undefined || now >= sharedUntil || isUsedBy(connection, tenant)) return true;
       let count = 0;
-      for (const each of connections) if (has(each, tenant)) count++;
-      return count < most;
+      for (const each of connections) if (isUsedBy(each, tenant)) count++;
+      return count < maxPerTenant;
     },
   };
 }
 
-const has = ({ inFlight }: Connection, tenant: string): boolean =>
+const isUsedBy = ({ inFlight }: Connection, tenant: string): boolean =>
   inFlight.some(({ pending }) => pending.tenant === tenant);
 
-function hasRoom({ inFlight, workMs, answeredAt, failed, isUsable }: Connection, now: number): boolean {
+function hasCapacity({ inFlight, workMs, lastResponseAt, failed, isUsable }: Connection, now: number): boolean {
   if (failed !== undefined || !isUsable) return false;
   const [first] = inFlight;
-  return first === undefined || (workMs < FULL_MS && now - Math.max(first.sentAt, answeredAt) < STUCK_MS);
+  return first === undefined || (workMs < FULL_MS && now - Math.max(first.sentAt, lastResponseAt) < STUCK_MS);
 }
 
 /** What it costs to have the statement prepared on the connection. */
-function preparingMs({ prepared }: Connection, query: Query): number {
+function getPrepareMs({ prepared }: Connection, query: Query): number {
   if (query.name === undefined || prepared.has(query)) return 0;
   return prepared.isFull() ? REPLACE_MS : PREPARE_MS;
 }
@@ -187,7 +194,7 @@ function makeConnections(options: PipelinedPoolOptions, events: ConnectionEvents
   const { statementTimeoutMs, onError } = options;
   const all: Connection[] = [];
   let connecting: Promise<void> | undefined;
-  let failure: { readonly error: unknown; readonly at: number } | undefined;
+  let failure: { readonly error: unknown; readonly failedAt: number } | undefined;
   let isClosing = false;
 
   async function connect(): Promise<void> {
@@ -198,7 +205,7 @@ function makeConnections(options: PipelinedPoolOptions, events: ConnectionEvents
       prepared,
       inFlight: [],
       workMs: 0,
-      answeredAt: 0,
+      lastResponseAt: 0,
       failed: undefined,
       isUsable: true,
     };
@@ -214,11 +221,11 @@ function makeConnections(options: PipelinedPoolOptions, events: ConnectionEvents
       if (connection.isUsable && !isClosing) onError('database connection lost', reason);
       retire(connection);
       // One that is sound still answers what it has.
-      end(connection);
+      closeConnection(connection);
     });
     if (!connection.isUsable) throw new Error('Connection terminated');
     if (isClosing) {
-      end(connection);
+      closeConnection(connection);
       return;
     }
     all.push(connection);
@@ -240,7 +247,7 @@ function makeConnections(options: PipelinedPoolOptions, events: ConnectionEvents
     grow() {
       connecting ??= connect()
         .catch((error) => {
-          failure = { error, at: performance.now() };
+          failure = { error, failedAt: performance.now() };
           onError('database connection failed', error);
           if (all.length === 0) events.onUnavailable(error);
         })
@@ -248,29 +255,30 @@ function makeConnections(options: PipelinedPoolOptions, events: ConnectionEvents
           connecting = undefined;
         });
     },
-    recentFailure: (now) => (failure !== undefined && now - failure.at < RECONNECT_PAUSE_MS ? failure : undefined),
+    recentFailure: (now) =>
+      failure !== undefined && now - failure.failedAt < RECONNECT_PAUSE_MS ? failure : undefined,
     retire,
     isClosing: () => isClosing,
     async close(onClosed) {
       isClosing = true;
       await connecting;
       onClosed();
-      await Promise.all(all.splice(0).map(end));
+      await Promise.all(all.splice(0).map(closeConnection));
     },
   };
 }
 
 interface Traffic {
-  readonly send: (connection: Connection, pending: Pending, now: number) => void;
+  readonly send: (connection: Connection, pending: PendingStatement, now: number) => void;
   /** Statements that were sent and are not answered. */
   readonly count: () => number;
 }
 
 interface TrafficEvents {
   /** Runs a statement that its connection has not begun. */
-  readonly start: (pending: Pending, now: number) => void;
+  readonly start: (pending: PendingStatement, now: number) => void;
   /** The connection may have room for more. */
-  readonly onAnswer: (connection: Connection) => void;
+  readonly onResponse: (connection: Connection) => void;
 }
 
 function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, events: TrafficEvents): Traffic {
@@ -278,32 +286,32 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
   const learn = makeLearner();
   let count = 0;
 
-  function send(connection: Connection, pending: Pending, now: number): void {
-    const error = refusal(pending, now);
+  function send(connection: Connection, pending: PendingStatement, now: number): void {
+    const error = getRejection(pending, now);
     if (error !== undefined) {
       pending.reject(error);
       return;
     }
     const { opened, prepared } = connection;
-    const opening = opened.opening && namedOn(prepared, opened.opening.query);
-    const run = { ...namedOn(prepared, pending.query), opening, gather: count > 0 };
+    const opening = opened.opening && nameStatement(prepared, opened.opening.query);
+    const run = { ...nameStatement(prepared, pending.query), opening, gather: count > 0 };
     const isAlone = connection.inFlight.length === 0;
     const workMs = pending.time?.workMs ?? UNKNOWN_MS;
-    const one: InFlight = { pending, run, sentAt: now, isAlone, workMs, isMoved: false };
+    const one: InFlight = { pending, run, sentAt: now, isAlone, workMs, isReassigned: false };
     connection.inFlight.push(one);
     connection.workMs += workMs;
     count++;
     runStatement(opened.client, run, (error, rows) => {
-      if (!one.isMoved) answer(connection, one, error, rows);
+      if (!one.isReassigned) handleResponse(connection, one, error, rows);
     });
   }
 
-  function answer(connection: Connection, one: InFlight, error: Error | null, rows: readonly Row[]): void {
+  function handleResponse(connection: Connection, one: InFlight, error: Error | null, rows: readonly Row[]): void {
     const { pending, run } = one;
     const isFirst = remove(connection, one);
     const now = performance.now();
-    const sinceLastMs = now - connection.answeredAt;
-    connection.answeredAt = now;
+    const sinceLastMs = now - connection.lastResponseAt;
+    connection.lastResponseAt = now;
     if (error === null) {
       learn(pending.time, one.isAlone, now - one.sentAt, sinceLastMs);
       pending.resolve(rows);
@@ -313,40 +321,41 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
       if (isConnectionLoss(error) || error instanceof MessageTooLong) {
         connections.retire(connection);
         // The statements after the one with which the connection ended were never begun.
-        if (isRepeatable && isFirst) move(connection);
+        if (isRepeatable && isFirst) reassignAll(connection);
         if (isRepeatable && error instanceof MessageTooLong) runElsewhere(pending, error);
-        else pending.reject(lostStatement(error, !isRepeatable));
+        else pending.reject(toConnectionLossError(error, !isRepeatable));
       } else fail(connection, one, error);
     }
-    events.onAnswer(connection);
+    events.onResponse(connection);
   }
 
   function fail(connection: Connection, one: InFlight, error: Error): void {
     const { pending } = one;
-    if (sqlState(error) !== undefined) connection.failed = one;
+    if (getSqlState(error) !== undefined) connection.failed = one;
     if (!isTimeout(error)) {
       pending.reject(error);
       return;
     }
     runElsewhere(pending, error);
     // Statements of others that wait for more like it would each wait as long: they go elsewhere.
-    const isPile = connection.inFlight.some((each) => each.pending.query.text === pending.query.text);
-    const hasOthers = connection.inFlight.some((each) => each.pending.tenant !== pending.tenant);
-    if (isRepeatable && isPile && hasOthers) leave(connection, 'Connection terminated: left for slow statements');
+    const hasSameStatement = connection.inFlight.some((each) => each.pending.query.text === pending.query.text);
+    const hasOtherTenants = connection.inFlight.some((each) => each.pending.tenant !== pending.tenant);
+    if (isRepeatable && hasSameStatement && hasOtherTenants)
+      abandon(connection, 'Connection terminated: left for slow statements');
     else {
       setTimeout(() => {
-        if (connection.failed === one && connection.isUsable) leave(connection, STUCK);
-      }, ENDING_MS).unref();
+        if (connection.failed === one && connection.isUsable) abandon(connection, STUCK);
+      }, READY_TIMEOUT_MS).unref();
     }
   }
 
-  function runElsewhere(pending: Pending, error: Error): void {
+  function runElsewhere(pending: PendingStatement, error: Error): void {
     options.runElsewhere(pending, error).then(pending.resolve, pending.reject);
   }
 
-  function leave(connection: Connection, reason: string): void {
+  function abandon(connection: Connection, reason: string): void {
     connections.retire(connection);
-    if (isRepeatable) move(connection);
+    if (isRepeatable) reassignAll(connection);
     destroy(connection.opened, reason);
   }
 
@@ -362,10 +371,10 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
   }
 
   /** Runs the statements of a connection elsewhere. */
-  function move(connection: Connection): void {
+  function reassignAll(connection: Connection): void {
     for (const one of [...connection.inFlight]) {
       remove(connection, one);
-      one.isMoved = true;
+      one.isReassigned = true;
       if (connections.isClosing()) one.pending.reject(shuttingDown());
       else events.start(one.pending, performance.now());
     }
@@ -375,87 +384,87 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
 }
 
 /** The connection where it costs least; undefined when it costs least to wait. */
-function pick(
+function pickConnection(
   all: readonly Connection[],
-  { query, tenant }: Pending,
+  { query, tenant }: PendingStatement,
   parallel: number,
   tenants: TenantLimit,
   now: number,
 ): Connection | undefined {
-  let best: Connection | undefined;
-  let least = Number.POSITIVE_INFINITY;
+  let bestConnection: Connection | undefined;
+  let lowestLoad = Number.POSITIVE_INFINITY;
   for (let index = 0; index < all.length; index++) {
     const connection = all[index] as Connection;
     // Whether it is prepared there is looked up only where the connection may be the best.
-    const atLeast = connection.workMs + (index < parallel ? 0 : FURTHER_MS);
-    if (atLeast >= least) continue;
-    const load = atLeast + preparingMs(connection, query);
-    if (load >= least || !hasRoom(connection, now) || !tenants.mayUse(connection, tenant, now)) continue;
-    best = connection;
-    least = load;
+    const minLoad = connection.workMs + (index < parallel ? 0 : FURTHER_MS);
+    if (minLoad >= lowestLoad) continue;
+    const load = minLoad + getPrepareMs(connection, query);
+    if (load >= lowestLoad || !hasCapacity(connection, now) || !tenants.canUse(connection, tenant, now)) continue;
+    bestConnection = connection;
+    lowestLoad = load;
   }
-  return best;
+  return bestConnection;
 }
 
 export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool {
   const { size, parallel, maxQueue, statementTimeoutMs } = options;
-  const queue: Pending[] = [];
+  const queue: PendingStatement[] = [];
   const connections = makeConnections(options, {
-    onReady: feed,
+    onReady: sendQueued,
     onRetired() {
-      if (all.length > 0) feedAll();
+      if (all.length > 0) sendAllQueued();
       else for (const pending of queue.splice(0)) start(pending, performance.now());
     },
     onUnavailable: (error) => rejectAll(translateConnectionError(error)),
   });
   const { all } = connections;
   const tenants = makeTenantLimit(all, size);
-  const traffic = makeTraffic(options, connections, { start, onAnswer: feed });
+  const traffic = makeTraffic(options, connections, { start, onResponse: sendQueued });
   let sweeper: NodeJS.Timeout | undefined;
 
   const rejectAll = (error: Error): void => {
     for (const { reject } of queue.splice(0)) reject(error);
   };
 
-  function feedAll(): void {
-    for (const connection of [...all]) feed(connection);
+  function sendAllQueued(): void {
+    for (const connection of [...all]) sendQueued(connection);
   }
 
   /** Sends what waits to a connection that has room. */
-  function feed(connection: Connection): void {
+  function sendQueued(connection: Connection): void {
     while (queue.length > 0) {
       const now = performance.now();
-      if (!hasRoom(connection, now)) return;
-      const index = next(connection, now);
+      if (!hasCapacity(connection, now)) return;
+      const index = findNextIndex(connection, now);
       if (index < 0) return;
-      traffic.send(connection, queue.splice(index, 1)[0] as Pending, now);
+      traffic.send(connection, queue.splice(index, 1)[0] as PendingStatement, now);
     }
   }
 
   /** Index in the queue of what the connection runs next: the first that may use it, and for a while one that is prepared there. */
-  function next(connection: Connection, now: number): number {
+  function findNextIndex(connection: Connection, now: number): number {
     const isFree = connection.inFlight.length === 0;
     return queue.findIndex(
       ({ tenant, query, since }) =>
         (isFree || now - since > MAX_DETOUR_MS || query.name === undefined || connection.prepared.has(query)) &&
-        tenants.mayUse(connection, tenant, now),
+        tenants.canUse(connection, tenant, now),
     );
   }
 
-  function start(pending: Pending, now: number): void {
+  function start(pending: PendingStatement, now: number): void {
     if (connections.isClosing() && all.length === 0) {
       pending.reject(shuttingDown());
       return;
     }
-    const connection = pick(all, pending, parallel, tenants, now);
+    const connection = pickConnection(all, pending, parallel, tenants, now);
     if (connection !== undefined) {
       traffic.send(connection, pending, now);
       return;
     }
     if (all.length === 0) {
-      const recent = connections.recentFailure(now);
-      if (recent !== undefined) {
-        pending.reject(translateConnectionError(recent.error));
+      const recentError = connections.recentFailure(now);
+      if (recentError !== undefined) {
+        pending.reject(translateConnectionError(recentError.error));
         return;
       }
       connections.grow();
@@ -468,27 +477,27 @@ export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool 
   function sweep(): void {
     const now = performance.now();
     for (let index = queue.length - 1; index >= 0; index--) {
-      const error = refusal(queue[index] as Pending, now);
-      if (error !== undefined) (queue.splice(index, 1)[0] as Pending).reject(error);
+      const error = getRejection(queue[index] as PendingStatement, now);
+      if (error !== undefined) (queue.splice(index, 1)[0] as PendingStatement).reject(error);
     }
-    feedAll();
+    sendAllQueued();
     if (queue.length > 0) return;
     clearInterval(sweeper);
     sweeper = undefined;
   }
 
   return {
-    run(query, work, time) {
-      const { tenant } = work;
+    run(query, statementOptions, time) {
+      const { tenant } = statementOptions;
       const inFlight = traffic.count();
-      if (!mayQueue(queue, tenant, maxQueue, inFlight)) return Promise.reject(queueFull());
+      if (!canQueue(queue, tenant, maxQueue, inFlight)) return Promise.reject(queueFull());
       const now = performance.now();
-      tenants.see(tenant, now);
+      tenants.recordTenant(tenant, now);
       const mayGrow = all.length > 0 && all.length < size && !connections.isClosing();
       if (mayGrow && inFlight >= all.length && connections.recentFailure(now) === undefined) connections.grow();
       return new Promise((resolve, reject) => {
-        const deadline = work.deadline ?? now + statementTimeoutMs;
-        start({ query, work, tenant, time, deadline, since: now, resolve, reject }, now);
+        const deadline = statementOptions.deadline ?? now + statementTimeoutMs;
+        start({ query, statementOptions, tenant, time, deadline, since: now, resolve, reject }, now);
       });
     },
     pending: () => traffic.count() + queue.length,
@@ -496,7 +505,7 @@ export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool 
     renew() {
       for (const connection of [...all]) {
         connections.retire(connection);
-        end(connection);
+        closeConnection(connection);
       }
     },
     close: () => connections.close(() => rejectAll(shuttingDown())),
@@ -504,14 +513,14 @@ export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool 
 }
 
 /** Why the statement is not to be sent any more. */
-function refusal({ deadline, work }: Pending, now: number): Error | undefined {
-  if (now >= deadline) return tooLate();
-  if (work.caller?.isGone() === true) return callerGone();
-  if (work.place?.isAway() === true) return placeAway();
-  return work.isStale?.(now) === true ? new StaleStatement() : undefined;
+function getRejection({ deadline, statementOptions }: PendingStatement, now: number): Error | undefined {
+  if (now >= deadline) return connectionTimeout();
+  if (statementOptions.signal?.isAborted() === true) return clientDisconnected();
+  if (statementOptions.node?.isUnavailable() === true) return nodeUnavailable();
+  return statementOptions.isStale?.(now) === true ? new StaleStatement() : undefined;
 }
 
 /** Closes it when what is in flight there was answered. */
-function end({ opened }: Connection): Promise<void> {
+function closeConnection({ opened }: Connection): Promise<void> {
   return opened.client.end().catch(() => undefined);
 }

@@ -3,12 +3,12 @@
 // without pipelining). One that keeps these waiting is ended after a moment and runs again in the pool for slow statements,
 // where each workspace has half of the connections at most; the control tables, imports and exports, batches and migrations
 // have pools of their own.
-import type { Figure } from '../figure.ts';
+import type { Metric } from '../figure.ts';
 import type { Query } from '../sql/fragment.ts';
 import { type Connect, type ConnectionLimits, makeConnect } from './connect.ts';
 import type { Route } from './connection-url.ts';
 import { makeDispatcher } from './dispatcher.ts';
-import type { Executor, Expected, Lane, Row, Work } from './executor.ts';
+import type { Executor, Expected, PoolName, Row, StatementOptions } from './executor.ts';
 import type { PipelinedPool } from './pipelined-pool.ts';
 import { makeSessionPool, type SessionPool } from './session-pool.ts';
 import {
@@ -21,7 +21,18 @@ import {
   type TransactionOptions,
 } from './sessions.ts';
 
-export type { Executor, Expected, Lane, Purpose, Row, Session, SessionOptions, Transaction, TransactionOptions, Work };
+export type {
+  Executor,
+  Expected,
+  PoolName,
+  Purpose,
+  Row,
+  Session,
+  SessionOptions,
+  StatementOptions,
+  Transaction,
+  TransactionOptions,
+};
 
 export interface Database extends Executor {
   /**
@@ -30,7 +41,7 @@ export interface Database extends Executor {
    * a second at most, lock waits included): it was undone whole then, and goes on with what is left of its time. Throws
    * ApiError when the database is unavailable, the driver's error otherwise.
    */
-  run(query: Query, lane: Lane, work?: Work): Promise<readonly Row[]>;
+  run(query: Query, pool: PoolName, options?: StatementOptions): Promise<readonly Row[]>;
   /** One statement, rows as objects, on a connection for the control tables. */
   query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
   /** Connected to PostgreSQL itself, whatever pooler the statements of requests go through. */
@@ -43,11 +54,11 @@ export interface Database extends Executor {
   close(graceMs?: number): Promise<void>;
 }
 
-type PoolName = Lane | 'slow' | Exclude<Purpose, 'look'>;
+type PoolLabel = PoolName | 'slow' | Exclude<Purpose, 'look'>;
 
 export interface DatabaseStats {
-  readonly pending: Readonly<Record<PoolName, number>>;
-  readonly connections: Readonly<Record<PoolName, number>>;
+  readonly pending: Readonly<Record<PoolLabel, number>>;
+  readonly connections: Readonly<Record<PoolLabel, number>>;
 }
 
 export interface DatabaseOptions {
@@ -77,26 +88,26 @@ const CONTROL_CONNECTIONS = 2;
 // Two long migrations, one that begins, one that counts.
 const MIGRATION_CONNECTIONS = 4;
 // On a cluster: one look, and the next while a node keeps the first.
-const LOOK_CONNECTIONS = 2;
+const MONITOR_CONNECTIONS = 2;
 const CLOSE_GRACE_MS = 3000;
 const RECONNECT_PAUSE_MS = 1000;
 // JSON of columns, cursor and total beside the data itself.
-const MESSAGE_SLACK = 1_048_576;
+const MESSAGE_OVERHEAD_BYTES = 1_048_576;
 // Documents of workspaces are the largest of the control tables.
-const LEAST_MESSAGE = 33_554_432;
+const MIN_MESSAGE_BYTES = 33_554_432;
 
 export function makeDatabase(options: DatabaseOptions): Database {
   const { statementTimeoutMs, maxQueue, onError } = options;
   const { connection, direct = connection } = options;
-  const maxMessageBytes = Math.max(options.maxResponseBytes, LEAST_MESSAGE) + MESSAGE_SLACK;
-  const openerBy = (connect: Connect) => (limits: ConnectionLimits) => () =>
+  const maxMessageBytes = Math.max(options.maxResponseBytes, MIN_MESSAGE_BYTES) + MESSAGE_OVERHEAD_BYTES;
+  const makeOpener = (connect: Connect) => (limits: ConnectionLimits) => () =>
     connect({
       ...limits,
       statementTimeoutMs: Math.min(limits.statementTimeoutMs, statementTimeoutMs),
       maxMessageBytes,
     });
-  const opener = openerBy(makeConnect(connection));
-  const directOpener = openerBy(makeConnect(direct));
+  const opener = makeOpener(makeConnect(connection));
+  const directOpener = makeOpener(makeConnect(direct));
   const makePool = (size: number, perTenant: number, { open = opener, pipeline = false } = {}): SessionPool =>
     makeSessionPool({
       open: open({ statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, pipeline }),
@@ -105,14 +116,14 @@ export function makeDatabase(options: DatabaseOptions): Database {
       maxQueue,
       timeoutMs: statementTimeoutMs,
     });
-  const half = (count: number): number => Math.max(1, Math.floor(count / 2));
-  const slow = makePool(options.slowConnections, half(options.slowConnections));
+  const getHalf = (count: number): number => Math.max(1, Math.floor(count / 2));
+  const slow = makePool(options.slowConnections, getHalf(options.slowConnections));
   const pools: Readonly<Record<Purpose, SessionPool>> = {
     control: makePool(CONTROL_CONNECTIONS, CONTROL_CONNECTIONS, { open: directOpener }),
-    transfer: makePool(options.transferConnections, half(options.transferConnections)),
-    batch: makePool(options.batchConnections, half(options.batchConnections), { pipeline: true }),
-    migration: makePool(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS), { open: directOpener }),
-    look: makePool(LOOK_CONNECTIONS, LOOK_CONNECTIONS, { open: directOpener }),
+    transfer: makePool(options.transferConnections, getHalf(options.transferConnections)),
+    batch: makePool(options.batchConnections, getHalf(options.batchConnections), { pipeline: true }),
+    migration: makePool(MIGRATION_CONNECTIONS, getHalf(MIGRATION_CONNECTIONS), { open: directOpener }),
+    look: makePool(MONITOR_CONNECTIONS, MONITOR_CONNECTIONS, { open: directOpener }),
   };
   const canceller = makePool(1, 1, { open: directOpener });
   const onReadOnly = (): void => failover.onReadOnly();
@@ -128,10 +139,11 @@ export function makeDatabase(options: DatabaseOptions): Database {
     cancel: sessions.cancel,
     onReadOnly,
   });
-  const { pools: fast, direct: directFast } = dispatcher;
-  const own = directFast === undefined ? [] : [directFast.read, directFast.write];
-  const pipelined = [fast.read, fast.write, ...own];
-  const sum = (read: (pool: PipelinedPool) => number): number => own.reduce((all, pool) => all + read(pool), 0);
+  const { pools: fastPools, direct: directPools } = dispatcher;
+  const directPoolList = directPools === undefined ? [] : [directPools.read, directPools.write];
+  const pipelined = [fastPools.read, fastPools.write, ...directPoolList];
+  const sumDirect = (read: (pool: PipelinedPool) => number): number =>
+    directPoolList.reduce((all, pool) => all + read(pool), 0);
   /**
    * A primary was demoted, or its address is another server's now: connections that are still open would read what is
    * no longer written there, keys and schemas too.
@@ -147,19 +159,19 @@ export function makeDatabase(options: DatabaseOptions): Database {
     ...sessions,
     stats: () => ({
       pending: {
-        read: fast.read.pending(),
-        write: fast.write.pending(),
-        slow: slow.waiting(),
-        control: pools.control.waiting() + pools.look.waiting() + sum((pool) => pool.pending()),
-        transfer: pools.transfer.waiting(),
-        batch: pools.batch.waiting(),
-        migration: pools.migration.waiting(),
+        read: fastPools.read.pending(),
+        write: fastPools.write.pending(),
+        slow: slow.countWaiting(),
+        control: pools.control.countWaiting() + pools.look.countWaiting() + sumDirect((pool) => pool.pending()),
+        transfer: pools.transfer.countWaiting(),
+        batch: pools.batch.countWaiting(),
+        migration: pools.migration.countWaiting(),
       },
       connections: {
-        read: fast.read.size(),
-        write: fast.write.size(),
+        read: fastPools.read.size(),
+        write: fastPools.write.size(),
         slow: slow.size(),
-        control: pools.control.size() + pools.look.size() + canceller.size() + sum((pool) => pool.size()),
+        control: pools.control.size() + pools.look.size() + canceller.size() + sumDirect((pool) => pool.size()),
         transfer: pools.transfer.size(),
         batch: pools.batch.size(),
         migration: pools.migration.size(),
@@ -177,14 +189,14 @@ export function makeDatabase(options: DatabaseOptions): Database {
   };
 }
 
-type Stated = Pick<Database, 'stats'>;
+type StatsSource = Pick<Database, 'stats'>;
 
 /** Metrics of the database, and of the nodes of its cluster that are open. */
-export function databaseFigures(db: Stated, nodes: () => readonly Stated[]): readonly Figure[] {
-  const sums = (stat: keyof DatabaseStats): DatabaseStats['pending'] => {
+export function getDatabaseMetrics(db: StatsSource, nodes: () => readonly StatsSource[]): readonly Metric[] {
+  const sumStats = (stat: keyof DatabaseStats): DatabaseStats['pending'] => {
     const all = { ...db.stats()[stat] };
     for (const node of nodes())
-      for (const [pool, count] of Object.entries(node.stats()[stat])) all[pool as PoolName] += count;
+      for (const [pool, count] of Object.entries(node.stats()[stat])) all[pool as PoolLabel] += count;
     return all;
   };
   return [
@@ -192,13 +204,13 @@ export function databaseFigures(db: Stated, nodes: () => readonly Stated[]): rea
       name: 'wda_db_pool_pending',
       help: 'Statements waiting for or running in the database, by pool',
       label: 'pool',
-      read: () => sums('pending'),
+      read: () => sumStats('pending'),
     },
     {
       name: 'wda_db_pool_connections',
       help: 'Open database connections, by pool',
       label: 'pool',
-      read: () => sums('connections'),
+      read: () => sumStats('connections'),
     },
   ];
 }

@@ -26,7 +26,7 @@ const MAX_CHARACTERS = 8_388_608;
 const SLOW_MS = 20;
 // A slow statement is quick again below this. With one bound for both, statements near it changed pools all the time, and
 // requests that had waited in one pool waited again in the other (p99 2.5 times that of one pool).
-const QUICK_AGAIN_MS = 5;
+const QUICK_MS = 5;
 const WEIGHT = 0.1;
 const MIN_WORK_MS = 0.02;
 // The quickest answer tells the round trip; should that become longer, it is learned after some thousand answers.
@@ -50,8 +50,8 @@ export function makeServiceTimes(): ServiceTimes {
   };
 }
 
-const average = (before: number | undefined, milliseconds: number): number =>
-  before === undefined ? milliseconds : before * (1 - WEIGHT) + milliseconds * WEIGHT;
+const updateAverage = (previous: number | undefined, milliseconds: number): number =>
+  previous === undefined ? milliseconds : previous * (1 - WEIGHT) + milliseconds * WEIGHT;
 
 /**
  * Learns from a run that was alone on its connection. A quicker one counts whole, a slower one a tenth: on a busy machine any
@@ -60,14 +60,14 @@ const average = (before: number | undefined, milliseconds: number): number =>
  */
 export function learnAlone(time: ServiceTime, milliseconds: number): void {
   const { aloneMs } = time;
-  time.aloneMs = aloneMs !== undefined && milliseconds < aloneMs ? milliseconds : average(aloneMs, milliseconds);
+  time.aloneMs = aloneMs !== undefined && milliseconds < aloneMs ? milliseconds : updateAverage(aloneMs, milliseconds);
   if (time.aloneMs >= SLOW_MS) time.isQuick = false;
-  else if (time.isQuick === undefined || time.aloneMs < QUICK_AGAIN_MS) time.isQuick = true;
+  else if (time.isQuick === undefined || time.aloneMs < QUICK_MS) time.isQuick = true;
 }
 
 /** Learns from a run that shared its connection: a statement that is never alone must not hold up others for ever. */
 export function learnWork(time: ServiceTime, milliseconds: number): void {
-  time.workMs = average(time.workMs, milliseconds);
+  time.workMs = updateAverage(time.workMs, milliseconds);
   if (time.workMs >= SLOW_MS) time.isQuick = false;
 }
 
@@ -75,15 +75,15 @@ export function learnWork(time: ServiceTime, milliseconds: number): void {
  * Learns from a run on a pipelined connection: `tookMs` from sending to answer, `sinceLastMs` after the answer before it. One
  * that was alone tells its own time; any other began when the one before it ended.
  */
-export type Learn = (time: ServiceTime | undefined, isAlone: boolean, tookMs: number, sinceLastMs: number) => void;
+export type Learn = (time: ServiceTime | undefined, isAlone: boolean, elapsedMs: number, sinceLastMs: number) => void;
 
 /** For one pool, whose connections have the same round trip. */
 export function makeLearner(): Learn {
   let roundTripMs = Number.POSITIVE_INFINITY;
-  return (time, isAlone, tookMs, sinceLastMs) => {
-    if (isAlone) roundTripMs = Math.min(tookMs, roundTripMs * ROUND_TRIP_GROWTH);
+  return (time, isAlone, elapsedMs, sinceLastMs) => {
+    if (isAlone) roundTripMs = Math.min(elapsedMs, roundTripMs * ROUND_TRIP_GROWTH);
     if (time === undefined) return;
-    if (isAlone) learnAlone(time, tookMs);
-    learnWork(time, Math.max(MIN_WORK_MS, isAlone ? tookMs - roundTripMs : Math.min(tookMs, sinceLastMs)));
+    if (isAlone) learnAlone(time, elapsedMs);
+    learnWork(time, Math.max(MIN_WORK_MS, isAlone ? elapsedMs - roundTripMs : Math.min(elapsedMs, sinceLastMs)));
   };
 }

@@ -3,8 +3,15 @@
 // deadline, and a client that has left waits no longer.
 import { makeBulkhead, type Waiter } from './bulkhead.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
-import { callerGone, placeAway, queueFull, shuttingDown, tooLate, translateConnectionError } from './errors.ts';
-import type { Work } from './executor.ts';
+import {
+  clientDisconnected,
+  connectionTimeout,
+  nodeUnavailable,
+  queueFull,
+  shuttingDown,
+  translateConnectionError,
+} from './errors.ts';
+import type { StatementOptions } from './executor.ts';
 
 export interface SessionPoolOptions {
   readonly open: () => Promise<OpenedConnection>;
@@ -17,7 +24,7 @@ export interface SessionPoolOptions {
 }
 
 /** Who asks for a connection, and for how long. */
-export type LeaseRequest = Pick<Work, 'tenant' | 'deadline' | 'caller' | 'place'>;
+export type LeaseRequest = Pick<StatementOptions, 'tenant' | 'deadline' | 'signal' | 'node'>;
 
 /** A connection for one user alone. */
 export interface Lease {
@@ -31,7 +38,7 @@ export interface SessionPool {
   take(request?: LeaseRequest): Promise<Lease>;
   /** Open connections. */
   size(): number;
-  waiting(): number;
+  countWaiting(): number;
   /** Leaves the connections that there are for new ones; leased ones end when they are given back. */
   renew(): void;
   /** Closes connections as they come back; those that are not back after `graceMs` are cut. */
@@ -45,20 +52,20 @@ interface Pooled {
   isUsable: boolean;
 }
 
-interface Waiting extends Waiter {
-  readonly place: Work['place'];
+interface PendingLease extends Waiter {
+  readonly node: StatementOptions['node'];
   /** Called once. */
-  readonly settle: (outcome: Lease | Error) => void;
+  readonly complete: (outcome: Lease | Error) => void;
 }
 
 const IDLE_MS = 30_000;
 // What a backend gathers over a long life (caches of catalogues, memory) is given back, too.
-const LIFETIME_MS = 1_800_000;
-const TIDY_EVERY_MS = 5000;
+const MAX_LIFETIME_MS = 1_800_000;
+const TIDY_INTERVAL_MS = 5000;
 // While the database is unavailable, connecting is tried again at most this often; requests in between fail at once.
 const RECONNECT_PAUSE_MS = 250;
 
-const SILENT = 'Connection terminated: what its statement waits for has fallen silent';
+const UNRESPONSIVE = 'Connection terminated: what its statement waits for has fallen silent';
 
 interface PooledConnections {
   /** An idle one; it is its taker's until it is given back. */
@@ -66,8 +73,8 @@ interface PooledConnections {
   readonly giveBack: (pooled: Pooled, isBroken: boolean) => void;
   /** Opens one more in the background. */
   readonly grow: () => void;
-  readonly opening: () => number;
-  readonly mayGrow: () => boolean;
+  readonly countOpening: () => number;
+  readonly canGrow: () => boolean;
   readonly hasIdle: () => boolean;
   /** The error of a moment ago, while there are none and none is being opened. */
   readonly recentFailure: () => { readonly error: unknown } | undefined;
@@ -89,15 +96,15 @@ function makePooledConnections(
 ): PooledConnections {
   const all = new Set<Pooled>();
   const idle: Pooled[] = [];
-  let opening = 0;
+  let countOpening = 0;
   let isClosing = false;
-  let failure: { readonly error: unknown; readonly at: number } | undefined;
-  let onEmpty: (() => void) | undefined;
+  let failure: { readonly error: unknown; readonly failedAt: number } | undefined;
+  let notifyEmpty: (() => void) | undefined;
 
-  const tidying = setInterval(() => {
+  const tidyTimer = setInterval(() => {
     const since = performance.now() - IDLE_MS;
     for (const pooled of [...idle]) if (pooled.idleSince < since) discard(pooled);
-  }, TIDY_EVERY_MS).unref();
+  }, TIDY_INTERVAL_MS).unref();
 
   function discard(pooled: Pooled): void {
     pooled.isUsable = false;
@@ -105,11 +112,11 @@ function makePooledConnections(
     const index = idle.indexOf(pooled);
     if (index >= 0) idle.splice(index, 1);
     pooled.connection.client.end().catch(() => undefined);
-    if (all.size === 0) onEmpty?.();
+    if (all.size === 0) notifyEmpty?.();
   }
 
   async function grow(): Promise<void> {
-    opening++;
+    countOpening++;
     try {
       const connection = await open();
       const now = performance.now();
@@ -122,23 +129,23 @@ function makePooledConnections(
       if (isClosing || !pooled.isUsable) discard(pooled);
       else idle.push(pooled);
     } catch (error) {
-      failure = { error, at: performance.now() };
+      failure = { error, failedAt: performance.now() };
       events.onUnavailable(error);
     } finally {
-      opening--;
+      countOpening--;
       events.onOpened();
     }
   }
 
   /** Resolves when all were given back, or cut. */
-  function allBack(graceMs: number): Promise<void> {
+  function waitForReturns(graceMs: number): Promise<void> {
     return new Promise((resolve) => {
       const cut = (): void => {
         for (const { connection } of all) destroy(connection);
         for (const pooled of [...all]) discard(pooled);
       };
       const timer = Number.isFinite(graceMs) ? setTimeout(cut, graceMs) : undefined;
-      onEmpty = () => {
+      notifyEmpty = () => {
         clearTimeout(timer);
         resolve();
       };
@@ -149,19 +156,19 @@ function makePooledConnections(
     take: () => idle.pop(),
     giveBack(pooled, isBroken) {
       const now = performance.now();
-      if (isBroken || !pooled.isUsable || isClosing || now - pooled.openedAt > LIFETIME_MS) discard(pooled);
+      if (isBroken || !pooled.isUsable || isClosing || now - pooled.openedAt > MAX_LIFETIME_MS) discard(pooled);
       else {
         pooled.idleSince = now;
         idle.push(pooled);
       }
     },
     grow: () => void grow(),
-    opening: () => opening,
-    mayGrow: () => all.size + opening < size && !isClosing,
+    countOpening: () => countOpening,
+    canGrow: () => all.size + countOpening < size && !isClosing,
     hasIdle: () => idle.length > 0,
     recentFailure() {
-      if (all.size > 0 || opening > 0 || failure === undefined) return undefined;
-      return performance.now() - failure.at < RECONNECT_PAUSE_MS ? failure : undefined;
+      if (all.size > 0 || countOpening > 0 || failure === undefined) return undefined;
+      return performance.now() - failure.failedAt < RECONNECT_PAUSE_MS ? failure : undefined;
     },
     size: () => all.size,
     renew() {
@@ -170,15 +177,15 @@ function makePooledConnections(
     },
     async close(graceMs) {
       isClosing = true;
-      clearInterval(tidying);
+      clearInterval(tidyTimer);
       for (const pooled of [...idle]) discard(pooled);
-      if (all.size > 0) await allBack(graceMs);
+      if (all.size > 0) await waitForReturns(graceMs);
     },
   };
 }
 
 export function makeSessionPool({ open, size, perTenant, maxQueue, timeoutMs }: SessionPoolOptions): SessionPool {
-  const bulkhead = makeBulkhead<Waiting>(perTenant, maxQueue);
+  const bulkhead = makeBulkhead<PendingLease>(perTenant, maxQueue);
   const connections = makePooledConnections(open, size, {
     // The database is unavailable for all of them; one after the other each would wait for it.
     onUnavailable: (error) => rejectAll(translateConnectionError(error)),
@@ -187,85 +194,85 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, timeoutMs }: 
   let isClosing = false;
 
   function rejectAll(error: Error): void {
-    for (const { settle } of bulkhead.drain()) settle(error);
+    for (const { complete } of bulkhead.drain()) complete(error);
   }
 
   /** Leases connections to those who wait, as long as there is one for somebody. */
   function serve(): void {
     for (;;) {
       // Without either a long queue need not be looked through.
-      if (!connections.hasIdle() && !connections.mayGrow()) return;
-      const waiting = bulkhead.next();
-      if (waiting === undefined) return;
+      if (!connections.hasIdle() && !connections.canGrow()) return;
+      const pendingLease = bulkhead.findNext();
+      if (pendingLease === undefined) return;
       const pooled = connections.take();
       if (pooled === undefined) {
-        if (connections.opening() < bulkhead.queued()) connections.grow();
+        if (connections.countOpening() < bulkhead.countQueued()) connections.grow();
         return;
       }
-      bulkhead.remove(waiting);
-      waiting.settle(lease(pooled, waiting));
+      bulkhead.remove(pendingLease);
+      pendingLease.complete(lease(pooled, pendingLease));
     }
   }
 
-  function lease(pooled: Pooled, { tenant, place }: LeaseRequest): Lease {
-    bulkhead.enter(tenant);
+  function lease(pooled: Pooled, { tenant, node }: LeaseRequest): Lease {
+    bulkhead.acquire(tenant);
     let isReleased = false;
-    const unwatch = place?.onAway(() => destroy(pooled.connection, SILENT));
+    const unwatch = node?.onUnavailable(() => destroy(pooled.connection, UNRESPONSIVE));
     return {
       connection: pooled.connection,
       release(isBroken) {
         if (isReleased) return;
         isReleased = true;
         unwatch?.();
-        bulkhead.leave(tenant);
+        bulkhead.release(tenant);
         connections.giveBack(pooled, isBroken);
         serve();
       },
     };
   }
 
-  function wait({ tenant, deadline, caller, place }: LeaseRequest): Promise<Lease> {
+  function waitForLease({ tenant, deadline, signal, node }: LeaseRequest): Promise<Lease> {
     const remainingMs = deadline === undefined ? timeoutMs : deadline - performance.now();
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = {
+      const pendingLease: PendingLease = {
         tenant,
-        place,
-        settle(outcome) {
+        node,
+        complete(outcome) {
           clearTimeout(timer);
-          removeCaller?.();
-          removePlace?.();
+          removeAbortListener?.();
+          removeNodeListener?.();
           if (outcome instanceof Error) reject(outcome);
           else resolve(outcome);
         },
       };
       const giveUp = (error: Error): void => {
-        if (bulkhead.remove(waiting)) waiting.settle(error);
+        if (bulkhead.remove(pendingLease)) pendingLease.complete(error);
       };
-      const timer = setTimeout(() => giveUp(tooLate()), Math.max(0, remainingMs));
-      const removeCaller = caller?.onGone(() => giveUp(callerGone()));
-      const removePlace = place?.onAway(() => giveUp(placeAway()));
-      bulkhead.push(waiting);
+      const timer = setTimeout(() => giveUp(connectionTimeout()), Math.max(0, remainingMs));
+      const removeAbortListener = signal?.onAbort(() => giveUp(clientDisconnected()));
+      const removeNodeListener = node?.onUnavailable(() => giveUp(nodeUnavailable()));
+      bulkhead.push(pendingLease);
       serve();
     });
   }
 
   return {
     async take(request = {}) {
-      const { tenant, caller, place } = request;
+      const { tenant, signal, node } = request;
       if (isClosing) throw shuttingDown();
-      if (caller?.isGone() === true) throw callerGone();
-      if (place?.isAway() === true) throw placeAway();
+      if (signal?.isAborted() === true) throw clientDisconnected();
+      if (node?.isUnavailable() === true) throw nodeUnavailable();
       const failure = connections.recentFailure();
       if (failure !== undefined) throw translateConnectionError(failure.error);
-      if (bulkhead.queued() === 0 && bulkhead.mayEnter(tenant)) {
+      if (bulkhead.countQueued() === 0 && bulkhead.canAcquire(tenant)) {
         const pooled = connections.take();
         if (pooled !== undefined) return lease(pooled, request);
       }
-      if (!bulkhead.mayQueue(tenant)) throw queueFull();
-      return wait(request);
+      if (!bulkhead.canQueue(tenant)) throw queueFull();
+      return waitForLease(request);
     },
     size: connections.size,
-    waiting: bulkhead.queued,
+    countWaiting: bulkhead.countQueued,
     renew: connections.renew,
     async close(graceMs = Number.POSITIVE_INFINITY) {
       isClosing = true;

@@ -5,25 +5,25 @@ import type pg from 'pg';
 import { queryTimeout } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
 import { STATEMENTS, traceStatement } from '../trace.ts';
-import { isConfused } from './behind.ts';
+import { isSessionBroken } from './behind.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
 import {
-  callerGone,
+  clientDisconnected,
   isConnectionLoss,
   isReadOnlyServer,
   StaleStatement,
-  statementError,
   translateConnectionError,
+  translateStatementError,
 } from './errors.ts';
-import { type Executor, isInForce, type Lane, type Row, type Work } from './executor.ts';
+import { type Executor, isInForce, type PoolName, type Row, type StatementOptions } from './executor.ts';
 import type { Lease, SessionPool } from './session-pool.ts';
 import {
-  answeredWithin,
   type Cancel,
-  preparedOn,
+  getPrepared,
   runWatched,
   type WatchedConnection,
   watchStatement,
+  withResponseTimeout,
 } from './statement.ts';
 
 /**
@@ -52,7 +52,7 @@ export interface Session {
 }
 
 /** Who asks for a session: what one tenant has at once is bounded, and nobody waits longer than the deadline. */
-export interface SessionOptions extends Pick<Work, 'tenant' | 'deadline' | 'caller' | 'place'> {
+export interface SessionOptions extends Pick<StatementOptions, 'tenant' | 'deadline' | 'signal' | 'node'> {
   readonly purpose?: Purpose;
 }
 
@@ -95,15 +95,15 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
   /** Works with a connection of its own; one that broke, or that `work` says is broken, is not used again. */
   async function withConnection<T>(
     { purpose = 'control', ...request }: SessionOptions,
-    work: (session: Session, lease: Lease, broken: () => void) => Promise<T>,
+    work: (session: Session, lease: Lease, markBroken: () => void) => Promise<T>,
   ): Promise<T> {
     const lease = await pools[purpose].take(request);
     let isBroken = false;
-    const broken = (): void => {
+    const markBroken = (): void => {
       isBroken = true;
     };
     try {
-      return await work(sessionOf(lease.connection, broken), lease, broken);
+      return await work(makeSession(lease.connection, markBroken), lease, markBroken);
     } catch (error) {
       if (isConnectionLoss(error)) isBroken = true;
       if (isReadOnlyServer(error)) onReadOnly();
@@ -128,7 +128,7 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
   }
 
   /** The statement ends at its deadline, or its connection does. */
-  async function queryWithin(session: Session, connection: OpenedConnection, query: Query): Promise<unknown[]> {
+  async function queryWithTimeout(session: Session, connection: OpenedConnection, query: Query): Promise<unknown[]> {
     const watch = watchStatement(connection, cancel, { deadline: performance.now() + statementTimeoutMs });
     let isBroken = true;
     try {
@@ -143,13 +143,13 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
     }
   }
 
-  function executorOn(connection: OpenedConnection, broken: () => void): Executor {
+  function makeExecutor(connection: OpenedConnection, markBroken: () => void): Executor {
     return makeSessionExecutor({
-      connection: withoutOpening(connection),
+      connection: omitOpening(connection),
       cancel,
       statementTimeoutMs,
       onError(error) {
-        if (isConnectionLoss(error)) broken();
+        if (isConnectionLoss(error)) markBroken();
         if (isReadOnlyServer(error)) onReadOnly();
       },
     });
@@ -157,13 +157,13 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
 
   return {
     query: (query) =>
-      withConnection({}, (session, { connection }) => queryWithin(session, connection, query) as Promise<never>),
+      withConnection({}, (session, { connection }) => queryWithTimeout(session, connection, query) as Promise<never>),
     session: (work, sessionOptions = {}) => withConnection(sessionOptions, work),
     transaction: (
       work,
       { isolation = 'read committed', readOnly = false, statementTimeoutMs: limit, ...request } = {},
     ) =>
-      withConnection(request, async (session, { connection }, broken) => {
+      withConnection(request, async (session, { connection }, markBroken) => {
         // What is set for it goes with its beginning: a round trip less.
         const milliseconds = Math.ceil(limit ?? 0);
         const limits =
@@ -172,25 +172,29 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
             : `; set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`;
         // BEGIN has nothing to wait for; what the end waits for has the limit of a statement.
         const isLong = request.deadline === undefined && (request.purpose ?? 'control') !== 'control';
-        const most = limit ?? (isLong ? undefined : statementTimeoutMs);
-        const end = (text: string): Promise<void> =>
-          most === undefined ? session.execute(text) : answeredWithin(connection, most, () => session.execute(text));
+        const timeoutMs = limit ?? (isLong ? undefined : statementTimeoutMs);
+        const endTransaction = (text: string): Promise<void> =>
+          timeoutMs === undefined
+            ? session.execute(text)
+            : withResponseTimeout(connection, timeoutMs, () => session.execute(text));
         const opening = connection.opening === undefined ? '' : `; ${connection.opening.text}`;
-        const begin = `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${opening}${limits}`;
-        await answeredWithin(connection, statementTimeoutMs, () => session.execute(begin)).catch(async (error) => {
-          // Nothing was done yet.
-          if (isConnectionLoss(error)) broken();
-          // It may have been cancelled behind its BEGIN.
-          else await end('rollback').catch(broken);
-          throw statementError(error);
-        });
+        const beginStatement = `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${opening}${limits}`;
+        await withResponseTimeout(connection, statementTimeoutMs, () => session.execute(beginStatement)).catch(
+          async (error) => {
+            // Nothing was done yet.
+            if (isConnectionLoss(error)) markBroken();
+            // It may have been cancelled behind its BEGIN.
+            else await endTransaction('rollback').catch(markBroken);
+            throw translateStatementError(error);
+          },
+        );
         try {
-          const result = await work({ ...session, executor: executorOn(connection, broken) });
-          await end('commit');
+          const result = await work({ ...session, executor: makeExecutor(connection, markBroken) });
+          await endTransaction('commit');
           return result;
         } catch (error) {
           // When even the rollback fails, the connection must not be used again.
-          await end('rollback').catch(broken);
+          await endTransaction('rollback').catch(markBroken);
           throw error;
         }
       }),
@@ -205,14 +209,14 @@ const isInTransaction = (client: pg.ClientBase): boolean => {
 };
 
 /** In a transaction that has begun. */
-const withoutOpening = ({ opening: _, ...connection }: OpenedConnection): OpenedConnection => connection;
+const omitOpening = ({ opening: _, ...connection }: OpenedConnection): OpenedConnection => connection;
 
 /** `broken`: the connection must not be used again. */
-function sessionOf(connection: OpenedConnection, broken: () => void): Session {
+function makeSession(connection: OpenedConnection, markBroken: () => void): Session {
   const { client, pid, cancel } = connection;
-  const run = <T>(answer: Promise<T>): Promise<T> =>
-    answer.catch((error) => {
-      if (isConfused(error)) broken();
+  const run = <T>(result: Promise<T>): Promise<T> =>
+    result.catch((error) => {
+      if (isSessionBroken(error)) markBroken();
       throw error;
     });
   return {
@@ -247,7 +251,7 @@ export interface SessionExecutorOptions {
 export function makeSessionExecutor(options: SessionExecutorOptions): Executor {
   const { connection, statementTimeoutMs, onError } = options;
   /** Resolves when all statements so far were sent, or not sent. */
-  let sent: Promise<unknown> = Promise.resolve();
+  let previousSends: Promise<unknown> = Promise.resolve();
   let cancelling: Promise<void> | undefined;
   // One for all that were sent: the transaction ends with the statement that it meets.
   const cancel: Cancel = (one) => {
@@ -257,17 +261,17 @@ export function makeSessionExecutor(options: SessionExecutorOptions): Executor {
     return cancelling;
   };
 
-  async function run(query: Query, lane: Lane, work: Work = {}): Promise<readonly Row[]> {
-    const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
+  async function run(query: Query, pool: PoolName, statementOptions: StatementOptions = {}): Promise<readonly Row[]> {
+    const deadline = statementOptions.deadline ?? performance.now() + statementTimeoutMs;
     if (performance.now() >= deadline) throw queryTimeout();
-    if (work.caller?.isGone() === true) throw callerGone();
-    const mayGo = sent.then(() => isInForce(work));
-    sent = mayGo.catch(() => undefined);
-    if (!(await mayGo)) throw new StaleStatement();
-    const caller = lane === 'read' ? work.caller : undefined;
-    const words = query.careful?.() ?? query;
+    if (statementOptions.signal?.isAborted() === true) throw clientDisconnected();
+    const isCurrent = previousSends.then(() => isInForce(statementOptions));
+    previousSends = isCurrent.catch(() => undefined);
+    if (!(await isCurrent)) throw new StaleStatement();
+    const signal = pool === 'read' ? statementOptions.signal : undefined;
+    const statement = query.bounded?.() ?? query;
     try {
-      return await runWatched(connection, words, preparedOn(connection.client), cancel, { deadline, caller });
+      return await runWatched(connection, statement, getPrepared(connection.client), cancel, { deadline, signal });
     } catch (error) {
       onError(error);
       throw isConnectionLoss(error) ? translateConnectionError(error) : error;
@@ -276,9 +280,9 @@ export function makeSessionExecutor(options: SessionExecutorOptions): Executor {
 
   return {
     isTransaction: true,
-    run: (query, lane, work) =>
+    run: (query, pool, statementOptions) =>
       STATEMENTS.hasSubscribers
-        ? traceStatement(query.text, lane, () => run(query, lane, work))
-        : run(query, lane, work),
+        ? traceStatement(query.text, pool, () => run(query, pool, statementOptions))
+        : run(query, pool, statementOptions),
   };
 }

@@ -8,8 +8,8 @@ import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
-import { isConnectionLoss, sqlState } from './errors.ts';
-import type { Row, Work } from './executor.ts';
+import { getSqlState, isConnectionLoss } from './errors.ts';
+import type { Row, StatementOptions } from './executor.ts';
 
 /** A statement under the name that it has on its connection, with its parameters. */
 export interface NamedStatement extends Naming {
@@ -30,7 +30,7 @@ export interface StatementRun extends NamedStatement {
 const uncork = (stream: Writable): void => stream.uncork();
 
 /** From now on the connection whose statements these are counts as having it prepared, if it has a name. */
-export const namedOn = (prepared: Prepared, query: Query): NamedStatement => ({
+export const nameStatement = (prepared: Prepared, query: Query): NamedStatement => ({
   ...prepared.name(query),
   text: query.text,
   parameters: query.values as readonly Parameter[],
@@ -38,19 +38,19 @@ export const namedOn = (prepared: Prepared, query: Query): NamedStatement => ({
 
 /** A run has failed: which of its statements are prepared is not known. */
 export function forgetFailed(prepared: Prepared, run: StatementRun, error: unknown): void {
-  prepared.failed(run, error);
-  if (run.opening !== undefined) prepared.failed(run.opening, error);
+  prepared.handleFailure(run, error);
+  if (run.opening !== undefined) prepared.handleFailure(run.opening, error);
 }
 
 /** `onAnswer` is called once: with the rows, or with the error of the database or of the connection. */
 export function runStatement(
   client: pg.Client,
   run: StatementRun,
-  onAnswer: (error: Error | null, rows: readonly Row[]) => void,
+  onResult: (error: Error | null, rows: readonly Row[]) => void,
 ): void {
   const rows: Row[] = [];
   const onRow = (row: Row): void => void rows.push(row);
-  submit(client, new TextRun(run, onRow, (error) => onAnswer(error, error === null ? rows : [])));
+  submit(client, new TextRun(run, onRow, (error) => onResult(error, error === null ? rows : [])));
 }
 
 /** Runs a statement on a connection that runs nothing else. Rejects with the error of the database or of the connection. */
@@ -60,8 +60,8 @@ export async function runAlone(
   prepared: Prepared,
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
-  const before = opening && namedOn(prepared, opening.query);
-  const run = { ...namedOn(prepared, query), opening: before, gather: false };
+  const openingStatement = opening && nameStatement(prepared, opening.query);
+  const run = { ...nameStatement(prepared, query), opening: openingStatement, gather: false };
   try {
     await stream(client, run, (row) => void rows.push(row));
   } catch (error) {
@@ -72,12 +72,16 @@ export async function runAlone(
 }
 
 /** Runs a statement that is not to be prepared, in the transaction that is open, and hands over each row when it arrives. */
-export function streamOnce(client: pg.ClientBase, { text, values }: Query, onRow: (row: Row) => void): Promise<void> {
+export function streamUnprepared(
+  client: pg.ClientBase,
+  { text, values }: Query,
+  onRow: (row: Row) => void,
+): Promise<void> {
   return stream(client, { ...UNNAMED, text, parameters: values as readonly Parameter[], gather: false }, onRow);
 }
 
 /** Runs a COPY … TO STDOUT and hands over its bytes as they arrive; they are valid during the call alone. */
-export function copyOnce(client: pg.ClientBase, text: string, onBytes: (bytes: Uint8Array) => void): Promise<void> {
+export function runCopyOut(client: pg.ClientBase, text: string, onBytes: (bytes: Uint8Array) => void): Promise<void> {
   const run = { ...UNNAMED, text, parameters: [], gather: false };
   return new Promise((resolve, reject) => {
     submit(client, new CopyRun(run, onBytes, (error) => (error === null ? resolve() : reject(error))));
@@ -94,8 +98,8 @@ function submit(client: pg.ClientBase, run: TextRun): void {
   client.query(run as unknown as pg.Submittable);
 }
 
-function prepare(stream: Writable, { statement, text, isNew, forget }: NamedStatement): void {
-  if (forget !== undefined) stream.write(closeStatement(forget));
+function prepare(stream: Writable, { statement, text, isNew, evictedName }: NamedStatement): void {
+  if (evictedName !== undefined) stream.write(closeStatement(evictedName));
   if (!isNew) return;
   if (statement !== '') stream.write(closeStatement(statement));
   stream.write(parseStatement(statement, text));
@@ -178,11 +182,11 @@ export interface StatementWatch {
 const SLACK_MS = 2000;
 
 // A backend that has not begun the statement forgets that it was to be stopped, so it is told again.
-const TELL_AGAIN_MS = 250;
+const CANCEL_RETRY_MS = 250;
 
-const SILENT = 'Connection terminated: the database has fallen silent';
+const UNRESPONSIVE = 'Connection terminated: the database has fallen silent';
 
-export interface StatementLimits extends Pick<Work, 'caller'> {
+export interface StatementLimits extends Pick<StatementOptions, 'signal'> {
   /** When the answer is of no use any more, on the clock of performance.now(). */
   readonly deadline: number;
   /** When the statement is to be stopped though there is time left for another attempt; missing: at the deadline. */
@@ -222,12 +226,12 @@ export async function runWatched(
  * What `work` gives, which is one statement that PostgreSQL itself ends within `milliseconds`: without an answer the
  * connection is cut some time later.
  */
-export async function answeredWithin<T>(
+export async function withResponseTimeout<T>(
   connection: WatchedConnection,
   milliseconds: number,
   work: () => Promise<T>,
 ): Promise<T> {
-  const timer = setTimeout(() => destroy(connection, SILENT), milliseconds + SLACK_MS);
+  const timer = setTimeout(() => destroy(connection, UNRESPONSIVE), milliseconds + SLACK_MS);
   try {
     return await work();
   } finally {
@@ -238,37 +242,37 @@ export async function answeredWithin<T>(
 export function watchStatement(
   connection: WatchedConnection,
   cancel: Cancel,
-  { deadline, end = deadline, caller }: StatementLimits,
+  { deadline, end = deadline, signal }: StatementLimits,
 ): StatementWatch {
   let isOver = false;
   let cancelling: Promise<void> | undefined;
-  let again: NodeJS.Timeout | undefined;
+  let retryTimer: NodeJS.Timeout | undefined;
   const stop = (): void => {
-    clearTimeout(again);
+    clearTimeout(retryTimer);
     cancelling ??= cancel(connection)
       .catch(() => undefined)
       .then(() => {
         cancelling = undefined;
-        if (!isOver) again = setTimeout(stop, TELL_AGAIN_MS);
+        if (!isOver) retryTimer = setTimeout(stop, CANCEL_RETRY_MS);
       });
   };
-  const until = (time: number): number => Math.max(0, time - performance.now());
+  const getRemainingMs = (time: number): number => Math.max(0, time - performance.now());
   // A process that had no turn for long reads what has come before it believes in silence.
-  const giveUp = (): void => void setImmediate(() => isOver || destroy(connection, SILENT));
-  let late = setTimeout(
+  const giveUp = (): void => void setImmediate(() => isOver || destroy(connection, UNRESPONSIVE));
+  let timer = setTimeout(
     () => {
       stop();
-      late = setTimeout(giveUp, until(deadline) + SLACK_MS);
+      timer = setTimeout(giveUp, getRemainingMs(deadline) + SLACK_MS);
     },
-    until(Math.min(end, deadline)),
+    getRemainingMs(Math.min(end, deadline)),
   );
-  const stay = caller?.onGone(stop);
+  const removeListener = signal?.onAbort(stop);
   return {
     async end(isBroken) {
       isOver = true;
-      clearTimeout(late);
-      clearTimeout(again);
-      stay?.();
+      clearTimeout(timer);
+      clearTimeout(retryTimer);
+      removeListener?.();
       if (!isBroken) await cancelling;
     },
   };
@@ -282,11 +286,11 @@ export interface Naming {
   /** True when the text must be parsed first; a statement of that name is replaced. */
   readonly isNew: boolean;
   /** Another statement, which the connection must forget. */
-  readonly forget: string | undefined;
+  readonly evictedName: string | undefined;
 }
 
 /** Parsed for one run alone. */
-export const UNNAMED: Naming = { statement: '', isNew: true, forget: undefined };
+export const UNNAMED: Naming = { statement: '', isNew: true, evictedName: undefined };
 
 export interface Prepared {
   has(query: Query): boolean;
@@ -294,24 +298,24 @@ export interface Prepared {
   /** From now on it counts as prepared, if it has a name. */
   name(query: Query): Naming;
   /** A run that should have prepared it has failed: it may be that PostgreSQL could not even parse it. */
-  failed(naming: Naming, error?: unknown): void;
+  handleFailure(naming: Naming, error?: unknown): void;
 }
 
 // Statements kept prepared on a connection that runs one at a time.
 const MAX_ON_SESSION = 100;
-const onClient = new WeakMap<object, Prepared>();
+const preparedByClient = new WeakMap<object, Prepared>();
 
 /** Of a connection that is lent, the same for all who have it one after the other. `client`: the driver's. */
-export function preparedOn(client: object): Prepared {
-  const known = onClient.get(client);
-  if (known !== undefined) return known;
-  const made = makePrepared(MAX_ON_SESSION);
-  onClient.set(client, made);
-  return made;
+export function getPrepared(client: object): Prepared {
+  const cached = preparedByClient.get(client);
+  if (cached !== undefined) return cached;
+  const created = makePrepared(MAX_ON_SESSION);
+  preparedByClient.set(client, created);
+  return created;
 }
 
 /** What a connection has prepared under the name that its owner gave the statement. */
-interface Known {
+interface PreparedEntry {
   readonly text: string;
   readonly statement: string;
 }
@@ -320,32 +324,32 @@ interface Known {
  * The name on the wire, a hash of the text: where a pooler gives one backend to several processes, or several backends to
  * one, whatever is prepared there under a name is the statement itself. 96 of the bits of SHA-256.
  */
-const wireName = (text: string): string => `w${hash('sha256', text, 'base64url').slice(0, 16)}`;
+const buildWireName = (text: string): string => `w${hash('sha256', text, 'base64url').slice(0, 16)}`;
 
 export function makePrepared(max: number): Prepared {
   let evicted: string | undefined;
-  const known = new LRUCache<string, Known>({
+  const entries = new LRUCache<string, PreparedEntry>({
     max,
     dispose: ({ statement }, _name, reason) => {
       if (reason === 'evict') evicted = statement;
     },
   });
   return {
-    has: ({ name, text }) => name !== undefined && known.peek(name)?.text === text,
-    isFull: () => known.size >= max,
+    has: ({ name, text }) => name !== undefined && entries.peek(name)?.text === text,
+    isFull: () => entries.size >= max,
     name({ name, text }) {
       if (name === undefined) return UNNAMED;
-      const found = known.get(name);
-      if (found?.text === text) return { statement: found.statement, isNew: false, forget: undefined };
-      evicted = found?.statement;
-      const statement = wireName(text);
-      known.set(name, { text, statement });
-      return { statement, isNew: true, forget: evicted };
+      const entry = entries.get(name);
+      if (entry?.text === text) return { statement: entry.statement, isNew: false, evictedName: undefined };
+      evicted = entry?.statement;
+      const statement = buildWireName(text);
+      entries.set(name, { text, statement });
+      return { statement, isNew: true, evictedName: evicted };
     },
-    failed({ statement, isNew }, error) {
+    handleFailure({ statement, isNew }, error) {
       // 26000: it is not there, whatever was thought.
-      if (!isNew && sqlState(error) !== '26000') return;
-      for (const [name, one] of known.entries()) if (one.statement === statement) known.delete(name);
+      if (!isNew && getSqlState(error) !== '26000') return;
+      for (const [name, one] of entries.entries()) if (one.statement === statement) entries.delete(name);
     },
   };
 }
@@ -373,7 +377,7 @@ export const bindAndExecute = (name: string, parameters: readonly Parameter[]): 
   bind(name, parameters, EXECUTE);
 
 function bind(name: string, parameters: readonly Parameter[], end: Buffer): Buffer {
-  const texts = parameters.map(textOf);
+  const texts = parameters.map(toText);
   // Type, length, names with their ends, no formats, number of parameters, no formats of results.
   let size = 1 + 4 + 1 + (name.length + 1) + 2 + 2 + 2;
   for (const text of texts) size += 4 + (text === null ? 0 : Buffer.byteLength(text));
@@ -381,17 +385,17 @@ function bind(name: string, parameters: readonly Parameter[], end: Buffer): Buff
   bytes[0] = BIND;
   bytes.writeInt32BE(size - 1, 1);
   bytes[5] = 0;
-  let at = writeName(bytes, name, 6);
-  bytes.writeInt16BE(0, at);
+  let offset = writeName(bytes, name, 6);
+  bytes.writeInt16BE(0, offset);
   // Up to 65,535, which is why the number is unsigned.
-  bytes.writeUInt16BE(texts.length, at + 2);
-  at += 4;
+  bytes.writeUInt16BE(texts.length, offset + 2);
+  offset += 4;
   for (const text of texts) {
-    const length = text === null ? -1 : bytes.write(text, at + 4);
-    bytes.writeInt32BE(length, at);
-    at += 4 + Math.max(0, length);
+    const length = text === null ? -1 : bytes.write(text, offset + 4);
+    bytes.writeInt32BE(length, offset);
+    offset += 4 + Math.max(0, length);
   }
-  bytes.writeInt16BE(0, at);
+  bytes.writeInt16BE(0, offset);
   end.copy(bytes, size);
   return bytes;
 }
@@ -402,10 +406,10 @@ export function parseStatement(name: string, text: string): Buffer {
   const bytes = Buffer.allocUnsafe(size);
   bytes[0] = PARSE;
   bytes.writeInt32BE(size - 1, 1);
-  let at = writeName(bytes, name, 5);
-  at += bytes.write(text, at);
-  bytes[at] = 0;
-  bytes.writeInt16BE(0, at + 1);
+  let offset = writeName(bytes, name, 5);
+  offset += bytes.write(text, offset);
+  bytes[offset] = 0;
+  bytes.writeInt16BE(0, offset + 1);
   return bytes;
 }
 
@@ -421,13 +425,13 @@ export function closeStatement(name: string): Buffer {
 }
 
 /** Writes ASCII text and its end; gives the position after it. */
-function writeName(bytes: Buffer, name: string, at: number): number {
-  const end = at + bytes.write(name, at, 'latin1');
+function writeName(bytes: Buffer, name: string, offset: number): number {
+  const end = offset + bytes.write(name, offset, 'latin1');
   bytes[end] = 0;
   return end + 1;
 }
 
-function textOf(value: Parameter): string | null {
+function toText(value: Parameter): string | null {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return null;
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
@@ -439,7 +443,7 @@ function textOf(value: Parameter): string | null {
 function arrayLiteral(values: readonly Parameter[]): string {
   const elements = values.map((value) => {
     if (Array.isArray(value)) return arrayLiteral(value);
-    const text = textOf(value);
+    const text = toText(value);
     return text === null ? 'NULL' : `"${text.replace(/[\\"]/g, '\\$&')}"`;
   });
   return `{${elements.join()}}`;

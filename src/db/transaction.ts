@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Fragment, keyword, literal, script, sql, type TableName, tableRef } from '../sql/fragment.ts';
-import { beginOnNodes } from './behind.ts';
-import { isConnectionLoss, sqlState } from './errors.ts';
+import { getBeginStatement } from './behind.ts';
+import { getSqlState, isConnectionLoss } from './errors.ts';
 import type { Session } from './pool.ts';
 
 // How long requests may queue for a lock that we wait for.
@@ -17,21 +17,21 @@ export function inTransaction<T>(
   lockTimeoutMs: number,
   work: () => Promise<T>,
 ): Promise<T> {
-  return begun(session, [beginOnNodes(), `set local lock_timeout = ${Math.floor(lockTimeoutMs)}`], work);
+  return runTransaction(session, [getBeginStatement(), `set local lock_timeout = ${Math.floor(lockTimeoutMs)}`], work);
 }
 
 /** The same without waiting for the disk at its end. */
-export function withoutDisk<T>(session: Session, work: () => Promise<T>): Promise<T> {
+export function withAsyncCommit<T>(session: Session, work: () => Promise<T>): Promise<T> {
   const settings = [`set local lock_timeout = ${LOCK_BUDGET_MS}`, 'set local synchronous_commit = off'];
-  return begun(session, [beginOnNodes(), ...settings], work);
+  return runTransaction(session, [getBeginStatement(), ...settings], work);
 }
 
 /** One snapshot for all statements, taken when the lock is had: it sees whatever the lock had to wait for. */
 export function inSnapshot<T>(session: Session, lock: Fragment, work: () => Promise<T>): Promise<T> {
-  return begun(session, [`begin isolation level repeatable read; ${lock.text}`], work);
+  return runTransaction(session, [`begin isolation level repeatable read; ${lock.text}`], work);
 }
 
-async function begun<T>(
+async function runTransaction<T>(
   session: Pick<Session, 'execute'>,
   opening: readonly string[],
   work: () => Promise<T>,
@@ -72,41 +72,41 @@ export const lockTable = (
 // Short waits for table locks, again and again: everybody who comes after a waiting ALTER TABLE waits behind it, so a
 // change asks for its locks briefly, gives up, and asks again a little later.
 
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2000;
+const MIN_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 2000;
 // Whoever holds a lock for minutes, as pg_dump does, holds it for many more: asking seldom is as good, and each asking
 // makes requests wait.
-const LONG_AFTER_MS = 120_000;
-const LONGEST_LATE_PAUSE_MS = 10_000;
-const LOOK_EVERY_MS = 500;
-const TOLD_AFTER_MS = 1000;
+const LATE_AFTER_MS = 120_000;
+const MAX_LATE_PAUSE_MS = 10_000;
+const CANCEL_CHECK_MS = 500;
+const NOTIFY_AFTER_MS = 1000;
 
 /** Who asks for locks, and how long it goes on asking. */
 export interface LockRetryOptions {
   /** Asked before each attempt and while it pauses; true: the last refusal is thrown. */
-  readonly cancelled: () => Promise<boolean>;
-  readonly giveUpAfterMs: number;
+  readonly isCancelled: () => Promise<boolean>;
+  readonly timeoutMs: number;
   /** Told about an attempt that was refused, once it has been asking for a second. */
-  readonly refused: (askingForMs: number) => Promise<void>;
+  readonly onConflict: (elapsedMs: number) => Promise<void>;
   /** It has got what it was refused. */
-  readonly granted: () => Promise<void>;
+  readonly onAcquired: () => Promise<void>;
 }
 
-const TWO_MINUTES: LockRetryOptions = {
-  cancelled: async () => false,
-  giveUpAfterMs: 120_000,
-  refused: async () => undefined,
-  granted: async () => undefined,
+const DEFAULT_RETRY_OPTIONS: LockRetryOptions = {
+  isCancelled: async () => false,
+  timeoutMs: 120_000,
+  onConflict: async () => undefined,
+  onAcquired: async () => undefined,
 };
 
 /** 55P03 lock not available, 40P01 deadlock, 57014 the limit for taking all locks. */
 export function isLockConflict(error: unknown): boolean {
-  return ['55P03', '40P01', '57014'].includes(sqlState(error) ?? '');
+  return ['55P03', '40P01', '57014'].includes(getSqlState(error) ?? '');
 }
 
 /** Locks, connections and what is no answer of the database: the same may succeed another time. */
 export function maySucceedLater(error: unknown): boolean {
-  return sqlState(error) === undefined || isLockConflict(error) || isConnectionLoss(error);
+  return getSqlState(error) === undefined || isLockConflict(error) || isConnectionLoss(error);
 }
 
 /**
@@ -115,35 +115,35 @@ export function maySucceedLater(error: unknown): boolean {
  */
 export async function withLockRetry<T>(
   attempt: () => Promise<T>,
-  patience: Partial<LockRetryOptions> = {},
+  retryOptions: Partial<LockRetryOptions> = {},
 ): Promise<T> {
-  const { cancelled, giveUpAfterMs, refused, granted } = { ...TWO_MINUTES, ...patience };
-  const started = performance.now();
-  let told = false;
-  for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
+  const { isCancelled, timeoutMs, onConflict, onAcquired } = { ...DEFAULT_RETRY_OPTIONS, ...retryOptions };
+  const startedAt = performance.now();
+  let isNotified = false;
+  for (let pause = MIN_PAUSE_MS; ; pause *= 2) {
     try {
       const result = await attempt();
-      if (told) await granted();
+      if (isNotified) await onAcquired();
       return result;
     } catch (error) {
-      const asking = performance.now() - started;
-      if (!isLockConflict(error) || asking > giveUpAfterMs || (await cancelled())) throw error;
-      if (asking > TOLD_AFTER_MS) {
-        told = true;
-        await refused(asking);
+      const elapsedMs = performance.now() - startedAt;
+      if (!isLockConflict(error) || elapsedMs > timeoutMs || (await isCancelled())) throw error;
+      if (elapsedMs > NOTIFY_AFTER_MS) {
+        isNotified = true;
+        await onConflict(elapsedMs);
       }
-      pause = Math.min(pause, asking > LONG_AFTER_MS ? LONGEST_LATE_PAUSE_MS : LONGEST_PAUSE_MS);
+      pause = Math.min(pause, elapsedMs > LATE_AFTER_MS ? MAX_LATE_PAUSE_MS : MAX_PAUSE_MS);
       // Two changes that met once must not meet in step again.
-      if (!(await rest(pause * (0.5 + Math.random() / 2), cancelled))) throw error;
+      if (!(await waitUnlessCancelled(pause * (0.5 + Math.random() / 2), isCancelled))) throw error;
     }
   }
 }
 
 /** False when it was cancelled meanwhile. */
-async function rest(milliseconds: number, cancelled: () => Promise<boolean>): Promise<boolean> {
-  for (let left = milliseconds; left > 0; left -= LOOK_EVERY_MS) {
-    await sleep(Math.min(left, LOOK_EVERY_MS));
-    if (left > LOOK_EVERY_MS && (await cancelled())) return false;
+async function waitUnlessCancelled(milliseconds: number, isCancelled: () => Promise<boolean>): Promise<boolean> {
+  for (let remainingMs = milliseconds; remainingMs > 0; remainingMs -= CANCEL_CHECK_MS) {
+    await sleep(Math.min(remainingMs, CANCEL_CHECK_MS));
+    if (remainingMs > CANCEL_CHECK_MS && (await isCancelled())) return false;
   }
   return true;
 }

@@ -4,7 +4,7 @@ import { isStorable } from '../model/exact-json.ts';
 import type { Principal } from '../model/principal.ts';
 import { type Fragment, join, sql, toQuery } from '../sql/fragment.ts';
 
-type Runs = Pick<Session, 'query'>;
+type Queryable = Pick<Session, 'query'>;
 
 /** Who did something: the operator, an API key, an OAuth client, or a user of an identity provider. */
 export interface Actor {
@@ -29,10 +29,10 @@ export interface Activity {
 }
 
 /** Writes an activity in the transaction of its change. */
-export type WriteActivity = (session: Runs, more?: Partial<Activity>) => Promise<void>;
+export type WriteActivity = (session: Queryable, more?: Partial<Activity>) => Promise<void>;
 
 /** A change whose transaction is begun elsewhere: by whom, and what has to be written in it. */
-export interface Noted {
+export interface AuditContext {
   readonly actor: Actor;
   readonly write: WriteActivity;
 }
@@ -41,7 +41,7 @@ const MAX_DETAILS = 4000;
 const MAX_NAME = 200;
 
 /** Whose credential it is. The name is that of now: keys and clients may go. */
-export async function actorOf(db: Runs, principal: Principal): Promise<Actor> {
+export async function loadActor(db: Queryable, principal: Principal): Promise<Actor> {
   const { kind, credentialId } = principal;
   if (kind === 'operator') return { kind, id: kind, name: kind };
   const id = credentialId.slice(credentialId.indexOf(':') + 1);
@@ -50,14 +50,14 @@ export async function actorOf(db: Runs, principal: Principal): Promise<Actor> {
     return { kind: 'user', id, name: typeof sub === 'string' && isStorable(sub) ? sub.slice(0, MAX_NAME) : id };
   }
   const isKey = credentialId.startsWith('key:');
-  const named = isKey
+  const query = isKey
     ? sql`select name from wda.api_key where id = ${id}::bigint`
     : sql`select name from wda.oauth_client where client_id = ${id}`;
-  const [row] = await db.query<{ name: string }>(toQuery(named));
+  const [row] = await db.query<{ name: string }>(toQuery(query));
   return { kind: isKey ? 'key' : 'client', id, name: row?.name ?? id };
 }
 
-export async function insertActivity(session: Runs, activity: Activity): Promise<void> {
+export async function insertActivity(session: Queryable, activity: Activity): Promise<void> {
   const { actor, action, organization, workspace, entity, subject, details } = activity;
   const text = JSON.stringify(details);
   await session.query(
@@ -75,7 +75,7 @@ export interface StoredActivity extends Omit<Activity, 'workspace'> {
   readonly workspace: string | null;
 }
 
-export interface ActivityWanted {
+export interface ActivityFilter {
   /** Of this workspace alone; null: all, and what was about none. */
   readonly workspaceId: string | null;
   /** Id or name. */
@@ -90,8 +90,8 @@ export interface ActivityWanted {
 }
 
 /** The newest first. */
-export function loadActivity(db: Database, wanted: ActivityWanted): Promise<readonly StoredActivity[]> {
-  const { workspaceId, actor, action, entity, since, before, limit } = wanted;
+export function loadActivity(db: Database, filter: ActivityFilter): Promise<readonly StoredActivity[]> {
+  const { workspaceId, actor, action, entity, since, before, limit } = filter;
   const conditions: Fragment[] = [
     sql`true`,
     ...(workspaceId === null ? [] : [sql`a.workspace_id = ${workspaceId}`]),
@@ -111,13 +111,13 @@ from wda.activity a where ${join(conditions, ' and ')} order by a.id desc limit 
 // Of a workspace, whose imports write one each; what is about no workspace counts as one.
 const MAX_ACTIVITIES = 100_000;
 // In one turn: the transaction stays short.
-const REMOVED_AT_ONCE = 20_000;
+const DELETE_BATCH_SIZE = 20_000;
 
 /** Removes what is older than so many days, and the oldest where there are too many. */
-export async function removeActivity(session: Runs, days: number): Promise<void> {
+export async function removeActivity(session: Queryable, days: number): Promise<void> {
   await session.query(
     toQuery(sql`delete from wda.activity where id in (
-  select id from wda.activity where at < now() - make_interval(days => ${days}::int) order by at limit ${REMOVED_AT_ONCE}
+  select id from wda.activity where at < now() - make_interval(days => ${days}::int) order by at limit ${DELETE_BATCH_SIZE}
 )`),
   );
   await session.query(
@@ -125,7 +125,7 @@ export async function removeActivity(session: Runs, days: number): Promise<void>
   select a.id from (select workspace_id from wda.activity group by workspace_id having count(*) > ${MAX_ACTIVITIES}::int8) crowded
   cross join lateral (
     select id from wda.activity where workspace_id is not distinct from crowded.workspace_id
-    order by id desc limit ${REMOVED_AT_ONCE} offset ${MAX_ACTIVITIES}
+    order by id desc limit ${DELETE_BATCH_SIZE} offset ${MAX_ACTIVITIES}
   ) a
 )`),
   );

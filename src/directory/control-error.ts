@@ -1,9 +1,9 @@
 // Errors of statements on the control tables and of DDL -> refusals.
-import { isDatabaseError, lostNode, sqlState, statementError } from '../db/errors.ts';
-import { type ApiError, conflict, nodesAway } from '../errors.ts';
+import { findLostNode, getSqlState, isDatabaseError, translateStatementError } from '../db/errors.ts';
+import { type ApiError, conflict, nodesUnavailable } from '../errors.ts';
 
-export function controlError(error: unknown): ApiError {
-  if (sqlState(error) === '53200') {
+export function toControlError(error: unknown): ApiError {
+  if (getSqlState(error) === '53200') {
     return conflict(
       'TOO_MANY_LOCKS',
       'The change touches more tables and indexes than this PostgreSQL locks at once: apply it in parts, or raise max_locks_per_transaction',
@@ -11,22 +11,22 @@ export function controlError(error: unknown): ApiError {
       error,
     );
   }
-  return statementError(error);
+  return translateStatementError(error);
 }
 
 /** The same for the operator, who is told which node of a cluster does not answer. */
-export function operatorError(error: unknown): ApiError {
-  const node = lostNode(error);
-  return node === undefined ? controlError(error) : nodesAway([node], error);
+export function toOperatorError(error: unknown): ApiError {
+  const node = findLostNode(error);
+  return node === undefined ? toControlError(error) : nodesUnavailable([node], error);
 }
 
 /** True when this constraint or index of a control table refused the statement. */
-export function violates(error: unknown, constraint: string): boolean {
+export function isViolation(error: unknown, constraint: string): boolean {
   return isDatabaseError(error) && error.constraint === constraint;
 }
 
 /** 409 for a name that is taken. */
-export function taken(what: string, field: string, cause?: unknown): ApiError {
+export function makeNameConflict(what: string, field: string, cause?: unknown): ApiError {
   return conflict(
     'NOT_UNIQUE',
     `${what} exists already`,

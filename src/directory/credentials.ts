@@ -48,7 +48,7 @@ export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey 
 }
 
 /** What a key or an OAuth client is called, and where it belongs. */
-export interface Holder {
+export interface CredentialOwner {
   readonly name: string;
   /** Names of the entities that it reaches; null: all. */
   readonly entities: readonly string[] | null;
@@ -59,17 +59,19 @@ export interface Holder {
 }
 
 /** Whose credential this is; undefined when the key or the client is gone. */
-export async function findHolder(db: Database, credentialId: string): Promise<Holder | undefined> {
-  const held = heldBy(credentialId);
-  if (held === undefined) return undefined;
-  const rows = await db.query<Holder>(
+export async function findCredentialOwner(db: Database, credentialId: string): Promise<CredentialOwner | undefined> {
+  const source = getCredentialSource(credentialId);
+  if (source === undefined) return undefined;
+  const rows = await db.query<CredentialOwner>(
     toQuery(sql`select h.name, ${scopeNames(sql`h`)}, o.slug as organization, w.slug, w.name as "workspaceName"
-from ${WORKSPACES} join ${held.table} h on h.workspace_id = w.id where ${held.condition}`),
+from ${WORKSPACES} join ${source.table} h on h.workspace_id = w.id where ${source.condition}`),
   );
   return rows[0];
 }
 
-function heldBy(credentialId: string): { readonly table: Fragment; readonly condition: Fragment } | undefined {
+function getCredentialSource(
+  credentialId: string,
+): { readonly table: Fragment; readonly condition: Fragment } | undefined {
   const id = credentialId.slice(credentialId.indexOf(':') + 1);
   if (credentialId.startsWith(KEY_ID)) return { table: sql`wda.api_key`, condition: sql`h.id = ${id}::bigint` };
   if (credentialId.startsWith(CLIENT_ID)) return { table: sql`wda.oauth_client`, condition: sql`h.client_id = ${id}` };
@@ -92,7 +94,7 @@ export function loadOperatorHash(db: Database): Promise<string | undefined> {
 }
 
 /** Makes the generated key invalid for ever. */
-export async function forgetOperatorHash(db: Database): Promise<void> {
+export async function deleteOperatorHash(db: Database): Promise<void> {
   await db.query(toQuery(sql`delete from wda.instance where name = ${OPERATOR_FACT}`));
 }
 

@@ -8,7 +8,7 @@ export interface Databases {
   /** Holds what this room reads: organizations, workspaces by their slugs, credentials, signing keys, processes. */
   readonly directory: Database;
   /** Holds the schema document, the migrations and the tables of the workspace. */
-  of(workspace: { readonly id: string }): Database;
+  forWorkspace(workspace: { readonly id: string }): Database;
   /** Whether their tables lie in it, or on nodes that it coordinates. Found out at the start. */
   readonly topology: Topology;
   /** Each database that holds workspaces, once. */
@@ -20,7 +20,7 @@ export function makeDatabases(database: Database, topology: () => Topology = () 
   const all = [database];
   return {
     directory: database,
-    of: () => database,
+    forWorkspace: () => database,
     get topology() {
       return topology();
     },

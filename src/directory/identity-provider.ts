@@ -5,7 +5,7 @@ import type { IdentityProvider } from '../model/workspace.ts';
 import { type Fragment, join, sql, toQuery } from '../sql/fragment.ts';
 
 /** A workspace whose provider may have issued a token. */
-export interface ProviderOfWorkspace {
+export interface WorkspaceProvider {
   readonly id: string;
   readonly version: string;
   readonly identityProvider: IdentityProvider;
@@ -14,15 +14,18 @@ export interface ProviderOfWorkspace {
 const COLUMNS: Fragment = sql`p.issuer_url as "issuerUrl", p.jwks_uri as "jwksUri", p.audience,
   p.default_permissions as "defaultPermissions", p.enabled`;
 
-type Runs = Pick<Session, 'query'>;
+type Queryable = Pick<Session, 'query'>;
 
 /** As long as the transaction lasts nobody else changes it, or makes one where there is none. */
-export async function holdIdentityProvider(session: Runs, workspaceId: string): Promise<IdentityProvider | undefined> {
+export async function lockIdentityProvider(
+  session: Queryable,
+  workspaceId: string,
+): Promise<IdentityProvider | undefined> {
   await session.query(toQuery(sql`select from wda.workspace where id = ${workspaceId} for no key update`));
   return findIdentityProvider(session, workspaceId);
 }
 
-export async function findIdentityProvider(db: Runs, workspaceId: string): Promise<IdentityProvider | undefined> {
+export async function findIdentityProvider(db: Queryable, workspaceId: string): Promise<IdentityProvider | undefined> {
   const rows = await db.query<IdentityProvider>(
     toQuery(sql`select ${COLUMNS} from wda.identity_provider p where p.workspace_id = ${workspaceId}`),
   );
@@ -31,7 +34,7 @@ export async function findIdentityProvider(db: Runs, workspaceId: string): Promi
 
 /** Replaces the whole configuration; undefined when the workspace is gone. */
 export async function putIdentityProvider(
-  db: Runs,
+  db: Queryable,
   workspaceId: string,
   provider: IdentityProvider,
 ): Promise<IdentityProvider | undefined> {
@@ -52,7 +55,7 @@ returning ${COLUMNS}`),
 
 /** Changes what is given of the configuration; undefined when there is none. */
 export async function updateIdentityProvider(
-  db: Runs,
+  db: Queryable,
   workspaceId: string,
   { jwksUri, audience, defaultPermissions, enabled }: Partial<Omit<IdentityProvider, 'issuerUrl'>>,
 ): Promise<IdentityProvider | undefined> {
@@ -71,7 +74,7 @@ returning ${COLUMNS}`),
 }
 
 /** False when there is none. */
-export async function deleteIdentityProvider(db: Runs, workspaceId: string): Promise<boolean> {
+export async function deleteIdentityProvider(db: Queryable, workspaceId: string): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`delete from wda.identity_provider where workspace_id = ${workspaceId} returning workspace_id`),
   );
@@ -83,7 +86,7 @@ export async function deleteIdentityProvider(db: Runs, workspaceId: string): Pro
 const MAX_CONFIGURATIONS = 20;
 
 /** Enabled providers with this issuer, one workspace for each configuration. */
-export async function findProvidersByIssuer(db: Database, issuerUrl: string): Promise<readonly ProviderOfWorkspace[]> {
+export async function findProvidersByIssuer(db: Database, issuerUrl: string): Promise<readonly WorkspaceProvider[]> {
   const rows = await db.run(
     toQuery(
       sql`select distinct on (p.jwks_uri, p.audience)

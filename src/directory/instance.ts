@@ -9,7 +9,7 @@ export async function loadFact(db: Database, name: string): Promise<string | und
 }
 
 /** The fact as whoever was first has stored it. */
-export async function keepFact(db: Database, name: string, value: string): Promise<string> {
+export async function getOrStoreFact(db: Database, name: string, value: string): Promise<string> {
   await db.query(
     toQuery(sql`insert into wda.instance (name, value) values (${name}, ${value}) on conflict (name) do nothing`),
   );
@@ -18,13 +18,13 @@ export async function keepFact(db: Database, name: string, value: string): Promi
 
 /** Random text of the installation by its name, made by whoever asks first; it is asked for once and then remembered. */
 export function makeSecret(db: Database, name: string, bytes = 32): () => Promise<string> {
-  let kept: Promise<string> | undefined;
+  let secret: Promise<string> | undefined;
   return () => {
-    kept ??= keepFact(db, name, randomBytes(bytes).toString('base64url')).catch((error) => {
-      kept = undefined;
+    secret ??= getOrStoreFact(db, name, randomBytes(bytes).toString('base64url')).catch((error) => {
+      secret = undefined;
       throw error;
     });
-    return kept;
+    return secret;
   };
 }
 

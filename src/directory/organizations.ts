@@ -2,7 +2,7 @@
 import type { Database, Session } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
-import { controlError, taken, violates } from './control-error.ts';
+import { isViolation, makeNameConflict, toControlError } from './control-error.ts';
 import { loadPage, type PageOf } from './pages.ts';
 
 export interface Organization {
@@ -24,7 +24,7 @@ export async function createOrganization(
       toQuery(sql`insert into wda.organization as o (slug, name) values (${slug}, ${name}) returning ${COLUMNS}`),
     )
     .catch((error) => {
-      throw refusal(error, slug);
+      throw toOrganizationError(error, slug);
     });
   return rows[0] as Organization;
 }
@@ -37,7 +37,7 @@ export async function findOrganization(db: Database, slug: string): Promise<Orga
 }
 
 /** The organization if it owns the workspace. */
-export async function findOrganizationOf(
+export async function findOwningOrganization(
   db: Database,
   slug: string,
   workspaceId: string,
@@ -75,7 +75,7 @@ select changed.*, array(select w.id::text from wda.workspace w where w.organizat
 from changed`),
     )
     .catch((error) => {
-      throw refusal(error, change.slug ?? slug);
+      throw toOrganizationError(error, change.slug ?? slug);
     });
   const row = rows[0];
   if (row === undefined) return undefined;
@@ -88,14 +88,14 @@ export async function deleteOrganization(db: Pick<Session, 'query'>, slug: strin
   const rows = await db
     .query(toQuery(sql`delete from wda.organization o where o.slug = ${slug} returning o.id`))
     .catch((error) => {
-      throw refusal(error, slug);
+      throw toOrganizationError(error, slug);
     });
   return rows.length > 0;
 }
 
-function refusal(error: unknown, slug: string): Error {
-  if (violates(error, 'organization_slug')) return taken(`Organization ${slug}`, 'slug', error);
-  if (violates(error, 'workspace_organization')) {
+function toOrganizationError(error: unknown, slug: string): Error {
+  if (isViolation(error, 'organization_slug')) return makeNameConflict(`Organization ${slug}`, 'slug', error);
+  if (isViolation(error, 'workspace_organization')) {
     return conflict(
       'ORGANIZATION_NOT_EMPTY',
       `Organization ${slug} still has workspaces: delete them first`,
@@ -103,5 +103,5 @@ function refusal(error: unknown, slug: string): Error {
       error,
     );
   }
-  return controlError(error);
+  return toControlError(error);
 }

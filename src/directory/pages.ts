@@ -15,12 +15,12 @@ export async function loadPage<T>(
   newestFirst = false,
 ): Promise<PageOf<T>> {
   const direction = newestFirst ? sql`desc` : sql`asc`;
-  const found = await db.query<T & { total: string; id: string | null }>(
+  const pageRows = await db.query<T & { total: string; id: string | null }>(
     toQuery(sql`with listed as (${rows})
 select counted.total, paged.*
 from (select count(*) as total from listed) counted
 left join lateral (select * from listed order by id ${direction} limit ${size} offset ${page * size}) paged on true`),
   );
-  const total = Number(found[0]?.total ?? 0);
-  return { total, rows: found.filter((row) => row.id !== null) };
+  const total = Number(pageRows[0]?.total ?? 0);
+  return { total, rows: pageRows.filter((row) => row.id !== null) };
 }

@@ -24,18 +24,18 @@ export type ActiveVersions = ReadonlyMap<string, string>;
 /** The row of this process, and the versions of workspaces, at one moment. */
 export interface RegistryRead {
   /** Undefined when the other processes do not know it. */
-  readonly self: { readonly asked: string; readonly heard: string } | undefined;
+  readonly self: { readonly requestNumber: string; readonly confirmedNumber: string } | undefined;
   /** Versions in force by workspace id; a workspace that is gone is missing. */
   readonly versions: ReadonlyMap<string, string>;
 }
 
 /** Another process that was asked to compare. */
-export interface AskedProcess {
+export interface RequestedProcess {
   readonly id: string;
   /** Number of the question: the process has confirmed when its `heard` is at least this. */
-  readonly asked: string;
+  readonly requestNumber: string;
   /** Its `heard` when it was asked. */
-  readonly heard: string;
+  readonly confirmedNumber: string;
 }
 
 /** The statements of one process about the table that all share. */
@@ -43,20 +43,20 @@ export interface ProcessTable {
   readonly read: (workspaceIds: readonly string[]) => Promise<RegistryRead>;
   readonly register: (active: ActiveVersions) => Promise<void>;
   /** Confirms a question; false when the process is not registered any more. */
-  readonly confirm: (asked: string, active: ActiveVersions) => Promise<boolean>;
+  readonly confirm: (requestNumber: string, active: ActiveVersions) => Promise<boolean>;
   /** Asks all others to compare, and wakes those that listen. */
-  readonly askOthers: () => Promise<readonly AskedProcess[]>;
+  readonly requestComparison: () => Promise<readonly RequestedProcess[]>;
   /** Of processes that were asked, those that have not confirmed; without those that are gone or have registered again. */
-  readonly findUnconfirmed: (asked: readonly AskedProcess[]) => Promise<readonly AskedProcess[]>;
+  readonly findUnconfirmed: (requested: readonly RequestedProcess[]) => Promise<readonly RequestedProcess[]>;
   /** Whether another process, at its last confirmation, was answering a request by an older version of the workspace. */
   readonly hasOlderElsewhere: (workspaceId: string, version: string) => Promise<boolean>;
   /** Removes processes that have not confirmed since they were asked. */
-  readonly removeSilent: (silent: readonly AskedProcess[]) => Promise<void>;
+  readonly removeUnconfirmed: (unconfirmed: readonly RequestedProcess[]) => Promise<void>;
   /** Removes this process. */
   readonly remove: () => Promise<void>;
 }
 
-export interface Compared {
+export interface Comparison {
   /** Versions in force by workspace id; a workspace that is gone is missing. */
   readonly versions: ReadonlyMap<string, string>;
   /** The time at which this was true, or earlier. */
@@ -68,9 +68,9 @@ export interface ProcessRegistry {
    * For a request that came at `arrival`: what answers it must have been read or compared at this time or later;
    * infinite when this process has to compare first.
    */
-  validFrom(arrival: number): number;
+  validFrom(receivedAt: number): number;
   /** Reads whether others have asked something of this process, and the versions of these workspaces. */
-  compare(workspaceIds: readonly string[]): Promise<Compared>;
+  compare(workspaceIds: readonly string[]): Promise<Comparison>;
   /** Called when another process may have changed something. A failure is met by the next comparison. */
   wake(): void;
   /**
@@ -108,78 +108,82 @@ const MAX_READS = 3;
 export function makeProcessRegistry({ table, now, active, onRegistered }: ProcessRegistryOptions): ProcessRegistry {
   let comparedAt = Number.NEGATIVE_INFINITY;
   /** What was read before this time is void. */
-  let floor = Number.NEGATIVE_INFINITY;
+  let validSince = Number.NEGATIVE_INFINITY;
   let isWaking = false;
-  let wakeAgain = false;
-  let hasLeft = false;
+  let mustRepeat = false;
+  let isLeaving = false;
 
   /** False when the process is not registered any more. */
-  async function confirm({ asked, heard }: NonNullable<RegistryRead['self']>): Promise<boolean> {
-    if (asked === heard) return true;
+  async function confirm({ requestNumber, confirmedNumber }: NonNullable<RegistryRead['self']>): Promise<boolean> {
+    if (requestNumber === confirmedNumber) return true;
     // First stop using what is old, then confirm it.
-    floor = now();
-    return table.confirm(asked, active());
+    validSince = now();
+    return table.confirm(requestNumber, active());
   }
 
-  async function compare(workspaceIds: readonly string[]): Promise<Compared> {
+  async function compare(workspaceIds: readonly string[]): Promise<Comparison> {
     for (let reads = 1; ; reads++) {
       const asOf = now();
       const { self, versions } = await table.read(workspaceIds);
       if (self !== undefined && (await confirm(self))) comparedAt = Math.max(comparedAt, asOf);
       else {
-        if (hasLeft) throw serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down');
+        if (isLeaving) throw serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down');
         comparedAt = Number.NEGATIVE_INFINITY;
         await table.register(active());
         // This process has heard of no change before now.
-        floor = now();
+        validSince = now();
         onRegistered();
       }
-      if (asOf >= floor || reads === MAX_READS) return { versions, asOf };
+      if (asOf >= validSince || reads === MAX_READS) return { versions, asOf };
     }
   }
 
   async function wakeUp(): Promise<void> {
     try {
       do {
-        wakeAgain = false;
+        mustRepeat = false;
         const { self } = await table.read([]);
         if (self !== undefined) await confirm(self);
-      } while (wakeAgain);
+      } while (mustRepeat);
     } finally {
       isWaking = false;
     }
   }
 
-  async function waitForOthers(): Promise<boolean> {
-    let silent = await table.askOthers();
-    if (silent.length === 0) return true;
-    const askedAt = now();
-    for (let pause = FIRST_PAUSE_MS; now() - askedAt < REGISTERED_MS; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+  async function waitForConfirmations(): Promise<boolean> {
+    let unconfirmed = await table.requestComparison();
+    if (unconfirmed.length === 0) return true;
+    const requestedAt = now();
+    for (
+      let pause = FIRST_PAUSE_MS;
+      now() - requestedAt < REGISTERED_MS;
+      pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
+    ) {
       await sleep(pause);
-      silent = await table.findUnconfirmed(silent);
-      if (silent.length === 0) return true;
+      unconfirmed = await table.findUnconfirmed(unconfirmed);
+      if (unconfirmed.length === 0) return true;
     }
-    await table.removeSilent(silent);
+    await table.removeUnconfirmed(unconfirmed);
     return false;
   }
 
   async function invalidateAll(): Promise<boolean> {
-    floor = now();
+    validSince = now();
     const timer = new AbortController();
     const timeout = sleep(REGISTERED_MS, false, { signal: timer.signal }).catch(() => false);
     // When the database does not answer, the leases of all others run out.
-    const confirmed = waitForOthers().catch(() => timeout);
+    const confirmed = waitForConfirmations().catch(() => timeout);
     const isConfirmed = await Promise.race([confirmed, timeout]);
     timer.abort();
     return isConfirmed;
   }
 
   return {
-    validFrom: (arrival) =>
-      comparedAt < arrival - LEASE_MS ? Number.POSITIVE_INFINITY : Math.max(arrival - LEASE_MS, floor),
+    validFrom: (receivedAt) =>
+      comparedAt < receivedAt - LEASE_MS ? Number.POSITIVE_INFINITY : Math.max(receivedAt - LEASE_MS, validSince),
     compare,
     wake() {
-      wakeAgain = true;
+      mustRepeat = true;
       if (isWaking) return;
       isWaking = true;
       wakeUp().catch(() => undefined);
@@ -187,12 +191,12 @@ export function makeProcessRegistry({ table, now, active, onRegistered }: Proces
     invalidateAll,
     async isDrained(workspaceId, version) {
       if (!(await invalidateAll())) return false;
-      const here = active().get(workspaceId);
-      if (here !== undefined && BigInt(here) < BigInt(version)) return false;
+      const activeVersion = active().get(workspaceId);
+      if (activeVersion !== undefined && BigInt(activeVersion) < BigInt(version)) return false;
       return !(await table.hasOlderElsewhere(workspaceId, version));
     },
     async leave() {
-      hasLeft = true;
+      isLeaving = true;
       comparedAt = Number.NEGATIVE_INFINITY;
       await table.remove();
     },
@@ -221,33 +225,33 @@ select id::text, version::text, null::text from wda.workspace where id = any(${w
       );
       let self: RegistryRead['self'];
       const versions = new Map<string, string>();
-      for (const [workspace, value, heard] of rows as readonly (readonly (string | null)[])[]) {
-        if (workspace == null) self = { asked: value as string, heard: heard as string };
+      for (const [workspace, value, confirmedNumber] of rows as readonly (readonly (string | null)[])[]) {
+        if (workspace == null) self = { requestNumber: value as string, confirmedNumber: confirmedNumber as string };
         else versions.set(workspace, value as string);
       }
       return { self, versions };
     },
     async register(active) {
-      const place = `${hostname()} ${process.pid}`;
+      const location = `${hostname()} ${process.pid}`;
       // Flushed as any commit: a process must not believe in a row that a crash has undone.
       await db.run(
         toQuery(
-          sql`insert into wda.process (id, place, busy) values (${id}, ${place}, ${toJson(active)}::jsonb) on conflict (id) do nothing`,
+          sql`insert into wda.process (id, place, busy) values (${id}, ${location}, ${toJson(active)}::jsonb) on conflict (id) do nothing`,
         ),
         'write',
       );
     },
-    async confirm(asked, active) {
+    async confirm(requestNumber, active) {
       const rows = await db.run(
         toQuery(
-          sql`update wda.process set heard = greatest(heard, ${asked}::bigint), busy = ${toJson(active)}::jsonb where id = ${id} and ${WITHOUT_FLUSH} returning id`,
+          sql`update wda.process set heard = greatest(heard, ${requestNumber}::bigint), busy = ${toJson(active)}::jsonb where id = ${id} and ${WITHOUT_FLUSH} returning id`,
           'confirm-process',
         ),
         'write',
       );
       return rows.length > 0;
     },
-    async askOthers() {
+    async requestComparison() {
       // Rows are locked in one order, so that two processes that ask at once cannot deadlock.
       const rows = await db.run(
         toQuery(
@@ -260,20 +264,23 @@ returning p.id::text, p.asked::text, p.heard::text, pg_notify(${CHANNEL}, ${id})
         ),
         'write',
       );
-      return rows.map(([other, asked, heard]) => ({ id: other, asked, heard }) as AskedProcess);
+      return rows.map(
+        ([other, requestNumber, confirmedNumber]) =>
+          ({ id: other, requestNumber, confirmedNumber }) as RequestedProcess,
+      );
     },
-    async findUnconfirmed(asked) {
+    async findUnconfirmed(requested) {
       const rows = await db.run(
         toQuery(
           sql`select p.id::text from wda.process p
-join unnest(${asked.map((one) => one.id)}::uuid[], ${asked.map((one) => one.asked)}::bigint[]) as q (id, asked)
+join unnest(${requested.map((one) => one.id)}::uuid[], ${requested.map((one) => one.requestNumber)}::bigint[]) as q (id, asked)
   on q.id = p.id and p.heard < q.asked and q.asked <= p.asked`,
           'find-unheard',
         ),
         'read',
       );
       const unconfirmed = new Set(rows.map(([other]) => other));
-      return asked.filter((one) => unconfirmed.has(one.id));
+      return requested.filter((one) => unconfirmed.has(one.id));
     },
     async hasOlderElsewhere(workspaceId, version) {
       const rows = await db.run(
@@ -284,12 +291,12 @@ join unnest(${asked.map((one) => one.id)}::uuid[], ${asked.map((one) => one.aske
       );
       return rows.length > 0;
     },
-    async removeSilent(silent) {
+    async removeUnconfirmed(unconfirmed) {
       await db.run(
         toQuery(
           sql`delete from wda.process where id in (
   select p.id from wda.process p
-  join unnest(${silent.map((one) => one.id)}::uuid[], ${silent.map((one) => one.heard)}::bigint[]) as q (id, heard)
+  join unnest(${unconfirmed.map((one) => one.id)}::uuid[], ${unconfirmed.map((one) => one.confirmedNumber)}::bigint[]) as q (id, heard)
     on q.id = p.id and q.heard = p.heard
   where p.heard < p.asked for update of p skip locked
 )`,
@@ -331,8 +338,8 @@ export function openProcessRegistry({
       listener ??= listen({
         connection,
         channel: CHANNEL,
-        heard(asker) {
-          if (asker !== id) registry.wake();
+        onNotification(senderId) {
+          if (senderId !== id) registry.wake();
         },
       });
     },

@@ -80,7 +80,7 @@ export async function findSession(
 export async function createSession(db: Database, session: SessionToStore): Promise<boolean> {
   const { idHash, subject, expiresAt, userAgent } = session;
   const { apiKeyId, operatorHash = null } = subject;
-  const holder =
+  const owner =
     apiKeyId === undefined ? sql`(values (null::int8))` : sql`(select id from wda.api_key where id = ${apiKeyId})`;
   const rows = await db.query(
     toQuery(sql`with ended as (
@@ -90,7 +90,7 @@ export async function createSession(db: Database, session: SessionToStore): Prom
 )
 insert into wda.session (id_hash, api_key_id, operator_hash, expires_at, user_agent)
 select ${idHash}, holder.id, ${operatorHash}, ${expiresAt.toISOString()}::timestamptz, ${userAgent}
-from ${holder} as holder (id) returning id`),
+from ${owner} as holder (id) returning id`),
   );
   return rows.length > 0;
 }
@@ -102,7 +102,7 @@ export async function endSession(db: Database, idHash: Buffer): Promise<boolean>
 }
 
 /** Whose sessions: those of a key (null: of none), or everybody's. */
-export type SessionHolder = 'anybody' | { readonly apiKeyId: string | null };
+export type SessionOwner = 'anybody' | { readonly apiKeyId: string | null };
 
 /** A session as lists show it. */
 export interface OpenSession {
@@ -127,13 +127,13 @@ export interface InForce {
   readonly operatorHash: string | undefined;
 }
 
-const isHeldBy = (holder: SessionHolder): Fragment =>
-  holder === 'anybody' ? sql`true` : sql`s.api_key_id = ${holder.apiKeyId}::int8`;
+const isOwnedBy = (owner: SessionOwner): Fragment =>
+  owner === 'anybody' ? sql`true` : sql`s.api_key_id = ${owner.apiKeyId}::int8`;
 
 /** The sessions that are in force, the oldest first. */
 export function loadSessions(
   db: Database,
-  holder: SessionHolder,
+  owner: SessionOwner,
   { idleSeconds, operatorHash = '' }: InForce,
   page: { readonly page: number; readonly size: number },
 ): Promise<PageOf<OpenSession>> {
@@ -145,7 +145,7 @@ export function loadSessions(
             'organization', o.slug, 'workspace', w.slug) end as key
         from wda.session s left join wda.api_key k on k.id = s.api_key_id
         left join wda.workspace w on w.id = k.workspace_id left join wda.organization o on o.id = w.organization_id
-        where ${isHeldBy(holder)} and s.expires_at > now() and s.last_used_at > now() - ${idleFor(idleSeconds)}
+        where ${isOwnedBy(owner)} and s.expires_at > now() and s.last_used_at > now() - ${idleFor(idleSeconds)}
           and (k.expires_at is null or k.expires_at > now()) and (k.id is not null or s.operator_hash = ${operatorHash})`,
     page,
   );
@@ -155,10 +155,10 @@ export function loadSessions(
 export async function endSessionById(
   session: Pick<Session, 'query'>,
   id: string,
-  holder: SessionHolder,
+  owner: SessionOwner,
 ): Promise<boolean> {
   const rows = await session.query(
-    toQuery(sql`delete from wda.session s where s.id = ${id} and ${isHeldBy(holder)} returning s.id`),
+    toQuery(sql`delete from wda.session s where s.id = ${id} and ${isOwnedBy(owner)} returning s.id`),
   );
   return rows.length > 0;
 }
@@ -176,7 +176,7 @@ update wda.api_key set last_used_at = now() where id in (select api_key_id from 
 }
 
 /** Removes sessions and links that have ended. */
-export async function removeEndedSessions(db: Database, idleSeconds: number): Promise<void> {
+export async function deleteExpiredSessions(db: Database, idleSeconds: number): Promise<void> {
   await db.query(
     toQuery(sql`with links as (delete from wda.console_link where expires_at <= now())
 delete from wda.session where expires_at <= now() or last_used_at <= now() - ${idleFor(idleSeconds)}`),
@@ -187,7 +187,7 @@ delete from wda.session where expires_at <= now() or last_used_at <= now() - ${i
 export async function storeLink(
   db: Database,
   link: { readonly codeHash: Buffer; readonly operatorHash: string; readonly seconds: number },
-  note?: WriteActivity,
+  writeActivity?: WriteActivity,
 ): Promise<void> {
   const store = toQuery(sql`with gone as (
   delete from wda.console_link where code_hash in (
@@ -198,12 +198,12 @@ insert into wda.console_link (code_hash, operator_hash, expires_at)
 values (${link.codeHash}, ${link.operatorHash}, now() + make_interval(secs => ${link.seconds}::int8))`);
   await db.transaction(async (session) => {
     await session.query(store);
-    await note?.(session);
+    await writeActivity?.(session);
   });
 }
 
 /** Uses a link up. Gives the hash of the operator's key that it was made under; undefined when it is none any more. */
-export async function takeLink(db: Database, codeHash: Buffer): Promise<string | undefined> {
+export async function consumeLink(db: Database, codeHash: Buffer): Promise<string | undefined> {
   const rows = await db.query<{ operatorHash: string }>(
     toQuery(
       sql`delete from wda.console_link where code_hash = ${codeHash} and expires_at > now() returning operator_hash as "operatorHash"`,

@@ -69,7 +69,7 @@ export async function rotateSigningKey(
   db: Database,
   key: SigningKeyToStore,
   rotation: Rotation,
-  note?: WriteActivity,
+  writeActivity?: WriteActivity,
 ): Promise<void> {
   const age = rotation.kind === 'due' ? rotation.afterSeconds : 0;
   const replaces = rotation.kind !== 'first';
@@ -92,6 +92,6 @@ on conflict ((true)) where rotated_at is null do nothing`),
 where exists (select from wda.oauth_client c where c.workspace_id = w.id)`),
       );
     } else await session.query(toQuery(sql`delete from wda.signing_key k where now() >= ${EXPIRES_AT}`));
-    await note?.(session);
+    await writeActivity?.(session);
   });
 }

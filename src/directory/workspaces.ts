@@ -4,7 +4,7 @@ import type { Database, Session } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
-import { operatorError, taken, violates } from './control-error.ts';
+import { isViolation, makeNameConflict, toOperatorError } from './control-error.ts';
 import { loadPage, type PageOf } from './pages.ts';
 
 export interface WorkspaceSummary {
@@ -107,7 +107,7 @@ export async function updateWorkspace(
 select ${COLUMNS} from changed w join wda.organization o on o.id = w.organization_id`),
     )
     .catch((error) => {
-      throw workspaceRefusal(error, slug ?? '');
+      throw toWorkspaceError(error, slug ?? '');
     });
   if (rows[0] === undefined && slug !== null && (await exists(db, id))) {
     throw conflict(
@@ -123,6 +123,8 @@ async function exists(db: Pick<Session, 'query'>, id: string): Promise<boolean> 
   return (await db.query(toQuery(sql`select from wda.workspace where id = ${id}`))).length > 0;
 }
 
-export function workspaceRefusal(error: unknown, slug: string): Error {
-  return violates(error, 'workspace_slug') ? taken(`Workspace ${slug}`, 'slug', error) : operatorError(error);
+export function toWorkspaceError(error: unknown, slug: string): Error {
+  return isViolation(error, 'workspace_slug')
+    ? makeNameConflict(`Workspace ${slug}`, 'slug', error)
+    : toOperatorError(error);
 }

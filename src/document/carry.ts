@@ -2,17 +2,17 @@
 // the document drops stays as it is, so that the checks of the document find it.
 import type { EntityDocument, SchemaDocument } from './format.ts';
 import { member, type Renames } from './renames.ts';
-import { columnOf, type Loose } from './view.ts';
+import { getColumn, type Loose } from './view.ts';
 
 export interface Carrier {
   readonly settings: (entity: string) => EntityDocument['settings'];
   readonly rowRules: (entity: string) => EntityDocument['rowRules'];
 }
 
-type Asked = Readonly<Record<string, Loose<EntityDocument>>>;
+type EntityDocuments = Readonly<Record<string, Loose<EntityDocument>>>;
 
 /** By the new name of the entity. */
-export function makeCarrier(asked: Asked, inForce: SchemaDocument, renames: Renames): Carrier {
+export function makeCarrier(documents: EntityDocuments, inForce: SchemaDocument, renames: Renames): Carrier {
   const newEntities = reversed(renames.entities);
   const oldName = (entity: string): string => renames.entities.get(entity) ?? entity;
   const newName = (entity: string): string => newEntities.get(entity) ?? entity;
@@ -31,10 +31,10 @@ export function makeCarrier(asked: Asked, inForce: SchemaDocument, renames: Rena
     const before = member(inForce.entities, entity);
     if (member(before?.fields, name) !== undefined) return name;
     for (const [relation, document] of Object.entries(before?.relations ?? {})) {
-      if (document.kind !== 'belongsTo' || columnOf(relation, document) !== name) continue;
+      if (document.kind !== 'belongsTo' || getColumn(relation, document) !== name) continue;
       const now = follow(entity, relation).name;
-      const key = member(member(asked, newName(entity))?.relations, now);
-      return key?.kind === 'belongsTo' ? columnOf(now, key) : name;
+      const key = member(member(documents, newName(entity))?.relations, now);
+      return key?.kind === 'belongsTo' ? getColumn(now, key) : name;
     }
     return name;
   }

@@ -6,10 +6,10 @@ import { checkFields } from './fields.ts';
 import { DocumentShape, EMPTY_DOCUMENT, type EntityDocument, type SchemaDocument } from './format.ts';
 import { checkIndexes, checkRelations } from './relations.ts';
 import { checkRenames, member, type Renames } from './renames.ts';
-import { makeReport, type Path, type Report, withNote } from './report.ts';
+import { makeReport, type Path, type Report, withSuffix } from './report.ts';
 import { checkRowRules, checkSettings } from './settings.ts';
 import { checkShape, plainNumbers } from './shape.ts';
-import { type Loose, viewOf } from './view.ts';
+import { type Loose, makeView } from './view.ts';
 
 export type ParsedDocument =
   | { readonly ok: true; readonly document: SchemaDocument; readonly renames: Renames }
@@ -24,36 +24,36 @@ export function parseSchemaDocument(value: unknown, inForce: SchemaDocument = EM
   const loose = plainNumbers(value) as LooseDocument;
   checkShape(DocumentShape, loose, report, [], isName);
   if (report.isFull() || typeof loose !== 'object' || loose === null || typeof loose.entities !== 'object')
-    return refused(report);
+    return makeFailure(report);
   restoreDigits(loose, value);
-  const asked = viewOf(loose, value, report);
-  for (const entity of asked.values()) {
-    if (report.isFull()) return refused(report);
+  const draft = makeView(loose, value, report);
+  for (const entity of draft.values()) {
+    if (report.isFull()) return makeFailure(report);
     if (entity.name === 'id') report(entity.path, 'INVALID', 'id is reserved');
     checkFields(entity, report);
-    checkRelations(entity, asked, report);
+    checkRelations(entity, draft, report);
     checkIndexes(entity, report);
   }
-  const renames = checkRenames(asked, inForce, report);
+  const renames = checkRenames(draft, inForce, report);
   const merged = carryOver(loose, value, inForce, renames);
-  const view = viewOf(merged, value, report);
+  const view = makeView(merged, value, report);
   for (const entity of view.values()) {
     if (report.isFull()) break;
-    const said = saidOf(value, entity.name);
-    checkSettings(entity, view, 'settings' in said ? report : withNote(report, KEPT));
-    checkRowRules(entity, 'rowRules' in said ? report : withNote(report, KEPT));
+    const stated = getStatedMembers(value, entity.name);
+    checkSettings(entity, view, 'settings' in stated ? report : withSuffix(report, KEPT_SUFFIX));
+    checkRowRules(entity, 'rowRules' in stated ? report : withSuffix(report, KEPT_SUFFIX));
   }
-  const mistakes = refused(report);
+  const mistakes = makeFailure(report);
   return mistakes.details.length > 0 ? mistakes : { ok: true, document: withoutRenames(merged), renames };
 }
 
-const KEPT = ' (what is in force stays in force unless the document says otherwise)';
+const KEPT_SUFFIX = ' (what is in force stays in force unless the document says otherwise)';
 
 interface LooseDocument {
   readonly entities?: Readonly<Record<string, Loose<EntityDocument>>>;
 }
 
-function refused(report: Report): { readonly ok: false; readonly details: readonly Detail[] } {
+function makeFailure(report: Report): { readonly ok: false; readonly details: readonly Detail[] } {
   return { ok: false, details: report.details() };
 }
 
@@ -77,9 +77,9 @@ function restoreDigits(document: LooseDocument, original: unknown): void {
 }
 
 /** The entity as the client wrote it. */
-function saidOf(original: unknown, entity: string): object {
-  const said = at(original, ['entities', entity]);
-  return typeof said === 'object' && said !== null ? said : {};
+function getStatedMembers(original: unknown, entity: string): object {
+  const stated = at(original, ['entities', entity]);
+  return typeof stated === 'object' && stated !== null ? stated : {};
 }
 
 function at(value: unknown, path: readonly string[]): unknown {
@@ -89,16 +89,16 @@ function at(value: unknown, path: readonly string[]): unknown {
 }
 
 /** Settings and row rules that the document does not mention stay as they are in force, with renamed names. */
-function carryOver(asked: LooseDocument, original: unknown, inForce: SchemaDocument, renames: Renames): LooseDocument {
+function carryOver(draft: LooseDocument, original: unknown, inForce: SchemaDocument, renames: Renames): LooseDocument {
   const entities: Record<string, Loose<EntityDocument>> = {};
-  const carrier = makeCarrier(asked.entities ?? {}, inForce, renames);
-  for (const [name, entity] of Object.entries(asked.entities ?? {})) {
-    const said = saidOf(original, name);
+  const carrier = makeCarrier(draft.entities ?? {}, inForce, renames);
+  for (const [name, entity] of Object.entries(draft.entities ?? {})) {
+    const stated = getStatedMembers(original, name);
     const [settings, rowRules] = [carrier.settings(name), carrier.rowRules(name)];
     entities[name] = {
       ...entity,
-      ...('settings' in said || settings === undefined ? {} : { settings }),
-      ...('rowRules' in said || rowRules === undefined ? {} : { rowRules }),
+      ...('settings' in stated || settings === undefined ? {} : { settings }),
+      ...('rowRules' in stated || rowRules === undefined ? {} : { rowRules }),
     };
   }
   return { entities };

@@ -11,7 +11,7 @@ import {
 } from '../model/entity.ts';
 import { NO_NAMES, type PhysicalNames, physicalColumn, physicalTable } from '../model/physical-name.ts';
 import type { BelongsTo, Relation } from '../model/relation.ts';
-import { attributesOf } from './fields.ts';
+import { getAttributes } from './fields.ts';
 import {
   type EntityDocument,
   type FieldDocument,
@@ -20,19 +20,19 @@ import {
   SUBSTRING,
 } from './format.ts';
 import { member } from './renames.ts';
-import { columnOf } from './view.ts';
+import { getColumn } from './view.ts';
 
 /** The entities of a document that parseSchemaDocument gave; their tables lie in `databaseSchema`. */
-export function entitiesOf(
+export function buildEntities(
   document: SchemaDocument,
   databaseSchema: string,
   names: PhysicalNames = NO_NAMES,
 ): ReadonlyMap<string, Entity> {
   return new Map(
     Object.entries(document.entities).map(([name, entity]) => {
-      const fields = fieldsOf(entity, (field) => physicalColumn(names, name, field));
+      const fields = buildFields(entity, (field) => physicalColumn(names, name, field));
       const { settings, rowRules: _, ...declared } = entity;
-      const made: Entity = {
+      const built: Entity = {
         name,
         declared,
         description: entity.description,
@@ -41,26 +41,26 @@ export function entitiesOf(
         relations: new Map(
           Object.entries(entity.relations ?? {}).map(([relation, of]) => [
             relation,
-            relationOf(name, relation, of, document, names),
+            buildRelation(name, relation, of, document, names),
           ]),
         ),
-        search: searchOf(entity, fields),
+        search: getSearchText(entity, fields),
         timestamps: entity.timestamps === true,
         settings: { ...NO_SETTINGS, ...settings },
-        rowRules: rowRulesOf(entity),
+        rowRules: getRowRules(entity),
         gate: null,
       };
-      return [name, made];
+      return [name, built];
     }),
   );
 }
 
 /** In the order of the document. */
-export function rowRulesOf({ rowRules = [] }: EntityDocument): readonly RowRule[] {
+export function getRowRules({ rowRules = [] }: EntityDocument): readonly RowRule[] {
   return rowRules.map(({ column, claim, enabled = true }) => ({ column, claim, enabled }));
 }
 
-function searchOf(entity: EntityDocument, all: ReadonlyMap<string, Field>): SearchText | null {
+function getSearchText(entity: EntityDocument, all: ReadonlyMap<string, Field>): SearchText | null {
   const fields = [...all.values()].filter((field) => member(entity.fields, field.name)?.searchable === true);
   return fields.length === 0 ? null : { fields, language: entity.searchLanguage ?? NO_LANGUAGE };
 }
@@ -81,7 +81,7 @@ const PLAIN: Omit<Field, 'name' | 'column' | 'type' | 'role'> = {
   relation: undefined,
 };
 
-function fieldsOf(entity: EntityDocument, column: (field: string) => string): ReadonlyMap<string, Field> {
+function buildFields(entity: EntityDocument, column: (field: string) => string): ReadonlyMap<string, Field> {
   const indexed = new Set([
     ...(entity.rowRules ?? []).map((rule) => rule.column),
     ...(entity.indexes ?? []).map((index) => index.fields[0]),
@@ -94,7 +94,7 @@ function fieldsOf(entity: EntityDocument, column: (field: string) => string): Re
   }
   for (const [name, relation] of Object.entries(entity.relations ?? {})) {
     if (relation.kind !== 'belongsTo') continue;
-    const key = columnOf(name, relation);
+    const key = getColumn(name, relation);
     fields.push({
       ...PLAIN,
       name: key,
@@ -125,7 +125,7 @@ function fieldsOf(entity: EntityDocument, column: (field: string) => string): Re
 }
 
 function dataField(name: string, column: string, field: FieldDocument, indexed: boolean): Field {
-  const { maxLength, precision, scale, min, max, values } = attributesOf(field);
+  const { maxLength, precision, scale, min, max, values } = getAttributes(field);
   return {
     name,
     column,
@@ -147,7 +147,7 @@ function dataField(name: string, column: string, field: FieldDocument, indexed: 
   };
 }
 
-function relationOf(
+function buildRelation(
   owner: string,
   name: string,
   relation: RelationDocument,
@@ -161,8 +161,8 @@ function relationOf(
         kind: 'belongsTo',
         name,
         entity,
-        column: columnOf(name, relation),
-        key: physicalColumn(names, owner, columnOf(name, relation)),
+        column: getColumn(name, relation),
+        key: physicalColumn(names, owner, getColumn(name, relation)),
         required: relation.required === true,
         unique: relation.unique === true,
         onDelete: relation.onDelete ?? 'restrict',
@@ -170,7 +170,7 @@ function relationOf(
     case 'hasMany':
     case 'hasOne': {
       const inverse = relation.inverse as string;
-      return { kind: relation.kind, name, entity, inverse, key: keyOf(document, names, entity, inverse) };
+      return { kind: relation.kind, name, entity, inverse, key: getKeyColumn(document, names, entity, inverse) };
     }
     case 'manyToMany': {
       const { through, from, to } = relation as { through: string; from: string; to: string };
@@ -181,8 +181,8 @@ function relationOf(
         through,
         from,
         to,
-        fromKey: keyOf(document, names, through, from),
-        toKey: keyOf(document, names, through, to),
+        fromKey: getKeyColumn(document, names, through, from),
+        toKey: getKeyColumn(document, names, through, to),
       };
     }
     default:
@@ -191,8 +191,8 @@ function relationOf(
 }
 
 /** Column of a belongsTo relation on another entity; the parser has checked that it exists. */
-function keyOf(document: SchemaDocument, names: PhysicalNames, entity: string, relation: string): string {
-  const found = member(member(document.entities, entity)?.relations, relation);
-  if (found === undefined) throw new TypeError(`document lacks relation ${relation} of entity ${entity}`);
-  return physicalColumn(names, entity, columnOf(relation, found));
+function getKeyColumn(document: SchemaDocument, names: PhysicalNames, entity: string, relation: string): string {
+  const relationDocument = member(member(document.entities, entity)?.relations, relation);
+  if (relationDocument === undefined) throw new TypeError(`document lacks relation ${relation} of entity ${entity}`);
+  return physicalColumn(names, entity, getColumn(relation, relationDocument));
 }

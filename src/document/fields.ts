@@ -5,14 +5,14 @@ import { isStorable } from '../model/exact-json.ts';
 import {
   type Decoded,
   decodeValue,
+  EXPANDS_TOO_MUCH,
   type FieldTypeName,
   fieldType,
   isGenerated,
-  TOO_MUCH_GROWTH,
   type TypeAttributes,
   typesWith,
 } from '../model/field-types.ts';
-import { MAX_GROWTH } from '../model/json-digits.ts';
+import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
 import { type FieldDocument, SUBSTRING } from './format.ts';
 import type { Path, Report } from './report.ts';
 import type { EntityView, Loose } from './view.ts';
@@ -25,13 +25,14 @@ const SYSTEM_COLUMNS = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'];
 const TIMESTAMPS = ['createdAt', 'updatedAt'];
 
 export function checkFields(entity: EntityView, report: Report): void {
-  let growth = 0;
+  let expandedBytes = 0;
   for (const [name, field] of entity.fields) {
     const path = [...entity.path, 'fields', name];
     checkColumnName(path, name, entity, report);
     if (field.type === undefined) continue;
-    growth += checkAttributes(path, { ...field, type: field.type }, report);
-    if (growth > MAX_GROWTH) report([...path, 'default'], 'OUT_OF_RANGE', `with the others ${TOO_MUCH_GROWTH}`);
+    expandedBytes += checkAttributes(path, { ...field, type: field.type }, report);
+    if (expandedBytes > MAX_EXPANDED_BYTES)
+      report([...path, 'default'], 'OUT_OF_RANGE', `with the others ${EXPANDS_TOO_MUCH}`);
   }
   const isSearched = [...entity.fields.values()].some((field) => field.searchable === true);
   if (entity.document.searchLanguage !== undefined && !isSearched && !entity.opaque) {
@@ -75,18 +76,18 @@ function checkAttributes(path: Path, field: TypedField, report: Report): number 
     }
   }
   if (!SEARCHED_TYPES.includes(field.type)) {
-    const says = `means nothing for type ${field.type}; it is for ${SEARCHED_TYPES.join(', ')}`;
-    if (field.searchable === true) report(at('searchable'), 'INVALID', says);
-    if (field.index === SUBSTRING) report(at('index'), 'INVALID', `"${SUBSTRING}" ${says}`);
+    const message = `means nothing for type ${field.type}; it is for ${SEARCHED_TYPES.join(', ')}`;
+    if (field.searchable === true) report(at('searchable'), 'INVALID', message);
+    if (field.index === SUBSTRING) report(at('index'), 'INVALID', `"${SUBSTRING}" ${message}`);
   }
   checkBounds(at, field, report);
-  const growth = checkDefault(at, field, report);
+  const expandedBytes = checkDefault(at, field, report);
   if (!type.comparable) {
     for (const attribute of ['unique', 'index'] as const) {
       if (field[attribute] === true) report(at(attribute), 'INVALID', `means nothing for type ${field.type}`);
     }
   }
-  return growth;
+  return expandedBytes;
 }
 
 function checkBounds(at: (member: string) => Path, field: TypedField, report: Report): void {
@@ -117,9 +118,9 @@ export function decodeBound(type: FieldTypeName, value: unknown): Decoded {
 }
 
 /** Numbers by value, ISO text of one form as text. */
-function isGreater(left: string, right: string): boolean {
-  const [a, b] = [parseDecimal(left), parseDecimal(right)];
-  return a !== undefined && b !== undefined ? compareDecimals(a, b) > 0 : left > right;
+function isGreater(one: string, other: string): boolean {
+  const [a, b] = [parseDecimal(one), parseDecimal(other)];
+  return a !== undefined && b !== undefined ? compareDecimals(a, b) > 0 : one > other;
 }
 
 /** Gives the characters by which the default grows in PostgreSQL. */
@@ -134,8 +135,8 @@ function checkDefault(at: (member: string) => Path, field: TypedField, report: R
   const decoded =
     attributes.length > 0
       ? fieldType(field.type).decode(value, { values: field.values })
-      : decodeValue({ type: field.type, ...attributesOf(field) }, value);
-  if (decoded.ok) return decoded.growth ?? 0;
+      : decodeValue({ type: field.type, ...getAttributes(field) }, value);
+  if (decoded.ok) return decoded.expandedBytes ?? 0;
   const butIs = decoded.code === 'NOT_IN_ENUM' && typeof value === 'string' ? `, not ${shown(value)}` : '';
   report(at('default'), decoded.code, decoded.message + butIs + wordFor(field.type));
   return 0;
@@ -147,7 +148,7 @@ function wordFor(type: FieldTypeName): string {
 }
 
 /** The attributes that the type looks at, of a field without mistakes. */
-export function attributesOf(field: TypedField): TypeAttributes {
+export function getAttributes(field: TypedField): TypeAttributes {
   const bound = (value: unknown): string | undefined => {
     if (value === undefined) return undefined;
     const decoded = decodeBound(field.type, value);

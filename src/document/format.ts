@@ -31,7 +31,7 @@ export const LANGUAGE_PATTERN = '^[A-Za-z_][A-Za-z0-9_]{0,62}$';
 export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
 
 /** An object whose keys are names of the user's own. */
-function named<T extends TSchema>(member: T, maxProperties: number, description: string) {
+function mapByName<T extends TSchema>(member: T, maxProperties: number, description: string) {
   return Type.Unsafe<Readonly<Record<string, Static<T>>>>({
     type: 'object',
     description,
@@ -41,7 +41,7 @@ function named<T extends TSchema>(member: T, maxProperties: number, description:
   });
 }
 
-function oneOf<const T extends readonly string[]>(values: T, description: string) {
+function makeEnum<const T extends readonly string[]>(values: T, description: string) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], description });
 }
 
@@ -62,19 +62,23 @@ const both = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((part) => part !== '').join(' and ');
 
 /** The words of the types, once for neighbours that share them; nothing for types without words. */
-function saidOf(wordsOf: (type: FieldType) => string | null): { readonly words: string; readonly names: string }[] {
-  const said: { words: string; types: string[] }[] = [];
+function groupByLabel(
+  getLabel: (type: FieldType) => string | null,
+): { readonly label: string; readonly names: string }[] {
+  const groups: { label: string; types: string[] }[] = [];
   for (const name of FIELD_TYPE_NAMES) {
-    const words = wordsOf(fieldType(name));
-    if (words === null) continue;
-    if (said.at(-1)?.words === words) said.at(-1)?.types.push(name);
-    else said.push({ words, types: [name] });
+    const label = getLabel(fieldType(name));
+    if (label === null) continue;
+    if (groups.at(-1)?.label === label) groups.at(-1)?.types.push(name);
+    else groups.push({ label, types: [name] });
   }
-  return said.map(({ words, types }) => ({ words, names: both(types) }));
+  return groups.map(({ label, types }) => ({ label, names: both(types) }));
 }
 
-const TYPES = saidOf((type) => type.words).map(({ words, names }) => `${names}: ${words}`);
-const GENERATED = saidOf((type) => type.generated?.word ?? null).map(({ words, names }) => `"${words}" for ${names}`);
+const TYPES = groupByLabel((type) => type.label).map(({ label, names }) => `${names}: ${label}`);
+const GENERATED = groupByLabel((type) => type.generated?.word ?? null).map(
+  ({ label, names }) => `"${label}" for ${names}`,
+);
 const ISO = typesWith('min').filter((name) => fieldType(name).json === 'string');
 
 const strict = { additionalProperties: false } as const;
@@ -84,7 +88,7 @@ export const SUBSTRING = 'substring';
 
 const Field = Type.Object(
   {
-    type: oneOf(FIELD_TYPE_NAMES, `${TYPES.join('; ')}.`),
+    type: makeEnum(FIELD_TYPE_NAMES, `${TYPES.join('; ')}.`),
     description: Type.Optional(Description),
     required: Type.Optional(Flag('No record without a value. Default false.')),
     unique: Type.Optional(Flag('No two records with the same value; several may have none. Default false.')),
@@ -150,7 +154,7 @@ const Field = Type.Object(
 
 const Relation = Type.Object(
   {
-    kind: oneOf(
+    kind: makeEnum(
       ['belongsTo', 'hasMany', 'hasOne', 'manyToMany'],
       'belongsTo stores the id of a record of `entity`; hasMany and hasOne are its other side; manyToMany goes through an entity with two belongsTo relations.',
     ),
@@ -160,7 +164,7 @@ const Relation = Type.Object(
     required: Type.Optional(Flag('belongsTo: no record without it. Default false.')),
     unique: Type.Optional(Flag('belongsTo: no two records with the same one; makes the other side a hasOne.')),
     onDelete: Type.Optional(
-      oneOf(
+      makeEnum(
         ['restrict', 'cascade', 'setNull'],
         'belongsTo, when the record it refers to is deleted: refuse that (restrict, the default), delete this one too (cascade), or forget it (setNull).',
       ),
@@ -239,8 +243,8 @@ export const RowRulesShape = Type.Unsafe<readonly Static<typeof RowRule>[]>({
 export const EntityShape = Type.Object(
   {
     description: Type.Optional(Description),
-    fields: Type.Optional(named(Field, MAX_FIELDS, 'Fields by name. `id` is there without being named.')),
-    relations: Type.Optional(named(Relation, MAX_RELATIONS, 'Relations by name.')),
+    fields: Type.Optional(mapByName(Field, MAX_FIELDS, 'Fields by name. `id` is there without being named.')),
+    relations: Type.Optional(mapByName(Relation, MAX_RELATIONS, 'Relations by name.')),
     indexes: Type.Optional(
       Type.Unsafe<readonly Static<typeof Index>[]>({
         type: 'array',
@@ -267,7 +271,7 @@ export const EntityShape = Type.Object(
 export const DocumentShape = Type.Object(
   {
     $schema: Type.Optional(Type.String({ description: 'For editors; ignored.' })),
-    entities: named(EntityShape, MAX_ENTITIES, 'Entities by name; the name is the one in URLs.'),
+    entities: mapByName(EntityShape, MAX_ENTITIES, 'Entities by name; the name is the one in URLs.'),
   },
   { ...strict, title: 'SchemaDocument', description: 'Entities, their fields and the relations between them.' },
 );

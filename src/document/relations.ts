@@ -4,7 +4,7 @@ import { fieldType } from '../model/field-types.ts';
 import { checkColumnName } from './fields.ts';
 import type { RelationDocument } from './format.ts';
 import { hint, type Path, type Report } from './report.ts';
-import { columnOf, type DocumentView, type EntityView, type Loose } from './view.ts';
+import { type DocumentView, type EntityView, getColumn, type Loose } from './view.ts';
 
 // PostgreSQL keeps 63 bytes of a name; ours are ASCII.
 const MAX_NAME = 63;
@@ -19,11 +19,11 @@ const OWN_MEMBERS = ['column', 'required', 'unique', 'onDelete', 'inverse', 'thr
 
 export function checkRelations(entity: EntityView, document: DocumentView, report: Report): void {
   // Every name that a record of this entity can show.
-  const taken = new Map<string, string>([...entity.fields.keys()].map((name) => [name, `field ${name}`]));
+  const usedNames = new Map<string, string>([...entity.fields.keys()].map((name) => [name, `field ${name}`]));
   for (const [name, relation] of entity.relations) {
     const path = [...entity.path, 'relations', name];
     if (name === 'id') report(path, 'INVALID', 'id is reserved: every entity has it');
-    claim(path, name, `relation ${name}`, taken, report);
+    claim(path, name, `relation ${name}`, usedNames, report);
     if (entity.document.timestamps === true && (name === 'createdAt' || name === 'updatedAt')) {
       report(path, 'INVALID', `${name} is the name of a field that timestamps adds`);
     }
@@ -39,15 +39,15 @@ export function checkRelations(entity: EntityView, document: DocumentView, repor
   for (const [name, relation] of entity.relations) {
     if (relation.kind !== 'belongsTo') continue;
     const path = [...entity.path, 'relations', name];
-    const column = columnOf(name, relation);
-    const place = relation.column === undefined ? path : [...path, 'column'];
-    claim(place, column, `the field of relation ${name}`, taken, report);
+    const column = getColumn(name, relation);
+    const location = relation.column === undefined ? path : [...path, 'column'];
+    claim(location, column, `the field of relation ${name}`, usedNames, report);
   }
 }
 
-function claim(path: Path, name: string, what: string, taken: Map<string, string>, report: Report): void {
-  const owner = taken.get(name);
-  if (owner === undefined) taken.set(name, what);
+function claim(path: Path, name: string, what: string, usedNames: Map<string, string>, report: Report): void {
+  const owner = usedNames.get(name);
+  if (owner === undefined) usedNames.set(name, what);
   else report(path, 'INVALID', `${what} would be named ${name}, which is ${owner} already`);
 }
 
@@ -77,7 +77,7 @@ function checkKey(
   entity: EntityView,
   report: Report,
 ): void {
-  const column = columnOf(name, relation);
+  const column = getColumn(name, relation);
   if (column.length > MAX_NAME) {
     report(path, 'TOO_LONG', `its field ${column} would have more than ${MAX_NAME} characters: name it with column`);
   }
@@ -96,11 +96,11 @@ function checkInverse(
 ): void {
   const target = relation.entity === undefined ? undefined : document.get(relation.entity);
   if (target === undefined || relation.inverse === undefined) return;
-  const place = [...path, 'inverse'];
-  const way = { name: relation.inverse, owner: target, target: entity };
-  const inverse = checkBack(place, way, document, report);
+  const location = [...path, 'inverse'];
+  const reverse = { name: relation.inverse, owner: target, target: entity };
+  const inverse = checkBack(location, reverse, document, report);
   if (inverse !== undefined && relation.kind === 'hasOne' && inverse.unique !== true) {
-    report(place, 'INVALID', `hasOne needs unique: true on relation ${relation.inverse} of ${target.name}`);
+    report(location, 'INVALID', `hasOne needs unique: true on relation ${relation.inverse} of ${target.name}`);
   }
 }
 
@@ -132,7 +132,7 @@ function checkThrough(
 }
 
 /** The relation `name` of `owner`, which must lead to `target`. */
-interface WayBack {
+interface InverseRelation {
   readonly name: string;
   readonly owner: EntityView;
   readonly target: EntityView;
@@ -140,8 +140,8 @@ interface WayBack {
 
 /** Gives the relation; reports it when it is not a belongsTo. */
 function checkBack(
-  place: Path,
-  { name, owner, target }: WayBack,
+  location: Path,
+  { name, owner, target }: InverseRelation,
   document: DocumentView,
   report: Report,
 ): Loose<RelationDocument> | undefined {
@@ -149,25 +149,25 @@ function checkBack(
   if (back === undefined) {
     if (!owner.opaque) {
       const keys = [...owner.relations].filter(([, relation]) => relation.kind === 'belongsTo').map(([key]) => key);
-      report(place, 'REFERENCE_NOT_FOUND', missing('relation', name, keys, report, owner.name));
+      report(location, 'REFERENCE_NOT_FOUND', missing('relation', name, keys, report, owner.name));
     }
     return undefined;
   }
   if (back.kind === undefined) return undefined;
   if (back.kind !== 'belongsTo') {
-    report(place, 'INVALID', `relation ${name} of ${owner.name} is ${back.kind}: a belongsTo is needed`);
+    report(location, 'INVALID', `relation ${name} of ${owner.name} is ${back.kind}: a belongsTo is needed`);
     return undefined;
   }
   if (back.entity === undefined || !document.has(back.entity)) return undefined;
   if (back.entity !== target.name) {
-    report(place, 'INVALID', `relation ${name} of ${owner.name} leads to ${back.entity}, not to ${target.name}`);
+    report(location, 'INVALID', `relation ${name} of ${owner.name} leads to ${back.entity}, not to ${target.name}`);
     return undefined;
   }
   return back;
 }
 
 export function checkIndexes(entity: EntityView, report: Report): void {
-  const seen = new Map<string, number>();
+  const firstIndexes = new Map<string, number>();
   entity.document.indexes?.forEach((index, position) => {
     // It was removed because of its form, or its `fields` were.
     if (index?.fields === undefined) return;
@@ -175,28 +175,34 @@ export function checkIndexes(entity: EntityView, report: Report): void {
     const fields = index.fields as readonly (string | undefined)[];
     fields.forEach((name, at) => {
       if (name === undefined) return;
-      const place = [...path, 'fields', at];
-      if (fields.indexOf(name) < at) report(place, 'INVALID', `${name} is in this index already`);
-      else checkColumn(place, name, entity, report, 'an index');
+      const location = [...path, 'fields', at];
+      if (fields.indexOf(name) < at) report(location, 'INVALID', `${name} is in this index already`);
+      else checkColumn(location, name, entity, report, 'an index');
     });
     const key = `${index.unique === true}:${fields.join(',')}`;
-    const first = seen.get(key);
-    if (first === undefined) seen.set(key, position);
+    const first = firstIndexes.get(key);
+    if (first === undefined) firstIndexes.set(key, position);
     else report(path, 'INVALID', `is the same index as indexes.${first}`);
   });
 }
 
 /** Reports a `name` that is no column or cannot be compared; for a relation it names the column. */
-export function checkColumn(place: Path, name: string, entity: EntityView, report: Report, purpose: string): boolean {
+export function checkColumn(
+  location: Path,
+  name: string,
+  entity: EntityView,
+  report: Report,
+  purpose: string,
+): boolean {
   const type = entity.columns.get(name);
   const isComparable = type === undefined || fieldType(type).comparable;
-  if (!isComparable) report(place, 'INVALID', `${name} has type ${type}, which ${purpose} cannot use`);
+  if (!isComparable) report(location, 'INVALID', `${name} has type ${type}, which ${purpose} cannot use`);
   if (entity.columns.has(name) || entity.opaque) return isComparable;
   const relation = entity.relations.get(name);
   if (relation?.kind === 'belongsTo') {
-    report(place, 'REFERENCE_NOT_FOUND', `${name} is a relation; its field is ${columnOf(name, relation)}`);
+    report(location, 'REFERENCE_NOT_FOUND', `${name} is a relation; its field is ${getColumn(name, relation)}`);
   } else {
-    report(place, 'REFERENCE_NOT_FOUND', missing('field', name, entity.columns.keys(), report, entity.name));
+    report(location, 'REFERENCE_NOT_FOUND', missing('field', name, entity.columns.keys(), report, entity.name));
   }
   return false;
 }

@@ -12,10 +12,10 @@ export interface Renames {
   readonly relations: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
-type Named = Readonly<Record<string, unknown>>;
+type NamedMembers = Readonly<Record<string, unknown>>;
 
 export function checkRenames(document: DocumentView, inForce: SchemaDocument, report: Report): Renames {
-  const entities = renamesOf(
+  const entities = collectRenames(
     [...document.values()].map(({ name, path, document: { renamedFrom } }) => ({ name, path, renamedFrom })),
     inForce.entities,
     'entity',
@@ -29,7 +29,7 @@ export function checkRenames(document: DocumentView, inForce: SchemaDocument, re
       ['field', entity.fields, fields],
       ['relation', entity.relations, relations],
     ] as const) {
-      const found = renamesOf(
+      const renames = collectRenames(
         [...members].map(([name, { renamedFrom }]) => ({
           name,
           path: [...entity.path, `${role}s`, name],
@@ -40,33 +40,33 @@ export function checkRenames(document: DocumentView, inForce: SchemaDocument, re
         report,
         entity.name,
       );
-      if (found.size > 0) all.set(entity.name, found);
+      if (renames.size > 0) all.set(entity.name, renames);
     }
   }
   return { entities, fields, relations };
 }
 
-function renamesOf(
-  asked: readonly { readonly name: string; readonly path: Path; readonly renamedFrom?: string | undefined }[],
-  inForce: Named,
+function collectRenames(
+  members: readonly { readonly name: string; readonly path: Path; readonly renamedFrom?: string | undefined }[],
+  inForce: NamedMembers,
   role: string,
   report: Report,
   entity?: string,
 ): ReadonlyMap<string, string> {
-  const names = new Set(asked.map(({ name }) => name));
+  const names = new Set(members.map(({ name }) => name));
   const renames = new Map<string, string>();
   const used = new Map<string, string>();
-  for (const { name, path, renamedFrom } of asked) {
+  for (const { name, path, renamedFrom } of members) {
     // When the new name is in force, it has been renamed already: a document can be applied twice.
     if (renamedFrom === undefined || Object.hasOwn(inForce, name)) continue;
-    const place = [...path, 'renamedFrom'];
+    const location = [...path, 'renamedFrom'];
     const other = used.get(renamedFrom);
     if (!Object.hasOwn(inForce, renamedFrom)) {
-      report(place, 'REFERENCE_NOT_FOUND', missing(role, renamedFrom, Object.keys(inForce), report, entity));
+      report(location, 'REFERENCE_NOT_FOUND', missing(role, renamedFrom, Object.keys(inForce), report, entity));
     } else if (names.has(renamedFrom)) {
-      report(place, 'INVALID', `${renamedFrom} is still in the document, so it is not renamed`);
+      report(location, 'INVALID', `${renamedFrom} is still in the document, so it is not renamed`);
     } else if (other !== undefined) {
-      report(place, 'INVALID', `${renamedFrom} is renamed to ${other} already`);
+      report(location, 'INVALID', `${renamedFrom} is renamed to ${other} already`);
     } else {
       used.set(renamedFrom, name);
       renames.set(name, renamedFrom);

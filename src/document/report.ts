@@ -8,7 +8,7 @@ export type Path = readonly (string | number)[];
 export interface Report {
   (path: Path, code: DetailCode, message: string): void;
   /** The known name that an unknown one was probably meant to be. */
-  readonly suggest: (name: string, known: Iterable<string>) => string | undefined;
+  readonly suggest: (name: string, candidates: Iterable<string>) => string | undefined;
   /** True when a mistake at `path` is reported already; its consequences are then not reported. */
   readonly has: (path: Path) => boolean;
   /** Takes back REQUIRED at this path: the member is there, but misspelt. */
@@ -19,15 +19,15 @@ export interface Report {
 }
 
 /** The same report with `note` added to each message. */
-export function withNote(report: Report, note: string): Report {
-  const noting = (path: Path, code: DetailCode, message: string): void => report(path, code, `${message}${note}`);
+export function withSuffix(report: Report, suffix: string): Report {
+  const noting = (path: Path, code: DetailCode, message: string): void => report(path, code, `${message}${suffix}`);
   return Object.assign(noting, report);
 }
 
 // Enough to work through; without it the answer to a document of mistakes only would be larger than the document.
 const MAX_DETAILS = 1000;
 // Of which those are listed that stand first. Going on to 40,000 took a second of the process.
-const MAX_FOUND = 2 * MAX_DETAILS;
+const MAX_MISTAKES = 2 * MAX_DETAILS;
 // A suggestion costs the edit distance to every known name, up to 0.3 ms; a document may hold 50,000 unknown ones.
 const MAX_HINTS = 200;
 // A path of known names is shorter; an unknown member may have a name of any length.
@@ -42,26 +42,26 @@ export const hint = (suggestion: string | undefined): string =>
 
 /** `document` is what the paths lead into; it gives the order of the mistakes. */
 export function makeReport(document: unknown): Report {
-  const found = new Map<string, Mistake>();
+  const entries = new Map<string, Mistake>();
   const misspelt = new Set<string>();
   let hints = 0;
   const report = (path: Path, code: DetailCode, message: string): void => {
     const field = pathText(path);
-    if (found.has(field)) return;
+    if (entries.has(field)) return;
     const detail = { field: field === '' ? null : field, code, message: shown(message, MAX_MESSAGE_CHARACTERS) };
-    found.set(field, { path, detail });
+    entries.set(field, { path, detail });
   };
   return Object.assign(report, {
-    suggest(name: string, known: Iterable<string>) {
-      return ++hints > MAX_HINTS ? undefined : (closest(name, known) ?? undefined);
+    suggest(name: string, candidates: Iterable<string>) {
+      return ++hints > MAX_HINTS ? undefined : (closest(name, candidates) ?? undefined);
     },
-    has: (path: Path) => found.has(pathText(path)),
+    has: (path: Path) => entries.has(pathText(path)),
     misspelt: (path: Path) => {
       misspelt.add(pathText(path));
     },
-    isFull: () => found.size >= MAX_FOUND,
+    isFull: () => entries.size >= MAX_MISTAKES,
     details() {
-      const mistakes = [...found.values()].filter(
+      const mistakes = [...entries.values()].filter(
         ({ detail: { code, field } }) => !(code === 'REQUIRED' && field !== null && misspelt.has(field)),
       );
       return inOrder(document, mistakes)
@@ -79,7 +79,7 @@ interface Mistake {
 /** Sorts by the place of each path in the document; a path that does not exist comes after its nearest ancestor. */
 function inOrder(document: unknown, mistakes: readonly Mistake[]): Mistake[] {
   const numbers = new Map<object, Map<string, number>>();
-  const numberOf = (parent: unknown, key: string): number | undefined => {
+  const findIndex = (parent: unknown, key: string): number | undefined => {
     if (typeof parent !== 'object' || parent === null) return undefined;
     let keys = numbers.get(parent);
     if (keys === undefined) {
@@ -88,26 +88,26 @@ function inOrder(document: unknown, mistakes: readonly Mistake[]): Mistake[] {
     }
     return keys.get(key);
   };
-  const placeOf = (path: Path): number[] => {
-    const place: number[] = [];
+  const getPosition = (path: Path): number[] => {
+    const position: number[] = [];
     let value = document;
     for (const part of path) {
-      const number = numberOf(value, String(part));
+      const number = findIndex(value, String(part));
       // Before the members that are there.
-      place.push(number ?? -1);
+      position.push(number ?? -1);
       if (number === undefined) break;
       value = (value as Record<string, unknown>)[part];
     }
-    return place;
+    return position;
   };
   return mistakes
-    .map((mistake) => ({ mistake, place: placeOf(mistake.path) }))
-    .sort((a, b) => inPlaces(a.place, b.place))
+    .map((mistake) => ({ mistake, position: getPosition(mistake.path) }))
+    .sort((a, b) => comparePositions(a.position, b.position))
     .map(({ mistake }) => mistake);
 }
 
 /** What stands around comes before what stands in it. */
-function inPlaces(a: readonly number[], b: readonly number[]): number {
+function comparePositions(a: readonly number[], b: readonly number[]): number {
   for (const [at, number] of a.entries()) {
     const other = b[at];
     if (other === undefined) return 1;

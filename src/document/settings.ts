@@ -21,7 +21,7 @@ export function checkSettings(entity: EntityView, document: DocumentView, report
     for (let length = 1; length <= names.length && steps.size <= MAX_STEPS; length++) {
       steps.add(names.slice(0, length).join('.'));
     }
-    checkExpandPath({ place: [...path, 'defaultExpand', at], names }, depth, entity, document, report);
+    checkExpandPath({ location: [...path, 'defaultExpand', at], names }, depth, entity, document, report);
   });
   if (steps.size > MAX_STEPS) {
     report([...path, 'defaultExpand'], 'OUT_OF_RANGE', `must follow at most ${MAX_STEPS} relations`);
@@ -33,13 +33,13 @@ export function checkSettings(entity: EntityView, document: DocumentView, report
 }
 
 /** As a name for people it is shown whole, so it is a text. */
-function checkLabel(place: Path, name: string, entity: EntityView, report: Report): void {
+function checkLabel(location: Path, name: string, entity: EntityView, report: Report): void {
   const type = entity.columns.get(name);
   if (type === undefined) {
     if (entity.columns.has(name) || entity.opaque) return;
-    report(place, 'REFERENCE_NOT_FOUND', missing('field', name, entity.columns.keys(), report, entity.name));
+    report(location, 'REFERENCE_NOT_FOUND', missing('field', name, entity.columns.keys(), report, entity.name));
   } else if (!isTextual(type)) {
-    report(place, 'INVALID', `must be a field of type string or text, and ${name} is ${type}`);
+    report(location, 'INVALID', `must be a field of type string or text, and ${name} is ${type}`);
   }
 }
 
@@ -52,14 +52,14 @@ function each(list: readonly string[] | null | undefined, check: (text: string, 
 
 /** Each level of the path is checked against the whitelist of its entity. */
 function checkExpandPath(
-  { place, names }: { readonly place: Path; readonly names: readonly string[] },
+  { location, names }: { readonly location: Path; readonly names: readonly string[] },
   depth: number,
   root: EntityView,
   document: DocumentView,
   report: Report,
 ): void {
   if (names.length > depth) {
-    report(place, 'OUT_OF_RANGE', `${names.join('.')} is deeper than the maximum expand depth of ${depth}`);
+    report(location, 'OUT_OF_RANGE', `${names.join('.')} is deeper than the maximum expand depth of ${depth}`);
     return;
   }
   let entity: EntityView | undefined = root;
@@ -67,11 +67,11 @@ function checkExpandPath(
     if (entity === undefined) return;
     const relation = entity.relations.get(name);
     if (relation === undefined) {
-      if (!entity.opaque) report(place, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
+      if (!entity.opaque) report(location, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
       return;
     }
     if (!isAllowed(name, entity)) {
-      report(place, 'INVALID', `relation ${name} is not in the expandable relations of ${entity.name}`);
+      report(location, 'INVALID', `relation ${name} is not in the expandable relations of ${entity.name}`);
       return;
     }
     entity = relation.entity === undefined ? undefined : document.get(relation.entity);
@@ -84,7 +84,7 @@ function isAllowed(name: string, entity: EntityView): boolean {
   return !Array.isArray(allowed) || allowed.includes(name) || allowed.some((other) => !entity.relations.has(other));
 }
 
-function checkFieldPath(place: Path, text: string, root: EntityView, document: DocumentView, report: Report): void {
+function checkFieldPath(location: Path, text: string, root: EntityView, document: DocumentView, report: Report): void {
   const names = text.split('.');
   let entity: EntityView | undefined = root;
   for (const [index, name] of names.entries()) {
@@ -97,10 +97,10 @@ function checkFieldPath(place: Path, text: string, root: EntityView, document: D
     if (index === names.length - 1 && (name === EVERY_COLUMN || entity.columns.has(name))) return;
     if (entity.opaque) return;
     if (index < names.length - 1) {
-      report(place, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
+      report(location, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
     } else {
       const all = [...entity.columns.keys(), ...entity.relations.keys()];
-      report(place, 'REFERENCE_NOT_FOUND', missing('field or relation', name, all, report, entity.name));
+      report(location, 'REFERENCE_NOT_FOUND', missing('field or relation', name, all, report, entity.name));
     }
     return;
   }
@@ -113,10 +113,10 @@ export function checkRowRules(entity: EntityView, report: Report): void {
   entity.document.rowRules?.forEach((rule, position, rules) => {
     if (rule?.column === undefined) return;
     const path = [...entity.path, 'rowRules', position];
-    const place = [...path, 'column'];
+    const location = [...path, 'column'];
     if (isServerSet(rule.column, entity)) {
-      report(place, 'INVALID', `${rule.column} is set by the server, so no rule can set it for a user`);
-    } else checkColumn(place, rule.column, entity, report, 'a row rule');
+      report(location, 'INVALID', `${rule.column} is set by the server, so no rule can set it for a user`);
+    } else checkColumn(location, rule.column, entity, report, 'a row rule');
     if (rule.claim !== undefined && !isStorable(rule.claim)) {
       report([...path, 'claim'], 'INVALID', 'must not contain NUL characters or lone surrogates');
     }

@@ -16,7 +16,7 @@ interface Mistake {
 const validators = new WeakMap<TSchema, ValidateFunction>();
 
 /** Compiled at the first use: 20 ms that a start need not wait for. */
-function validatorOf(shape: TSchema): ValidateFunction {
+function compileValidator(shape: TSchema): ValidateFunction {
   let validator = validators.get(shape);
   if (validator === undefined) {
     validator = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true, strict: true }).compile(shape);
@@ -37,13 +37,13 @@ export function checkShape(
   prefix: Path = [],
   keeps: (path: Path) => boolean = () => false,
 ): void {
-  const wide = tooWide(value, []);
-  if (wide !== undefined) {
-    report([...prefix, ...wide], 'TOO_LONG', `must have at most ${MAX_MEMBERS} members`);
-    cut(value, wide, keeps(wide));
-    if (wide.length === 0) return;
+  const wideObject = findWideObject(value, []);
+  if (wideObject !== undefined) {
+    report([...prefix, ...wideObject], 'TOO_LONG', `must have at most ${MAX_MEMBERS} members`);
+    cut(value, wideObject, keeps(wideObject));
+    if (wideObject.length === 0) return;
   }
-  const validate = validatorOf(shape);
+  const validate = compileValidator(shape);
   if (validate(value)) return;
   for (const error of validate.errors ?? []) {
     // What is left as it is must not be looked at by who asks isFull().
@@ -61,13 +61,13 @@ const MAX_MEMBERS = 2000;
 const MAX_DEPTH = 4;
 
 /** Where the first object or list with too many members is. */
-function tooWide(value: unknown, path: Path): Path | undefined {
+function findWideObject(value: unknown, path: Path): Path | undefined {
   if (typeof value !== 'object' || value === null || path.length > MAX_DEPTH) return undefined;
   const keys = Object.keys(value);
   if (keys.length > MAX_MEMBERS) return path;
   for (const key of keys) {
-    const found = tooWide((value as Record<string, unknown>)[key], [...path, key]);
-    if (found !== undefined) return found;
+    const wideObject = findWideObject((value as Record<string, unknown>)[key], [...path, key]);
+    if (wideObject !== undefined) return wideObject;
   }
   return undefined;
 }
@@ -82,7 +82,7 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
   switch (error.keyword) {
     case 'type': {
       const types = [params.type as string | string[]].flat();
-      return at('TYPE_MISMATCH', `must be ${types.map((type) => TYPE_WORDS[type] ?? type).join(' or ')}`);
+      return at('TYPE_MISMATCH', `must be ${types.map((type) => TYPE_LABELS[type] ?? type).join(' or ')}`);
     }
     case 'required': {
       const missing = String(params.missingProperty);
@@ -91,20 +91,20 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
     case 'additionalProperties': {
       const name = String(params.additionalProperty);
       const members = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
-      const meant = report.suggest(name, members);
-      if (meant !== undefined) report.misspelt([...prefix, ...path, meant]);
+      const suggestion = report.suggest(name, members);
+      if (suggestion !== undefined) report.misspelt([...prefix, ...path, suggestion]);
       return {
         path: [...path, name],
         code: 'UNKNOWN_FIELD',
-        message: `is not known here.${hint(meant)} Known: ${listed(members)}`,
+        message: `is not known here.${hint(suggestion)} Known: ${listed(members)}`,
       };
     }
     case 'enum': {
       const allowed = (params.allowedValues as readonly unknown[]).map(String);
-      const meant = typeof error.data === 'string' ? hint(report.suggest(error.data, allowed)) : '';
+      const suggestion = typeof error.data === 'string' ? hint(report.suggest(error.data, allowed)) : '';
       return at(
         'NOT_IN_ENUM',
-        `must be one of ${allowed.join(', ')}${butIs(error.data)}${meant === '' ? '' : `.${meant}`}`,
+        `must be one of ${allowed.join(', ')}${butIs(error.data)}${suggestion === '' ? '' : `.${suggestion}`}`,
       );
     }
     case 'propertyNames':
@@ -141,7 +141,7 @@ function butIs(value: unknown): string {
   return typeof value === 'object' && value !== null ? '' : `, not ${String(value)}`;
 }
 
-const TYPE_WORDS: Readonly<Record<string, string>> = {
+const TYPE_LABELS: Readonly<Record<string, string>> = {
   object: 'an object',
   array: 'a list',
   string: 'a string',
@@ -160,7 +160,7 @@ const PATTERN_MESSAGES: Readonly<Record<string, string>> = {
 };
 
 /** Removes the member at `path` from `root`; entries of lists leave a hole, so that the others keep their place. */
-function cut(root: unknown, path: Path, keep: boolean): void {
+function cut(root: unknown, path: Path, keepMember: boolean): void {
   let parent = root;
   for (const part of path.slice(0, -1)) {
     if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, part)) return;
@@ -169,7 +169,7 @@ function cut(root: unknown, path: Path, keep: boolean): void {
   const last = path.at(-1);
   if (last === undefined || typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, last)) return;
   const members = parent as Record<string, unknown>;
-  if (keep) members[last] = {};
+  if (keepMember) members[last] = {};
   else if (Array.isArray(parent)) members[last] = undefined;
   else delete members[last];
 }

@@ -9,7 +9,7 @@ import {
   physicalConstraint,
 } from '../model/physical-name.ts';
 import type { BelongsTo } from '../model/relation.ts';
-import { entitiesOf } from './entities.ts';
+import { buildEntities } from './entities.ts';
 import type { EntityDocument, IndexDocument, SchemaDocument } from './format.ts';
 import { member } from './renames.ts';
 
@@ -42,7 +42,7 @@ export interface Index {
 }
 
 /** True when the table has an index for searches. */
-export function hasWords({ indexes }: Table): boolean {
+export function hasTextIndex({ indexes }: Table): boolean {
   return [...indexes.values()].some(({ method }) => method.kind === 'words');
 }
 
@@ -62,7 +62,7 @@ export interface Table {
   readonly indexes: ReadonlyMap<string, Index>;
 }
 
-export function tableOf(
+export function buildTable(
   entity: Entity,
   document: Pick<EntityDocument, 'indexes' | 'fields'>,
   entities: ReadonlyMap<string, Entity>,
@@ -77,16 +77,18 @@ export function tableOf(
     primaryKey: derivedName(name, ['id'], 'pk'),
     sequence: derivedName(name, ['id', 'sequence'], 'pk'),
     checks: [...entity.fields.values()]
-      .flatMap((field) => checksOf(name, field))
-      .map((check) => ({ ...check, name: own(slotOf(check)) ?? check.name })),
+      .flatMap((field) => buildChecks(name, field))
+      .map((check) => ({ ...check, name: own(getSlot(check)) ?? check.name })),
     references: [...entity.relations.values()]
-      .flatMap((relation) => (relation.kind === 'belongsTo' ? [referenceOf(entity, relation, entities)] : []))
-      .map((reference) => ({ ...reference, name: own(slotOf(reference)) ?? reference.name })),
-    indexes: new Map([...indexesOf(entity, document), ...textIndexesOf(entity)].map((index) => [index.name, index])),
+      .flatMap((relation) => (relation.kind === 'belongsTo' ? [buildReference(entity, relation, entities)] : []))
+      .map((reference) => ({ ...reference, name: own(getSlot(reference)) ?? reference.name })),
+    indexes: new Map(
+      [...buildIndexes(entity, document), ...buildTextIndexes(entity)].map((index) => [index.name, index]),
+    ),
   };
 }
 
-const slotOf = (one: Check | Reference): string =>
+const getSlot = (one: Check | Reference): string =>
   constraintSlot(one.field.name, 'kind' in one ? `ck_${one.kind}` : 'fk');
 
 /**
@@ -100,18 +102,18 @@ export function constraintNames(
   const constraints: Record<string, Record<string, string>> = {};
   for (const [entity, table] of derived) {
     const own = actual.get(entity);
-    const names = new Map([...(own?.checks ?? []), ...(own?.references ?? [])].map((one) => [slotOf(one), one.name]));
-    const kept = [...table.checks, ...table.references].flatMap((one) => {
-      const name = names.get(slotOf(one));
-      return name === undefined || name === one.name ? [] : [[slotOf(one), name] as const];
+    const names = new Map([...(own?.checks ?? []), ...(own?.references ?? [])].map((one) => [getSlot(one), one.name]));
+    const nameEntries = [...table.checks, ...table.references].flatMap((one) => {
+      const name = names.get(getSlot(one));
+      return name === undefined || name === one.name ? [] : [[getSlot(one), name] as const];
     });
-    if (kept.length > 0) constraints[entity] = Object.fromEntries(kept);
+    if (nameEntries.length > 0) constraints[entity] = Object.fromEntries(nameEntries);
   }
   return Object.keys(constraints).length > 0 ? { constraints } : {};
 }
 
 /** `table` is its name in PostgreSQL. */
-export function checksOf(table: string, field: Field): readonly Check[] {
+export function buildChecks(table: string, field: Field): readonly Check[] {
   const checks: Check[] = [];
   const add = (kind: Check['kind']): void => {
     checks.push({ name: derivedName(table, [field.column], `ck_${kind}`), kind, field });
@@ -122,37 +124,37 @@ export function checksOf(table: string, field: Field): readonly Check[] {
   return checks;
 }
 
-function referenceOf(entity: Entity, relation: BelongsTo, entities: ReadonlyMap<string, Entity>): Reference {
+function buildReference(entity: Entity, relation: BelongsTo, entities: ReadonlyMap<string, Entity>): Reference {
   const target = entities.get(relation.entity);
   if (target === undefined) throw new TypeError(`relation ${relation.name} of ${entity.name} leads nowhere`);
   return {
     name: derivedName(entity.table.name, [relation.key], 'fk'),
-    field: fieldOf(entity, relation.column),
+    field: getField(entity, relation.column),
     relation,
     target: target.table.name,
   };
 }
 
-function fieldOf(entity: Entity, name: string): Field {
+function getField(entity: Entity, name: string): Field {
   const field = entity.fields.get(name);
   if (field === undefined) throw new TypeError(`entity ${entity.name} has no field ${name}`);
   return field;
 }
 
-function indexesOf(entity: Entity, document: Pick<EntityDocument, 'indexes' | 'fields'>): readonly Index[] {
-  const asked: IndexDocument[] = [...(document.indexes ?? [])];
+function buildIndexes(entity: Entity, document: Pick<EntityDocument, 'indexes' | 'fields'>): readonly Index[] {
+  const indexDocuments: IndexDocument[] = [...(document.indexes ?? [])];
   const ruled = new Set(entity.rowRules.map((rule) => rule.column));
   for (const field of entity.fields.values()) {
     if (field.role === 'id') continue;
-    if (field.unique) asked.push({ fields: [field.name], unique: true });
-    const wanted = member(document.fields, field.name)?.index === true;
-    if (wanted || field.role === 'reference' || ruled.has(field.name)) asked.push({ fields: [field.name] });
+    if (field.unique) indexDocuments.push({ fields: [field.name], unique: true });
+    const isIndexed = member(document.fields, field.name)?.index === true;
+    if (isIndexed || field.role === 'reference' || ruled.has(field.name)) indexDocuments.push({ fields: [field.name] });
   }
-  const unique = new Set(asked.filter((index) => index.unique).map((index) => index.fields.join()));
-  return asked
+  const unique = new Set(indexDocuments.filter((index) => index.unique).map((index) => index.fields.join()));
+  return indexDocuments
     .filter((index) => index.unique === true || !unique.has(index.fields.join()))
     .map((index) => {
-      const fields = index.fields.map((name) => fieldOf(entity, name));
+      const fields = index.fields.map((name) => getField(entity, name));
       const columns = fields.map((field) => field.column);
       return {
         name: derivedName(entity.table.name, columns, index.unique === true ? 'uq' : 'ix'),
@@ -164,7 +166,7 @@ function indexesOf(entity: Entity, document: Pick<EntityDocument, 'indexes' | 'f
 }
 
 /** Indexes for searches and for parts of texts. */
-function textIndexesOf({ table, fields, search }: Entity): readonly Index[] {
+function buildTextIndexes({ table, fields, search }: Entity): readonly Index[] {
   const parts = [...fields.values()].filter((field) => field.hasPartsIndex);
   const indexes = parts.map((field): Index => {
     const name = derivedName(table.name, [field.column], 'parts');
@@ -179,14 +181,14 @@ function textIndexesOf({ table, fields, search }: Entity): readonly Index[] {
 }
 
 /** The tables of a document that parseSchemaDocument gave, by entity. */
-export function tablesOf(
+export function buildTables(
   document: SchemaDocument,
   databaseSchema: string,
   names: PhysicalNames = NO_NAMES,
 ): ReadonlyMap<string, Table> {
-  const entities = entitiesOf(document, databaseSchema, names);
+  const entities = buildEntities(document, databaseSchema, names);
   const tables = [...entities.values()].map((entity) =>
-    tableOf(entity, member(document.entities, entity.name) ?? {}, entities, names),
+    buildTable(entity, member(document.entities, entity.name) ?? {}, entities, names),
   );
   return new Map(tables.map((table) => [table.entity, table]));
 }

@@ -22,12 +22,12 @@ export interface EntityView {
 export type DocumentView = ReadonlyMap<string, EntityView>;
 
 /** The column that holds the key of a belongsTo relation. */
-export function columnOf(relation: string, document: Loose<RelationDocument>): string {
+export function getColumn(relation: string, document: Loose<RelationDocument>): string {
   return document.column ?? `${relation}Id`;
 }
 
 /** `document` is `original` without the members of the wrong shape. */
-export function viewOf(
+export function makeView(
   document: { readonly entities?: Readonly<Record<string, Loose<EntityDocument>>> | undefined },
   original: unknown,
   report: Report,
@@ -40,7 +40,7 @@ export function viewOf(
     const columns = new Map<string, FieldTypeName | undefined>([['id', 'bigint']]);
     for (const [field, { type }] of fields) columns.set(field, type);
     for (const [relation, of] of relations) {
-      if (of.kind === 'belongsTo') columns.set(columnOf(relation, of), 'bigint');
+      if (of.kind === 'belongsTo') columns.set(getColumn(relation, of), 'bigint');
     }
     if (entity.timestamps === true) for (const column of ['createdAt', 'updatedAt']) columns.set(column, 'datetime');
     views.set(name, {
@@ -52,17 +52,17 @@ export function viewOf(
       columns,
       opaque:
         report.has(path) ||
-        keysOf(keysOf(original).entities, name).some((key) => report.has([...path, key])) ||
+        getMembers(getMembers(original).entities, name).some((key) => report.has([...path, key])) ||
         [...relations.values()].some((relation) => relation.kind === undefined),
     });
   }
   return views;
 }
 
-function keysOf(value: unknown): Record<string, unknown>;
-function keysOf(value: unknown, name: string): string[];
-function keysOf(value: unknown, name?: string): Record<string, unknown> | string[] {
+function getMembers(value: unknown): Record<string, unknown>;
+function getMembers(value: unknown, name: string): string[];
+function getMembers(value: unknown, name?: string): Record<string, unknown> | string[] {
   const object = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
   if (name === undefined) return object;
-  return Object.hasOwn(object, name) ? Object.keys(keysOf(object[name])) : [];
+  return Object.hasOwn(object, name) ? Object.keys(getMembers(object[name])) : [];
 }

@@ -16,9 +16,9 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { embeddedFailure, messageOf } from './failure.ts';
+import { embeddedFailure, getMessage } from './failure.ts';
 import type { User } from './process.ts';
-import { canExecute, closedTo, makeOpenDirectory } from './user.ts';
+import { canExecute, findClosedDirectory, makeOpenDirectory } from './user.ts';
 
 export interface Binaries {
   /** The directory with `bin`, `lib` and `share`. */
@@ -40,7 +40,7 @@ export function installedBinaries(): Binaries {
   } catch (error) {
     throw embeddedFailure(
       `The npm package with PostgreSQL for this platform, ${name}, is not installed.`,
-      messageOf(error),
+      getMessage(error),
       'Run npm ci without --omit=optional; if the package does not exist, set DATABASE_URL to use another PostgreSQL.',
     );
   }
@@ -52,7 +52,10 @@ export function installedBinaries(): Binaries {
  */
 export function usableBinaries(installed: Binaries, user: User | undefined, copies: string): Binaries {
   const links = packagedLinks(installed.directory);
-  if (links.every((link) => existsSync(join(installed.directory, link.name))) && reachable(installed.directory, user)) {
+  if (
+    links.every((link) => existsSync(join(installed.directory, link.name))) &&
+    isReachable(installed.directory, user)
+  ) {
     return installed;
   }
   const directory = join(copies, `postgresql-${installed.version}`);
@@ -77,7 +80,7 @@ function copyBinaries(from: string, to: string): void {
     rmSync(unfinished, { recursive: true, force: true });
     // Another process may have made the same copy meanwhile.
     if (!existsSync(to))
-      throw embeddedFailure(`PostgreSQL could not be copied to ${dirname(to)}.`, messageOf(error), '');
+      throw embeddedFailure(`PostgreSQL could not be copied to ${dirname(to)}.`, getMessage(error), '');
   }
 }
 
@@ -110,24 +113,24 @@ function makeLink(directory: string, { name, target }: Link): void {
   symlinkSync(target, join(directory, name));
 }
 
-function reachable(directory: string, user: User | undefined): boolean {
+function isReachable(directory: string, user: User | undefined): boolean {
   if (user === undefined) return true;
   const samples = ['bin/postgres', 'bin/initdb', 'lib', 'lib/postgresql', 'share/postgresql'];
   return (
-    closedTo(user, join(directory, 'bin')) === undefined &&
+    findClosedDirectory(user, join(directory, 'bin')) === undefined &&
     samples.every((name) => !existsSync(join(directory, name)) || canExecute(user, join(directory, name)))
   );
 }
 
 /** Names of static libraries and folders of headers: nothing that runs needs them. */
-const forCompilers = /\.a$|^include$|^pkgconfig$/;
+const compilerFiles = /\.a$|^include$|^pkgconfig$/;
 
 // Modes are set, because a strict umask at the time of `npm ci` may have closed the files to everybody else.
 function copyTree(from: string, to: string): void {
   mkdirSync(to);
   chmodSync(to, 0o755);
   for (const entry of readdirSync(from, { withFileTypes: true })) {
-    if (forCompilers.test(entry.name)) continue;
+    if (compilerFiles.test(entry.name)) continue;
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
     if (entry.isDirectory()) copyTree(source, target);
     else if (entry.isFile()) {

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, rmSync, statfsSync } from 'node:fs';
 import { open, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf } from './failure.ts';
+import { getMessage } from './failure.ts';
 import type { Log } from './log.ts';
 import type { Paths } from './paths.ts';
 
@@ -22,13 +22,13 @@ const reserveFile = ({ stateDirectory }: Directory): string => join(stateDirecto
  * Makes the reserve soon, and again when it was released and there is room for more than it. Returns the function that
  * stops this.
  */
-export function keepReserve(paths: Directory, everyMs: number, log: Log): () => void {
+export function maintainReserve(paths: Directory, everyMs: number, log: Log): () => void {
   let isBusy = false;
   const check = (): void => {
     if (isBusy || existsSync(reserveFile(paths))) return;
     isBusy = true;
     makeReserve(paths)
-      .catch((error) => log.debug('The reserve for a full disk could not be made', { error: messageOf(error) }))
+      .catch((error) => log.debug('The reserve for a full disk could not be made', { error: getMessage(error) }))
       .finally(() => {
         isBusy = false;
       });
@@ -43,7 +43,7 @@ export function keepReserve(paths: Directory, everyMs: number, log: Log): () => 
 
 /** True when PostgreSQL stopped for lack of room: it said so, or could not even say it. */
 export function isDiskFull(paths: Directory, error: unknown): boolean {
-  if (/no space left on device|ENOSPC|disk quota|EDQUOT/i.test(messageOf(error))) return true;
+  if (/no space left on device|ENOSPC|disk quota|EDQUOT/i.test(getMessage(error))) return true;
   const { bavail, bsize } = statfsSync(paths.stateDirectory);
   return bavail * bsize < logFileBytes;
 }
@@ -64,7 +64,7 @@ async function makeReserve(paths: Directory): Promise<void> {
     try {
       // Zeros would take no room on a file system that compresses.
       const chunk = randomBytes(chunkBytes);
-      for (let written = 0; written < reserveBytes; written += chunkBytes) await file.write(chunk);
+      for (let writtenBytes = 0; writtenBytes < reserveBytes; writtenBytes += chunkBytes) await file.write(chunk);
     } finally {
       await file.close();
     }

@@ -3,13 +3,13 @@
 // It listens on a Unix socket only, asks for a generated password, and never outlives the last of these processes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appRole, databaseName, readPassword, superuser } from './cluster.ts';
-import { isDiskFull, keepReserve, releaseReserve } from './disk-reserve.ts';
-import { asFailure, messageOf } from './failure.ts';
+import { isDiskFull, maintainReserve, releaseReserve } from './disk-reserve.ts';
+import { asFailure, getMessage } from './failure.ts';
 import { openLock } from './lock.ts';
 import type { Log } from './log.ts';
 import { type Paths, preparePaths } from './paths.ts';
 import { type Server, startServer } from './server.ts';
-import { choosePort, isAccepting, portOf } from './status.ts';
+import { choosePort, isAccepting, readPort } from './status.ts';
 
 export type { Log };
 
@@ -61,8 +61,8 @@ export interface EmbeddedOptions {
 }
 
 const lockPollMs = 250;
-const patienceMs = 5_000;
-const steadyMs = 10_000;
+const messageIntervalMs = 5_000;
+const stableMs = 10_000;
 const longestPauseMs = 10_000;
 const reserveEveryMs = 60_000;
 
@@ -70,7 +70,7 @@ const defaultStateRoot = '/var/lib/workspace-data-api';
 
 /** The address of the PostgreSQL of `dataDir`, which another process starts. */
 export function embeddedAddress(dataDir: string): EmbeddedAddress {
-  return addressOf(preparePaths(dataDir, defaultStateRoot));
+  return buildAddress(preparePaths(dataDir, defaultStateRoot));
 }
 
 /**
@@ -86,7 +86,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
   const { dataDir, log, stateRoot = defaultStateRoot } = options;
   const paths = preparePaths(dataDir, stateRoot);
   // Only Windows has one to choose, and keeps it.
-  if (portOf(paths) === undefined) await choosePort(paths);
+  if (readPort(paths) === undefined) await choosePort(paths);
   const lock = openLock(paths.lockFile);
   const listeners: ((reason: string) => void)[] = [];
   let server: Server | undefined;
@@ -102,7 +102,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
       });
       return startServer(paths, log, stopping.signal);
     });
-    const endReserve = keepReserve(paths, options.reserveEveryMs ?? reserveEveryMs, log);
+    const endReserve = maintainReserve(paths, options.reserveEveryMs ?? reserveEveryMs, log);
     const since = performance.now();
     server = started;
     started.exited.then((reason) => {
@@ -111,7 +111,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
       if (stopping.signal.aborted) return;
       log.error('PostgreSQL ended unexpectedly and is started again', { reason });
       for (const listener of listeners) listener(reason);
-      work = restart(performance.now() - since < steadyMs ? 1 : 0);
+      work = restart(performance.now() - since < stableMs ? 1 : 0);
     });
   };
 
@@ -126,19 +126,19 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
         log.info('PostgreSQL runs again');
         return;
       } catch (error) {
-        log.error('PostgreSQL could not be started again', { error: messageOf(error) });
+        log.error('PostgreSQL could not be started again', { error: getMessage(error) });
       }
     }
   };
 
   const watchForTakeover = (): void => {
-    let complained = false;
+    let isLogged = false;
     watch = setInterval(() => {
       try {
         if (!lock.acquire()) return;
       } catch (error) {
-        if (!complained) log.error('The lock of the embedded database cannot be read', { error: messageOf(error) });
-        complained = true;
+        if (!isLogged) log.error('The lock of the embedded database cannot be read', { error: getMessage(error) });
+        isLogged = true;
         return;
       }
       clearInterval(watch);
@@ -159,9 +159,9 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
     await server?.stop();
     lock.release();
   };
-  const stopOnce = (): Promise<void> => (stopped ??= stop());
+  const stopShared = (): Promise<void> => (stopped ??= stop());
 
-  const begin = async (): Promise<EmbeddedDatabase> => {
+  const startOrJoin = async (): Promise<EmbeddedDatabase> => {
     try {
       if (await acquireOrJoin(paths, () => lock.acquire(), stopping.signal, log)) await start();
       else watchForTakeover();
@@ -171,50 +171,50 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
     }
     log.debug('PostgreSQL accepts connections', { stateDirectory: paths.stateDirectory, joined: watch !== undefined });
     return {
-      connection: { ...addressOf(paths), password: passwordIn(paths.appPasswordFile) },
-      superuser: { ...addressOf(paths), user: superuser, password: passwordIn(paths.passwordFile) },
+      connection: { ...buildAddress(paths), password: requirePassword(paths.appPasswordFile) },
+      superuser: { ...buildAddress(paths), user: superuser, password: requirePassword(paths.passwordFile) },
       get joined() {
         return watch !== undefined;
       },
       stateDirectory: paths.stateDirectory,
       notices: paths.notices,
       onExit: (listener) => listeners.push(listener),
-      stop: stopOnce,
+      stop: stopShared,
     };
   };
-  const started = begin();
+  const started = startOrJoin();
   started.catch(() => {});
-  return { address: addressOf(paths), started, stop: stopOnce };
+  return { address: buildAddress(paths), started, stop: stopShared };
 }
 
 // True when the lock is ours, false when the server of the process that holds it can be joined. Until one of the two is
 // so, the server is being made or started, or its owner died and the lock is free at the next look.
 async function acquireOrJoin(paths: Paths, acquire: () => boolean, signal: AbortSignal, log: Log): Promise<boolean> {
-  let nextWord = performance.now() + patienceMs;
+  let nextMessage = performance.now() + messageIntervalMs;
   while (!acquire()) {
     if (readPassword(paths.appPasswordFile) !== undefined && (await isAccepting(paths))) return false;
-    if (performance.now() > nextWord) {
+    if (performance.now() > nextMessage) {
       log.info('Another process on this DATA_DIR is still starting PostgreSQL', {
         stateDirectory: paths.stateDirectory,
       });
-      nextWord = performance.now() + patienceMs;
+      nextMessage = performance.now() + messageIntervalMs;
     }
     await sleep(50, undefined, { signal });
   }
   return true;
 }
 
-function addressOf(paths: Paths): EmbeddedAddress {
+function buildAddress(paths: Paths): EmbeddedAddress {
   return {
     host: process.platform === 'win32' ? '127.0.0.1' : paths.socketDirectory,
-    port: portOf(paths) as number,
+    port: readPort(paths) as number,
     user: appRole,
-    password: () => passwordIn(paths.appPasswordFile),
+    password: () => requirePassword(paths.appPasswordFile),
     database: databaseName,
   };
 }
 
-function passwordIn(file: string): string {
+function requirePassword(file: string): string {
   const password = readPassword(file);
   if (password !== undefined) return password;
   throw Object.assign(new Error(`${file} is not there yet`), { code: 'ENOENT' });

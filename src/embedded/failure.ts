@@ -7,8 +7,8 @@ const failureName = 'EmbeddedDatabaseFailure';
  * A failure of the embedded database in words: what failed, what PostgreSQL or the system said, what to do.
  * Its `stack` is only its message.
  */
-export function embeddedFailure(what: string, said: string, advice: string): Error {
-  const message = [what, indent(said), adviceFor(said) ?? advice].filter((part) => part !== '').join('\n');
+export function embeddedFailure(what: string, output: string, advice: string): Error {
+  const message = [what, indent(output), findAdvice(output) ?? advice].filter((part) => part !== '').join('\n');
   const failure = new Error(message);
   failure.name = failureName;
   failure.stack = message;
@@ -18,15 +18,15 @@ export function embeddedFailure(what: string, said: string, advice: string): Err
 /** `error` itself if it is such a failure, else one that says what was done when it was thrown. */
 export function asFailure(error: unknown, what: string): Error {
   if (error instanceof Error && error.name === failureName) return error;
-  return embeddedFailure(what, messageOf(error), '');
+  return embeddedFailure(what, getMessage(error), '');
 }
 
 /** The message of anything that was thrown. */
-export function messageOf(error: unknown): string {
+export function getMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-const knownCauses: readonly (readonly [RegExp, string])[] = [
+const causes: readonly (readonly [RegExp, string])[] = [
   [/no space left on device|ENOSPC|disk quota|EDQUOT/i, 'The disk is full: free some space and start again.'],
   [
     /spawn (\S+ )?EPERM/,
@@ -50,8 +50,8 @@ const knownCauses: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-function adviceFor(said: string): string | undefined {
-  return knownCauses.find(([pattern]) => pattern.test(said))?.[1];
+function findAdvice(output: string): string | undefined {
+  return causes.find(([pattern]) => pattern.test(output))?.[1];
 }
 
 function indent(text: string): string {

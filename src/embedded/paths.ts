@@ -24,7 +24,7 @@ import { dirname, join, resolve } from 'node:path';
 import { type Binaries, installedBinaries, usableBinaries } from './binaries.ts';
 import { asFailure, embeddedFailure } from './failure.ts';
 import type { User } from './process.ts';
-import { closedTo, isRoot, makeDirectories, makeOpenDirectory, unprivilegedUser } from './user.ts';
+import { findClosedDirectory, isRoot, makeDirectories, makeOpenDirectory, unprivilegedUser } from './user.ts';
 
 export interface Paths {
   /** The user that PostgreSQL runs as, or undefined for the user of this process. */
@@ -54,11 +54,11 @@ const longestSocketPath = 103;
  */
 export function preparePaths(dataDir: string, stateRoot: string): Paths {
   try {
-    const home = makeHome(resolve(dataDir));
+    const home = prepareHome(resolve(dataDir));
     const pointer = join(home, 'postgres');
-    const existing = existingState(pointer);
-    const user = isRoot() ? userFor(existing) : undefined;
-    const stateDirectory = existing ?? makeState(pointer, user, stateRoot);
+    const existingDirectory = findState(pointer);
+    const user = isRoot() ? chooseUser(existingDirectory) : undefined;
+    const stateDirectory = existingDirectory ?? makeState(pointer, user, stateRoot);
     checkOwner(stateDirectory, user);
     const binaries = usableBinaries(installedBinaries(), user, user === undefined ? stateDirectory : stateRoot);
     const dataDirectory = join(stateDirectory, 'data');
@@ -68,13 +68,13 @@ export function preparePaths(dataDir: string, stateRoot: string): Paths {
       binaries,
       stateDirectory,
       dataDirectory,
-      socketDirectory: socketDirectoryFor(join(stateDirectory, 'run'), mark),
+      socketDirectory: chooseSocketDirectory(join(stateDirectory, 'run'), mark),
       lockFile: join(stateDirectory, 'lock'),
       passwordFile: join(stateDirectory, 'password'),
       appPasswordFile: join(stateDirectory, 'app-password'),
       logFile: join(stateDirectory, 'postgresql.log'),
       clusterName: `wda-${mark}`,
-      notices: stateDirectory === pointer ? [] : [movedNotice(stateDirectory, pointer, user)],
+      notices: stateDirectory === pointer ? [] : [buildMovedNotice(stateDirectory, pointer, user)],
     };
   } catch (error) {
     throw asFailure(error, `The embedded database cannot use ${resolve(dataDir)}.`);
@@ -87,26 +87,26 @@ export function preparePaths(dataDir: string, stateRoot: string): Paths {
 export function makePrivateDirectory(path: string, user: User | undefined): void {
   makeIfMissing(path, 0o700);
   if (process.platform === 'win32') return;
-  const found = lstatSync(path);
-  const mine = process.getuid?.();
-  if (!found.isDirectory() || (found.uid !== mine && found.uid !== user?.uid)) {
+  const stats = lstatSync(path);
+  const ownUid = process.getuid?.();
+  if (!stats.isDirectory() || (stats.uid !== ownUid && stats.uid !== user?.uid)) {
     throw embeddedFailure(`${path} belongs to somebody else.`, '', 'Remove it, or choose another DATA_DIR.');
   }
-  if (user !== undefined && found.uid !== user.uid) chownSync(path, user.uid, user.gid);
-  if ((found.mode & 0o777) !== 0o700) chmodSync(path, 0o700);
+  if (user !== undefined && stats.uid !== user.uid) chownSync(path, user.uid, user.gid);
+  if ((stats.mode & 0o777) !== 0o700) chmodSync(path, 0o700);
 }
 
-function makeHome(dataDir: string): string {
-  const made = makeDirectories(dataDir);
+function prepareHome(dataDir: string): string {
+  const isNew = makeDirectories(dataDir);
   const home = realpathSync(dataDir);
   // PostgreSQL's user can enter what root makes here, whatever the umask; existing directories stay as they are.
-  if (made && isRoot()) chmodSync(home, 0o755);
+  if (isNew && isRoot()) chmodSync(home, 0o755);
   return home;
 }
 
-function existingState(pointer: string): string | undefined {
-  const found = lstatSync(pointer, { throwIfNoEntry: false });
-  if (found === undefined) return undefined;
+function findState(pointer: string): string | undefined {
+  const stats = lstatSync(pointer, { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
   if (existsSync(pointer)) return realpathSync(pointer);
   throw embeddedFailure(
     `${pointer} leads to a directory that is gone, and the data with it.`,
@@ -116,27 +116,28 @@ function existingState(pointer: string): string | undefined {
 }
 
 // Data keep their owner: a server started by root on an ordinary user's data runs PostgreSQL as that user.
-function userFor(existing: string | undefined): User {
-  if (existing === undefined) return unprivilegedUser();
-  const { uid, gid } = statSync(join(existing, 'data'), { throwIfNoEntry: false }) ?? statSync(existing);
+function chooseUser(existingDirectory: string | undefined): User {
+  if (existingDirectory === undefined) return unprivilegedUser();
+  const { uid, gid } =
+    statSync(join(existingDirectory, 'data'), { throwIfNoEntry: false }) ?? statSync(existingDirectory);
   return uid === 0 ? unprivilegedUser() : { uid, gid };
 }
 
 function checkOwner(stateDirectory: string, user: User | undefined): void {
   const data = join(stateDirectory, 'data');
-  const found = statSync(data, { throwIfNoEntry: false });
+  const stats = statSync(data, { throwIfNoEntry: false });
   const owner = user?.uid ?? process.getuid?.();
-  if (found !== undefined && owner !== undefined && found.uid !== owner) {
+  if (stats !== undefined && owner !== undefined && stats.uid !== owner) {
     throw embeddedFailure(
-      `The data in ${data} belong to user ${found.uid}, and PostgreSQL would run as user ${owner}.`,
+      `The data in ${data} belong to user ${stats.uid}, and PostgreSQL would run as user ${owner}.`,
       '',
       `Start the server as the user who made them, hand them over with chown -R ${owner} ${stateDirectory}, or choose another DATA_DIR.`,
     );
   }
-  const closed = user === undefined ? undefined : closedTo(user, stateDirectory);
-  if (closed !== undefined) {
+  const closedDirectory = user === undefined ? undefined : findClosedDirectory(user, stateDirectory);
+  if (closedDirectory !== undefined) {
     throw embeddedFailure(
-      `PostgreSQL does not run as root but as user ${owner}, and ${closed} is closed to that user.`,
+      `PostgreSQL does not run as root but as user ${owner}, and ${closedDirectory} is closed to that user.`,
       '',
       `Move ${stateDirectory} to a directory that is open to others, and put a symbolic link to it in its paths.`,
     );
@@ -145,7 +146,7 @@ function checkOwner(stateDirectory: string, user: User | undefined): void {
 
 function makeState(pointer: string, user: User | undefined, stateRoot: string): string {
   if (user === undefined) return makeDirectory(pointer, 0o700);
-  if (closedTo(user, dirname(pointer)) === undefined) return makeDirectory(pointer, 0o711);
+  if (findClosedDirectory(user, dirname(pointer)) === undefined) return makeDirectory(pointer, 0o711);
   // The name is new each time: after `rm -r DATA_DIR` the next start begins anew instead of finding the old data.
   const readable = dirname(pointer)
     .replace(/[^A-Za-z0-9]+/g, '-')
@@ -180,15 +181,17 @@ function makeIfMissing(path: string, mode: number): void {
 }
 
 /** Falls back to a directory in /tmp where the path is too long for a socket. */
-function socketDirectoryFor(preferred: string, mark: string): string {
+function chooseSocketDirectory(preferred: string, mark: string): string {
   const length = Buffer.byteLength(join(preferred, `.s.PGSQL.${socketPort}`));
   // Not os.tmpdir(): a second process with another TMPDIR must find the same socket.
   return length <= longestSocketPath ? preferred : join('/tmp', `wda-${mark}`);
 }
 
-function movedNotice(stateDirectory: string, pointer: string, user: User | undefined): string {
-  const closed = user === undefined ? undefined : closedTo(user, dirname(pointer));
+function buildMovedNotice(stateDirectory: string, pointer: string, user: User | undefined): string {
+  const closedDirectory = user === undefined ? undefined : findClosedDirectory(user, dirname(pointer));
   const reason =
-    closed === undefined ? '' : `: PostgreSQL does not run as root, and ${closed} is closed to other users`;
+    closedDirectory === undefined
+      ? ''
+      : `: PostgreSQL does not run as root, and ${closedDirectory} is closed to other users`;
   return `The database is in ${stateDirectory}, where ${pointer} leads${reason}.`;
 }

@@ -34,7 +34,7 @@ export interface Guarded {
   /** Closes the pipe, so that the guard asks the child to end. */
   release(): void;
   /** Whether a running child keeps this process alive: it does until this is called with false. */
-  keepAlive(keep: boolean): void;
+  keepAlive(enabled: boolean): void;
 }
 
 // The watcher is a process of its own, so that the child is ended even when the guard's shell was killed. The child's
@@ -118,9 +118,9 @@ export function spawnGuarded(command: GuardedCommand): Guarded {
     pid,
     exited,
     release: () => guard.stdin.end(),
-    keepAlive(keep) {
+    keepAlive(enabled) {
       for (const handle of [guard, guard.stdin, guard.stdout]) {
-        if (keep) (handle as { ref?(): void }).ref?.();
+        if (enabled) (handle as { ref?(): void }).ref?.();
         else (handle as { unref?(): void }).unref?.();
       }
     },
@@ -148,7 +148,7 @@ export async function runningProcesses(): Promise<readonly RunningProcess[]> {
   if (process.platform === 'linux') {
     return readdirSync('/proc')
       .filter((name) => /^\d+$/.test(name))
-      .map((name) => ({ pid: Number(name), title: titleOf(name) }));
+      .map((name) => ({ pid: Number(name), title: readTitle(name) }));
   }
   const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'pid=,args='], {
     maxBuffer: 64 * 1024 * 1024,
@@ -161,9 +161,9 @@ export async function runningProcesses(): Promise<readonly RunningProcess[]> {
 
 /** Whether `process` is the main process of a PostgreSQL that was started with `-D dataDirectory`. */
 export function isPostmaster(running: RunningProcess, dataDirectory: string): boolean {
-  const words = running.title.split('\0');
-  if (words.length === 1) return /postgres /.test(running.title) && running.title.includes(` -D ${dataDirectory} `);
-  return basename(words[0]!).startsWith('postgres') && words.includes(dataDirectory);
+  const args = running.title.split('\0');
+  if (args.length === 1) return /postgres /.test(running.title) && running.title.includes(` -D ${dataDirectory} `);
+  return basename(args[0]!).startsWith('postgres') && args.includes(dataDirectory);
 }
 
 /**
@@ -174,18 +174,18 @@ export function worksIn(pid: number, directory: string, user: User | undefined):
   if (process.platform !== 'linux') return true;
   const folder = `/proc/${pid}/cwd`;
   try {
-    const [there, here] = [statSync(folder, { bigint: true }), statSync(directory, { bigint: true })];
-    return there.ino === here.ino && there.dev === here.dev;
+    const [actual, expected] = [statSync(folder, { bigint: true }), statSync(directory, { bigint: true })];
+    return actual.ino === expected.ino && actual.dev === expected.dev;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES' || user === undefined) return false;
     // Root of a container may not look at the processes of others, but each user may look at its own.
     const { stdout } = spawnSync('stat', ['-L', '-c', '%d:%i', folder, directory], { ...user, encoding: 'utf8' });
-    const [there, here] = (stdout ?? '').trim().split('\n');
-    return here !== undefined && there === here;
+    const [actual, expected] = (stdout ?? '').trim().split('\n');
+    return expected !== undefined && actual === expected;
   }
 }
 
-function titleOf(pid: string): string {
+function readTitle(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {

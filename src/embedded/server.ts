@@ -29,7 +29,7 @@ export async function startServer(paths: Paths, log: Log, signal: AbortSignal): 
   const serverLog = openServerLog(paths.logFile);
   try {
     await prepareCluster(paths, serverLog);
-    return watchOver(paths, await launch(paths, log, serverLog, signal), log);
+    return supervise(paths, await launch(paths, log, serverLog, signal), log);
   } finally {
     serverLog.close();
   }
@@ -50,7 +50,7 @@ async function launch(paths: Paths, log: Log, serverLog: ServerLog, signal: Abor
   signal.addEventListener('abort', giveUp);
   try {
     if (signal.aborted) giveUp();
-    await untilReady(paths, guarded, () => serverLog.tail(12), log);
+    await waitUntilReady(paths, guarded, () => serverLog.tail(12), log);
     return guarded;
   } finally {
     signal.removeEventListener('abort', giveUp);
@@ -79,18 +79,18 @@ async function serverSettings(paths: Paths): Promise<readonly string[]> {
   ];
 }
 
-async function untilReady(paths: Paths, guarded: Guarded, tail: () => string, log: Log): Promise<void> {
-  let ended: string | undefined;
+async function waitUntilReady(paths: Paths, guarded: Guarded, tail: () => string, log: Log): Promise<void> {
+  let exitReason: string | undefined;
   guarded.exited.then((code) => {
-    ended = `it ended with exit code ${code}`;
+    exitReason = `it ended with exit code ${code}`;
   });
   const pid = await guarded.pid.catch((error: Error) => {
-    ended = error.message;
+    exitReason = error.message;
     return 0;
   });
   // Waits without limit while it lives: after a crash it may have much log to replay.
   let nextMessage = performance.now() + messageEveryMs;
-  while (ended === undefined) {
+  while (exitReason === undefined) {
     const status = readStatus(paths.dataDirectory);
     if (status?.pid === pid && status.state === 'ready') return;
     if (performance.now() > nextMessage) {
@@ -101,12 +101,12 @@ async function untilReady(paths: Paths, guarded: Guarded, tail: () => string, lo
   }
   throw embeddedFailure(
     `PostgreSQL could not be started on ${paths.dataDirectory}.`,
-    tail() || ended,
+    tail() || exitReason,
     `The lines above are the end of its log, ${paths.logFile}. Set DATABASE_URL to use another PostgreSQL.`,
   );
 }
 
-function watchOver(paths: Paths, guarded: Guarded, log: Log): Server {
+function supervise(paths: Paths, guarded: Guarded, log: Log): Server {
   guarded.keepAlive(false);
   const bounding = setInterval(() => boundLog(paths.logFile), 60_000).unref();
   const exited = guarded.exited.then((code) => {

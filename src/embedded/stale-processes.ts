@@ -10,19 +10,19 @@ import { embeddedFailure } from './failure.ts';
 import type { Log } from './log.ts';
 import { type Paths, socketPort } from './paths.ts';
 import { isPostmaster, runningProcesses, sendSignal, worksIn } from './process.ts';
-import { answers, readStatus } from './status.ts';
+import { acceptsConnections, readStatus } from './status.ts';
 
 const pollMs = 10;
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 
 /** Ends them, so that a new server can start on the same data. Throws when a server cannot be ended. */
 export async function endStaleProcesses(paths: Paths, log: Log): Promise<void> {
   await endServer(paths, log);
-  for (const pid of await childrenOf(paths)) {
+  for (const pid of await findChildren(paths)) {
     log.warn('A process of an earlier PostgreSQL is left over and is ended', { pid });
     sendSignal(pid, 'SIGKILL');
   }
-  await until(async () => (await childrenOf(paths)).length === 0, patienceMs);
+  await waitUntil(async () => (await findChildren(paths)).length === 0, timeoutMs);
   const status = readStatus(paths.dataDirectory);
   if (status !== undefined && sendSignal(status.pid, 0)) await disownPidFile(paths, status.pid);
   const socket = join(paths.socketDirectory, `.s.PGSQL.${socketPort}`);
@@ -35,10 +35,10 @@ async function endServer(paths: Paths, log: Log): Promise<void> {
     if (pid === undefined) break;
     log.info('An earlier PostgreSQL still runs on the data and is ended', { pid, signal });
     sendSignal(pid, signal);
-    if (await until(async () => (await serverPid(paths)) === undefined, ms)) break;
+    if (await waitUntil(async () => (await serverPid(paths)) === undefined, ms)) break;
   }
   // A server in another container that shares the directory is seen only by its socket.
-  if (await until(async () => !(await answers(paths)), patienceMs)) return;
+  if (await waitUntil(async () => !(await acceptsConnections(paths)), timeoutMs)) return;
   throw embeddedFailure(
     `Another PostgreSQL, which this process cannot see, runs on ${paths.dataDirectory}.`,
     '',
@@ -56,7 +56,7 @@ async function serverPid({ dataDirectory, user }: Paths): Promise<number | undef
 }
 
 // The title holds the path of the data, which may be the same in another container that shares our process ids.
-async function childrenOf({ clusterName, dataDirectory, user }: Paths): Promise<readonly number[]> {
+async function findChildren({ clusterName, dataDirectory, user }: Paths): Promise<readonly number[]> {
   const title = `postgres: ${clusterName}: `;
   return (await runningProcesses())
     .filter((running) => running.title.startsWith(title) && worksIn(running.pid, dataDirectory, user))
@@ -78,7 +78,7 @@ async function disownPidFile({ dataDirectory }: Paths, pid: number): Promise<voi
   }
 }
 
-async function until(condition: () => Promise<boolean>, ms: number): Promise<boolean> {
+async function waitUntil(condition: () => Promise<boolean>, ms: number): Promise<boolean> {
   // Not the time of day: setting the clock would end the waiting at once.
   const deadline = performance.now() + ms;
   while (!(await condition())) {

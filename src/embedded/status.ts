@@ -7,13 +7,13 @@ import { type Paths, socketPort } from './paths.ts';
 
 /** Whether the PostgreSQL accepts connections, whoever runs it. */
 export async function isAccepting(paths: Paths): Promise<boolean> {
-  return readStatus(paths.dataDirectory)?.state === 'ready' && (await answers(paths));
+  return readStatus(paths.dataDirectory)?.state === 'ready' && (await acceptsConnections(paths));
 }
 
 /** TCP port of the PostgreSQL, on Unix the number in its socket's name; undefined when it never ran. */
-export function portOf(paths: Paths): number | undefined {
+export function readPort(paths: Paths): number | undefined {
   if (process.platform !== 'win32') return socketPort;
-  const file = portFileOf(paths);
+  const file = getPortFile(paths);
   return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined;
 }
 
@@ -36,8 +36,8 @@ export function readStatus(dataDirectory: string): Status | undefined {
 }
 
 /** Whether somebody listens on its socket. */
-export async function answers(paths: Paths): Promise<boolean> {
-  const port = portOf(paths);
+export async function acceptsConnections(paths: Paths): Promise<boolean> {
+  const port = readPort(paths);
   if (port === undefined) return false;
   const socket =
     process.platform === 'win32'
@@ -54,25 +54,25 @@ export async function answers(paths: Paths): Promise<boolean> {
 
 /** A free TCP port for Windows: the one of the last start if possible, which processes that joined know. */
 export async function choosePort(paths: Paths): Promise<number> {
-  const known = portOf(paths);
-  const port = (known === undefined ? undefined : await freePort(known)) ?? (await freePort(0));
+  const lastPort = readPort(paths);
+  const port = (lastPort === undefined ? undefined : await freePort(lastPort)) ?? (await freePort(0));
   if (port === undefined) throw embeddedFailure('No TCP port is free for PostgreSQL.', '', '');
-  writeFileSync(portFileOf(paths), String(port));
+  writeFileSync(getPortFile(paths), String(port));
   return port;
 }
 
 /** `wanted` if it is free, 0 for any; undefined when it is not. */
-function freePort(wanted: number): Promise<number | undefined> {
+function freePort(port: number): Promise<number | undefined> {
   const probe = createServer();
   return new Promise((resolve) => {
     probe.on('error', () => resolve(undefined));
-    probe.listen(wanted, '127.0.0.1', () => {
+    probe.listen(port, '127.0.0.1', () => {
       const address = probe.address();
       probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : undefined));
     });
   });
 }
 
-function portFileOf(paths: Paths): string {
+function getPortFile(paths: Paths): string {
   return join(paths.stateDirectory, 'port');
 }

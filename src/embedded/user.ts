@@ -25,15 +25,15 @@ export function unprivilegedUser(passwdFile = '/etc/passwd'): User {
 }
 
 /** The closest directory on the way to `path`, itself included, that `user` cannot enter; undefined: it can be reached. */
-export function closedTo(user: User, path: string): string | undefined {
+export function findClosedDirectory(user: User, path: string): string | undefined {
   const parent = dirname(path);
-  const above = parent === path ? undefined : closedTo(user, parent);
-  return above ?? (allowed(user, path, 'enter') ? undefined : path);
+  const above = parent === path ? undefined : findClosedDirectory(user, parent);
+  return above ?? (isAllowed(user, path, 'enter') ? undefined : path);
 }
 
 /** Whether the permission bits of an existing file let `user` read and execute it (or enter and list a directory). */
 export function canExecute(user: User, path: string): boolean {
-  return allowed(user, path, 'enter') && allowed(user, path, 'read');
+  return isAllowed(user, path, 'enter') && isAllowed(user, path, 'read');
 }
 
 /** Makes a directory that everybody can enter, whatever the umask. One that is there stays as it is. */
@@ -56,7 +56,7 @@ export function makeDirectories(path: string): boolean {
 }
 
 // Access lists beyond the permission bits are not read: PostgreSQL's own message names what they close.
-function allowed(user: User, path: string, what: 'enter' | 'read'): boolean {
+function isAllowed(user: User, path: string, what: 'enter' | 'read'): boolean {
   const { mode, uid, gid } = statSync(path);
   const bit = what === 'enter' ? 1 : 4;
   const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0;

@@ -17,36 +17,36 @@ const GRACE_MS = 1000;
 export class BodyProgress implements IncomingBody {
   readonly #bytes: number;
   readonly #timeoutMs: number;
-  #arrived = 0;
-  #begunAt = 0;
-  #refuse: ((error: Error) => void) | undefined;
+  #receivedBytes = 0;
+  #startedAt = 0;
+  #reject: ((error: Error) => void) | undefined;
 
   constructor(bytes: number, timeoutMs: number) {
     this.#bytes = bytes;
     this.#timeoutMs = timeoutMs;
   }
 
-  begin(refuse: (error: Error) => void): void {
-    this.#begunAt = performance.now();
-    this.#refuse = refuse;
+  start(reject: (error: Error) => void): void {
+    this.#startedAt = performance.now();
+    this.#reject = reject;
   }
 
   add(bytes: number): void {
-    this.#arrived += bytes;
+    this.#receivedBytes += bytes;
   }
 
   end(): void {
-    this.#refuse = undefined;
+    this.#reject = undefined;
   }
 
   isLate(): boolean {
-    if (this.#refuse === undefined) return false;
-    const time = performance.now() - this.#begunAt - GRACE_MS;
-    return this.#arrived < (this.#bytes * time) / this.#timeoutMs;
+    if (this.#reject === undefined) return false;
+    const time = performance.now() - this.#startedAt - GRACE_MS;
+    return this.#receivedBytes < (this.#bytes * time) / this.#timeoutMs;
   }
 
   cutOff(): void {
-    this.#refuse?.(
+    this.#reject?.(
       serviceUnavailable('OVERLOADED', 'The request body arrives too slowly while others wait for room; retry', 1),
     );
   }
@@ -63,8 +63,8 @@ export function readBody(
   { maxBytes, timeoutMs }: BodyLimits,
   progress?: BodyProgress,
 ): Promise<Buffer> {
-  const told = Number(message.headers['content-length'] ?? 0);
-  if (told > maxBytes) return Promise.reject(payloadTooLarge(maxBytes));
+  const declaredBytes = Number(message.headers['content-length'] ?? 0);
+  if (declaredBytes > maxBytes) return Promise.reject(payloadTooLarge(maxBytes));
   // It closes only once: waiting for a request that was cut off before now would last until the timeout.
   if (message.destroyed && !message.readableEnded)
     return Promise.reject(badRequest('BODY_INTERRUPTED', 'The request body was cut off'));
@@ -94,15 +94,15 @@ export function readBody(
         return;
       }
       // Copied together: keeping a chunk of one byte takes 300 bytes.
-      if (bytes === undefined && chunk.length >= told && told > 0) bytes = chunk;
+      if (bytes === undefined && chunk.length >= declaredBytes && declaredBytes > 0) bytes = chunk;
       else {
-        bytes = withRoom(bytes, size, size + chunk.length, Math.max(told, FIRST_BYTES));
+        bytes = ensureCapacity(bytes, size, size + chunk.length, Math.max(declaredBytes, FIRST_BYTES));
         chunk.copy(bytes, size);
       }
       size += chunk.length;
       progress?.add(chunk.length);
     }
-    progress?.begin(finish);
+    progress?.start(finish);
     message.on('data', onData);
     message.once('end', () => finish(undefined));
     message.once('error', cutOff);
@@ -116,7 +116,7 @@ export function limitLength(bytes: Buffer, maxBytes: number): Buffer {
 }
 
 /** The bytes in a buffer with room for `needed` of them; it grows to twice the size each time. */
-function withRoom(bytes: Buffer | undefined, size: number, needed: number, first: number): Buffer {
+function ensureCapacity(bytes: Buffer | undefined, size: number, needed: number, first: number): Buffer {
   if (bytes !== undefined && bytes.length >= needed) return bytes;
   const larger = Buffer.allocUnsafe(Math.max(needed, bytes === undefined ? first : bytes.length * 2));
   bytes?.copy(larger, 0, 0, size);
@@ -126,15 +126,15 @@ function withRoom(bytes: Buffer | undefined, size: number, needed: number, first
 /* ---- JSON ---- */
 
 /** Whoever waits for the answer. */
-interface Waiter {
-  readonly isGone: () => boolean;
+interface AbortCheck {
+  readonly isAborted: () => boolean;
 }
 
 // So few bytes take 0.1 ms at most: not worth measuring.
-const SHORT = 512;
+const MAX_SHORT_BYTES = 512;
 // So many bytes take 2 ms at most; a longer body is read in pieces.
-const AT_ONCE = 8192;
-const PIECE_MS = 2;
+const MAX_SYNC_BYTES = 8192;
+const SLICE_MS = 2;
 
 /**
  * The JSON value of a body (RFC 8259); 400 when it is not JSON. A long one is read in pieces, and so is a short one
@@ -142,27 +142,32 @@ const PIECE_MS = 2;
  */
 export async function readJsonValue(
   bytes: Uint8Array,
-  request: { readonly slices: TimeSlices; readonly caller: Waiter },
+  request: { readonly slices: TimeSlices; readonly signal: AbortCheck },
   recordDepth?: number,
 ): Promise<unknown> {
-  if (bytes.length <= SHORT) return parseBody(bytes);
-  const { slices, caller } = request;
-  if (bytes.length > AT_ONCE || !slices.hasTime()) return inSlices(readLongBody(bytes, recordDepth), slices, caller);
-  const began = performance.now();
+  if (bytes.length <= MAX_SHORT_BYTES) return parseBody(bytes);
+  const { slices, signal } = request;
+  if (bytes.length > MAX_SYNC_BYTES || !slices.hasTime())
+    return runInSlices(readLongBody(bytes, recordDepth), slices, signal);
+  const startedAt = performance.now();
   try {
     return parseBody(bytes);
   } finally {
-    slices.spent(performance.now() - began);
+    slices.addTime(performance.now() - startedAt);
   }
 }
 
 /** Does work in slices; 400 when the caller has left. */
-export async function inSlices<T>(work: Generator<undefined, T>, slices: TimeSlices, caller: Waiter): Promise<T> {
+export async function runInSlices<T>(
+  work: Generator<undefined, T>,
+  slices: TimeSlices,
+  signal: AbortCheck,
+): Promise<T> {
   for (;;) {
     await slices.next();
     // Nobody waits for the answer any more.
-    if (caller.isGone()) throw badRequest('BODY_INTERRUPTED', 'The request body was cut off');
-    const until = performance.now() + PIECE_MS;
+    if (signal.isAborted()) throw badRequest('BODY_INTERRUPTED', 'The request body was cut off');
+    const until = performance.now() + SLICE_MS;
     do {
       const { done, value } = work.next();
       if (done === true) return value;

@@ -4,7 +4,10 @@ import { pipeline } from 'node:stream';
 import type { Reply } from '../response/reply.ts';
 
 /** Headers of every response, flat as name, value, name, value: node writes such a list without converting it. */
-export function commonHeaders(corsOrigins: '*' | readonly string[], origin: string | undefined): readonly string[] {
+export function buildCommonHeaders(
+  corsOrigins: '*' | readonly string[],
+  origin: string | undefined,
+): readonly string[] {
   if (corsOrigins === '*') return OPEN;
   return origin !== undefined && corsOrigins.includes(origin)
     ? [...CLOSED, 'Access-Control-Allow-Origin', origin, ...EXPOSED]
@@ -30,7 +33,7 @@ export interface Delegation {
   readonly serve: (message: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
-export interface Delegating {
+export interface DelegationOptions {
   readonly id: string;
   readonly common: readonly string[];
   /** The library would wait for ever for the rest of a body: the connection is ended after this time without it. */
@@ -43,7 +46,7 @@ export interface Delegating {
 export function delegate(
   response: ServerResponse,
   { serve }: Delegation,
-  { id, common, bodyTimeoutMs, observe }: Delegating,
+  { id, common, bodyTimeoutMs, observe }: DelegationOptions,
 ): void {
   const { req: message } = response;
   const timer = setTimeout(() => message.destroy(), bodyTimeoutMs);
@@ -58,7 +61,7 @@ export function delegate(
 // A text is joined with its headers and written at once; for a large one that would make another copy.
 const LARGE_TEXT = 65_536;
 
-export interface Writing {
+export interface WriteOptions {
   readonly id: string;
   readonly common: readonly string[];
   /** True: the body is left out. */
@@ -72,8 +75,8 @@ export interface Writing {
   readonly rest?: Promise<void> | undefined;
 }
 
-export function writeReply(response: ServerResponse, reply: Reply, writing: Writing): void {
-  const { id, common, isHead, stallMs, rest } = writing;
+export function writeReply(response: ServerResponse, reply: Reply, options: WriteOptions): void {
+  const { id, common, isHead, stallMs, rest } = options;
   if (response.destroyed || response.headersSent) {
     if (reply.body.kind === 'stream') reply.body.stream.destroy();
     return;

@@ -27,24 +27,24 @@ export interface RawRequest {
   /** The body as a stream, for imports. Errors when it is silent for too long. */
   readonly stream: () => Readable;
   /** The client that waits for the answer: work for a client that has left is not begun. */
-  readonly caller: Caller;
+  readonly signal: RequestSignal;
   /** For work on the request that takes long. */
   readonly slices: TimeSlices;
 }
 
-export interface Caller {
-  readonly isGone: () => boolean;
+export interface RequestSignal {
+  readonly isAborted: () => boolean;
   /**
    * Calls `listener` once when the connection of the request closes; gives the function that takes the listener back.
    */
-  readonly onGone: (listener: () => void) => () => void;
+  readonly onAbort: (listener: () => void) => () => void;
 }
 
 export interface RawRequestOptions {
   readonly id: string;
   readonly arrivedAt: number;
   /** The group of a URL, among those that share the server. */
-  readonly groupOf: (url: string) => string;
+  readonly getGroup: (url: string) => string;
   readonly shared: SharedLimits;
 }
 
@@ -56,7 +56,7 @@ export interface SharedLimits {
 }
 
 /** A class, as each request has one: closures in place of its methods took 1 µs. */
-export class HttpRequest implements RawRequest, Caller {
+export class HttpRequest implements RawRequest, RequestSignal {
   readonly id: string;
   readonly arrivedAt: number;
   readonly method: string;
@@ -64,14 +64,14 @@ export class HttpRequest implements RawRequest, Caller {
   readonly query: string;
   readonly headers: Readonly<IncomingMessage['headers']>;
   readonly #message: IncomingMessage;
-  readonly #groupOf: RawRequestOptions['groupOf'];
+  readonly #getGroup: RawRequestOptions['getGroup'];
   readonly #shared: SharedLimits;
   #whole: Promise<Buffer> | undefined;
   #release: Release | undefined;
-  #isDone = false;
+  #isFinished = false;
   #limit = 0;
 
-  constructor(message: IncomingMessage, { id, arrivedAt, groupOf, shared }: RawRequestOptions) {
+  constructor(message: IncomingMessage, { id, arrivedAt, getGroup, shared }: RawRequestOptions) {
     const url = message.url ?? '/';
     const at = url.indexOf('?');
     this.id = id;
@@ -81,7 +81,7 @@ export class HttpRequest implements RawRequest, Caller {
     this.query = at < 0 ? '' : url.slice(at + 1);
     this.headers = message.headers;
     this.#message = message;
-    this.#groupOf = groupOf;
+    this.#getGroup = getGroup;
     this.#shared = shared;
   }
 
@@ -93,7 +93,7 @@ export class HttpRequest implements RawRequest, Caller {
     return this.#message.socket.remoteAddress;
   }
 
-  get caller(): Caller {
+  get signal(): RequestSignal {
     return this;
   }
 
@@ -102,7 +102,7 @@ export class HttpRequest implements RawRequest, Caller {
   }
 
   #group(): string {
-    return this.#groupOf(this.#message.url ?? '/');
+    return this.#getGroup(this.#message.url ?? '/');
   }
 
   body(maxBytes: number): Promise<Buffer> {
@@ -117,9 +117,9 @@ export class HttpRequest implements RawRequest, Caller {
   }
 
   #readWhole(maxBytes: number): Promise<Buffer> {
-    const told = this.#message.headers['content-length'];
+    const declaredLength = this.#message.headers['content-length'];
     // A body that does not tell its length may become as long as it may be.
-    const bytes = told === undefined ? maxBytes : Number(told);
+    const bytes = declaredLength === undefined ? maxBytes : Number(declaredLength);
     const { bodyTimeoutMs } = this.#shared;
     const limits = { maxBytes, timeoutMs: bodyTimeoutMs };
     if (bytes <= SHORT_BODY || bytes > maxBytes) return readBody(this.#message, limits);
@@ -131,7 +131,7 @@ export class HttpRequest implements RawRequest, Caller {
     const progress = new BodyProgress(bytes, limits.timeoutMs);
     const release = await this.#shared.memory.reserve(this.#group(), bytes, progress);
     // The answer may have been given meanwhile, to a client that has left.
-    if (this.#isDone || this.isGone()) {
+    if (this.#isFinished || this.isAborted()) {
       release();
       throw badRequest('BODY_INTERRUPTED', 'The request body was cut off');
     }
@@ -140,8 +140,8 @@ export class HttpRequest implements RawRequest, Caller {
   }
 
   /** The request is answered: nothing of its body is needed any more. */
-  done(): void {
-    this.#isDone = true;
+  finish(): void {
+    this.#isFinished = true;
     this.#release?.();
   }
 
@@ -173,20 +173,20 @@ export class HttpRequest implements RawRequest, Caller {
   stream(): Readable {
     const message = this.#message;
     const { socket } = message;
-    const onSilence = (): void => void message.destroy(new Error('the request body stopped arriving'));
-    socket.setTimeout(this.#shared.bodyTimeoutMs, onSilence);
+    const onTimeout = (): void => void message.destroy(new Error('the request body stopped arriving'));
+    socket.setTimeout(this.#shared.bodyTimeoutMs, onTimeout);
     message.once('close', () => {
       socket.setTimeout(0);
-      socket.off('timeout', onSilence);
+      socket.off('timeout', onTimeout);
     });
     return message;
   }
 
-  isGone(): boolean {
+  isAborted(): boolean {
     return this.#message.socket.destroyed;
   }
 
-  onGone(listener: () => void): () => void {
+  onAbort(listener: () => void): () => void {
     const { socket } = this.#message;
     socket.once('close', listener);
     return () => void socket.off('close', listener);

@@ -22,7 +22,7 @@ import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { readJsonValue } from './body.ts';
 import type { Delegation } from './reply.ts';
-import type { Caller, RawRequest } from './request.ts';
+import type { RawRequest, RequestSignal } from './request.ts';
 
 export interface Mount {
   /**
@@ -42,17 +42,17 @@ export interface Mount {
    * The group that a request belongs to. When many come at once the groups take turns; without this function each
    * request is begun as it comes.
    */
-  readonly groupOf?: (url: string) => string;
+  readonly getGroup?: (url: string) => string;
   /** The request's name in metrics: a word of a small set. UNKNOWN for what leads nowhere. */
-  readonly operationOf: (method: string, url: string) => string;
+  readonly getOperationName: (method: string, url: string) => string;
   /** Gives the answer, or the library that will answer. What it throws goes to `refuse`. */
   readonly handle: (request: RawRequest) => Promise<Reply | Delegation>;
   /** The reply to a refusal, in the form of the mount. */
-  readonly refuse: (refusal: ApiError) => Reply;
+  readonly toErrorReply: (error: ApiError) => Reply;
   /**
    * True for a refusal of a request without a valid credential: it is sent at a limited pace, as all of UNKNOWN are.
    */
-  readonly isPaced: (refusal: ApiError) => boolean;
+  readonly isThrottled: (error: ApiError) => boolean;
 }
 
 /** In metrics: a request that leads nowhere. */
@@ -62,9 +62,9 @@ export const UNKNOWN = 'unknown';
  * How most mounts refuse: with the body of the API's errors; the refusal of a missing or wrong credential waits for its
  * turn.
  */
-export const USUAL_REFUSALS: Pick<Mount, 'refuse' | 'isPaced'> = {
-  refuse: errorReply,
-  isPaced: ({ status }) => status === 401,
+export const DEFAULT_ERROR_HANDLING: Pick<Mount, 'toErrorReply' | 'isThrottled'> = {
+  toErrorReply: errorReply,
+  isThrottled: ({ status }) => status === 401,
 };
 
 /** True for a URL with this path, with or without a slash at its end and a query. */
@@ -73,26 +73,26 @@ export function isAt(url: string, path: string): boolean {
 }
 
 /** The same mount while the server is not ready; `reason` says why. */
-export function closed(mount: Mount, reason: () => string | undefined): Mount {
-  const { matches, readyFirst, ownHeaders, operations, refuse, isPaced } = mount;
+export function makeUnreadyMount(mount: Mount, reason: () => string | undefined): Mount {
+  const { matches, readyFirst, ownHeaders, operations, toErrorReply, isThrottled } = mount;
   return {
     matches,
     readyFirst,
     ...(ownHeaders === undefined ? {} : { ownHeaders }),
     operations,
-    operationOf: () => 'unready',
+    getOperationName: () => 'unready',
     handle: () => Promise.reject(serviceUnavailable('NOT_READY', reason() ?? 'Not ready yet; retry')),
-    refuse,
-    isPaced,
+    toErrorReply,
+    isThrottled,
   };
 }
 
-const ANYWHERE = { ...USUAL_REFUSALS, matches: () => true, readyFirst: false, operations: [] } as const;
+const CATCH_ALL = { ...DEFAULT_ERROR_HANDLING, matches: () => true, readyFirst: false, operations: [] } as const;
 
 /** CORS preflight (WHATWG Fetch) and plain OPTIONS, without a credential: browsers send none. */
 export const PREFLIGHT: Mount = {
-  ...ANYWHERE,
-  operationOf: () => 'options',
+  ...CATCH_ALL,
+  getOperationName: () => 'options',
   handle: async () => ({
     status: 204,
     headers: {
@@ -107,25 +107,25 @@ export const PREFLIGHT: Mount = {
 };
 
 /** Requests without a Host, which RFC 9112 section 3.2 wants refused. */
-export const HOSTLESS: Mount = {
-  ...ANYWHERE,
-  operationOf: () => UNKNOWN,
+export const MISSING_HOST: Mount = {
+  ...CATCH_ALL,
+  getOperationName: () => UNKNOWN,
   handle: () => Promise.reject(badRequest('MALFORMED_REQUEST', 'The Host header is missing')),
 };
 
 /** Takes the target `*` of all methods but OPTIONS: it is no place (RFC 9112 section 3.2.4). */
-export const PLACELESS: Mount = {
-  ...ANYWHERE,
-  operationOf: () => UNKNOWN,
+export const BAD_TARGET: Mount = {
+  ...CATCH_ALL,
+  getOperationName: () => UNKNOWN,
   handle: () =>
     Promise.reject(badRequest('MALFORMED_REQUEST', 'The request target must be a path; only OPTIONS takes *')),
 };
 
 /** Takes what no mount of the list does. */
-export const NOWHERE: Mount = {
-  ...ANYWHERE,
+export const NOT_FOUND: Mount = {
+  ...CATCH_ALL,
   readyFirst: true,
-  operationOf: () => UNKNOWN,
+  getOperationName: () => UNKNOWN,
   handle: ({ path }) =>
     Promise.reject(
       isDecodable(path)
@@ -148,17 +148,20 @@ export function makeRouter(
   mounts: readonly Mount[],
   unready: () => string | undefined,
 ): (message: IncomingMessage, url: string) => Mount {
-  const doors = [...mounts, NOWHERE].map((open) => ({ open, shut: closed(open, unready) }));
+  const candidates = [...mounts, NOT_FOUND].map((mount) => ({
+    open: mount,
+    unreadyMount: makeUnreadyMount(mount, unready),
+  }));
   return (message, url) => {
-    if (message.headers.host === undefined && message.httpVersion === '1.1') return HOSTLESS;
+    if (message.headers.host === undefined && message.httpVersion === '1.1') return MISSING_HOST;
     const isOptions = message.method === 'OPTIONS';
-    if (url === '*') return isOptions ? PREFLIGHT : PLACELESS;
-    for (const { open, shut } of doors) {
-      if (!open.matches(url)) continue;
-      if (isOptions && open.ownHeaders === undefined) return PREFLIGHT;
-      return open.readyFirst && unready() !== undefined ? shut : open;
+    if (url === '*') return isOptions ? PREFLIGHT : BAD_TARGET;
+    for (const { open: mount, unreadyMount } of candidates) {
+      if (!mount.matches(url)) continue;
+      if (isOptions && mount.ownHeaders === undefined) return PREFLIGHT;
+      return mount.readyFirst && unready() !== undefined ? unreadyMount : mount;
     }
-    return NOWHERE;
+    return NOT_FOUND;
   };
 }
 
@@ -181,7 +184,7 @@ export interface RouteRequest {
   readonly body: () => Promise<unknown>;
   /** The body as a stream, in place of body(): 415 unless it is of this media type. Errors when it is silent for too long. */
   readonly upload: (mediaType: string) => Readable;
-  readonly caller: Caller;
+  readonly signal: RequestSignal;
 }
 
 /** What it does not describe it refuses: unknown query parameters are 400. */
@@ -196,7 +199,7 @@ export interface RouteMountOptions {
   readonly maxBodyBytes: number;
 }
 
-interface Found {
+interface RouteMatch {
   /** Null when a part of the path is longer than any name. */
   readonly route: Route | null;
   readonly params: RouteRequest['params'];
@@ -205,52 +208,53 @@ interface Found {
 const MAX_NAME_LENGTH = 200;
 
 /** Takes all URLs at which a route answers any method. HEAD is answered like GET. */
-export function routeMount(routes: readonly Route[], { readyFirst, maxBodyBytes }: RouteMountOptions): Mount {
+export function makeRouteMount(routes: readonly Route[], { readyFirst, maxBodyBytes }: RouteMountOptions): Mount {
   const find = makeFind(routes);
   const methods = [...new Set(routes.map(({ method }) => method))];
-  const methodOf = (asked: string) => methods.find((method) => method === (asked === 'HEAD' ? 'GET' : asked));
-  const foundFor = (asked: string, url: string): Found | undefined => {
-    const method = methodOf(asked);
+  const findMethod = (requestedMethod: string) =>
+    methods.find((method) => method === (requestedMethod === 'HEAD' ? 'GET' : requestedMethod));
+  const findMatch = (requestedMethod: string, url: string): RouteMatch | undefined => {
+    const method = findMethod(requestedMethod);
     return method === undefined ? undefined : find(method, url);
   };
   return {
-    ...USUAL_REFUSALS,
+    ...DEFAULT_ERROR_HANDLING,
     readyFirst,
     operations: routes,
     matches: (url) => methods.some((method) => find(method, url) !== undefined),
-    operationOf(asked, url) {
-      const { method, pattern } = foundFor(asked, url)?.route ?? {};
+    getOperationName(requestedMethod, url) {
+      const { method, pattern } = findMatch(requestedMethod, url)?.route ?? {};
       return pattern === undefined ? UNKNOWN : `${method} ${pattern}`;
     },
     async handle(raw) {
-      const found = foundFor(raw.method, raw.path);
-      if (found?.route === null) throw badRequest('MALFORMED_PATH', 'The path is malformed');
-      if (found !== undefined) return found.route.handle(requestOf(raw, found.route, found.params, maxBodyBytes));
-      const others = routes.filter((route) => find(route.method, raw.path)?.route === route);
-      throw methodNotAllowed(raw.method, [...new Set(others.map(({ method }) => method))]);
+      const match = findMatch(raw.method, raw.path);
+      if (match?.route === null) throw badRequest('MALFORMED_PATH', 'The path is malformed');
+      if (match !== undefined) return match.route.handle(toRouteRequest(raw, match.route, match.params, maxBodyBytes));
+      const otherRoutes = routes.filter((route) => find(route.method, raw.path)?.route === route);
+      throw methodNotAllowed(raw.method, [...new Set(otherRoutes.map(({ method }) => method))]);
     },
   };
 }
 
 /** The look-up of routes by method and URL. */
-function makeFind(routes: readonly Route[]): (method: Route['method'], url: string) => Found | undefined {
-  const nothing = (): void => undefined;
+function makeFind(routes: readonly Route[]): (method: Route['method'], url: string) => RouteMatch | undefined {
+  const noop = (): void => undefined;
   const patterns = makeFindMyWay({
     caseSensitive: true,
     ignoreTrailingSlash: true,
     maxParamLength: MAX_NAME_LENGTH,
     // Gives a match without a route.
-    onMaxParamLength: nothing,
-    querystringParser: nothing,
+    onMaxParamLength: noop,
+    querystringParser: noop,
   });
-  for (const route of routes) patterns.on(route.method, route.pattern, nothing, route);
+  for (const route of routes) patterns.on(route.method, route.pattern, noop, route);
   return (method, url) => {
-    const found = patterns.find(method, url);
-    return found === null ? undefined : { route: found.store, params: found.params as RouteRequest['params'] };
+    const match = patterns.find(method, url);
+    return match === null ? undefined : { route: match.store, params: match.params as RouteRequest['params'] };
   };
 }
 
-function requestOf(
+function toRouteRequest(
   raw: RawRequest,
   { describe }: Route,
   params: RouteRequest['params'],
@@ -260,12 +264,12 @@ function requestOf(
   return {
     id: raw.id,
     params,
-    query: () => parametersOf(raw.query, Object.keys(describe.query)),
+    query: () => collectParameters(raw.query, Object.keys(describe.query)),
     credential: raw.credential,
     ifNoneMatch: raw.headers['if-none-match'],
     ifMatch: raw.headers['if-match'],
     body() {
-      value ??= jsonOf(raw, maxBodyBytes);
+      value ??= parseJsonBody(raw, maxBodyBytes);
       return value;
     },
     upload(mediaType) {
@@ -273,22 +277,22 @@ function requestOf(
         throw unsupportedMediaType(mediaType);
       return raw.stream();
     },
-    caller: raw.caller,
+    signal: raw.signal,
   };
 }
 
-async function jsonOf(raw: RawRequest, maxBytes: number): Promise<unknown> {
+async function parseJsonBody(raw: RawRequest, maxBytes: number): Promise<unknown> {
   const bytes = await raw.body(maxBytes);
   if (bytes.length === 0) return undefined;
   if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
   return readJsonValue(bytes, raw);
 }
 
-function parametersOf(query: string, known: readonly string[]): ReadonlyMap<string, readonly string[]> {
+function collectParameters(query: string, allowed: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const values = new Map<string, string[]>();
   for (const { name, value } of parseQueryString(query)) {
-    if (known.includes(name)) values.set(name, [...(values.get(name) ?? []), value]);
-    else if (!name.startsWith('_')) throw unknownParameter(name, closest(name, known), known);
+    if (allowed.includes(name)) values.set(name, [...(values.get(name) ?? []), value]);
+    else if (!name.startsWith('_')) throw unknownParameter(name, closest(name, allowed), allowed);
   }
   return values;
 }

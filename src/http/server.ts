@@ -9,7 +9,7 @@ import type { Observer } from '../observe.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { endRequest, REQUESTS, type RequestTrace } from '../trace.ts';
-import { commonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
+import { buildCommonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
 import { HttpRequest, type RawRequest } from './request.ts';
 import { type Mount, makeRouter, UNKNOWN } from './router.ts';
 
@@ -21,7 +21,7 @@ export interface HttpOptions {
   /** What is served. A request goes to the first that matches its URL. */
   readonly mounts: readonly Mount[];
   /** Resolves when a request without a valid credential may be refused. */
-  readonly refusalTurn: () => Promise<void>;
+  readonly waitForThrottle: () => Promise<void>;
   /** Why requests cannot be served at the moment (database away, starting), or undefined. */
   readonly unready: () => string | undefined;
   readonly observer: Observer;
@@ -35,7 +35,7 @@ export interface HttpServer {
 }
 
 // Of long bodies that are read and worked on at once. What is made of one takes some four times its bytes.
-const BODY_MEMORY = { totalBytes: 67_108_864, shareBytes: 33_554_432, timeoutMs: 10_000 };
+const BODY_MEMORY = { totalBytes: 67_108_864, maxGroupBytes: 33_554_432, timeoutMs: 10_000 };
 const MAX_HEADER_BYTES = 16_384;
 const SERVER_OPTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
@@ -50,40 +50,40 @@ const SERVER_OPTIONS = {
 } as const;
 
 export function makeHttpServer(options: HttpOptions): HttpServer {
-  const mountOf = makeRouter(options.mounts, options.unready);
+  const findMount = makeRouter(options.mounts, options.unready);
   const scheduler = makeFairScheduler();
   let isClosing = false;
-  const answer = makeAnswer(options, scheduler, () => isClosing);
+  const respond = makeResponder(options, scheduler, () => isClosing);
   const server = createServer(SERVER_OPTIONS, (message, response) => {
-    const url = originForm(message.url ?? '/');
+    const url = toOriginForm(message.url ?? '/');
     message.url = url;
-    const mount = mountOf(message, url);
+    const mount = findMount(message, url);
     const arrivedAt = performance.now();
-    if (mount.groupOf === undefined) answer(message, response, mount, arrivedAt);
-    else scheduler.admit(mount.groupOf(url), () => answer(message, response, mount, arrivedAt));
+    if (mount.getGroup === undefined) respond(message, response, mount, arrivedAt);
+    else scheduler.admit(mount.getGroup(url), () => respond(message, response, mount, arrivedAt));
   });
   // Each request that waits listens to the end of its connection, and clients may send many before the first is answered.
   server.on('connection', (socket) => socket.setMaxListeners(0));
-  server.on('clientError', (error, socket) => refuseBytes(error, socket as Socket));
+  server.on('clientError', (error, socket) => rejectMalformed(error, socket as Socket));
   return {
     async listen() {
-      await begin(server, options);
+      await startListening(server, options);
       const address = server.address();
       return typeof address === 'object' && address !== null ? address.port : options.port;
     },
     async close(graceMs) {
       isClosing = true;
-      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      const cutTimer = setTimeout(() => server.closeAllConnections(), graceMs);
       // A server that never listened calls back with an error.
-      const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+      const closePromise = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      await ended;
-      clearTimeout(cut);
+      await closePromise;
+      clearTimeout(cutTimer);
     },
   };
 }
 
-function begin(server: Server, { host, port }: HttpOptions): Promise<void> {
+function startListening(server: Server, { host, port }: HttpOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, () => {
@@ -93,9 +93,9 @@ function begin(server: Server, { host, port }: HttpOptions): Promise<void> {
   });
 }
 
-type Answer = (message: IncomingMessage, response: ServerResponse, mount: Mount, arrivedAt: number) => void;
+type Responder = (message: IncomingMessage, response: ServerResponse, mount: Mount, arrivedAt: number) => void;
 
-function makeAnswer(options: HttpOptions, scheduler: FairScheduler, isClosing: () => boolean): Answer {
+function makeResponder(options: HttpOptions, scheduler: FairScheduler, isClosing: () => boolean): Responder {
   const { observer, bodyTimeoutMs, corsOrigins } = options;
   const idPrefix = Math.floor(Math.random() * 36 ** 6)
     .toString(36)
@@ -104,18 +104,18 @@ function makeAnswer(options: HttpOptions, scheduler: FairScheduler, isClosing: (
   let nextId = 0;
   return (message, response, mount, arrivedAt) => {
     const id = `${idPrefix}-${(nextId++).toString(36)}`;
-    const raw = new HttpRequest(message, { id, arrivedAt, groupOf: mount.groupOf ?? inNoGroup, shared });
+    const raw = new HttpRequest(message, { id, arrivedAt, getGroup: mount.getGroup ?? getNoGroup, shared });
     const { method, path } = raw;
-    const operation = mount.operationOf(method, message.url ?? '/');
-    const trace = REQUESTS.hasSubscribers ? beginningOf(raw, operation) : undefined;
-    const common = mount.ownHeaders ?? commonHeaders(corsOrigins, message.headers.origin);
+    const operation = mount.getOperationName(method, message.url ?? '/');
+    const trace = REQUESTS.hasSubscribers ? toRequestTrace(raw, operation) : undefined;
+    const common = mount.ownHeaders ?? buildCommonHeaders(corsOrigins, message.headers.origin);
     const observe = (status: number, error: unknown, name = operation): void => {
       const milliseconds = performance.now() - arrivedAt;
       observer.request({ id, method, path, operation: name, status, milliseconds, error });
       if (trace !== undefined) endRequest(trace, name, status);
     };
     const finish = (reply: Reply | Delegation, error: unknown): void => {
-      raw.done();
+      raw.finish();
       if (isClosing()) response.setHeader('Connection', 'close');
       if ('serve' in reply) {
         delegate(response, reply, { id, common, bodyTimeoutMs, observe: (status) => observe(status, error) });
@@ -125,37 +125,37 @@ function makeAnswer(options: HttpOptions, scheduler: FairScheduler, isClosing: (
       writeReply(response, reply, { id, common, isHead: method === 'HEAD', stallMs: bodyTimeoutMs, rest });
       observe(reply.status, error, reply.operation);
     };
-    const answered = trace === undefined ? mount.handle(raw) : REQUESTS.runStores(trace, () => mount.handle(raw));
-    answered.then(
+    const pendingReply = trace === undefined ? mount.handle(raw) : REQUESTS.runStores(trace, () => mount.handle(raw));
+    pendingReply.then(
       (reply) => finish(reply, undefined),
       (error) => {
-        const refusal = toApiError(error);
-        const send = (): void => finish(mount.refuse(refusal), error);
-        if (operation === UNKNOWN || mount.isPaced(refusal)) options.refusalTurn().then(send);
+        const apiError = toApiError(error);
+        const send = (): void => finish(mount.toErrorReply(apiError), error);
+        if (operation === UNKNOWN || mount.isThrottled(apiError)) options.waitForThrottle().then(send);
         else send();
       },
     );
   };
 }
 
-const inNoGroup = (): string => '';
+const getNoGroup = (): string => '';
 
 /** What is told of a request when it begins. */
-function beginningOf({ id, method, path, arrivedAt, headers }: RawRequest, operation: string): RequestTrace {
+function toRequestTrace({ id, method, path, arrivedAt, headers }: RawRequest, operation: string): RequestTrace {
   const { traceparent, tracestate } = headers as Readonly<Record<string, string | undefined>>;
   return { phase: 'asked', id, method, path, traceparent, tracestate, operation, startedAt: arrivedAt };
 }
 
 /** The path and query of a request target, which may be a whole URL (RFC 9112 section 3.2.2). */
-function originForm(target: string): string {
-  const whole = /^https?:\/\/[^/?]*/i.exec(target);
-  if (whole === null) return target;
-  const rest = target.slice(whole[0].length);
+function toOriginForm(target: string): string {
+  const prefix = /^https?:\/\/[^/?]*/i.exec(target);
+  if (prefix === null) return target;
+  const rest = target.slice(prefix[0].length);
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** Answers bytes that are not HTTP in the usual form, then ends the connection. */
-function refuseBytes(error: Error & { code?: string }, socket: Socket): void {
+function rejectMalformed(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

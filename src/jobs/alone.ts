@@ -6,13 +6,17 @@ import { sql, toQuery } from '../sql/fragment.ts';
 // "wdj" in ASCII: other programs on the database have other classes of advisory locks.
 const LOCK_CLASS = 0x77646a;
 // A process that is stopped in the middle blocks the others for this time.
-const MAX_SILENCE_MS = 60_000;
+const STATEMENT_TIMEOUT_MS = 60_000;
 
 /**
  * Runs `work` in a transaction that holds the lock of this name; false, with nothing done, when another process does.
  * Each statement of the work, and each pause between two, may take a minute.
  */
-export function alone(db: Database, name: string, work: (session: Session) => Promise<unknown>): Promise<boolean> {
+export function runExclusively(
+  db: Database,
+  name: string,
+  work: (session: Session) => Promise<unknown>,
+): Promise<boolean> {
   return db.transaction(
     async (session) => {
       const [row] = await session.query<{ locked: boolean }>(
@@ -22,6 +26,6 @@ export function alone(db: Database, name: string, work: (session: Session) => Pr
       await work(session);
       return true;
     },
-    { statementTimeoutMs: MAX_SILENCE_MS },
+    { statementTimeoutMs: STATEMENT_TIMEOUT_MS },
   );
 }

@@ -1,11 +1,11 @@
 // Work at intervals in the background: each job runs again and again, one turn after the other, from start() to stop().
 // A failure is logged and the next turn tries again.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { outageOf, sqlState } from '../db/errors.ts';
+import { getSqlState, toOutage } from '../db/errors.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { isLockConflict } from '../db/transaction.ts';
-import type { Figure } from '../figure.ts';
-import { alone } from './alone.ts';
+import type { Metric } from '../figure.ts';
+import { runExclusively } from './alone.ts';
 
 interface Interval {
   /** A few words with dashes, for logs and metrics. */
@@ -16,7 +16,7 @@ interface Interval {
 
 /** In every process, for what a process has in memory, or for work that takes its locks itself. */
 export interface ProcessJob extends Interval {
-  readonly once: 'process';
+  readonly scope: 'process';
   readonly run: () => Promise<unknown>;
 }
 
@@ -25,7 +25,7 @@ export interface ProcessJob extends Interval {
  * at most: an open transaction keeps PostgreSQL from removing dead rows.
  */
 export interface InstallationJob extends Interval {
-  readonly once: 'installation';
+  readonly scope: 'installation';
   readonly db: Database;
   readonly run: (session: Session) => Promise<unknown>;
 }
@@ -44,7 +44,7 @@ export interface Jobs {
 }
 
 export interface JobStats {
-  readonly turns: Readonly<Record<string, number>>;
+  readonly runs: Readonly<Record<string, number>>;
   readonly failures: Readonly<Record<string, number>>;
 }
 
@@ -58,9 +58,9 @@ export interface JobsOptions {
 const JITTER = 0.1;
 const STOP_MS = 1000;
 
-interface State {
+interface JobState {
   readonly job: Job;
-  turns: number;
+  runs: number;
   failures: number;
   /** True when a turn has failed for a lasting reason, and none has succeeded since. */
   isFailing: boolean;
@@ -69,70 +69,70 @@ interface State {
 }
 
 export function makeJobs({ jobs, log }: JobsOptions): Jobs {
-  const stateOf = (job: Job): State => ({
+  const makeState = (job: Job): JobState => ({
     job,
-    turns: 0,
+    runs: 0,
     failures: 0,
     isFailing: false,
     timer: undefined,
     running: undefined,
   });
-  const states = jobs.map(stateOf);
+  const states = jobs.map(makeState);
   let isStarted = false;
   let isStopped = false;
 
-  function plan(state: State): void {
+  function schedule(state: JobState): void {
     if (isStopped) return;
     state.timer = setTimeout(() => {
-      state.running = turn(state).then(() => plan(state));
-    }, pauseOf(state.job)).unref();
+      state.running = runOnce(state).then(() => schedule(state));
+    }, getPauseMs(state.job)).unref();
   }
 
-  async function turn(state: State): Promise<void> {
-    state.turns++;
+  async function runOnce(state: JobState): Promise<void> {
+    state.runs++;
     try {
       await run(state.job);
       state.isFailing = false;
     } catch (error) {
       state.failures++;
-      noteFailure(state, error);
+      logFailure(state, error);
     }
   }
 
   /**
    * Logs the first of a row of failures as an error. A database that is away is reported by the requests that need it.
    */
-  function noteFailure(state: State, error: unknown): void {
-    const level = mayPassByItself(error) || state.isFailing ? 'debug' : 'error';
+  function logFailure(state: JobState, error: unknown): void {
+    const level = isTransient(error) || state.isFailing ? 'debug' : 'error';
     state.isFailing ||= level === 'error';
-    log[level]('a job in the background failed', { job: state.job.name, error: outageOf(error).detail });
+    log[level]('a job in the background failed', { job: state.job.name, error: toOutage(error).detail });
   }
 
-  const each = (read: (state: State) => number): Record<string, number> =>
+  const collectByName = (read: (state: JobState) => number): Record<string, number> =>
     Object.fromEntries(states.map((state) => [state.job.name, read(state)]));
   return {
     start() {
       if (isStarted) return;
       isStarted = true;
-      for (const state of states) plan(state);
+      for (const state of states) schedule(state);
     },
     add(more) {
-      const added = more.map(stateOf);
+      const added = more.map(makeState);
       states.push(...added);
-      if (isStarted) for (const state of added) plan(state);
+      if (isStarted) for (const state of added) schedule(state);
     },
     async stop() {
       isStopped = true;
       for (const { timer } of states) clearTimeout(timer);
-      const ended = Promise.all(states.map(({ running }) => running));
-      await Promise.race([ended, sleep(STOP_MS, undefined, { ref: false })]);
+      const allFinished = Promise.all(states.map(({ running }) => running));
+      await Promise.race([allFinished, sleep(STOP_MS, undefined, { ref: false })]);
     },
-    stats: () => ({ turns: each(({ turns }) => turns), failures: each(({ failures }) => failures) }),
+    stats: () => ({ runs: collectByName(({ runs }) => runs), failures: collectByName(({ failures }) => failures) }),
   };
 }
 
-export const jobFigures = ({ stats }: Jobs): readonly Figure[] => [
-  { name: 'wda_job_runs_total', help: 'Runs of background jobs', read: () => stats().turns },
+export const getJobMetrics = ({ stats }: Jobs): readonly Metric[] => [
+  { name: 'wda_job_runs_total', help: 'Runs of background jobs', read: () => stats().runs },
   {
     name: 'wda_job_failures_total',
     help: 'Failed runs of background jobs',
@@ -141,21 +141,21 @@ export const jobFigures = ({ stats }: Jobs): readonly Figure[] => [
 ];
 
 function run(job: Job): Promise<unknown> {
-  switch (job.once) {
+  switch (job.scope) {
     case 'process':
       return job.run();
     case 'installation':
-      return alone(job.db, job.name, job.run);
+      return runExclusively(job.db, job.name, job.run);
     default:
       return job satisfies never;
   }
 }
 
 /** True when the next turn may succeed. A full disk (53100) needs somebody to act. */
-const mayPassByItself = (error: unknown): boolean =>
-  isLockConflict(error) || (outageOf(error).isPassing && sqlState(error) !== '53100');
+const isTransient = (error: unknown): boolean =>
+  isLockConflict(error) || (toOutage(error).isTransient && getSqlState(error) !== '53100');
 
-function pauseOf({ everyMs }: Job): number {
+function getPauseMs({ everyMs }: Job): number {
   const milliseconds = typeof everyMs === 'number' ? everyMs : everyMs();
   return milliseconds * (1 - JITTER + 2 * JITTER * Math.random());
 }

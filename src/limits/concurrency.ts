@@ -2,8 +2,8 @@
 // as its client takes. A workspace has half of them at most and an external user one; those of a workspace wait in order, and
 // workspaces rotate.
 
-import { callerGone } from '../db/errors.ts';
-import type { Caller } from '../db/executor.ts';
+import { clientDisconnected } from '../db/errors.ts';
+import type { RequestSignal } from '../db/executor.ts';
 import { serviceUnavailable } from '../errors.ts';
 
 export interface ConcurrencyLimiter {
@@ -18,7 +18,7 @@ export interface PermitRequest {
   readonly workspace: string;
   /** The external user, who may run one transfer at a time; undefined for credentials of the workspace itself. */
   readonly user: string | undefined;
-  readonly caller: Caller;
+  readonly signal: RequestSignal;
   /** On the clock of performance.now(). */
   readonly deadline: number;
 }
@@ -26,7 +26,7 @@ export interface PermitRequest {
 export interface ConcurrencyLimits {
   readonly count: number;
   /** What it is that is done, for refusals; a plural. */
-  readonly of: string;
+  readonly resources: string;
   /** Those of all workspaces that wait. */
   readonly maxWaiting: number;
 }
@@ -38,96 +38,100 @@ const RETRY_SECONDS = 5;
 
 interface Waiting {
   readonly user: string | undefined;
-  readonly begin: () => void;
+  readonly start: () => void;
 }
 
-interface Line {
+interface WorkspaceQueue {
   active: number;
   readonly users: Set<string>;
   waiting: readonly Waiting[];
 }
 
-export function makeConcurrencyLimiter({ count, of, maxWaiting }: ConcurrencyLimits): ConcurrencyLimiter {
-  const share = Math.max(1, Math.floor(count / 2));
+export function makeConcurrencyLimiter({ count, resources, maxWaiting }: ConcurrencyLimits): ConcurrencyLimiter {
+  const maxPerWorkspace = Math.max(1, Math.floor(count / 2));
   // Only workspaces with something active or waiting; the one that got the latest permit is last.
-  const lines = new Map<string, Line>();
+  const queues = new Map<string, WorkspaceQueue>();
   let free = count;
   let waitingCount = 0;
 
-  const mayBegin = (line: Line, user: string | undefined): boolean =>
-    free > 0 && line.active < share && (user === undefined || !line.users.has(user));
+  const mayStart = (queue: WorkspaceQueue, user: string | undefined): boolean =>
+    free > 0 && queue.active < maxPerWorkspace && (user === undefined || !queue.users.has(user));
 
-  function begin(name: string, line: Line, user: string | undefined): () => void {
+  function start(name: string, queue: WorkspaceQueue, user: string | undefined): () => void {
     free--;
-    line.active++;
-    if (user !== undefined) line.users.add(user);
-    lines.delete(name);
-    lines.set(name, line);
+    queue.active++;
+    if (user !== undefined) queue.users.add(user);
+    queues.delete(name);
+    queues.set(name, queue);
     let isOver = false;
     return () => {
       if (isOver) return;
       isOver = true;
       free++;
-      line.active--;
-      if (user !== undefined) line.users.delete(user);
-      forget(name, line);
+      queue.active--;
+      if (user !== undefined) queue.users.delete(user);
+      forget(name, queue);
       serve();
     };
   }
 
-  function forget(name: string, line: Line): void {
-    if (line.active === 0 && line.waiting.length === 0) lines.delete(name);
+  function forget(name: string, queue: WorkspaceQueue): void {
+    if (queue.active === 0 && queue.waiting.length === 0) queues.delete(name);
   }
 
-  function leave(name: string, line: Line, waiting: Waiting): void {
-    line.waiting = line.waiting.filter((other) => other !== waiting);
+  function leave(name: string, queue: WorkspaceQueue, waiting: Waiting): void {
+    queue.waiting = queue.waiting.filter((other) => other !== waiting);
     waitingCount--;
-    forget(name, line);
+    forget(name, queue);
   }
 
   function serve(): void {
-    for (const [name, line] of [...lines]) {
-      const next = line.waiting.find(({ user }) => mayBegin(line, user));
+    for (const [name, queue] of [...queues]) {
+      const next = queue.waiting.find(({ user }) => mayStart(queue, user));
       if (next === undefined) continue;
-      leave(name, line, next);
-      next.begin();
+      leave(name, queue, next);
+      next.start();
       if (free === 0) return;
     }
   }
 
   return {
-    acquire({ workspace, user, caller, deadline }) {
-      if (caller.isGone()) return Promise.reject(callerGone());
-      const line = lines.get(workspace) ?? { active: 0, users: new Set(), waiting: [] };
-      lines.set(workspace, line);
-      if (mayBegin(line, user)) return Promise.resolve(begin(workspace, line, user));
-      const own = line.waiting.filter((other) => user !== undefined && other.user === user).length;
-      if (waitingCount >= maxWaiting || line.waiting.length >= MAX_WAITING_OF_WORKSPACE || own >= MAX_WAITING_OF_USER) {
-        forget(workspace, line);
-        return Promise.reject(serviceUnavailable('OVERLOADED', `Too many ${of} wait; retry`, RETRY_SECONDS));
+    acquire({ workspace, user, signal, deadline }) {
+      if (signal.isAborted()) return Promise.reject(clientDisconnected());
+      const queue = queues.get(workspace) ?? { active: 0, users: new Set(), waiting: [] };
+      queues.set(workspace, queue);
+      if (mayStart(queue, user)) return Promise.resolve(start(workspace, queue, user));
+      const ownCount = queue.waiting.filter((other) => user !== undefined && other.user === user).length;
+      if (
+        waitingCount >= maxWaiting ||
+        queue.waiting.length >= MAX_WAITING_OF_WORKSPACE ||
+        ownCount >= MAX_WAITING_OF_USER
+      ) {
+        forget(workspace, queue);
+        return Promise.reject(serviceUnavailable('OVERLOADED', `Too many ${resources} wait; retry`, RETRY_SECONDS));
       }
       return new Promise((resolve, reject) => {
         const waiting: Waiting = {
           user,
-          begin() {
+          start() {
             clearTimeout(timer);
-            stay();
-            resolve(begin(workspace, line, user));
+            unsubscribe();
+            resolve(start(workspace, queue, user));
           },
         };
         const giveUp = (error: Error): void => {
           clearTimeout(timer);
-          stay();
-          leave(workspace, line, waiting);
+          unsubscribe();
+          leave(workspace, queue, waiting);
           reject(error);
         };
         const timer = setTimeout(
-          () => giveUp(serviceUnavailable('OVERLOADED', `Too many ${of} are running; retry`, RETRY_SECONDS)),
+          () => giveUp(serviceUnavailable('OVERLOADED', `Too many ${resources} are running; retry`, RETRY_SECONDS)),
           // It may be over: the request has waited for the database before.
           Math.max(0, deadline - performance.now()),
         );
-        const stay = caller.onGone(() => giveUp(callerGone()));
-        line.waiting = [...line.waiting, waiting];
+        const unsubscribe = signal.onAbort(() => giveUp(clientDisconnected()));
+        queue.waiting = [...queue.waiting, waiting];
         waitingCount++;
       });
     },

@@ -1,7 +1,7 @@
 // The pace of refusals: a client that floods a process with requests without a valid credential (invalid and missing
 // ones, those of another workspace, unknown paths, token requests that fail) waits for the answers, so that refusing
 // does not take the process from known clients. Valid credentials never wait, remembered or new.
-import type { Figure } from '../figure.ts';
+import type { Metric } from '../figure.ts';
 
 export interface ErrorThrottle {
   /** Resolves when a refusal may be sent. */
@@ -22,14 +22,14 @@ const MAX_WAITING = 10_000;
 
 /** `now` in milliseconds, never going back; `sleep` takes milliseconds. */
 export function makeErrorThrottle(now: () => number, sleep: (milliseconds: number) => Promise<unknown>): ErrorThrottle {
-  let turn = Number.NEGATIVE_INFINITY;
+  let nextAt = Number.NEGATIVE_INFINITY;
   let waiting = 0;
   let count = 0;
   async function take(): Promise<void> {
     count++;
     const time = now();
-    turn = Math.min(Math.max(turn, time - BURST * INTERVAL_MS) + INTERVAL_MS, time + MAX_DELAY_MS);
-    const delay = turn - time;
+    nextAt = Math.min(Math.max(nextAt, time - BURST * INTERVAL_MS) + INTERVAL_MS, time + MAX_DELAY_MS);
+    const delay = nextAt - time;
     if (delay <= 0 || waiting >= MAX_WAITING) return;
     waiting++;
     await sleep(delay).finally(() => {
@@ -39,7 +39,7 @@ export function makeErrorThrottle(now: () => number, sleep: (milliseconds: numbe
   return { wait: take, count: () => count };
 }
 
-export const throttleFigures = ({ count }: Pick<ErrorThrottle, 'count'>): readonly Figure[] => [
+export const buildThrottleMetrics = ({ count }: Pick<ErrorThrottle, 'count'>): readonly Metric[] => [
   {
     name: 'wda_throttled_errors_total',
     help: 'Errors of requests without a valid credential, sent at a limited rate',

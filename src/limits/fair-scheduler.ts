@@ -5,7 +5,7 @@
 
 export interface FairScheduler {
   /** Begins the request now, or soon. `group`: the workspace that it is for. */
-  readonly admit: (group: string, begin: () => void) => void;
+  readonly admit: (group: string, start: () => void) => void;
   /** For long work on behalf of one request. */
   readonly slices: (group: string) => TimeSlices;
 }
@@ -16,7 +16,7 @@ export interface TimeSlices {
   /** True when so little has run without waiting, in this round of the event loop, that a short slice may. */
   readonly hasTime: () => boolean;
   /** Records that a slice has run without waiting, for so many milliseconds. */
-  readonly spent: (milliseconds: number) => void;
+  readonly addTime: (milliseconds: number) => void;
 }
 
 // How long may be worked without waiting in each round: by one group that begins requests, and by all slices together.
@@ -73,11 +73,11 @@ export function makeFairScheduler(): FairScheduler {
   let round = -1;
   let spentMs = 0;
 
-  function beginRequests(): void {
+  function runRequests(): void {
     const until = performance.now() + ROUND_MS;
     do requests.take()?.();
     while (!requests.isEmpty && performance.now() < until);
-    if (!requests.isEmpty) setImmediate(beginRequests);
+    if (!requests.isEmpty) setImmediate(runRequests);
   }
 
   function runSlice(): void {
@@ -85,7 +85,7 @@ export function makeFairScheduler(): FairScheduler {
     if (!slices.isEmpty) setImmediate(runSlice);
   }
 
-  function budgetOf(group: string): Budget {
+  function getBudget(group: string): Budget {
     const current = budgets.get(group);
     if (current !== undefined) return current;
     if (budgets.size >= MAX_BUDGETS) budgets.clear();
@@ -110,24 +110,24 @@ export function makeFairScheduler(): FairScheduler {
     return spentMs < ROUND_MS;
   }
 
-  const spent = (milliseconds: number): void => {
+  const addTime = (milliseconds: number): void => {
     spentMs += milliseconds;
   };
 
   return {
-    admit(group, begin) {
+    admit(group, start) {
       if (requests.has(group)) {
-        requests.add(group, begin);
+        requests.add(group, start);
         return;
       }
-      const budget = budgetOf(group);
-      if (++budget.count % CHECK_EVERY !== 0 || isWithin(budget)) begin();
+      const budget = getBudget(group);
+      if (++budget.count % CHECK_EVERY !== 0 || isWithin(budget)) start();
       else {
-        if (requests.isEmpty) setImmediate(beginRequests);
-        requests.add(group, begin);
+        if (requests.isEmpty) setImmediate(runRequests);
+        requests.add(group, start);
       }
     },
-    slices: (group) => ({ next: () => nextSlice(group), hasTime, spent }),
+    slices: (group) => ({ next: () => nextSlice(group), hasTime, addTime }),
   };
 }
 
@@ -143,7 +143,7 @@ function isWithin(budget: Budget): boolean {
 }
 
 /** The organization and workspace of a path of the data API. */
-export function groupOf(path: string, prefix: string): string {
+export function parseGroup(path: string, prefix: string): string {
   const organization = path.indexOf('/', prefix.length);
   const workspace = organization < 0 ? -1 : path.indexOf('/', organization + 1);
   return workspace < 0 ? '' : path.slice(prefix.length, workspace);

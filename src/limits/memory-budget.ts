@@ -24,7 +24,7 @@ export interface MemoryBudget {
 export interface MemoryBudgetOptions {
   readonly totalBytes: number;
   /** What one group may have; a single body beyond it comes alone. */
-  readonly shareBytes: number;
+  readonly maxGroupBytes: number;
   readonly timeoutMs: number;
 }
 
@@ -38,76 +38,76 @@ interface Waiting {
 
 const MAX_WAITING = 1000;
 // How often it is looked for late bodies while others wait.
-const LOOK_MS = 250;
+const CHECK_INTERVAL_MS = 250;
 
-export function makeMemoryBudget({ totalBytes, shareBytes, timeoutMs }: MemoryBudgetOptions): MemoryBudget {
-  const held = new Map<string, number>();
-  const inside = new Set<IncomingBody>();
-  const line: Waiting[] = [];
+export function makeMemoryBudget({ totalBytes, maxGroupBytes, timeoutMs }: MemoryBudgetOptions): MemoryBudget {
+  const bytesByGroup = new Map<string, number>();
+  const activeBodies = new Set<IncomingBody>();
+  const queue: Waiting[] = [];
   let total = 0;
-  let looking: NodeJS.Timeout | undefined;
+  let checkTimer: NodeJS.Timeout | undefined;
 
   function fits(group: string, bytes: number): boolean {
-    const own = held.get(group) ?? 0;
-    return (own === 0 || own + bytes <= shareBytes) && (total === 0 || total + bytes <= totalBytes);
+    const own = bytesByGroup.get(group) ?? 0;
+    return (own === 0 || own + bytes <= maxGroupBytes) && (total === 0 || total + bytes <= totalBytes);
   }
 
   function enter(group: string, bytes: number, body: IncomingBody): Release {
-    inside.add(body);
+    activeBodies.add(body);
     total += bytes;
-    held.set(group, (held.get(group) ?? 0) + bytes);
-    let isIn = true;
+    bytesByGroup.set(group, (bytesByGroup.get(group) ?? 0) + bytes);
+    let isReserved = true;
     return () => {
-      if (!isIn) return;
-      isIn = false;
-      inside.delete(body);
+      if (!isReserved) return;
+      isReserved = false;
+      activeBodies.delete(body);
       total -= bytes;
-      const left = (held.get(group) ?? 0) - bytes;
-      if (left > 0) held.set(group, left);
-      else held.delete(group);
+      const remaining = (bytesByGroup.get(group) ?? 0) - bytes;
+      if (remaining > 0) bytesByGroup.set(group, remaining);
+      else bytesByGroup.delete(group);
       admit();
     };
   }
 
   /** The oldest first, past those whose group has its share. */
   function admit(): void {
-    for (let index = 0; index < line.length; ) {
-      const { group, bytes, body, resolve, timer } = line[index] as Waiting;
+    for (let index = 0; index < queue.length; ) {
+      const { group, bytes, body, resolve, timer } = queue[index] as Waiting;
       if (!fits(group, bytes)) {
         index++;
         continue;
       }
-      line.splice(index, 1);
+      queue.splice(index, 1);
       clearTimeout(timer);
       resolve(enter(group, bytes, body));
     }
   }
 
   /** Cuts late bodies off for as long as others wait. */
-  function look(): void {
-    if (line.length > 0) {
-      for (const body of [...inside]) if (body.isLate()) body.cutOff();
+  function checkProgress(): void {
+    if (queue.length > 0) {
+      for (const body of [...activeBodies]) if (body.isLate()) body.cutOff();
       return;
     }
-    clearInterval(looking);
-    looking = undefined;
+    clearInterval(checkTimer);
+    checkTimer = undefined;
   }
 
   return {
     reserve(group, bytes, body) {
       if (fits(group, bytes)) return Promise.resolve(enter(group, bytes, body));
-      if (line.length >= MAX_WAITING) return Promise.reject(crowded());
+      if (queue.length >= MAX_WAITING) return Promise.reject(queueFull());
       return new Promise((resolve, reject) => {
         const giveUp = (): void => {
-          line.splice(line.indexOf(waiting), 1);
-          reject(crowded());
+          queue.splice(queue.indexOf(waiting), 1);
+          reject(queueFull());
         };
         const waiting = { group, bytes, body, resolve, timer: setTimeout(giveUp, timeoutMs) };
-        line.push(waiting);
-        looking ??= setInterval(look, LOOK_MS);
+        queue.push(waiting);
+        checkTimer ??= setInterval(checkProgress, CHECK_INTERVAL_MS);
       });
     },
   };
 }
 
-const crowded = (): Error => serviceUnavailable('OVERLOADED', 'Too many long bodies are being read; retry', 1);
+const queueFull = (): Error => serviceUnavailable('OVERLOADED', 'Too many long bodies are being read; retry', 1);

@@ -46,15 +46,15 @@ export function makeRateLimit(perMinute: number, now: () => number): RateLimit {
   const take = makeBuckets(perMinute, now);
   return async (credentialId) => {
     const { tokens, waitMs } = take(credentialId, 1);
-    if (tokens === 0) throw refusal(waitMs);
+    if (tokens === 0) throw toRateLimitError(waitMs);
   };
 }
 
 /** Tokens that a worker holds, or until when the bucket has none. */
 interface Lease {
   tokens: number;
-  refusedUntil: number;
-  asking: Promise<void> | undefined;
+  blockedUntil: number;
+  pending: Promise<void> | undefined;
 }
 
 // A worker takes as many at once as the credential may use in a tenth of a second: what it does not use the other
@@ -64,7 +64,7 @@ const LEASES_PER_MINUTE = 600;
 /** The limit in a worker: `ask` takes tokens from the buckets that all workers share. */
 export function makeSharedRateLimit(
   perMinute: number,
-  ask: (credentialId: string, count: number) => Promise<Grant>,
+  requestTokens: (credentialId: string, count: number) => Promise<Grant>,
   now: () => number,
 ): RateLimit {
   if (perMinute === 0) return UNLIMITED;
@@ -72,32 +72,32 @@ export function makeSharedRateLimit(
   const count = Math.max(1, Math.floor(perMinute / LEASES_PER_MINUTE));
 
   function renew(credentialId: string, lease: Lease): Promise<void> {
-    lease.asking ??= ask(credentialId, count)
+    lease.pending ??= requestTokens(credentialId, count)
       .then(({ tokens, waitMs }) => {
         lease.tokens += tokens;
-        if (tokens === 0) lease.refusedUntil = now() + waitMs;
+        if (tokens === 0) lease.blockedUntil = now() + waitMs;
       })
       .finally(() => {
-        lease.asking = undefined;
+        lease.pending = undefined;
       });
-    return lease.asking;
+    return lease.pending;
   }
 
   return async (credentialId) => {
     let lease = leases.get(credentialId);
     if (lease === undefined) {
-      lease = { tokens: 0, refusedUntil: Number.NEGATIVE_INFINITY, asking: undefined };
+      lease = { tokens: 0, blockedUntil: Number.NEGATIVE_INFINITY, pending: undefined };
       leases.set(credentialId, lease);
     }
     while (lease.tokens === 0) {
-      const waitMs = lease.refusedUntil - now();
-      if (waitMs > 0) throw refusal(waitMs);
+      const waitMs = lease.blockedUntil - now();
+      if (waitMs > 0) throw toRateLimitError(waitMs);
       await renew(credentialId, lease);
     }
     lease.tokens--;
   };
 }
 
-function refusal(waitMs: number): Error {
+function toRateLimitError(waitMs: number): Error {
   return rateLimited(Math.max(1, Math.ceil(waitMs / 1000)));
 }

@@ -23,13 +23,13 @@ export function readUpload(source: Readable, minRate: MinRate = NO_MINIMUM): Upl
   let reason: Error | undefined;
   let wake: (() => void) | undefined;
   const awaken = (): void => wake?.();
-  const end = (why: Error): void => {
-    reason ??= why;
+  const end = (error: Error): void => {
+    reason ??= error;
     awaken();
   };
-  const meter = makeRateMeter(minRate, () => end(badRequest('BODY_INTERRUPTED', tooSlow(minRate))));
+  const meter = makeRateMeter(minRate, () => end(badRequest('BODY_INTERRUPTED', formatTooSlow(minRate))));
 
-  const more = async (): Promise<void> => {
+  const waitForData = async (): Promise<void> => {
     const stop = meter.wait();
     await new Promise<void>((resolve) => {
       wake = resolve;
@@ -52,8 +52,8 @@ export function readUpload(source: Readable, minRate: MinRate = NO_MINIMUM): Upl
           yield chunk;
         } else if (source.readableEnded) return;
         else if (source.destroyed)
-          throw badRequest('BODY_INTERRUPTED', `The request body was cut off: ${cause(source)}`);
-        else await more();
+          throw badRequest('BODY_INTERRUPTED', `The request body was cut off: ${getCause(source)}`);
+        else await waitForData();
       }
     } finally {
       // The stream ends with the request, never with our loss of interest: the answer goes the same way.
@@ -64,11 +64,11 @@ export function readUpload(source: Readable, minRate: MinRate = NO_MINIMUM): Upl
   return { chunks: chunks(), end };
 }
 
-function cause({ errored }: Readable): string {
+function getCause({ errored }: Readable): string {
   return errored?.message ?? 'the connection was closed';
 }
 
-function tooSlow({ bytesPerSecond, seconds }: MinRate): string {
+function formatTooSlow({ bytesPerSecond, seconds }: MinRate): string {
   return `The request body arrives too slowly: less than ${bytesPerSecond} bytes a second over ${seconds} s. Nothing was changed`;
 }
 
@@ -83,37 +83,37 @@ export function makeRateMeter({ bytesPerSecond, seconds }: MinRate, onTooSlow: (
   const windowMs = seconds * 1000;
   let bytes = 0;
   let waitedMs = 0;
-  const close = (): void => {
-    const enough = bytes >= bytesPerSecond * seconds;
+  const closeWindow = (): void => {
+    const isEnough = bytes >= bytesPerSecond * seconds;
     bytes = 0;
     waitedMs = 0;
-    if (!enough) onTooSlow();
+    if (!isEnough) onTooSlow();
   };
   return {
-    count(more) {
-      bytes += more;
+    count(added) {
+      bytes += added;
     },
     wait() {
       if (bytesPerSecond === 0) return () => undefined;
       let since = performance.now();
       let isOver = false;
-      const look = (): void => {
+      const addWait = (): void => {
         const now = performance.now();
         waitedMs += now - since;
         since = now;
-        if (waitedMs >= windowMs) close();
+        if (waitedMs >= windowMs) closeWindow();
       };
-      const arm = (): NodeJS.Timeout => setTimeout(tick, Math.max(1, windowMs - waitedMs));
+      const startTimer = (): NodeJS.Timeout => setTimeout(tick, Math.max(1, windowMs - waitedMs));
       const tick = (): void => {
-        look();
+        addWait();
         // What it told may have ended the waiting.
-        if (!isOver) timer = arm();
+        if (!isOver) timer = startTimer();
       };
-      let timer = arm();
+      let timer = startTimer();
       return () => {
         isOver = true;
         clearTimeout(timer);
-        look();
+        addWait();
       };
     },
   };

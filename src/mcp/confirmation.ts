@@ -10,39 +10,39 @@ export interface Confirmations {
   check(text: string, change: unknown): Promise<boolean>;
 }
 
-const LASTS_MS = 600_000;
+const LIFETIME_MS = 600_000;
 const FORM = /^([0-9a-z]{1,11})\.([\w-]{22})$/;
 
 /** `secret`: the same in all processes. `now`: milliseconds since 1970. */
 export function makeConfirmations(secret: () => Promise<string>, now: () => number): Confirmations {
-  async function mark(until: string, change: unknown): Promise<string> {
-    const words = `${until} ${canonical(change)}`;
+  async function sign(until: string, change: unknown): Promise<string> {
+    const payload = `${until} ${toCanonicalJson(change)}`;
     return createHmac('sha256', await secret())
-      .update(words)
+      .update(payload)
       .digest('base64url')
       .slice(0, 22);
   }
   return {
     async make(change) {
-      const until = (now() + LASTS_MS).toString(36);
-      return `${until}.${await mark(until, change)}`;
+      const until = (now() + LIFETIME_MS).toString(36);
+      return `${until}.${await sign(until, change)}`;
     },
     async check(text, change) {
-      const [, until, given] = FORM.exec(text) ?? [];
-      if (until === undefined || given === undefined || Number.parseInt(until, 36) < now()) return false;
-      return timingSafeEqual(Buffer.from(given), Buffer.from(await mark(until, change)));
+      const [, until, signature] = FORM.exec(text) ?? [];
+      if (until === undefined || signature === undefined || Number.parseInt(until, 36) < now()) return false;
+      return timingSafeEqual(Buffer.from(signature), Buffer.from(await sign(until, change)));
     },
   };
 }
 
 /** JSON whose members are in the order of their names: an agent may send them in another order the second time. */
-function canonical(value: unknown): string {
+function toCanonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null || numberText(value) !== undefined) {
     return JSON.stringify(value) ?? 'null';
   }
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join()}]`;
   const members = Object.entries(value)
     .filter(([, member]) => member !== undefined)
     .sort(([left], [right]) => (left < right ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`;
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toCanonicalJson(member)}`).join()}}`;
 }

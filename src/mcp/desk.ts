@@ -3,7 +3,7 @@ import type { AgentWrites } from '../model/agent-settings.ts';
 import type { InternalRequest } from '../records/internal-request.ts';
 import type { Reply } from '../response/reply.ts';
 import type { Confirmations } from './confirmation.ts';
-import type { Standpoint } from './words.ts';
+import type { AgentContext } from './words.ts';
 
 export interface ToolLimits {
   /** Records of a page. */
@@ -13,22 +13,22 @@ export interface ToolLimits {
 }
 
 /** Where a tool is used. */
-export interface Desk extends ToolLimits {
-  readonly standpoint: Standpoint;
+export interface ToolContext extends ToolLimits {
+  readonly agentContext: AgentContext;
   /** The data API's answer to whoever uses the tool. Throws its refusals. */
-  readonly ask: (asked: InternalRequest) => Promise<Reply>;
+  readonly execute: (internalRequest: InternalRequest) => Promise<Reply>;
   readonly writes: AgentWrites;
-  readonly confirming: Confirming;
+  readonly confirmationState: ConfirmationState;
 }
 
 /** What is known of a confirmation of the call. */
-export interface Confirming {
+export interface ConfirmationState {
   /** Its text, once somebody has agreed. */
-  readonly given: string | undefined;
+  readonly confirmation: string | undefined;
   /** Whether the host asks a person by itself. Otherwise the agent is told the text, to repeat it. */
-  readonly canAsk: boolean;
+  readonly canElicit: boolean;
   /** The workspace, and who agrees. */
-  readonly whose: readonly unknown[];
+  readonly subject: readonly unknown[];
   readonly confirmations: Confirmations;
 }
 

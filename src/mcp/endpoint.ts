@@ -6,7 +6,7 @@ import type { RawRequest } from '../http/request.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
 import { closest } from '../model/closest.ts';
 import { mayWrite } from '../model/principal.ts';
-import { classOf, viewOf } from '../openapi/view.ts';
+import { buildViews, getPrincipalClass } from '../openapi/view.ts';
 import type { RequestContext } from '../records/context.ts';
 import { makeRequest } from '../records/internal-request.ts';
 import type { AgentApi, AgentHandler } from '../records/router.ts';
@@ -18,15 +18,15 @@ import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { traceCall } from '../trace.ts';
 import { callTool } from './call.ts';
 import type { Confirmations } from './confirmation.ts';
-import type { Confirming, Desk, Outcome } from './desk.ts';
-import { envelopeOf, type Message } from './envelope.ts';
+import type { ConfirmationState, Outcome, ToolContext } from './desk.ts';
+import { type Message, toEnvelope } from './envelope.ts';
 import { agentsMayNotWrite, agentsNotServed, foreignOrigin, noSuchEntities } from './errors.ts';
 import type { AgentSession, ToolResult } from './handler.ts';
-import { errorText } from './refusal.ts';
-import { instructionsFor, shownTool, TOOLS, type ToolName, toolNamed, toolsFor } from './tools.ts';
-import { placeOf, type Standpoint } from './words.ts';
+import { formatError } from './refusal.ts';
+import { describeTool, findTool, formatInstructions, listTools, TOOLS, type ToolName } from './tools.ts';
+import { type AgentContext, formatWorkspace } from './words.ts';
 
-export interface AgentRooms {
+export interface AgentDeps {
   readonly config: Pick<Config, 'mcp' | 'mcpMaxRows' | 'mcpMaxBytes' | 'publicUrl' | 'corsOrigins' | 'maxBodyBytes'>;
   /** Calls of tools, apart from other requests. */
   readonly rateLimit: RateLimit;
@@ -37,26 +37,26 @@ export interface AgentRooms {
 }
 
 /** `POST …/{workspace}/_mcp`: one JSON-RPC message and its answer. */
-export function makeAgents(rooms: AgentRooms): AgentHandler {
-  const { config, rateLimit } = rooms;
+export function makeAgents(deps: AgentDeps): AgentHandler {
+  const { config, rateLimit } = deps;
   return async (context, api) => {
     const { request, principal } = context;
     if (!config.mcp || !context.workspace.agents.enabled) throw agentsNotServed();
-    refuseOrigin(request.headers.origin, config);
+    checkOrigin(request.headers.origin, config);
     const narrowing = parseNarrowing(request.query);
-    const narrowed = narrow(context, api, narrowing.entities);
-    const message = await messageOf(request, config.maxBodyBytes);
-    const envelope = envelopeOf(message);
-    const tool = toolOf(message);
+    const narrowedContext = narrow(context, api, narrowing.entities);
+    const message = await parseMessage(request, config.maxBodyBytes);
+    const envelope = toEnvelope(message);
+    const tool = getTool(message);
     if (message.method === 'tools/call') await rateLimit(principal.credentialId);
-    const session = sessionOf(rooms, narrowed, api, narrowing, message);
+    const session = makeSession(deps, narrowedContext, api, narrowing, message);
     const { serveAgent } = await import('./handler.ts');
     const url = `${config.publicUrl}${request.path}`;
     const operation = tool === undefined ? undefined : `mcp_${tool}`;
-    const response = await traceCall(metaOf(message), { id: request.id, operation: operation ?? 'mcp' }, () =>
-      serveAgent({ url, headers: protocolHeaders(request), envelope }, session),
+    const response = await traceCall(getMeta(message), { id: request.id, operation: operation ?? 'mcp' }, () =>
+      serveAgent({ url, headers: getProtocolHeaders(request), envelope }, session),
     );
-    return { ...(await replyOf(response)), ...(operation === undefined ? {} : { operation }) };
+    return { ...(await toReply(response)), ...(operation === undefined ? {} : { operation }) };
   };
 }
 
@@ -68,11 +68,11 @@ export interface Narrowing {
 
 /** What the URL takes away from what the credential may do; a misspelt word would take nothing away, so it is 400. */
 function parseNarrowing(query: string): Narrowing {
-  const given = parseParameters(query, ['access', 'entities']);
-  const access = given.get('access');
+  const parameters = parseParameters(query, ['access', 'entities']);
+  const access = parameters.get('access');
   if (access !== undefined && access !== 'read')
     throw badRequest('INVALID_PARAMETER', 'access must be read, or be left out');
-  return { isReadOnly: access === 'read', entities: given.get('entities')?.split(',') };
+  return { isReadOnly: access === 'read', entities: parameters.get('entities')?.split(',') };
 }
 
 /** What the settings of the workspace and the address leave of the entities. A name that means nothing is 400. */
@@ -92,12 +92,12 @@ function narrow(context: RequestContext, { restrict }: AgentApi, names: readonly
 }
 
 /** Browsers tell where a page comes from; a page of somebody else must not use a server that only this machine reaches. */
-function refuseOrigin(origin: string | undefined, { publicUrl, corsOrigins }: AgentRooms['config']): void {
+function checkOrigin(origin: string | undefined, { publicUrl, corsOrigins }: AgentDeps['config']): void {
   if (origin === undefined || corsOrigins === '*' || corsOrigins.includes(origin)) return;
   if (origin !== new URL(publicUrl).origin) throw foreignOrigin(origin);
 }
 
-async function messageOf(raw: RawRequest, maxBytes: number): Promise<Message> {
+async function parseMessage(raw: RawRequest, maxBytes: number): Promise<Message> {
   if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
   const message = await readJsonValue(await raw.body(maxBytes), raw);
   if (!isRecord(message))
@@ -105,22 +105,22 @@ async function messageOf(raw: RawRequest, maxBytes: number): Promise<Message> {
   return message;
 }
 
-const paramsOf = ({ params }: Message) => (isRecord(params) ? params : {});
+const getParams = ({ params }: Message) => (isRecord(params) ? params : {});
 
 /** What a host says of itself and of its caller, beside the parameters. */
-function metaOf(message: Message): Message {
-  const { _meta: meta } = paramsOf(message);
+function getMeta(message: Message): Message {
+  const { _meta: meta } = getParams(message);
   return isRecord(meta) ? meta : {};
 }
 
 /** The known tool that the message calls. */
-function toolOf(message: Message): ToolName | undefined {
-  const { name } = paramsOf(message);
-  return message.method === 'tools/call' && typeof name === 'string' ? toolNamed(name) : undefined;
+function getTool(message: Message): ToolName | undefined {
+  const { name } = getParams(message);
+  return message.method === 'tools/call' && typeof name === 'string' ? findTool(name) : undefined;
 }
 
 /** The headers of the protocol; never the credential. */
-function protocolHeaders({ headers }: RawRequest): Readonly<Record<string, string>> {
+function getProtocolHeaders({ headers }: RawRequest): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
       name.startsWith('mcp-') && typeof value === 'string' ? [[name, value] as const] : [],
@@ -128,34 +128,39 @@ function protocolHeaders({ headers }: RawRequest): Readonly<Record<string, strin
   );
 }
 
-function sessionOf(
-  { config, confirmations, onCall, onError }: AgentRooms,
+function makeSession(
+  { config, confirmations, onCall, onError }: AgentDeps,
   context: RequestContext,
   { execute }: AgentApi,
   { isReadOnly }: Narrowing,
   message: Message,
 ): AgentSession {
   const { request, workspace, principal } = context;
-  const noWrites = whyNoWrites(context, isReadOnly);
-  const standpoint: Standpoint = { workspace, principal, views: viewOf(workspace, classOf(principal)), noWrites };
-  const args = paramsOf(message).arguments;
-  const confirming = confirmingOf(message, context, confirmations);
-  const desk: Desk = {
-    standpoint,
+  const readOnlyReason = getReadOnlyReason(context, isReadOnly);
+  const agentContext: AgentContext = {
+    workspace,
+    principal,
+    views: buildViews(workspace, getPrincipalClass(principal)),
+    readOnlyReason,
+  };
+  const args = getParams(message).arguments;
+  const confirmationState = readConfirmation(message, context, confirmations);
+  const toolContext: ToolContext = {
+    agentContext,
     maxRows: config.mcpMaxRows,
     maxBytes: config.mcpMaxBytes,
-    ask: (asked) => execute(context, makeRequest(asked, request)),
+    execute: (internalRequest) => execute(context, makeRequest(internalRequest, request)),
     writes: workspace.agents.writes,
-    confirming,
+    confirmationState,
   };
 
   async function use(tool: ToolName): Promise<Outcome> {
-    if (noWrites !== undefined && TOOLS[tool].access === 'write') throw agentsMayNotWrite(noWrites);
-    return callTool(tool, args, desk);
+    if (readOnlyReason !== undefined && TOOLS[tool].access === 'write') throw agentsMayNotWrite(readOnlyReason);
+    return callTool(tool, args, toolContext);
   }
 
   async function call(name: string): Promise<ToolResult | undefined> {
-    const tool = toolNamed(name);
+    const tool = findTool(name);
     if (tool === undefined) return undefined;
     if (isDeclined(message)) return { kind: 'text', text: 'Declined: nothing was done.', isError: true };
     const entity = isRecord(args) && typeof args.entity === 'string' ? args.entity : undefined;
@@ -165,36 +170,36 @@ function sessionOf(
       // Other text is of the client.
       entity: entity !== undefined && workspace.entities.has(entity) ? entity : undefined,
       principal: principal.credentialId,
-      client: clientOf(message, request),
+      client: getClient(message, request),
     };
     try {
       const outcome = await use(tool);
       onCall(facts);
-      return resultOf(outcome, confirming.canAsk);
+      return toToolResult(outcome, confirmationState.canElicit);
     } catch (error) {
-      const refusal = toApiError(error);
+      const apiError = toApiError(error);
       if (!(error instanceof ApiError)) onError('a tool of an agent failed', error);
-      onCall({ ...facts, failed: refusal.code });
-      return { kind: 'text', text: errorText(refusal), isError: true };
+      onCall({ ...facts, failed: apiError.code });
+      return { kind: 'text', text: formatError(apiError), isError: true };
     }
   }
 
-  const place = placeOf(workspace);
-  const names = toolsFor(noWrites === undefined);
-  return { instructions: instructionsFor(place), tools: names.map(shownTool), call };
+  const location = formatWorkspace(workspace);
+  const names = listTools(readOnlyReason === undefined);
+  return { instructions: formatInstructions(location), tools: names.map(describeTool), call };
 }
 
 /** A clause; undefined when the principal may write. */
-function whyNoWrites({ workspace, principal }: RequestContext, isReadOnly: boolean): string | undefined {
+function getReadOnlyReason({ workspace, principal }: RequestContext, isReadOnly: boolean): string | undefined {
   if (isReadOnly) return 'the address of this server says access=read';
   if (!mayWrite(principal)) return 'your credential may only read';
   return workspace.agents.writes === 'off' ? 'agents may only read in this workspace' : undefined;
 }
 
-function resultOf(outcome: Outcome, canAsk: boolean): ToolResult {
+function toToolResult(outcome: Outcome, canElicit: boolean): ToolResult {
   if (typeof outcome === 'string') return { kind: 'text', text: outcome, isError: false };
   const { preview, confirmation } = outcome;
-  if (canAsk) return { kind: 'ask', message: preview, state: confirmation };
+  if (canElicit) return { kind: 'ask', message: preview, state: confirmation };
   const text = `Nothing is done yet. Show this to the person you work for:\n${preview}\nIf they agree, repeat the call with confirmation "${confirmation}"`;
   return { kind: 'text', text, isError: false };
 }
@@ -202,33 +207,34 @@ function resultOf(outcome: Outcome, canAsk: boolean): ToolResult {
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
 /** An answer to the question of a call, as the host sends it back: the call again, with what came with the question. */
-function answerOf(message: Message): string | undefined {
-  const { inputResponses } = paramsOf(message);
+function getConfirmAction(message: Message): string | undefined {
+  const { inputResponses } = getParams(message);
   const answer = isRecord(inputResponses) ? inputResponses.confirm : undefined;
   return isRecord(answer) && typeof answer.action === 'string' ? answer.action : undefined;
 }
 
 const isDeclined = (message: Message): boolean => {
-  const answer = answerOf(message);
-  return answer !== undefined && answer !== 'accept';
+  const response = getConfirmAction(message);
+  return response !== undefined && response !== 'accept';
 };
 
 /** A host that can ask a person must: what the agent says of a confirmation counts only where the host cannot. */
-function confirmingOf(
+function readConfirmation(
   message: Message,
   { workspace, principal }: RequestContext,
   confirmations: Confirmations,
-): Confirming {
-  const { requestState, arguments: args } = paramsOf(message);
-  const capabilities = metaOf(message)[CAPABILITIES];
-  const canAsk = isRecord(capabilities) && isRecord(capabilities.elicitation);
-  const said = isRecord(args) && typeof args.confirmation === 'string' ? args.confirmation : undefined;
-  const returned = typeof requestState === 'string' && answerOf(message) === 'accept' ? requestState : undefined;
+): ConfirmationState {
+  const { requestState, arguments: args } = getParams(message);
+  const capabilities = getMeta(message)[CAPABILITIES];
+  const canElicit = isRecord(capabilities) && isRecord(capabilities.elicitation);
+  const confirmationArgument = isRecord(args) && typeof args.confirmation === 'string' ? args.confirmation : undefined;
+  const returned =
+    typeof requestState === 'string' && getConfirmAction(message) === 'accept' ? requestState : undefined;
   const claims = principal.kind === 'external' ? [principal.claims.iss ?? null, principal.claims.sub ?? null] : [];
   return {
-    given: canAsk ? returned : said,
-    canAsk,
-    whose: [workspace.id, principal.credentialId, ...claims],
+    confirmation: canElicit ? returned : confirmationArgument,
+    canElicit,
+    subject: [workspace.id, principal.credentialId, ...claims],
     confirmations,
   };
 }
@@ -237,13 +243,13 @@ const CLIENT_INFO = 'io.modelcontextprotocol/clientInfo';
 const CLIENT_CHARACTERS = 60;
 
 /** What the host calls itself, for the log. */
-function clientOf(message: Message, { headers }: RawRequest): string | undefined {
-  const info = metaOf(message)[CLIENT_INFO];
+function getClient(message: Message, { headers }: RawRequest): string | undefined {
+  const info = getMeta(message)[CLIENT_INFO];
   const name = isRecord(info) && typeof info.name === 'string' ? info.name : headers['user-agent'];
   return name?.replace(/[^\x20-\x7e]/g, '').slice(0, CLIENT_CHARACTERS);
 }
 
-async function replyOf(response: Response): Promise<Reply> {
+async function toReply(response: Response): Promise<Reply> {
   const text = await response.text();
   return {
     status: response.status,

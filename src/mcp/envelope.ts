@@ -8,23 +8,23 @@ export type Message = Readonly<Record<string, unknown>>;
 const MAX_VALUES = 500;
 
 /** The message with `{}` in place of its arguments; 400 when that has too many values. */
-export function envelopeOf(message: Message): Message {
+export function toEnvelope(message: Message): Message {
   const { params } = message;
   const isBare = !isRecord(params) || !isRecord(params.arguments);
   const envelope = isBare ? message : { ...message, params: { ...params, arguments: {} } };
-  if (leftOf(envelope, MAX_VALUES) < 0) {
+  if (countRemaining(envelope, MAX_VALUES) < 0) {
     throw badRequest('INVALID_MESSAGE', `A message has at most ${MAX_VALUES} values besides the arguments of its tool`);
   }
   return envelope;
 }
 
 /** What is left of so many values when those in this one are taken away, and itself; it stops looking below 0. */
-function leftOf(value: unknown, values: number): number {
-  let left = values - 1;
-  if (typeof value !== 'object' || value === null) return left;
+function countRemaining(value: unknown, values: number): number {
+  let remaining = values - 1;
+  if (typeof value !== 'object' || value === null) return remaining;
   for (const name in value) {
-    if (left < 0) return left;
-    left = leftOf((value as Message)[name], left);
+    if (remaining < 0) return remaining;
+    remaining = countRemaining((value as Message)[name], remaining);
   }
-  return left;
+  return remaining;
 }

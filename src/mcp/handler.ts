@@ -17,12 +17,12 @@ import {
 } from '@modelcontextprotocol/server';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Message } from './envelope.ts';
-import type { ShownTool } from './tools.ts';
+import type { ToolDefinition } from './tools.ts';
 
 /** What one request of an agent may do. */
 export interface AgentSession {
   readonly instructions: string;
-  readonly tools: readonly ShownTool[];
+  readonly tools: readonly ToolDefinition[];
   /** Does the call that the request is about; undefined: there is no tool of this name. Never throws. */
   readonly call: (name: string) => Promise<ToolResult | undefined>;
 }
@@ -77,10 +77,10 @@ async function serveLegacy(
   }
 }
 
-const sessionOf = (authInfo: AuthInfo | undefined): AgentSession => authInfo?.extra?.session as AgentSession;
+const getSession = (authInfo: AuthInfo | undefined): AgentSession => authInfo?.extra?.session as AgentSession;
 
 function makeServer(authInfo: AuthInfo | undefined): Server {
-  const { instructions, tools } = sessionOf(authInfo);
+  const { instructions, tools } = getSession(authInfo);
   const server = new Server(
     { name: manifest.name, version: manifest.version },
     {
@@ -90,24 +90,24 @@ function makeServer(authInfo: AuthInfo | undefined): Server {
     },
   );
   server.setRequestHandler('tools/list', () => ({ tools: [...tools] as Tool[] }));
-  server.setRequestHandler('tools/call', ({ params }, context) => resultOf(params.name, context));
+  server.setRequestHandler('tools/call', ({ params }, context) => callTool(params.name, context));
   return server;
 }
 
-async function resultOf(name: string, { http }: ServerContext): Promise<CallToolResult | InputRequiredResult> {
-  const { tools, call } = sessionOf(http?.authInfo);
-  const done = await call(name);
-  if (done === undefined) {
-    const known = tools.map((tool) => tool.name).join(', ');
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool of this name. Known: ${known}`);
+async function callTool(name: string, { http }: ServerContext): Promise<CallToolResult | InputRequiredResult> {
+  const { tools, call } = getSession(http?.authInfo);
+  const result = await call(name);
+  if (result === undefined) {
+    const toolNames = tools.map((tool) => tool.name).join(', ');
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool of this name. Known: ${toolNames}`);
   }
-  if (done.kind === 'ask') {
+  if (result.kind === 'ask') {
     // Nothing to fill in: the host asks for a yes or a no.
     const question = inputRequired.elicit({
-      message: done.message,
+      message: result.message,
       requestedSchema: { type: 'object', properties: {} },
     });
-    return inputRequired({ inputRequests: { [QUESTION]: question }, requestState: done.state });
+    return inputRequired({ inputRequests: { [QUESTION]: question }, requestState: result.state });
   }
-  return { content: [{ type: 'text', text: done.text }], ...(done.isError ? { isError: true } : {}) };
+  return { content: [{ type: 'text', text: result.text }], ...(result.isError ? { isError: true } : {}) };
 }

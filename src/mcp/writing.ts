@@ -3,26 +3,26 @@
 import { badRequest } from '../errors.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { InternalRequest } from '../records/internal-request.ts';
-import { isCurrent, parseEntityTags, versionsOf } from '../request/conditions.ts';
+import { getVersions, isCurrent, parseEntityTags } from '../request/conditions.ts';
 import { isRecord, type Members } from '../request/members.ts';
 import type { Reply } from '../response/reply.ts';
-import type { Desk, Outcome } from './desk.ts';
+import type { Outcome, ToolContext } from './desk.ts';
 import { confirmationRefused } from './errors.ts';
-import { dataText, entityPath, part, recordPath } from './paths.ts';
+import { buildEntityPath, buildRecordPath, encodePart, formatData } from './paths.ts';
 import type { ToolName } from './tools.ts';
-import { placeOf } from './words.ts';
+import { formatWorkspace } from './words.ts';
 
 /** A write before it is done. */
 interface Change {
   readonly tool: ToolName;
   readonly args: Readonly<Record<string, unknown>>;
-  readonly asked: InternalRequest;
+  readonly request: InternalRequest;
   /** The record as it is, for the words; undefined: there is none yet. */
   readonly read: InternalRequest | undefined;
   readonly title: string;
   /** Lines for a person. */
   readonly lines: (before: Readonly<Record<string, unknown>>) => readonly string[];
-  readonly done: string;
+  readonly doneMessage: string;
 }
 
 // More than the fields of any entity.
@@ -30,59 +30,59 @@ const MAX_MEMBERS = 1000;
 const MAX_LINES = 40;
 const VALUE_CHARACTERS = 200;
 
-const valueText = (value: unknown): string => {
+const formatValue = (value: unknown): string => {
   const text = value === undefined ? 'null' : JSON.stringify(value);
   return text.length <= VALUE_CHARACTERS ? text : `${text.slice(0, VALUE_CHARACTERS)}…`;
 };
 
-const linesOf = (record: Readonly<Record<string, unknown>>): readonly string[] =>
-  Object.entries(record).map(([name, value]) => `${name}: ${valueText(value)}`);
+const toLines = (record: Readonly<Record<string, unknown>>): readonly string[] =>
+  Object.entries(record).map(([name, value]) => `${name}: ${formatValue(value)}`);
 
-export function createRecord({ members, text }: Members, desk: Desk): Promise<Outcome> {
+export function createRecord({ members, text }: Members, toolContext: ToolContext): Promise<Outcome> {
   const entity = text('entity');
-  const record = recordOf(members, 'record');
-  const place = `${entity} in ${placeOf(desk.standpoint.workspace)}`;
-  return change(desk, {
+  const record = getRecord(members, 'record');
+  const location = `${entity} in ${formatWorkspace(toolContext.agentContext.workspace)}`;
+  return executeChange(toolContext, {
     tool: 'create_record',
     args: members,
-    asked: { method: 'POST', path: entityPath(entity, desk), body: record },
+    request: { method: 'POST', path: buildEntityPath(entity, toolContext), body: record },
     read: undefined,
-    title: `Create a record of ${place}`,
-    lines: () => linesOf(record),
-    done: 'Created.',
+    title: `Create a record of ${location}`,
+    lines: () => toLines(record),
+    doneMessage: 'Created.',
   });
 }
 
-export function updateRecord({ members, text, has }: Members, desk: Desk): Promise<Outcome> {
+export function updateRecord({ members, text, has }: Members, toolContext: ToolContext): Promise<Outcome> {
   const entity = text('entity');
-  const changes = recordOf(members, 'changes');
-  const path = recordPath(entity, members.id, desk);
+  const changes = getRecord(members, 'changes');
+  const path = buildRecordPath(entity, members.id, toolContext);
   const names = Object.keys(changes);
-  return change(desk, {
+  return executeChange(toolContext, {
     tool: 'update_record',
     args: members,
-    asked: { method: 'PATCH', path, headers: has('ifMatch') ? { 'if-match': text('ifMatch') } : {}, body: changes },
-    read: { method: 'GET', path, query: `expand=&fields=${part(names.join())}` },
-    title: `Change ${path.split('/').slice(-2).join(' ')} in ${placeOf(desk.standpoint.workspace)}`,
-    lines: (before) => names.map((name) => `${name}: ${valueText(before[name])} -> ${valueText(changes[name])}`),
-    done: 'Changed.',
+    request: { method: 'PATCH', path, headers: has('ifMatch') ? { 'if-match': text('ifMatch') } : {}, body: changes },
+    read: { method: 'GET', path, query: `expand=&fields=${encodePart(names.join())}` },
+    title: `Change ${path.split('/').slice(-2).join(' ')} in ${formatWorkspace(toolContext.agentContext.workspace)}`,
+    lines: (before) => names.map((name) => `${name}: ${formatValue(before[name])} -> ${formatValue(changes[name])}`),
+    doneMessage: 'Changed.',
   });
 }
 
-export function deleteRecord({ members, text, has }: Members, desk: Desk): Promise<Outcome> {
-  const path = recordPath(text('entity'), members.id, desk);
-  return change(desk, {
+export function deleteRecord({ members, text, has }: Members, toolContext: ToolContext): Promise<Outcome> {
+  const path = buildRecordPath(text('entity'), members.id, toolContext);
+  return executeChange(toolContext, {
     tool: 'delete_record',
     args: members,
-    asked: { method: 'DELETE', path, headers: has('ifMatch') ? { 'if-match': text('ifMatch') } : {} },
+    request: { method: 'DELETE', path, headers: has('ifMatch') ? { 'if-match': text('ifMatch') } : {} },
     read: { method: 'GET', path, query: 'expand=&fields=' },
-    title: `Delete ${path.split('/').slice(-2).join(' ')} in ${placeOf(desk.standpoint.workspace)}`,
-    lines: linesOf,
-    done: 'Deleted.',
+    title: `Delete ${path.split('/').slice(-2).join(' ')} in ${formatWorkspace(toolContext.agentContext.workspace)}`,
+    lines: toLines,
+    doneMessage: 'Deleted.',
   });
 }
 
-function recordOf(members: Members['members'], name: string): Readonly<Record<string, unknown>> {
+function getRecord(members: Members['members'], name: string): Readonly<Record<string, unknown>> {
   const record = members[name];
   if (!isRecord(record)) throw badRequest('INVALID_TOOL_ARGUMENTS', `${name} must be a JSON object of fields`);
   // Before all of them are put in words.
@@ -92,46 +92,48 @@ function recordOf(members: Members['members'], name: string): Readonly<Record<st
 }
 
 /** Does the change, or says what is to be confirmed. */
-async function change(desk: Desk, wanted: Change): Promise<Outcome> {
-  const { asked, done } = wanted;
-  if (desk.writes === 'on') return doneText(await desk.ask(asked), done, desk);
-  const before = wanted.read === undefined ? undefined : await desk.ask(wanted.read);
+async function executeChange(toolContext: ToolContext, change: Change): Promise<Outcome> {
+  const { request, doneMessage } = change;
+  if (toolContext.writes === 'on') return formatDone(await toolContext.execute(request), doneMessage, toolContext);
+  const before = change.read === undefined ? undefined : await toolContext.execute(change.read);
   const version = before?.headers.ETag;
-  const { confirmation: _, ...args } = wanted.args;
-  const { given, canAsk, whose, confirmations } = desk.confirming;
-  const facts = [whose, canAsk, wanted.tool, args, version ?? null];
-  if (given === undefined) {
+  const { confirmation: _, ...args } = change.args;
+  const { confirmation, canElicit, subject, confirmations } = toolContext.confirmationState;
+  const facts = [subject, canElicit, change.tool, args, version ?? null];
+  if (confirmation === undefined) {
     const record = before?.body.kind === 'text' ? (parseExact(before.body.text) as { data: Change['args'] }).data : {};
-    const lines = wanted.lines(record);
+    const lines = change.lines(record);
     const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : [];
     return {
-      preview: [`${wanted.title}:`, ...[...lines.slice(0, MAX_LINES), ...more].map((line) => `  ${line}`)].join('\n'),
+      preview: [`${change.title}:`, ...[...lines.slice(0, MAX_LINES), ...more].map((line) => `  ${line}`)].join('\n'),
       confirmation: await confirmations.make(facts),
     };
   }
-  if (!(await confirmations.check(given, facts))) throw confirmationRefused();
-  const reply = await desk.ask({
-    ...asked,
+  if (!(await confirmations.check(confirmation, facts))) throw confirmationRefused();
+  const reply = await toolContext.execute({
+    ...request,
     headers: {
-      ...asked.headers,
-      ...(version === undefined ? {} : { 'if-match': narrower(asked.headers?.['if-match'], version) }),
+      ...request.headers,
+      ...(version === undefined ? {} : { 'if-match': chooseIfMatch(request.headers?.['if-match'], version) }),
       // So it is done once, however often it is confirmed.
-      'idempotency-key': `mcp-${given}`,
+      'idempotency-key': `mcp-${confirmation}`,
     },
   });
-  return doneText(reply, done, desk);
+  return formatDone(reply, doneMessage, toolContext);
 }
 
 /** The version that the person was shown, unless the call asks for others alone: `*` would be whatever comes between. */
-function narrower(ifMatch: string | undefined, version: string): string {
-  const [shown = ''] = versionsOf([version.slice(1)]);
-  return ifMatch === undefined || isCurrent(parseEntityTags(ifMatch), shown) ? version : ifMatch;
+function chooseIfMatch(ifMatch: string | undefined, version: string): string {
+  const [currentVersion = ''] = getVersions([version.slice(1)]);
+  return ifMatch === undefined || isCurrent(parseEntityTags(ifMatch), currentVersion) ? version : ifMatch;
 }
 
-function doneText({ body, headers }: Reply, done: string, desk: Desk): string {
-  if (body.kind !== 'text') return done;
+function formatDone({ body, headers }: Reply, doneMessage: string, toolContext: ToolContext): string {
+  if (body.kind !== 'text') return doneMessage;
   const etag = headers.ETag === undefined ? '' : `\netag: ${headers.ETag}`;
-  const text = `${done} ${dataText(body.text, desk)}${etag}`;
+  const text = `${doneMessage} ${formatData(body.text, toolContext)}${etag}`;
   // It is done, so a refusal would be a lie.
-  return Buffer.byteLength(text) <= desk.maxBytes ? text : `${done} The record is too long to be shown here.${etag}`;
+  return Buffer.byteLength(text) <= toolContext.maxBytes
+    ? text
+    : `${doneMessage} The record is too long to be shown here.${etag}`;
 }

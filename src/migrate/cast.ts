@@ -2,8 +2,8 @@
 // cannot hold the value exactly. Nothing is rounded or cut; the formatting of a text may be lost.
 import type { Field } from '../model/entity.ts';
 import { type FieldTypeName, fieldType } from '../model/field-types.ts';
-import { beside } from '../sql/beside-names.ts';
-import { type Fragment, keyword, literal, sql, wholeNumber } from '../sql/fragment.ts';
+import { internalRef } from '../sql/beside-names.ts';
+import { type Fragment, integerLiteral, keyword, literal, sql } from '../sql/fragment.ts';
 
 export type Cast =
   /** The column stays as it is. */
@@ -18,27 +18,31 @@ export type Cast =
 /** The type of the column in PostgreSQL. */
 export const columnType = (field: Field): Fragment => keyword(fieldType(field.type).columnType(field));
 
-export function castOf(was: Field, now: Field): Cast {
-  if (fieldType(was.type).columnType(was) === fieldType(now.type).columnType(now)) return { kind: 'none' };
-  if (was.type === 'decimal' && now.type === 'decimal' && isWider(was, now)) return { kind: 'widen' };
-  const convert = CONVERSIONS[was.type][now.type];
+export function findCast(previous: Field, next: Field): Cast {
+  if (fieldType(previous.type).columnType(previous) === fieldType(next.type).columnType(next)) return { kind: 'none' };
+  if (previous.type === 'decimal' && next.type === 'decimal' && isWider(previous, next)) return { kind: 'widen' };
+  const convert = CONVERSIONS[previous.type][next.type];
   return convert === 'never'
     ? { kind: 'never' }
-    : { kind: 'convert', value: (column, schema) => convert(column, now, schema) };
+    : { kind: 'convert', value: (column, schema) => convert(column, next, schema) };
 }
 
 /** PostgreSQL rewrites a numeric column unless the scale stays and the precision grows, or both bounds go. */
-function isWider(was: Field, now: Field): boolean {
-  if (now.precision === undefined) return true;
-  return was.precision !== undefined && (was.scale ?? 0) === (now.scale ?? 0) && now.precision >= was.precision;
+function isWider(previous: Field, next: Field): boolean {
+  if (next.precision === undefined) return true;
+  return (
+    previous.precision !== undefined &&
+    (previous.scale ?? 0) === (next.scale ?? 0) &&
+    next.precision >= previous.precision
+  );
 }
 
 /** Gives SQL of a value of the new type, null where it cannot hold the old one exactly. */
-type Convert = (value: Fragment, now: Field, schema: string) => Fragment;
+type Convert = (value: Fragment, next: Field, schema: string) => Fragment;
 type Conversions = Readonly<Record<FieldTypeName, Convert | 'never'>>;
 
-const same: Convert = (value) => value;
-const printed: Convert = (value) => sql`${value}::text`;
+const identity: Convert = (value) => value;
+const toText: Convert = (value) => sql`${value}::text`;
 
 /** To the types that PostgreSQL stores as text. */
 const texts = (convert: Convert) => ({ string: convert, text: convert, enum: convert }) as const;
@@ -48,10 +52,10 @@ const isoDateTime: Convert = (value) =>
   sql`replace(to_char(${value} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '.000Z', 'Z')`;
 
 const member: Convert = (value) => sql`to_jsonb(${value})`;
-const memberOf =
+const toJsonText =
   (text: Convert): Convert =>
-  (value, now, schema) =>
-    sql`to_jsonb(${text(value, now, schema)})`;
+  (value, next, schema) =>
+    sql`to_jsonb(${text(value, next, schema)})`;
 
 interface Width {
   readonly type: Fragment;
@@ -61,80 +65,80 @@ interface Width {
 const INT4: Width = { type: keyword('int4'), range: sql`between -2147483648 and 2147483647` };
 const INT8: Width = { type: keyword('int8'), range: sql`between -9223372036854775808 and 9223372036854775807` };
 
-const narrowed =
+const narrowInteger =
   ({ type, range }: Width): Convert =>
   (value) =>
     sql`case when ${value} ${range} then ${value}::${type} end`;
 
-const wholeDecimal =
+const decimalToInteger =
   ({ type, range }: Width): Convert =>
   (value) =>
     sql`case when ${value} = trunc(${value}) and ${value} ${range} then ${value}::${type} end`;
 
-const wholeFloat =
+const floatToInteger =
   ({ type, range }: Width): Convert =>
   (value) => {
     const exact = sql`${value}::text::numeric`;
     return sql`case when ${value} = trunc(${value}) and ${exact} ${range} then ${exact}::${type} end`;
   };
 
-const truth: Convert = (value) => sql`case ${value} when 0 then false when 1 then true end`;
-const exactFloat: Convert = (value, _now, schema) => sql`${beside(schema, 'as_float')}(${value}::text)`;
+const toBoolean: Convert = (value) => sql`case ${value} when 0 then false when 1 then true end`;
+const toFloat: Convert = (value, _now, schema) => sql`${internalRef(schema, 'as_float')}(${value}::text)`;
 
 /** For an expensive expression, such as a function of text; for a plain column use decimalColumn. */
-const decimal: Convert = (value, now, schema) => {
-  if (now.precision === undefined) return value;
-  const scale = wholeNumber(now.scale ?? 0);
-  const whole = wholeNumber(now.precision - (now.scale ?? 0));
-  return sql`${beside(schema, 'as_decimal')}(${value}, ${whole}, ${scale})::${columnType(now)}`;
+const decimal: Convert = (value, next, schema) => {
+  if (next.precision === undefined) return value;
+  const scale = integerLiteral(next.scale ?? 0);
+  const integerDigits = integerLiteral(next.precision - (next.scale ?? 0));
+  return sql`${internalRef(schema, 'as_decimal')}(${value}, ${integerDigits}, ${scale})::${columnType(next)}`;
 };
 
 /** The same without a function call, which takes longer than three looks at a plain value. */
-const decimalColumn: Convert = (value, now) => {
-  if (now.precision === undefined) return value;
-  const scale = wholeNumber(now.scale ?? 0);
-  const limit = sql`10::numeric ^ ${wholeNumber(now.precision - (now.scale ?? 0))}`;
-  return sql`case when round(${value}, ${scale}) = ${value} and abs(${value}) < ${limit} then ${value}::${columnType(now)} end`;
+const decimalColumn: Convert = (value, next) => {
+  if (next.precision === undefined) return value;
+  const scale = integerLiteral(next.scale ?? 0);
+  const limit = sql`10::numeric ^ ${integerLiteral(next.precision - (next.scale ?? 0))}`;
+  return sql`case when round(${value}, ${scale}) = ${value} and abs(${value}) < ${limit} then ${value}::${columnType(next)} end`;
 };
 
-const wholeToDecimal: Convert = (value, now, schema) => decimalColumn(sql`${value}::numeric`, now, schema);
+const integerToDecimal: Convert = (value, next, schema) => decimalColumn(sql`${value}::numeric`, next, schema);
 // The shortest text that reads as the same float; a direct cast keeps 15 digits.
-const floatToDecimal: Convert = (value, now, schema) => decimal(sql`${value}::text::numeric`, now, schema);
+const floatToDecimal: Convert = (value, next, schema) => decimal(sql`${value}::text::numeric`, next, schema);
 
 const midnight: Convert = (value) => sql`${value}::timestamp at time zone 'UTC'`;
-const dayOf: Convert = (value) => {
+const toDate: Convert = (value) => {
   const local = sql`(${value} at time zone 'UTC')`;
   return sql`case when ${local} = date_trunc('day', ${local}) then ${local}::date end`;
 };
 
 // PostgreSQL can read every text that the expression lets through, so no function has to catch errors. Of its parts, as a
 // cast of the whole depends on settings (it could say `now`), and a cluster takes nothing such in a case.
-const timeOf: Convert = (value) => {
-  const part = (at: number): Fragment => sql`substr(${value}, ${wholeNumber(at)}, 2)`;
+const toTime: Convert = (value) => {
+  const part = (at: number): Fragment => sql`substr(${value}, ${integerLiteral(at)}, 2)`;
   const time = sql`make_time(${part(1)}::int4, ${part(4)}::int4, ('0' || ${part(7)})::float8)`;
   return sql`case when ${value} ~ '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$' then ${time} end`;
 };
 
 /** Text that is a value as bodies and filters write it. */
 const FROM_TEXT = {
-  ...texts(same),
-  integer: (value, _now, schema) => sql`${beside(schema, 'as_integer')}(${value})`,
-  bigint: (value, _now, schema) => sql`${beside(schema, 'as_bigint')}(${value})`,
-  decimal: (value, now, schema) => decimal(sql`${beside(schema, 'as_numeric')}(${value})`, now, schema),
-  float: (value, _now, schema) => sql`${beside(schema, 'as_float')}(${value})`,
+  ...texts(identity),
+  integer: (value, _now, schema) => sql`${internalRef(schema, 'as_integer')}(${value})`,
+  bigint: (value, _now, schema) => sql`${internalRef(schema, 'as_bigint')}(${value})`,
+  decimal: (value, next, schema) => decimal(sql`${internalRef(schema, 'as_numeric')}(${value})`, next, schema),
+  float: (value, _now, schema) => sql`${internalRef(schema, 'as_float')}(${value})`,
   boolean: (value) => sql`case ${value} when 'true' then true when 'false' then false end`,
-  date: (value, _now, schema) => sql`${beside(schema, 'as_date')}(${value})`,
-  datetime: (value, _now, schema) => sql`${beside(schema, 'as_datetime')}(${value})`,
-  time: timeOf,
-  uuid: (value, _now, schema) => sql`${beside(schema, 'as_uuid')}(${value})`,
-  json: (value, _now, schema) => sql`${beside(schema, 'as_json')}(${value})`,
+  date: (value, _now, schema) => sql`${internalRef(schema, 'as_date')}(${value})`,
+  datetime: (value, _now, schema) => sql`${internalRef(schema, 'as_datetime')}(${value})`,
+  time: toTime,
+  uuid: (value, _now, schema) => sql`${internalRef(schema, 'as_uuid')}(${value})`,
+  json: (value, _now, schema) => sql`${internalRef(schema, 'as_json')}(${value})`,
 } satisfies Conversions;
 
 /** A JSON value that is one of the type, as a body would give it. */
 const fromJson =
   (type: keyof typeof FROM_TEXT): Convert =>
-  (value, now, schema) =>
-    sql`case when jsonb_typeof(${value}) = ${literal(fieldType(type).json)} then ${FROM_TEXT[type](sql`(${value} #>> '{}')`, now, schema)} end`;
+  (value, next, schema) =>
+    sql`case when jsonb_typeof(${value}) = ${literal(fieldType(type).json)} then ${FROM_TEXT[type](sql`(${value} #>> '{}')`, next, schema)} end`;
 
 /** From the type of a row to that of a member: every pair is thought of, and a new type does not compile before it is. */
 const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
@@ -142,12 +146,12 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
   text: FROM_TEXT,
   enum: FROM_TEXT,
   integer: {
-    ...texts(printed),
-    integer: same,
+    ...texts(toText),
+    integer: identity,
     bigint: (value) => sql`${value}::int8`,
-    decimal: wholeToDecimal,
+    decimal: integerToDecimal,
     float: (value) => sql`${value}::float8`,
-    boolean: truth,
+    boolean: toBoolean,
     date: 'never',
     datetime: 'never',
     time: 'never',
@@ -155,12 +159,12 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     json: member,
   },
   bigint: {
-    ...texts(printed),
-    integer: narrowed(INT4),
-    bigint: same,
-    decimal: wholeToDecimal,
-    float: exactFloat,
-    boolean: truth,
+    ...texts(toText),
+    integer: narrowInteger(INT4),
+    bigint: identity,
+    decimal: integerToDecimal,
+    float: toFloat,
+    boolean: toBoolean,
     date: 'never',
     datetime: 'never',
     time: 'never',
@@ -168,11 +172,11 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     json: member,
   },
   decimal: {
-    ...texts(printed),
-    integer: wholeDecimal(INT4),
-    bigint: wholeDecimal(INT8),
+    ...texts(toText),
+    integer: decimalToInteger(INT4),
+    bigint: decimalToInteger(INT8),
     decimal: decimalColumn,
-    float: exactFloat,
+    float: toFloat,
     boolean: 'never',
     date: 'never',
     datetime: 'never',
@@ -181,11 +185,11 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     json: member,
   },
   float: {
-    ...texts(printed),
-    integer: wholeFloat(INT4),
-    bigint: wholeFloat(INT8),
+    ...texts(toText),
+    integer: floatToInteger(INT4),
+    bigint: floatToInteger(INT8),
     decimal: floatToDecimal,
-    float: same,
+    float: identity,
     boolean: 'never',
     date: 'never',
     datetime: 'never',
@@ -194,12 +198,12 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     json: member,
   },
   boolean: {
-    ...texts(printed),
+    ...texts(toText),
     integer: (value) => sql`${value}::int4::int4`,
     bigint: (value) => sql`${value}::int4::int8`,
     decimal: 'never',
     float: 'never',
-    boolean: same,
+    boolean: identity,
     date: 'never',
     datetime: 'never',
     time: 'never',
@@ -213,11 +217,11 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     decimal: 'never',
     float: 'never',
     boolean: 'never',
-    date: same,
+    date: identity,
     datetime: midnight,
     time: 'never',
     uuid: 'never',
-    json: memberOf(isoDate),
+    json: toJsonText(isoDate),
   },
   datetime: {
     ...texts(isoDateTime),
@@ -226,14 +230,14 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     decimal: 'never',
     float: 'never',
     boolean: 'never',
-    date: dayOf,
-    datetime: same,
+    date: toDate,
+    datetime: identity,
     time: 'never',
     uuid: 'never',
-    json: memberOf(isoDateTime),
+    json: toJsonText(isoDateTime),
   },
   time: {
-    ...texts(printed),
+    ...texts(toText),
     integer: 'never',
     bigint: 'never',
     decimal: 'never',
@@ -241,12 +245,12 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: 'never',
     date: 'never',
     datetime: 'never',
-    time: same,
+    time: identity,
     uuid: 'never',
-    json: memberOf(printed),
+    json: toJsonText(toText),
   },
   uuid: {
-    ...texts(printed),
+    ...texts(toText),
     integer: 'never',
     bigint: 'never',
     decimal: 'never',
@@ -255,11 +259,11 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     date: 'never',
     datetime: 'never',
     time: 'never',
-    uuid: same,
-    json: memberOf(printed),
+    uuid: identity,
+    json: toJsonText(toText),
   },
   json: {
-    ...texts(printed),
+    ...texts(toText),
     integer: fromJson('integer'),
     bigint: fromJson('bigint'),
     decimal: fromJson('decimal'),
@@ -269,6 +273,6 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     datetime: fromJson('datetime'),
     time: fromJson('time'),
     uuid: fromJson('uuid'),
-    json: same,
+    json: identity,
   },
 };

@@ -1,18 +1,25 @@
 // The difference between the document in force and the document asked for. Takes both, gives the operations that lead
 // from one to the other in a safe order, or the changes that cannot be made, each with its path.
 
-import { entitiesOf } from '../document/entities.ts';
+import { buildEntities } from '../document/entities.ts';
 import type { EntityDocument, SchemaDocument } from '../document/format.ts';
 import { member, type Renames } from '../document/renames.ts';
-import { type Check, constraintNames, hasWords, type Reference, type Table, tableOf } from '../document/tables.ts';
+import {
+  buildTable,
+  type Check,
+  constraintNames,
+  hasTextIndex,
+  type Reference,
+  type Table,
+} from '../document/tables.ts';
 import type { Detail } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import { isSameCheck, isSameReference, meaningOf, withOwnNames } from './constraint-names.ts';
-import { type Extensions, leaveWords } from './ddl.ts';
-import { nameChange, type Origins } from './names.ts';
-import { type Operation, together } from './operation.ts';
+import { assignConstraintNames, isSameCheck, isSameReference, toCanonicalValue } from './constraint-names.ts';
+import { dropUnusedSearchFunction, type Extensions } from './ddl.ts';
+import { assignNames, type Origins } from './names.ts';
+import { inSharedTransaction, type Operation } from './operation.ts';
 import {
   changeCheck,
   changeReference,
@@ -38,14 +45,14 @@ import { changeType } from './operations/type.ts';
 export interface ChangeRequest {
   readonly inForce: SchemaDocument;
   readonly names: PhysicalNames;
-  readonly asked: SchemaDocument;
+  readonly requested: SchemaDocument;
   readonly renames: Renames;
   readonly databaseSchema: string;
   /** Entities in force without records. */
   readonly empty: ReadonlySet<string>;
   readonly strategy: 'online' | 'blocking';
   /** Names of tables and columns, `orders` or `orders.total`, that nothing else may be given yet. */
-  readonly held: ReadonlySet<string>;
+  readonly reserved: ReadonlySet<string>;
   /** For names of new columns: a number that no change of the workspace has had before. */
   readonly change: string;
   readonly extensions: Extensions;
@@ -55,19 +62,19 @@ export type Change =
   | { readonly ok: true; readonly operations: readonly Operation[]; readonly names: PhysicalNames }
   | { readonly ok: false; readonly details: readonly Detail[] };
 
-export function changeOf(request: ChangeRequest): Change {
-  const { inForce, asked, renames, databaseSchema, empty, strategy, extensions } = request;
-  const entities = entitiesOf(inForce, databaseSchema, request.names);
-  const named = nameChange(entities, asked, renames, request.held, request.change);
-  const { origins } = named;
-  const before = sidesOf(inForce, entities, request.names);
-  const derived = sidesOf(asked, entitiesOf(asked, databaseSchema, named.names), named.names);
-  const after = withConstraints(derived, before, origins, request.change);
-  const names = { ...named.names, ...constraintNames(tablesOf(after), tablesOf(derived)) };
+export function diffDocuments(request: ChangeRequest): Change {
+  const { inForce, requested, renames, databaseSchema, empty, strategy, extensions } = request;
+  const entities = buildEntities(inForce, databaseSchema, request.names);
+  const assignment = assignNames(entities, requested, renames, request.reserved, request.change);
+  const { origins } = assignment;
+  const before = buildSides(inForce, entities, request.names);
+  const derived = buildSides(requested, buildEntities(requested, databaseSchema, assignment.names), assignment.names);
+  const after = withConstraintNames(derived, before, origins, request.change);
+  const names = { ...assignment.names, ...constraintNames(getTables(after), getTables(derived)) };
   const isNew = (entity: string): boolean => !origins.entities.has(entity);
-  const refusals: Detail[] = [];
+  const errors: Detail[] = [];
   const operations: Operation[] = [];
-  const kept = new Set<string>();
+  const remainingEntities = new Set<string>();
   for (const [name, side] of after) {
     const origin = origins.entities.get(name);
     const old = origin === undefined ? undefined : before.get(origin.name);
@@ -75,20 +82,20 @@ export function changeOf(request: ChangeRequest): Change {
       operations.push(createEntity(side.table, isNew, extensions));
       continue;
     }
-    kept.add(old.table.entity);
+    remainingEntities.add(old.table.entity);
     const isEmpty = empty.has(old.table.entity);
-    const changed = { table: side.table, isEmpty, atOnce: isEmpty || strategy === 'blocking', extensions };
+    const changedTable = { table: side.table, isEmpty, isBlocking: isEmpty || strategy === 'blocking', extensions };
     const fields = origins.fields.get(name) ?? new Map<string, Field>();
-    compareEntities({ changed, old, side, fields, isNew, renames, operations, refusals });
+    compareEntities({ changedTable, old, side, fields, isNew, renames, operations, errors });
   }
-  for (const [name, side] of before) if (!kept.has(name)) operations.push(dropEntity(side.table));
+  for (const [name, side] of before) if (!remainingEntities.has(name)) operations.push(dropEntity(side.table));
   const last = operations.at(-1);
   if (last !== undefined && isSearched(before) && !isSearched(after)) {
     // Nothing has the function any more, whichever operation was the end of its last index.
-    const statements = [...last.statements, together('attach', leaveWords(databaseSchema))];
+    const statements = [...last.statements, inSharedTransaction('attach', dropUnusedSearchFunction(databaseSchema))];
     operations[operations.length - 1] = { ...last, statements };
   }
-  return refusals.length > 0 ? { ok: false, details: refusals } : { ok: true, operations, names };
+  return errors.length > 0 ? { ok: false, details: errors } : { ok: true, operations, names };
 }
 
 interface Side {
@@ -97,10 +104,10 @@ interface Side {
 }
 
 const isSearched = (sides: ReadonlyMap<string, Side>): boolean =>
-  [...sides.values()].some(({ table }) => hasWords(table));
+  [...sides.values()].some(({ table }) => hasTextIndex(table));
 
 /** With the names of checks and foreign keys. */
-function withConstraints(
+function withConstraintNames(
   derived: ReadonlyMap<string, Side>,
   before: ReadonlyMap<string, Side>,
   origins: Origins,
@@ -110,29 +117,29 @@ function withConstraints(
     const old = before.get(origins.entities.get(name)?.name ?? '')?.table;
     if (old === undefined) return [name, side] as const;
     const fields = origins.fields.get(name) ?? new Map();
-    return [name, { ...side, table: withOwnNames(side.table, { old, fields, change }) }] as const;
+    return [name, { ...side, table: assignConstraintNames(side.table, { old, fields, change }) }] as const;
   });
   return new Map(sides);
 }
 
-const tablesOf = (sides: ReadonlyMap<string, Side>): ReadonlyMap<string, Table> =>
+const getTables = (sides: ReadonlyMap<string, Side>): ReadonlyMap<string, Table> =>
   new Map([...sides].map(([name, { table }]) => [name, table]));
 
-function sidesOf(
+function buildSides(
   document: SchemaDocument,
   entities: ReadonlyMap<string, Entity>,
   names: PhysicalNames,
 ): ReadonlyMap<string, Side> {
   const sides = new Map<string, Side>();
   for (const entity of entities.values()) {
-    const own = member(document.entities, entity.name) ?? {};
-    sides.set(entity.name, { document: own, table: tableOf(entity, own, entities, names) });
+    const entityDocument = member(document.entities, entity.name) ?? {};
+    sides.set(entity.name, { document: entityDocument, table: buildTable(entity, entityDocument, entities, names) });
   }
   return sides;
 }
 
 interface Comparison {
-  readonly changed: ChangedTable;
+  readonly changedTable: ChangedTable;
   readonly old: Side;
   readonly side: Side;
   /** What each field was before, by its name now. */
@@ -140,7 +147,7 @@ interface Comparison {
   readonly isNew: (entity: string) => boolean;
   readonly renames: Renames;
   readonly operations: Operation[];
-  readonly refusals: Detail[];
+  readonly errors: Detail[];
 }
 
 function compareEntities(comparison: Comparison): void {
@@ -157,107 +164,116 @@ function compareEntities(comparison: Comparison): void {
 }
 
 function compareColumns(comparison: Comparison): void {
-  const { changed, old, side, fields, isNew, operations } = comparison;
+  const { changedTable, old, side, fields, isNew, operations } = comparison;
   for (const [name, field] of side.table.columns) {
-    const was = fields.get(name);
-    const reference = referenceOf(side.table, field);
-    if (was !== undefined) compareFields(comparison, was, field);
-    else if (reference === undefined) operations.push(addField(changed, field));
-    else operations.push(addRelation(changed, field, reference, isNew(reference.relation.entity)));
+    const previous = fields.get(name);
+    const reference = findReference(side.table, field);
+    if (previous !== undefined) compareFields(comparison, previous, field);
+    else if (reference === undefined) operations.push(addField(changedTable, field));
+    else operations.push(addRelation(changedTable, field, reference, isNew(reference.relation.entity)));
   }
-  const kept = new Set(fields.values());
+  const remainingFields = new Set(fields.values());
   for (const field of old.table.columns.values()) {
-    if (kept.has(field)) continue;
+    if (remainingFields.has(field)) continue;
     // A dropped field has the names of table and column that are in force.
     const table = { ...old.table, entity: side.table.entity };
-    const reference = referenceOf(old.table, field);
+    const reference = findReference(old.table, field);
     operations.push(reference === undefined ? dropField(table, field) : dropRelation(table, field, reference));
   }
 }
 
-function compareFields(comparison: Comparison, was: Field, now: Field): void {
-  const { changed, old, side, isNew, operations, refusals } = comparison;
-  if (was.role === 'id') return;
-  compareNames(comparison, was, now);
-  const [from, to] = [referenceOf(old.table, was), referenceOf(side.table, now)];
+function compareFields(comparison: Comparison, previous: Field, next: Field): void {
+  const { changedTable, old, side, isNew, operations, errors } = comparison;
+  if (previous.role === 'id') return;
+  compareNames(comparison, previous, next);
+  const [from, to] = [findReference(old.table, previous), findReference(side.table, next)];
   const targetIsNew = to !== undefined && isNew(to.relation.entity);
-  if (was.column !== now.column) {
-    const change = changeType({ changed, old: old.table, was, now, reference: to, targetIsNew });
-    if (change === undefined) refusals.push(impossible(side.table, was, now));
+  if (previous.column !== next.column) {
+    const change = changeType({ changedTable, old: old.table, previous, next, reference: to, targetIsNew });
+    if (change === undefined) errors.push(buildUnsupportedChange(side.table, previous, next));
     else operations.push(change);
     return;
   }
-  if (was.type !== now.type || was.precision !== now.precision || was.scale !== now.scale) {
-    const change = changeType({ changed, old: old.table, was, now, reference: to, targetIsNew });
+  if (previous.type !== next.type || previous.precision !== next.precision || previous.scale !== next.scale) {
+    const change = changeType({ changedTable, old: old.table, previous, next, reference: to, targetIsNew });
     if (change !== undefined) operations.push(change);
   }
-  const demands: Operation[] = [];
-  if (was.required !== now.required) demands.push((now.required ? requireField : liftRequired)(changed, now));
-  compareChecks(changed, checksOf(old.table, was), checksOf(side.table, now), now, demands);
-  if (defaultOf(was) !== defaultOf(now)) {
-    operations.push(changeDefault(changed, now, was, now.default !== undefined && demands.some(({ ahead }) => ahead)));
+  const constraintOperations: Operation[] = [];
+  if (previous.required !== next.required)
+    constraintOperations.push((next.required ? requireField : liftRequired)(changedTable, next));
+  compareChecks(changedTable, getChecks(old.table, previous), getChecks(side.table, next), next, constraintOperations);
+  if (toComparableDefault(previous) !== toComparableDefault(next)) {
+    operations.push(
+      changeDefault(
+        changedTable,
+        next,
+        previous,
+        next.default !== undefined && constraintOperations.some(({ runsBeforeSwitch }) => runsBeforeSwitch),
+      ),
+    );
   }
-  operations.push(...demands);
+  operations.push(...constraintOperations);
   if (to !== undefined && (from === undefined || !isSameReference(from, to))) {
-    operations.push(changeReference(changed, to, from, targetIsNew));
-  } else if (to === undefined && from !== undefined) operations.push(loosenReference(changed, now, from));
+    operations.push(changeReference(changedTable, to, from, targetIsNew));
+  } else if (to === undefined && from !== undefined) operations.push(loosenReference(changedTable, next, from));
 }
 
-function compareNames({ side, operations }: Comparison, was: Field, now: Field): void {
+function compareNames({ side, operations }: Comparison, previous: Field, next: Field): void {
   const { entity } = side.table;
-  const path = pathOfField(side.table, now);
-  if (was.relation !== undefined && now.relation !== undefined && was.relation !== now.relation) {
-    const words = `rename relation ${was.relation} of ${entity} to ${now.relation}`;
-    operations.push(changeMetadata('renameRelation', entity, path, words));
+  const path = pathOfField(side.table, next);
+  if (previous.relation !== undefined && next.relation !== undefined && previous.relation !== next.relation) {
+    const description = `rename relation ${previous.relation} of ${entity} to ${next.relation}`;
+    operations.push(changeMetadata('renameRelation', entity, path, description));
   }
-  if (was.name !== now.name) {
+  if (previous.name !== next.name) {
     operations.push(
-      changeMetadata('renameField', entity, path, `rename field ${was.name} of ${entity} to ${now.name}`),
+      changeMetadata('renameField', entity, path, `rename field ${previous.name} of ${entity} to ${next.name}`),
     );
   }
 }
 
 function compareChecks(
-  changed: ChangedTable,
+  changedTable: ChangedTable,
   old: readonly Check[],
-  asked: readonly Check[],
+  requested: readonly Check[],
   field: Field,
   operations: Operation[],
 ): void {
-  for (const check of asked) {
-    const was = old.find(({ kind }) => kind === check.kind);
-    if (was === undefined || !isSameCheck(was, check)) operations.push(changeCheck(changed, check, was));
+  for (const check of requested) {
+    const previous = old.find(({ kind }) => kind === check.kind);
+    if (previous === undefined || !isSameCheck(previous, check))
+      operations.push(changeCheck(changedTable, check, previous));
   }
   for (const check of old) {
-    if (!asked.some(({ kind }) => kind === check.kind)) operations.push(dropCheck(changed, check, field));
+    if (!requested.some(({ kind }) => kind === check.kind)) operations.push(dropCheck(changedTable, check, field));
   }
 }
 
 /** Numbers are compared by their value, texts as they are: "1" and "1.0" are different texts. */
-function defaultOf({ type, default: value }: Field): string | undefined {
+function toComparableDefault({ type, default: value }: Field): string | undefined {
   const isNumber = fieldType(type).attributes.includes('min');
-  return isNumber ? meaningOf(value) : JSON.stringify(value);
+  return isNumber ? toCanonicalValue(value) : JSON.stringify(value);
 }
 
-const checksOf = (table: Table, field: Field): readonly Check[] =>
+const getChecks = (table: Table, field: Field): readonly Check[] =>
   table.checks.filter((check) => check.field === field);
 
-const referenceOf = (table: Table, field: Field): Reference | undefined =>
+const findReference = (table: Table, field: Field): Reference | undefined =>
   table.references.find((reference) => reference.field === field);
 
-function impossible(table: Table, was: Field, now: Field): Detail {
+function buildUnsupportedChange(table: Table, previous: Field, next: Field): Detail {
   return {
-    field: `${pathOfField(table, now)}.type`,
+    field: `${pathOfField(table, next)}.type`,
     code: 'UNSUPPORTED_CHANGE',
-    message: `no value of type ${was.type} is one of type ${now.type}: add a new field, or change the type while ${table.entity} has no records`,
+    message: `no value of type ${previous.type} is one of type ${next.type}: add a new field, or change the type while ${table.entity} has no records`,
   };
 }
 
-function compareIndexes({ changed, old, side, fields, operations }: Comparison): void {
+function compareIndexes({ changedTable, old, side, fields, operations }: Comparison): void {
   for (const [name, index] of side.table.indexes) {
     if (old.table.indexes.has(name)) continue;
     const columnsExist = index.fields.every((field) => fields.get(field.name)?.column === field.column);
-    operations.push(addIndex(changed, index, columnsExist));
+    operations.push(addIndex(changedTable, index, columnsExist));
   }
   const columns = new Set([...side.table.columns.values()].map((field) => field.column));
   for (const [name, index] of old.table.indexes) {
@@ -270,31 +286,31 @@ function compareIndexes({ changed, old, side, fields, operations }: Comparison):
 function compareMetadata({ old, side, renames, operations }: Comparison): void {
   const { entity } = side.table;
   const renamed = renames.relations.get(entity) ?? new Map<string, string>();
-  const kept = new Set(renamed.values());
+  const formerNames = new Set(renamed.values());
   const path = `entities.${entity}`;
   const [from, to] = [old.document, side.document];
   for (const [name, relation] of Object.entries(to.relations ?? {})) {
     if (relation.kind === 'belongsTo') continue;
     const before = renamed.get(name);
-    const was = member(from.relations, before ?? name);
+    const previous = member(from.relations, before ?? name);
     const at = `${path}.relations.${name}`;
-    if (was === undefined || was.kind === 'belongsTo') {
+    if (previous === undefined || previous.kind === 'belongsTo') {
       operations.push(changeMetadata('addRelation', entity, at, `add relation ${name} to ${entity}`));
       continue;
     }
     if (before !== undefined) {
-      const words = `rename relation ${before} of ${entity} to ${name}`;
-      operations.push(changeMetadata('renameRelation', entity, at, words));
+      const description = `rename relation ${before} of ${entity} to ${name}`;
+      operations.push(changeMetadata('renameRelation', entity, at, description));
     }
-    if (differs(withoutDescription(was), withoutDescription(relation))) {
+    if (differs(withoutDescription(previous), withoutDescription(relation))) {
       operations.push(changeMetadata('changeRelation', entity, at, `change relation ${name} of ${entity}`));
     }
   }
   for (const [name, relation] of Object.entries(from.relations ?? {})) {
-    if (relation.kind === 'belongsTo' || member(to.relations, name) !== undefined || kept.has(name)) continue;
+    if (relation.kind === 'belongsTo' || member(to.relations, name) !== undefined || formerNames.has(name)) continue;
     operations.push(dropVirtualRelation(entity, name));
   }
-  if (differs(descriptionsOf(from), descriptionsOf(to))) {
+  if (differs(collectDescriptions(from), collectDescriptions(to))) {
     operations.push(changeMetadata('changeDescription', entity, path, `change descriptions of ${entity}`));
   }
   if (differs(from.settings, to.settings)) {
@@ -325,7 +341,7 @@ function withoutDescription<T extends { readonly description?: unknown }>({
   return rest;
 }
 
-function descriptionsOf(entity: EntityDocument): unknown {
+function collectDescriptions(entity: EntityDocument): unknown {
   const descriptions = (all: Readonly<Record<string, { readonly description?: string }>> | undefined) =>
     Object.entries(all ?? {}).flatMap(([name, { description }]) => (description ? [[name, description]] : []));
   return [entity.description ?? '', descriptions(entity.fields).sort(), descriptions(entity.relations).sort()];

@@ -14,36 +14,39 @@ export interface Before {
 }
 
 /** `table`, whose names are derived, with those that its constraints have or are given. */
-export function withOwnNames(table: Table, { old, fields, change }: Before): Table {
-  const taken = new Set([...old.checks, ...old.references].map(({ name }) => name));
-  const free = (name: string): string =>
-    [name, nextName(name)].find((each) => !taken.has(each)) ?? freshName(name, change);
-  const isKept = (was: Field, now: Field): boolean => fields.get(now.name) === was && was.column === now.column;
+export function assignConstraintNames(table: Table, { old, fields, change }: Before): Table {
+  const usedNames = new Set([...old.checks, ...old.references].map(({ name }) => name));
+  const findFreeName = (name: string): string =>
+    [name, nextName(name)].find((each) => !usedNames.has(each)) ?? freshName(name, change);
+  const isSameField = (previous: Field, next: Field): boolean =>
+    fields.get(next.name) === previous && previous.column === next.column;
   const checks = table.checks.map((check) => {
-    const was = old.checks.find((each) => isKept(each.field, check.field) && isSameCheck(each, check));
-    return { ...check, name: was?.name ?? free(check.name) };
+    const previous = old.checks.find((each) => isSameField(each.field, check.field) && isSameCheck(each, check));
+    return { ...check, name: previous?.name ?? findFreeName(check.name) };
   });
   const references = table.references.map((reference) => {
-    const was = old.references.find((each) => isKept(each.field, reference.field) && isSameReference(each, reference));
-    return { ...reference, name: was?.name ?? free(reference.name) };
+    const previous = old.references.find(
+      (each) => isSameField(each.field, reference.field) && isSameReference(each, reference),
+    );
+    return { ...reference, name: previous?.name ?? findFreeName(reference.name) };
   });
   return { ...table, checks, references };
 }
 
 /** Whether two checks of one column demand the same. */
-export const isSameCheck = (was: Check, now: Check): boolean =>
-  was.kind === now.kind && demandsOf(was) === demandsOf(now);
+export const isSameCheck = (previous: Check, next: Check): boolean =>
+  previous.kind === next.kind && serializeLimits(previous) === serializeLimits(next);
 
 /** Whether two foreign keys of one column are the same. */
-export const isSameReference = (was: Reference, now: Reference): boolean =>
-  was.target === now.target && was.relation.onDelete === now.relation.onDelete;
+export const isSameReference = (previous: Reference, next: Reference): boolean =>
+  previous.target === next.target && previous.relation.onDelete === next.relation.onDelete;
 
-function demandsOf({ kind, field }: Check): string {
+function serializeLimits({ kind, field }: Check): string {
   switch (kind) {
     case 'length':
       return String(field.maxLength);
     case 'range':
-      return `${meaningOf(field.min)} ${meaningOf(field.max)}`;
+      return `${toCanonicalValue(field.min)} ${toCanonicalValue(field.max)}`;
     case 'enum':
       return JSON.stringify([...(field.values ?? [])].sort());
     default:
@@ -52,7 +55,7 @@ function demandsOf({ kind, field }: Check): string {
 }
 
 /** Numbers by their value: 0 and "0.00" are the same bound. */
-export function meaningOf(value: Field['default']): string | undefined {
+export function toCanonicalValue(value: Field['default']): string | undefined {
   const number = typeof value === 'string' ? parseDecimal(value) : undefined;
   return number === undefined ? JSON.stringify(value) : formatDecimal(number);
 }

@@ -15,7 +15,7 @@ const MAX_LISTED = 100;
 
 type Name = 'unaccent' | 'pg_trgm';
 
-interface Demands {
+interface Requirements {
   /** The first place in the document that asks for it. */
   readonly extensions: ReadonlyMap<Name, string>;
   /** Configurations by the places that name them. */
@@ -25,43 +25,43 @@ interface Demands {
 /** Throws 400, at paths below `prefix`, for what `asked` needs, beyond the document in force, and the server may not create. */
 export async function findExtensions(
   session: Pick<Session, 'query'>,
-  asked: SchemaDocument,
+  requested: SchemaDocument,
   inForce: SchemaDocument = EMPTY_DOCUMENT,
   prefix = '',
 ): Promise<Extensions> {
-  const { extensions, languages } = demandsOf(asked);
-  const known = new Set(demandsOf(inForce).languages.values());
-  const present = extensions.size === 0 ? new Map<string, string>() : await presentExtensions(session);
+  const { extensions, languages } = collectRequirements(requested);
+  const currentLanguages = new Set(collectRequirements(inForce).languages.values());
+  const installed = extensions.size === 0 ? new Map<string, string>() : await loadExtensions(session);
   const details: Detail[] = [];
   for (const [name, path] of extensions) {
-    if (present.has(name)) continue;
-    const reason = await reasonAgainst(session, name);
+    if (installed.has(name)) continue;
+    const reason = await findReasonAgainst(session, name);
     if (reason !== undefined) details.push({ field: path, code: 'INVALID', message: reason });
   }
-  const asking = [...languages].filter(([, language]) => !known.has(language));
-  if (asking.length > 0) {
-    const names = await configurations(session);
-    for (const [path, language] of asking) {
+  const newLanguages = [...languages].filter(([, language]) => !currentLanguages.has(language));
+  if (newLanguages.length > 0) {
+    const names = await loadConfigurations(session);
+    for (const [path, language] of newLanguages) {
       if (names.includes(language)) continue;
       const message = `there is no configuration ${language} of the text search in the database. Known: ${names.slice(0, MAX_LISTED).join(', ')}`;
       details.push({ field: path, code: 'REFERENCE_NOT_FOUND', message });
     }
   }
   if (details.length > 0) throw validationFailed(details.map((one) => ({ ...one, field: `${prefix}${one.field}` })));
-  return { trigrams: present.get('pg_trgm') ?? OWN_SCHEMA };
+  return { trigrams: installed.get('pg_trgm') ?? OWN_SCHEMA };
 }
 
-function demandsOf(document: SchemaDocument): Demands {
+function collectRequirements(document: SchemaDocument): Requirements {
   const extensions = new Map<Name, string>();
   const languages = new Map<string, string>();
-  const ask = (name: Name, path: string): void => {
+  const addExtension = (name: Name, path: string): void => {
     if (!extensions.has(name)) extensions.set(name, path);
   };
   for (const [entity, { fields = {}, searchLanguage = NO_LANGUAGE }] of Object.entries(document.entities)) {
     for (const [name, { searchable, index }] of Object.entries(fields)) {
       const path = `entities.${entity}.fields.${name}`;
-      if (searchable === true) ask('unaccent', `${path}.searchable`);
-      if (index === SUBSTRING) ask('pg_trgm', `${path}.index`);
+      if (searchable === true) addExtension('unaccent', `${path}.searchable`);
+      if (index === SUBSTRING) addExtension('pg_trgm', `${path}.index`);
     }
     if (searchLanguage !== NO_LANGUAGE) languages.set(`entities.${entity}.searchLanguage`, searchLanguage);
   }
@@ -69,7 +69,7 @@ function demandsOf(document: SchemaDocument): Demands {
 }
 
 /** Their schemas by their names. */
-async function presentExtensions(session: Pick<Session, 'query'>): Promise<ReadonlyMap<string, string>> {
+async function loadExtensions(session: Pick<Session, 'query'>): Promise<ReadonlyMap<string, string>> {
   const rows = await session.query<{ name: string; schema: string }>(
     toQuery(sql`select extname as name, nspname as schema from pg_extension e join pg_namespace n on n.oid = e.extnamespace
 where extname in ('unaccent', 'pg_trgm')`),
@@ -78,7 +78,7 @@ where extname in ('unaccent', 'pg_trgm')`),
 }
 
 /** Why the server may not create the extension; undefined when it may. */
-async function reasonAgainst(session: Pick<Session, 'query'>, name: Name): Promise<string | undefined> {
+async function findReasonAgainst(session: Pick<Session, 'query'>, name: Name): Promise<string | undefined> {
   const [row] = await session.query<{ allowed: boolean }>(
     toQuery(sql`select (select rolsuper from pg_roles where rolname = current_user)
   or (bool_or(v.trusted) and has_database_privilege(current_database(), 'create')) as allowed
@@ -92,7 +92,7 @@ from pg_available_extension_versions v where v.name = ${name} having count(*) > 
 }
 
 /** Those that are found by their name alone. */
-async function configurations(session: Pick<Session, 'query'>): Promise<readonly string[]> {
+async function loadConfigurations(session: Pick<Session, 'query'>): Promise<readonly string[]> {
   const rows = await session.query<{ name: string }>(
     toQuery(sql`select cfgname as name from pg_ts_config where pg_ts_config_is_visible(oid) order by cfgname`),
   );

@@ -1,11 +1,11 @@
 // Why a migration failed, in words for its administrator. Takes what was thrown and the operation at work.
 import type { Conflicts, MigrationError } from '../catalog/migrations.ts';
-import { isNodeLoss, sqlState } from '../db/errors.ts';
+import { getSqlState, isNodeLoss } from '../db/errors.ts';
 import type { Operation } from './operation.ts';
 
 const NOTHING = { entity: null, field: null, count: null, sampleIds: [] } as const;
 
-export function interrupted(): MigrationError {
+export function buildInterruptedError(): MigrationError {
   return {
     ...NOTHING,
     code: 'INTERRUPTED',
@@ -14,19 +14,22 @@ export function interrupted(): MigrationError {
 }
 
 /** Records stand in the way of an operation. */
-export function dataConflict({ entity, obstacle }: Operation, { count, sampleIds }: Conflicts): MigrationError {
+export function buildConflictError(
+  { entity, conflictCheck }: Operation,
+  { count, sampleIds }: Conflicts,
+): MigrationError {
   const records = count === 1 ? '1 record stands' : `${count} records stand`;
   return {
     code: 'DATA_CONFLICT',
-    message: `${records} in the way in ${entity}: ${obstacle?.reason ?? 'their values do not fit'}`,
+    message: `${records} in the way in ${entity}: ${conflictCheck?.reason ?? 'their values do not fit'}`,
     entity,
-    field: obstacle?.field ?? null,
+    field: conflictCheck?.field ?? null,
     count,
     sampleIds,
   };
 }
 
-export function nameTaken(name: string): MigrationError {
+export function buildNameError(name: string): MigrationError {
   return {
     ...NOTHING,
     code: 'NAME_TAKEN',
@@ -34,14 +37,14 @@ export function nameTaken(name: string): MigrationError {
   };
 }
 
-export function triggersDisabled(operation: Operation | undefined): MigrationError {
+export function buildTriggersError(operation: Operation | undefined): MigrationError {
   return {
     ...NOTHING,
     code: 'TRIGGERS_DISABLED',
     message:
       'Triggers of the table were disabled while it was changed, as by pg_restore --disable-triggers; nothing was changed. Start again when nobody disables them',
     entity: operation?.entity ?? null,
-    field: operation?.obstacle?.field ?? null,
+    field: operation?.conflictCheck?.field ?? null,
   };
 }
 
@@ -70,7 +73,7 @@ const CAUSES: Readonly<Record<string, readonly [code: string, message: string]>>
 
 /** Whether records made the statement fail: unique, null, foreign key, check. */
 export function isDataError(error: unknown): boolean {
-  return ['23505', '23502', '23503', '23514'].includes(sqlState(error) ?? '');
+  return ['23505', '23502', '23503', '23514'].includes(getSqlState(error) ?? '');
 }
 
 const NODE_LOST = [
@@ -78,8 +81,8 @@ const NODE_LOST = [
   'A node of the cluster was lost during the migration; what was made is taken back. Start it again when the node is back',
 ] as const;
 
-export function failureOf(error: unknown, operation: Operation | undefined): MigrationError {
-  const cause = isNodeLoss(error) ? NODE_LOST : CAUSES[sqlState(error) ?? ''];
+export function toMigrationError(error: unknown, operation: Operation | undefined): MigrationError {
+  const cause = isNodeLoss(error) ? NODE_LOST : CAUSES[getSqlState(error) ?? ''];
   const [code, message] = cause ?? [
     isDataError(error) ? 'DATA_CONFLICT' : 'INTERNAL_ERROR',
     isDataError(error)
@@ -91,6 +94,6 @@ export function failureOf(error: unknown, operation: Operation | undefined): Mig
     code,
     message,
     entity: operation?.entity ?? null,
-    field: operation?.obstacle?.field ?? null,
+    field: operation?.conflictCheck?.field ?? null,
   };
 }

@@ -1,12 +1,12 @@
 // What requests are answered while a change is made at once: the gates of the entities that its locks reach are closed in
 // every process before the first lock is asked for, and say how long it may still take.
 
-import { storeGates, storeTimeLeft } from '../catalog/documents.ts';
+import { refreshGates, storeGates } from '../catalog/documents.ts';
 import type { PlannedStep } from '../catalog/migrations.ts';
 import type { Database, Session } from '../db/pool.ts';
 import type { MigrationGate } from '../model/entity.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
-import { gatesOf, type PreparedChange, retryAfter } from './plan.ts';
+import { buildGates, type PreparedChange, toRetryAfter } from './plan.ts';
 
 export interface Gate {
   /**
@@ -35,18 +35,18 @@ export interface GateOptions {
   /** Other gates are in force. */
   readonly changed: () => void;
   /** Resolves when what is committed holds in every process. */
-  readonly everywhere: () => Promise<unknown>;
+  readonly invalidateAll: () => Promise<unknown>;
 }
 
-const SAY_EVERY_MS = 1000;
+const COUNTDOWN_INTERVAL_MS = 1000;
 
 export function makeGate(options: GateOptions): Gate {
-  const { db, session, id, workspaceId, change, steps, changed, everywhere } = options;
-  const gates = gatesOf(change, steps);
+  const { db, session, id, workspaceId, change, steps, changed, invalidateAll } = options;
+  const gates = buildGates(change, steps);
   const seconds = steps.reduce((sum, step) => sum + step.estimatedSeconds, 0);
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
-  let isSaying = false;
+  let isStoring = false;
   const store = async (connection: Pick<Session, 'query'>, statement: Fragment): Promise<void> => {
     await connection.query(toQuery(statement));
     changed();
@@ -54,16 +54,16 @@ export function makeGate(options: GateOptions): Gate {
   const startCountdown = (migrationId: string): void => {
     const started = performance.now();
     timer = setInterval(() => {
-      if (isSaying) return;
-      isSaying = true;
-      const left = retryAfter(seconds - (performance.now() - started) / 1000);
-      void store(db, storeTimeLeft(workspaceId, migrationId, withTime(gates, left)))
+      if (isStoring) return;
+      isStoring = true;
+      const remainingSeconds = toRetryAfter(seconds - (performance.now() - started) / 1000);
+      void store(db, refreshGates(workspaceId, migrationId, setRetryAfter(gates, remainingSeconds)))
         // The next second stores it again.
         .catch(() => undefined)
         .finally(() => {
-          isSaying = false;
+          isStoring = false;
         });
-    }, SAY_EVERY_MS);
+    }, COUNTDOWN_INTERVAL_MS);
   };
   const stopCountdown = (): void => clearInterval(timer);
   return {
@@ -74,7 +74,7 @@ export function makeGate(options: GateOptions): Gate {
       isClosed = true;
       await store(session, storeGates(workspaceId, gates));
       startCountdown(id);
-      await everywhere();
+      await invalidateAll();
     },
     async open() {
       if (!isClosed) return;
@@ -84,7 +84,7 @@ export function makeGate(options: GateOptions): Gate {
   };
 }
 
-function withTime(
+function setRetryAfter(
   gates: Readonly<Record<string, MigrationGate>>,
   retryAfterSeconds: number,
 ): Readonly<Record<string, MigrationGate>> {

@@ -4,40 +4,44 @@ import type { Waiting } from '../catalog/migrations.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { type Fragment, literal, sql, toQuery } from '../sql/fragment.ts';
 import type { Topology } from '../topology/topology.ts';
-import type { Wanted } from './operation.ts';
+import type { LockRequest } from './operation.ts';
 
 const EXPORT_APPLICATION = 'workspace-data-api export';
 
 /** Marks the transaction of an export, so that a migration that waits for it can find it. */
-export function nameExport(session: Session): Promise<void> {
+export function markExport(session: Session): Promise<void> {
   return session.execute(sql`set local application_name = ${literal(EXPORT_APPLICATION)}`.text);
 }
 
 const IS_EXPORT: Fragment = sql`a.application_name = ${EXPORT_APPLICATION} and a.usename = current_user`;
 
-type Runs = Pick<Session, 'query'>;
+type Queryable = Pick<Session, 'query'>;
 
 // Without values and statements, as they may belong to other workspaces.
-const HOLDER: Fragment = sql`l.pid, coalesce(a.application_name, case when l.pid is null then 'prepared transaction' end, '') as application,
+const LOCK_HOLDER: Fragment = sql`l.pid, coalesce(a.application_name, case when l.pid is null then 'prepared transaction' end, '') as application,
   to_char(a.xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since`;
 
-function locksOn({ schema, tables, exclusive }: Wanted): Fragment {
-  const weak = exclusive ? sql`true` : sql`l.mode <> 'AccessShareLock'`;
-  return sql`l.locktype = 'relation' and l.granted and ${weak} and l.pid is distinct from pg_backend_pid()
+function locksOn({ schema, tables, exclusive }: LockRequest): Fragment {
+  const conflicts = exclusive ? sql`true` : sql`l.mode <> 'AccessShareLock'`;
+  return sql`l.locktype = 'relation' and l.granted and ${conflicts} and l.pid is distinct from pg_backend_pid()
   and l.database = (select oid from pg_database where datname = current_database())
   and l.relation = any (array(select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = ${schema} and c.relname = any(${tables}::text[])))`;
 }
 
 /** The session that holds the tables and began first; undefined when the tables are free by now. */
-export async function findHolder(session: Runs, wanted: Wanted, topology: Topology): Promise<Waiting | undefined> {
-  return (await findHolderHere(session, wanted)) ?? (await topology.findHolder(session, wanted));
+export async function findLockHolder(
+  session: Queryable,
+  request: LockRequest,
+  topology: Topology,
+): Promise<Waiting | undefined> {
+  return (await findLocalLockHolder(session, request)) ?? (await topology.findLockHolder(session, request));
 }
 
-async function findHolderHere(session: Runs, wanted: Wanted): Promise<Waiting | undefined> {
+async function findLocalLockHolder(session: Queryable, request: LockRequest): Promise<Waiting | undefined> {
   const rows = await session.query<Waiting>(
-    toQuery(sql`select ${HOLDER} from pg_locks l left join pg_stat_activity a on a.pid = l.pid
-where ${locksOn(wanted)} order by a.xact_start nulls last, l.pid limit 1`),
+    toQuery(sql`select ${LOCK_HOLDER} from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+where ${locksOn(request)} order by a.xact_start nulls last, l.pid limit 1`),
   );
   return rows[0];
 }
@@ -45,7 +49,7 @@ where ${locksOn(wanted)} order by a.xact_start nulls last, l.pid limit 1`),
 /** The session that a PostgreSQL process waits for at the moment, itself or on a node that it works with. */
 export async function findBlocker(db: Database, pid: number, topology: Topology): Promise<Waiting | undefined> {
   const rows = await db.query<Waiting>(
-    toQuery(sql`select ${HOLDER} from unnest(pg_blocking_pids(${pid}::int4)) l (pid) left join pg_stat_activity a on a.pid = l.pid
+    toQuery(sql`select ${LOCK_HOLDER} from unnest(pg_blocking_pids(${pid}::int4)) l (pid) left join pg_stat_activity a on a.pid = l.pid
 order by a.xact_start nulls last, l.pid limit 1`),
   );
   return rows[0] ?? (await topology.findBlocker(db, pid));
@@ -56,19 +60,24 @@ order by a.xact_start nulls last, l.pid limit 1`),
  * `firmly` ends its connection. An autovacuum gives way by itself only to whoever waits for a second, which we never do. It
  * starts again later. Only a superuser or pg_signal_autovacuum_worker may end it.
  */
-export async function endHolders(session: Runs, wanted: Wanted, firmly: boolean, topology: Topology): Promise<void> {
+export async function endLockHolders(
+  session: Queryable,
+  request: LockRequest,
+  terminate: boolean,
+  topology: Topology,
+): Promise<void> {
   const end = (call: Fragment, condition: Fragment) =>
     toQuery(sql`select ${call} from pg_stat_activity a where ${condition}
-  and exists (select from pg_locks l where l.pid = a.pid and ${locksOn(wanted)})`);
+  and exists (select from pg_locks l where l.pid = a.pid and ${locksOn(request)})`);
   const cancel = sql`pg_cancel_backend(a.pid)`;
-  await session.query(end(firmly ? sql`pg_terminate_backend(a.pid)` : cancel, IS_EXPORT));
+  await session.query(end(terminate ? sql`pg_terminate_backend(a.pid)` : cancel, IS_EXPORT));
   await session.query(end(cancel, sql`a.backend_type = 'autovacuum worker'`)).catch(() => undefined);
-  await topology.endVacuums(session, wanted).catch(() => undefined);
+  await topology.endVacuums(session, request).catch(() => undefined);
 }
 
 /** Ends the session of findBlocker(), if it is an export; `firmly` as of endHolders. */
-export async function endExport(db: Database, { pid, application }: Waiting, firmly: boolean): Promise<void> {
+export async function endExport(db: Database, { pid, application }: Waiting, terminate: boolean): Promise<void> {
   if (application !== EXPORT_APPLICATION) return;
-  const call = firmly ? sql`pg_terminate_backend(a.pid)` : sql`pg_cancel_backend(a.pid)`;
+  const call = terminate ? sql`pg_terminate_backend(a.pid)` : sql`pg_cancel_backend(a.pid)`;
   await db.query(toQuery(sql`select ${call} from pg_stat_activity a where ${IS_EXPORT} and a.pid = ${pid}::int4`));
 }

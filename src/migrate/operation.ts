@@ -55,13 +55,13 @@ export interface Ddl {
 }
 
 /** Fills records in the order of their ids, one transaction for each batch. Only before the switch. */
-export interface Filling {
+export interface BatchStatement {
   readonly phase: 'fill';
   readonly within: 'batches';
   readonly batch: Batch;
 }
 
-export type Statement = Ddl | Filling;
+export type Statement = Ddl | BatchStatement;
 
 /** Locks that the statements of an operation take on tables (in PostgreSQL) that exist already; `exclusive` blocks reads, too. */
 export interface TableLock {
@@ -70,10 +70,10 @@ export interface TableLock {
 }
 
 /** Tables that are waited for; `exclusive`: even readers are in the way. */
-export type Wanted = TableLocks;
+export type LockRequest = TableLocks;
 
 /** Something new in the PostgreSQL schema of the workspace. */
-export type Made =
+export type TemporaryObject =
   | { readonly kind: 'table'; readonly table: string }
   | { readonly kind: 'column'; readonly table: string; readonly column: string }
   | { readonly kind: 'index'; readonly table: string; readonly index: string }
@@ -86,13 +86,13 @@ export type Made =
   | { readonly kind: 'sync'; readonly table: string; readonly name: string; readonly subject: string };
 
 /** Records that make the operation impossible. The query gives one row: `count` and `ids` (the first ten). */
-export interface Obstacle {
+export interface ConflictCheck {
   readonly field: string;
   /** `there are records without …`: completes "N records stand in the way: ". */
   readonly reason: string;
   readonly query: Fragment;
   /** False while the columns it looks at do not exist. */
-  readonly known: boolean;
+  readonly canRun: boolean;
 }
 
 export interface Operation {
@@ -106,36 +106,36 @@ export interface Operation {
   readonly work: 'none' | 'scan' | 'index' | 'rewrite';
   readonly statements: readonly Statement[];
   /** Whether its preparing statements run before the switch; otherwise they are part of it. */
-  readonly ahead: boolean;
+  readonly runsBeforeSwitch: boolean;
   /** What its preparing statements make, and what goes again when the migration ends without the switch. */
-  readonly makes: readonly Made[];
+  readonly temporaryObjects: readonly TemporaryObject[];
   readonly locks: readonly TableLock[];
-  readonly obstacle: Obstacle | null;
+  readonly conflictCheck: ConflictCheck | null;
   /** Records that came to stand in the way while the change was prepared; looked for under the locks of the switch. */
-  readonly late: Obstacle | null;
+  readonly lateConflictCheck: ConflictCheck | null;
 }
 
-const QUIET = {
+const DEFAULTS = {
   destructive: false,
   work: 'none',
   statements: [],
-  ahead: false,
-  makes: [],
+  runsBeforeSwitch: false,
+  temporaryObjects: [],
   locks: [],
-  obstacle: null,
-  late: null,
+  conflictCheck: null,
+  lateConflictCheck: null,
 } as const;
 
 /** An operation from what is special about it; most members are empty for most operations. */
-export function operation(
+export function buildOperation(
   parts: Pick<Operation, 'kind' | 'entity' | 'path' | 'description'> & Partial<Operation>,
 ): Operation {
-  return { ...QUIET, ...parts };
+  return { ...DEFAULTS, ...parts };
 }
 
-export const together = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'transaction' });
-export const alone = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'own' });
-export const concurrently = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'none' });
-export const batches = (batch: Batch): Statement => ({ phase: 'fill', within: 'batches', batch });
-export const exclusive = (table: string): TableLock => ({ table, mode: 'access exclusive' });
-export const shared = (table: string): TableLock => ({ table, mode: 'share row exclusive' });
+export const inSharedTransaction = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'transaction' });
+export const inOwnTransaction = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'own' });
+export const outsideTransaction = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'none' });
+export const inBatches = (batch: Batch): Statement => ({ phase: 'fill', within: 'batches', batch });
+export const lockExclusive = (table: string): TableLock => ({ table, mode: 'access exclusive' });
+export const lockShared = (table: string): TableLock => ({ table, mode: 'share row exclusive' });

@@ -6,28 +6,28 @@ import type { Session } from '../db/pool.ts';
 import { type LockRetryOptions, maySucceedLater } from '../db/transaction.ts';
 import { toQuery } from '../sql/fragment.ts';
 import type { Topology } from '../topology/topology.ts';
-import { failureOf } from './failure.ts';
-import { explain, findObstruction } from './obstruction.ts';
-import type { Made } from './operation.ts';
-import { madeAhead, type PreparedChange } from './plan.ts';
-import { EndedElsewhere, type Progress } from './progress.ts';
-import { patienceFor, type Run, wantedBy } from './run.ts';
-import { type Ended, type Event, isWorking, next, type State, type Working } from './state.ts';
-import { prepareAhead, revert, switchOver } from './statements.ts';
+import { toMigrationError } from './failure.ts';
+import { explainError, findBlockingConflict } from './obstruction.ts';
+import type { TemporaryObject } from './operation.ts';
+import { listTemporaryObjects, type PreparedChange } from './plan.ts';
+import { AlreadyEndedError, type Progress } from './progress.ts';
+import { buildLockRequest, makeLockRetryOptions, type Run } from './run.ts';
+import { type EndState, type Event, isWorking, next, type State, type WorkingState } from './state.ts';
+import { revert, runPreparation, switchOver } from './statements.ts';
 
-type In<Name> = Extract<Working, { readonly name: Name }>;
+type In<Name> = Extract<WorkingState, { readonly name: Name }>;
 
 /** The work of some states; the worker is what it needs for that. */
-export type Work<Worker, Name extends Working['name']> = {
+export type Work<Worker, Name extends WorkingState['name']> = {
   readonly [N in Name]: (worker: Worker, state: In<N>) => Promise<Event>;
 };
 
 /** Goes from state to state until the migration has ended. Throws what it was abandoned for. */
-export async function carryOut<Worker, Name extends Working['name']>(
+export async function carryOut<Worker, Name extends WorkingState['name']>(
   worker: Worker,
   from: State,
   work: Work<Worker, Name>,
-): Promise<Ended> {
+): Promise<EndState> {
   for (let state = from; ; ) {
     const perform = work[state.name as Name] as (worker: Worker, state: State) => Promise<Event>;
     const event: Event = await perform(worker, state).catch((error) => ({ name: 'threw', error }));
@@ -38,15 +38,15 @@ export async function carryOut<Worker, Name extends Working['name']>(
 }
 
 /** For the process that runs the migration. */
-export const RUN: Work<Run, Working['name']> = {
+export const RUN: Work<Run, WorkingState['name']> = {
   async pending({ session, change, progress }) {
-    const failure = await findObstruction(session, change);
+    const failure = await findBlockingConflict(session, change);
     if (failure !== undefined) return { name: 'obstructed', failure };
     await progress.start();
     return { name: 'cleared' };
   },
   async preparing(run) {
-    await prepareAhead(run);
+    await runPreparation(run);
     return { name: 'prepared' };
   },
   async closing({ gate }) {
@@ -58,10 +58,12 @@ export const RUN: Work<Run, Working['name']> = {
     await switchOver(run, async () => {
       gate.stopCountdown();
       if (changesDocument(change)) {
-        const { asked: document, names, freed, renamed } = change;
-        await session.query(toQuery(storeDocument(workspaceId, { document, names, freed, renamed })));
+        const { requested: document, names, releasedNames, renamedEntities } = change;
+        await session.query(
+          toQuery(storeDocument(workspaceId, { document, names, releasedNames, renamed: renamedEntities })),
+        );
       }
-      await run.noted.write(session, { details: { migration: progress.id === null ? null : Number(progress.id) } });
+      await run.audit.write(session, { details: { migration: progress.id === null ? null : Number(progress.id) } });
       await progress.succeed();
     });
     return { name: 'switched' };
@@ -69,31 +71,41 @@ export const RUN: Work<Run, Working['name']> = {
   async stopping(run, { error }) {
     const { session, change, gate, progress } = run;
     const operation = progress.current();
-    await session.cleansUp();
+    await session.startCleanup();
     await gate.open();
     // Whoever ended it has taken back what it made; another change may have made the same since.
-    if (error instanceof EndedElsewhere) throw error;
+    if (error instanceof AlreadyEndedError) throw error;
     // A change without a record has made nothing; the caller gets the error.
     if (progress.id === null) throw error;
     if (run.isClosing()) return { name: 'interrupted' };
     if (await run.isCancelled()) return { name: 'cancelled' };
-    const explained = await explain(session, error, operation);
-    if (explained.code === 'INTERNAL_ERROR') run.onError('a migration failed', error);
+    const migrationError = await explainError(session, error, operation);
+    if (migrationError.code === 'INTERNAL_ERROR') run.onError('a migration failed', error);
     const at = operation === undefined ? {} : { step: change.operations.indexOf(operation) };
-    return { name: 'failed', failure: { error: explained, ...at } };
+    return { name: 'failed', failure: { error: migrationError, ...at } };
   },
   reverting(run) {
     const { session, change, progress, onError } = run;
-    const patience = patienceFor(session, wantedBy(change), run.topology, progress.waitFor, async () =>
-      run.isClosing(),
+    const retryOptions = makeLockRetryOptions(
+      session,
+      buildLockRequest(change),
+      run.topology,
+      progress.waitFor,
+      async () => run.isClosing(),
     );
-    return takeBack({ session, schema: change.databaseSchema, made: madeAhead(change), patience, onError });
+    return revertObjects({
+      session,
+      schema: change.databaseSchema,
+      temporaryObjects: listTemporaryObjects(change),
+      retryOptions,
+      onError,
+    });
   },
   concluding,
 };
 
 /** A migration whose process is gone, for whoever has the lock of its workspace now. */
-export interface Found {
+export interface AbandonedMigration {
   readonly workspaceId: string;
   readonly session: Session;
   readonly open: OpenMigration;
@@ -106,24 +118,26 @@ export interface Found {
 }
 
 // The next sweep tries again; the server must not be kept from starting.
-const RECOVER_PATIENCE_MS = 2000;
+const RECOVERY_LOCK_TIMEOUT_MS = 2000;
 
-export const RECOVERY: Work<Found, 'stopping' | 'reverting' | 'concluding'> = {
+export const RECOVERY: Work<AbandonedMigration, 'stopping' | 'reverting' | 'concluding'> = {
   async stopping({ workspaceId, session, open }, { stored }) {
     if (stored === 'running') await session.query(toQuery(storeGates(workspaceId, {})));
     return { name: open.cancelRequested ? 'cancelled' : 'interrupted' };
   },
   async reverting({ session, open, schema, topology, progress, isClosing, onError }) {
     if (schema === undefined) return { name: 'reverted' };
-    const made = open.made as readonly Made[];
-    const tables = [...new Set(made.map(({ table }) => table))];
-    const wanted = { schema, tables, exclusive: true };
-    const patience = patienceFor(session, wanted, topology, progress.waitFor, async () => isClosing());
-    return takeBack({
+    const temporaryObjects = open.made as readonly TemporaryObject[];
+    const tables = [...new Set(temporaryObjects.map(({ table }) => table))];
+    const lockRequest = { schema, tables, exclusive: true };
+    const retryOptions = makeLockRetryOptions(session, lockRequest, topology, progress.waitFor, async () =>
+      isClosing(),
+    );
+    return revertObjects({
       session,
       schema,
-      made,
-      patience: { ...patience, giveUpAfterMs: RECOVER_PATIENCE_MS },
+      temporaryObjects,
+      retryOptions: { ...retryOptions, timeoutMs: RECOVERY_LOCK_TIMEOUT_MS },
       onError,
     });
   },
@@ -138,30 +152,30 @@ async function concluding(
   return { name: 'recorded' };
 }
 
-async function takeBack({
+async function revertObjects({
   session,
   schema,
-  made,
-  patience,
+  temporaryObjects,
+  retryOptions,
   onError,
 }: {
   readonly session: Session;
   readonly schema: string;
-  readonly made: readonly Made[];
-  readonly patience: LockRetryOptions;
+  readonly temporaryObjects: readonly TemporaryObject[];
+  readonly retryOptions: LockRetryOptions;
   readonly onError: (message: string, error: unknown) => void;
 }): Promise<Event> {
   try {
-    await revert(session, schema, made, patience);
+    await revert(session, schema, temporaryObjects, retryOptions);
     return { name: 'reverted' };
   } catch (error) {
     if (maySucceedLater(error)) throw error;
     onError('what a migration made could not be taken back', error);
-    return { name: 'stuck', failure: { error: failureOf(error, undefined) } };
+    return { name: 'stuck', failure: { error: toMigrationError(error, undefined) } };
   }
 }
 
 /** Whether anything changes that requests can see. */
-function changesDocument({ asked, inForce, operations }: PreparedChange): boolean {
-  return operations.length > 0 || JSON.stringify(asked) !== JSON.stringify(inForce);
+function changesDocument({ requested, inForce, operations }: PreparedChange): boolean {
+  return operations.length > 0 || JSON.stringify(requested) !== JSON.stringify(inForce);
 }

@@ -10,15 +10,15 @@ import {
   type Waiting,
 } from '../catalog/migrations.ts';
 import type { Database, Session } from '../db/pool.ts';
-import type { Noted } from '../directory/activity.ts';
+import type { AuditContext } from '../directory/activity.ts';
 import type { Topology } from '../topology/topology.ts';
-import { interrupted } from './failure.ts';
+import { buildInterruptedError } from './failure.ts';
 import type { Operation } from './operation.ts';
-import { describeSteps, madeAhead, type PreparedChange } from './plan.ts';
-import { type Ended, type Failure, type Setback, storedEnd } from './state.ts';
+import { describeSteps, listTemporaryObjects, type PreparedChange } from './plan.ts';
+import { type EndState, type Failure, type Setback, toStoredEnd } from './state.ts';
 
 /** The control tables say that the migration has ended, and this process did not end it. */
-export class EndedElsewhere extends Error {
+export class AlreadyEndedError extends Error {
   constructor() {
     super('the migration was ended by somebody else');
   }
@@ -31,17 +31,17 @@ export interface Progress {
   /** The operation at work. */
   readonly current: () => Operation | undefined;
   /** Makes the operation the current one, without storing anything. */
-  readonly turnTo: (operation: Operation) => void;
+  readonly setCurrent: (operation: Operation) => void;
   /** Stores `running`; before that nothing may be made. */
   readonly start: () => Promise<void>;
-  readonly begin: (operation: Operation) => Promise<void>;
-  readonly finish: (operation: Operation) => Promise<void>;
+  readonly startStep: (operation: Operation) => Promise<void>;
+  readonly finishStep: (operation: Operation) => Promise<void>;
   /** `total` is an estimate. */
   readonly fill: (operation: Operation, records: { readonly done: number; readonly total: number }) => Promise<void>;
   /** Stores the share of an index that is built, 0 to 1, by another connection, as the session is busy. */
-  readonly build: (db: Database, operation: Operation, share: number) => Promise<void>;
+  readonly build: (db: Database, operation: Operation, fraction: number) => Promise<void>;
   /** Stores for whom the migration waits; null for nobody any more. */
-  readonly waitFor: (holder: Waiting | null, connection?: Database) => Promise<void>;
+  readonly waitFor: (lockHolder: Waiting | null, connection?: Database) => Promise<void>;
   /** Throws EndedElsewhere. */
   readonly succeed: () => Promise<void>;
   readonly conclude: (setback: Setback) => Promise<void>;
@@ -52,25 +52,25 @@ export async function recordMigration(
   session: Session,
   request: {
     readonly workspaceId: string;
-    readonly recorded: boolean;
-    readonly noted: Noted;
+    readonly isRecorded: boolean;
+    readonly audit: AuditContext;
   },
   change: PreparedChange,
   topology: Topology,
 ): Promise<Progress> {
-  const { workspaceId, recorded, noted } = request;
+  const { workspaceId, isRecorded, audit } = request;
   const { operations, strategy } = change;
-  const steps = (await describeSteps(session, change, topology)).map(asPending);
-  const needed = recorded || operations.some((operation) => operation.statements.length > 0);
-  const made = madeAhead(change);
-  const id = needed
+  const steps = (await describeSteps(session, change, topology)).map(toPendingStep);
+  const needsRecord = isRecorded || operations.some((operation) => operation.statements.length > 0);
+  const temporaryObjects = listTemporaryObjects(change);
+  const id = needsRecord
     ? await insertMigration(session, {
         workspaceId,
         strategy,
         steps,
-        document: change.asked,
-        made,
-        createdBy: noted.actor,
+        document: change.requested,
+        made: temporaryObjects,
+        createdBy: audit.actor,
       })
     : null;
   return makeProgress(session, { id, steps, operations });
@@ -88,59 +88,62 @@ export function makeProgress(
   const { id, operations } = migration;
   let { steps } = migration;
   let current: Operation | undefined;
-  const put = (operation: Operation, part: Partial<MigrationStep>): void => {
+  const updateStep = (operation: Operation, part: Partial<MigrationStep>): void => {
     const at = operations.indexOf(operation);
     steps = steps.map((step, index) => (index === at ? { ...step, ...part } : step));
   };
   const save = async (): Promise<void> => {
     if (id !== null) await updateMigration(session, id, { state: 'running', steps });
   };
-  const move = async (operation: Operation, state: MigrationState): Promise<void> => {
+  const updateStepState = async (operation: Operation, state: MigrationState): Promise<void> => {
     current = operation;
     const step = steps[operations.indexOf(operation)];
     if (step?.state === state) return;
-    put(operation, { state, progress: state === 'succeeded' ? 1 : (step?.progress ?? 0) });
+    updateStep(operation, { state, progress: state === 'succeeded' ? 1 : (step?.progress ?? 0) });
     await save();
   };
   return {
     id,
     steps: () => steps,
     current: () => current,
-    turnTo: (operation) => {
+    setCurrent: (operation) => {
       current = operation;
     },
     start: save,
-    begin: (operation) => move(operation, 'running'),
-    finish: (operation) => move(operation, 'succeeded'),
+    startStep: (operation) => updateStepState(operation, 'running'),
+    finishStep: (operation) => updateStepState(operation, 'succeeded'),
     async fill(operation, records) {
-      put(operation, { records, progress: records.total === 0 ? 1 : Math.min(0.99, records.done / records.total) });
+      updateStep(operation, {
+        records,
+        progress: records.total === 0 ? 1 : Math.min(0.99, records.done / records.total),
+      });
       await save();
     },
-    async build(db, operation, share) {
-      put(operation, { progress: share });
+    async build(db, operation, fraction) {
+      updateStep(operation, { progress: fraction });
       if (id !== null) await updateSteps(db, id, steps);
     },
-    async waitFor(holder, connection) {
-      if (id !== null) await updateWaiting(connection ?? session, id, holder);
+    async waitFor(lockHolder, connection) {
+      if (id !== null) await updateWaiting(connection ?? session, id, lockHolder);
     },
     async succeed() {
       steps = endSteps(steps, 'succeeded');
       if (id !== null && !(await updateMigration(session, id, { state: 'succeeded', steps })))
-        throw new EndedElsewhere();
+        throw new AlreadyEndedError();
     },
     async conclude(setback) {
       const failure = setback.how === 'failed' ? setback.failure : undefined;
       steps = endSteps(steps, setback.how, failure);
-      const error = setback.how === 'interrupted' ? interrupted() : (failure?.error ?? null);
-      if (id !== null) await updateMigration(session, id, { state: storedEnd(setback.how), steps, error });
+      const error = setback.how === 'interrupted' ? buildInterruptedError() : (failure?.error ?? null);
+      if (id !== null) await updateMigration(session, id, { state: toStoredEnd(setback.how), steps, error });
     },
   };
 }
 
-const asPending = (step: PlannedStep): MigrationStep => ({ ...step, state: 'pending', progress: 0 });
+const toPendingStep = (step: PlannedStep): MigrationStep => ({ ...step, state: 'pending', progress: 0 });
 
 /** Steps of a migration that has ended: all are done, or none, as what was made is gone again. */
-function endSteps(steps: readonly MigrationStep[], how: Ended['how'], failure?: Failure): readonly MigrationStep[] {
+function endSteps(steps: readonly MigrationStep[], how: EndState['how'], failure?: Failure): readonly MigrationStep[] {
   return steps.map(({ records: _, ...step }, index) => {
     if (how === 'succeeded') return { ...step, state: how, progress: 1 };
     if (failure === undefined || index !== failure.step) return { ...step, state: 'cancelled', progress: 0 };

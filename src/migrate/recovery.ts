@@ -5,49 +5,49 @@ import { findOpenMigration, loadMigratingWorkspaces } from '../catalog/migration
 import type { Session } from '../db/pool.ts';
 import { isLockConflict } from '../db/transaction.ts';
 import type { Databases } from '../directory/databases.ts';
-import { tablesOf } from '../document/tables.ts';
+import { buildTables } from '../document/tables.ts';
 import { toQuery } from '../sql/fragment.ts';
-import type { Made } from './operation.ts';
+import type { TemporaryObject } from './operation.ts';
 import { carryOut, RECOVERY } from './perform.ts';
 import { makeProgress } from './progress.ts';
 import type { Sessions } from './sessions.ts';
-import { type Ended, next } from './state.ts';
+import { type EndState, next } from './state.ts';
 
 export interface RecoveryOptions {
   readonly databases: Databases;
   readonly sessions: Sessions;
   /** Gates are open again. */
   readonly changed: (workspaceId: string) => void;
-  readonly countEnd: (how: Ended['how']) => void;
+  readonly countEnd: (how: EndState['how']) => void;
   readonly onError: (message: string, error: unknown) => void;
 }
 
 export interface Recovery {
   /** Ends the one of the workspace whose lock the session holds. Throws what prevents that for now. */
-  readonly underLock: (session: Session, workspaceId: string) => Promise<void>;
+  readonly recoverLocked: (session: Session, workspaceId: string) => Promise<void>;
   /** Ends those of all workspaces, or of one, and opens gates; skips workspaces that somebody works on. Throws the first failure at its end. */
   readonly sweep: (only?: string) => Promise<void>;
   /** Ends the one of a workspace whose connection was lost just now: tries for a minute. */
-  readonly soon: (workspaceId: string) => Promise<void>;
+  readonly retryUntilRecovered: (workspaceId: string) => Promise<void>;
 }
 
 const RECOVER_AFTER_MS = 2000;
 const RECOVER_ATTEMPTS = 30;
 
 export function makeRecovery({ databases, sessions, changed, countEnd, onError }: RecoveryOptions): Recovery {
-  async function underLock(session: Session, workspaceId: string): Promise<void> {
+  async function recoverLocked(session: Session, workspaceId: string): Promise<void> {
     const open = await findOpenMigration(session, workspaceId);
     if (open === undefined) return;
     const row = await loadWorkspaceRow(session, workspaceId);
     const progress = makeProgress(session, { ...open, operations: [] });
-    const named = row === undefined ? undefined : namedInForce(row, open.made as readonly Made[]);
-    if (named !== undefined) {
-      onError('a migration is open although its work is in force; all is left as it is', new Error(named));
+    const nameInForce = row === undefined ? undefined : findNameInForce(row, open.made as readonly TemporaryObject[]);
+    if (nameInForce !== undefined) {
+      onError('a migration is open although its work is in force; all is left as it is', new Error(nameInForce));
       await session.query(toQuery(storeGates(workspaceId, {})));
       await (open.isInForce ? progress.succeed() : progress.conclude({ how: 'interrupted' }));
       return countEnd(open.isInForce ? 'succeeded' : 'interrupted');
     }
-    const found = {
+    const abandonedMigration = {
       workspaceId,
       session,
       open,
@@ -58,14 +58,14 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
       onError,
     };
     const state = next({ name: 'abandoned', stored: open.state }, { name: 'found' });
-    countEnd((await carryOut(found, state, RECOVERY)).how);
+    countEnd((await carryOut(abandonedMigration, state, RECOVERY)).how);
   }
 
-  function one(workspaceId: string): Promise<void> {
+  function recoverOne(workspaceId: string): Promise<void> {
     return sessions.withLockOnNodes(
       workspaceId,
       async (session) => {
-        await underLock(session, workspaceId).catch((error) => {
+        await recoverLocked(session, workspaceId).catch((error) => {
           // The locks are not free yet: the next sweep asks again.
           if (!isLockConflict(error)) throw error;
         });
@@ -78,25 +78,25 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
   }
 
   return {
-    underLock,
+    recoverLocked,
     async sweep(only) {
       // Each would be refused: it comes again when they are back.
-      if (databases.topology.everyNode?.isAway() === true) return;
+      if (databases.topology.everyNode?.isUnavailable() === true) return;
       const all = () => Promise.all(databases.all().map(loadMigratingWorkspaces));
       const workspaces = only === undefined ? (await all()).flat() : [only];
       const failures: unknown[] = [];
       for (const workspaceId of workspaces) {
         if (sessions.isClosing()) return;
-        await one(workspaceId).catch((error) => failures.push(error));
+        await recoverOne(workspaceId).catch((error) => failures.push(error));
       }
       if (failures.length > 0) throw failures[0];
     },
-    async soon(workspaceId) {
+    async retryUntilRecovered(workspaceId) {
       for (let attempt = 1; ; attempt++) {
         await sleep(RECOVER_AFTER_MS, undefined, { ref: false });
         if (sessions.isClosing()) return;
         try {
-          return await one(workspaceId);
+          return await recoverOne(workspaceId);
         } catch (error) {
           if (attempt < RECOVER_ATTEMPTS) continue;
           return onError('a migration could not be rolled back; the next start tries again', error);
@@ -110,9 +110,14 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
  * The first table, column or index of these that the document in force names; undefined when there is none, as it must be:
  * before the switch, everything that is new has a name that the document in force does not use.
  */
-function namedInForce({ document, databaseSchema, names }: StoredWorkspace, made: readonly Made[]): string | undefined {
-  const tables = new Map([...tablesOf(document, databaseSchema, names).values()].map((table) => [table.name, table]));
-  for (const one of made) {
+function findNameInForce(
+  { document, databaseSchema, names }: StoredWorkspace,
+  temporaryObjects: readonly TemporaryObject[],
+): string | undefined {
+  const tables = new Map(
+    [...buildTables(document, databaseSchema, names).values()].map((table) => [table.name, table]),
+  );
+  for (const one of temporaryObjects) {
     const table = tables.get(one.table);
     if (table === undefined) continue;
     if (one.kind === 'table') return one.table;

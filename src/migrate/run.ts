@@ -2,11 +2,11 @@
 import type { Waiting } from '../catalog/migrations.ts';
 import type { Database, Session } from '../db/pool.ts';
 import type { LockRetryOptions } from '../db/transaction.ts';
-import type { Noted } from '../directory/activity.ts';
+import type { AuditContext } from '../directory/activity.ts';
 import type { Topology } from '../topology/topology.ts';
 import type { Gate } from './gate.ts';
-import { endHolders, findHolder } from './holders.ts';
-import type { Operation, Wanted } from './operation.ts';
+import { endLockHolders, findLockHolder } from './holders.ts';
+import type { LockRequest, Operation } from './operation.ts';
 import type { PreparedChange } from './plan.ts';
 import type { Progress } from './progress.ts';
 import type { LockedSession } from './sessions.ts';
@@ -23,7 +23,7 @@ export interface Run {
   readonly sizes: ReadonlyMap<string, number>;
   readonly progress: Progress;
   /** Written in the transaction of the switch. */
-  readonly noted: Noted;
+  readonly audit: AuditContext;
   readonly gate: Gate;
   /** Whether somebody asked for the end of the migration, or the server stops. */
   readonly isCancelled: () => Promise<boolean>;
@@ -33,41 +33,51 @@ export interface Run {
 }
 
 // While gates are closed nobody is served, so the wait for a lock must have an end.
-const GATED_PATIENCE_MS = 120_000;
+const GATED_LOCK_TIMEOUT_MS = 120_000;
 
 /** How to ask for the locks of an operation (of all operations without one); `rows`: only for locks on records. */
-export function patienceOf(run: Run, operation?: Operation, rows?: 'rows'): LockRetryOptions {
+export function getLockRetryOptions(run: Run, operation?: Operation, rows?: 'rows'): LockRetryOptions {
   const { session, change, progress, isCancelled } = run;
-  const patience = patienceFor(session, wantedBy(change, operation, rows), run.topology, progress.waitFor, isCancelled);
-  return run.gate.isClosed() ? { ...patience, giveUpAfterMs: GATED_PATIENCE_MS } : patience;
+  const retryOptions = makeLockRetryOptions(
+    session,
+    buildLockRequest(change, operation, rows),
+    run.topology,
+    progress.waitFor,
+    isCancelled,
+  );
+  return run.gate.isClosed() ? { ...retryOptions, timeoutMs: GATED_LOCK_TIMEOUT_MS } : retryOptions;
 }
 
 // An export that holds a table for this long may hold it for an hour; repeating it is easier than filling a column again.
 export const END_EXPORTS_AFTER_MS = 30_000;
-export const END_FIRMLY_AFTER_MS = 35_000;
+export const TERMINATE_AFTER_MS = 35_000;
 
 /** Asks for locks until it gets them or is cancelled, says for whom it waits, and ends exports that are in the way. */
-export function patienceFor(
+export function makeLockRetryOptions(
   session: Session,
-  wanted: Wanted,
+  lockRequest: LockRequest,
   topology: Topology,
-  waitFor: (holder: Waiting | null) => Promise<void>,
-  cancelled: () => Promise<boolean>,
+  waitFor: (lockHolder: Waiting | null) => Promise<void>,
+  isCancelled: () => Promise<boolean>,
 ): LockRetryOptions {
   return {
-    cancelled,
-    giveUpAfterMs: Number.POSITIVE_INFINITY,
-    async refused(askingForMs) {
-      await waitFor((await findHolder(session, wanted, topology)) ?? null);
+    isCancelled,
+    timeoutMs: Number.POSITIVE_INFINITY,
+    async onConflict(askingForMs) {
+      await waitFor((await findLockHolder(session, lockRequest, topology)) ?? null);
       if (askingForMs > END_EXPORTS_AFTER_MS)
-        await endHolders(session, wanted, askingForMs > END_FIRMLY_AFTER_MS, topology);
+        await endLockHolders(session, lockRequest, askingForMs > TERMINATE_AFTER_MS, topology);
     },
-    granted: () => waitFor(null),
+    onAcquired: () => waitFor(null),
   };
 }
 
 /** The tables that an operation locks (all operations without one); `rows`: only records in them are locked. */
-export function wantedBy({ operations, databaseSchema }: PreparedChange, operation?: Operation, rows?: 'rows'): Wanted {
+export function buildLockRequest(
+  { operations, databaseSchema }: PreparedChange,
+  operation?: Operation,
+  rows?: 'rows',
+): LockRequest {
   const locks = (operation === undefined ? operations : [operation]).flatMap(({ locks }) => locks);
   return {
     schema: databaseSchema,

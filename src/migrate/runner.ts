@@ -4,39 +4,45 @@
 import { isCancelRequested, type Strategy } from '../catalog/migrations.ts';
 import type { Session } from '../db/pool.ts';
 import { isLockConflict } from '../db/transaction.ts';
-import type { Noted } from '../directory/activity.ts';
+import type { AuditContext } from '../directory/activity.ts';
 import type { Databases } from '../directory/databases.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { anotherMigrationRuns, serviceUnavailable } from '../errors.ts';
-import type { Figure } from '../figure.ts';
+import type { Metric } from '../figure.ts';
 import { destructiveChange, schemaTooLong } from './errors.ts';
 import { makeGate } from './gate.ts';
 import { carryOut, RUN } from './perform.ts';
-import { type Ask, needsPreparation, type PreparedChange, prepareChange, tableSizes } from './plan.ts';
+import {
+  estimateTableSizes,
+  needsPreparation,
+  type ParseDocument,
+  type PreparedChange,
+  prepareChange,
+} from './plan.ts';
 import { recordMigration } from './progress.ts';
 import { makeRecovery } from './recovery.ts';
 import type { Run } from './run.ts';
 import { type LockedSession, makeSessions, type Sessions } from './sessions.ts';
-import { makeSettler } from './settle.ts';
-import { type Ended, PENDING, type StoredEnd, storedEnd } from './state.ts';
-import { busyWith } from './workspace-lock.ts';
+import { makeRenameFinalizer } from './settle.ts';
+import { type EndState, PENDING, type StoredEnd, toStoredEnd } from './state.ts';
+import { makeBusyError } from './workspace-lock.ts';
 
 export interface MigrationRequest {
   readonly workspaceId: string;
   readonly strategy: Strategy;
   readonly allowDestructive: boolean;
-  readonly ask: Ask;
+  readonly parseDocument: ParseDocument;
   /** By whom, and what is told of it once it is in force. */
-  readonly noted: Noted;
+  readonly audit: AuditContext;
   /** Whether a change that needs no DDL is recorded, too, so that people can look it up. */
-  readonly recorded: boolean;
+  readonly isRecorded: boolean;
 }
 
 export interface StartedMigration {
   /** Null when nothing was recorded. */
   readonly id: string | null;
   /** Resolves when it has ended, however it did. */
-  readonly ended: Promise<void>;
+  readonly completion: Promise<void>;
 }
 
 export interface Runner {
@@ -58,7 +64,7 @@ export interface RunnerStats {
   readonly running: number;
   /** Records whose new column was given its value. */
   readonly filled: number;
-  readonly ended: Readonly<Record<StoredEnd, number>>;
+  readonly outcomes: Readonly<Record<StoredEnd, number>>;
 }
 
 export interface RunnerOptions {
@@ -66,10 +72,10 @@ export interface RunnerOptions {
   /** Another document is in force. */
   readonly changed: (workspaceId: string) => void;
   /** Resolves when what is committed holds in every process. */
-  readonly everywhere: () => Promise<unknown>;
+  readonly invalidateAll: () => Promise<unknown>;
   readonly onError: (message: string, error: unknown) => void;
   /** Whether all requests have ended that were planned by an older version of the workspace. */
-  readonly isSettled: (workspaceId: string, version: string) => Promise<boolean>;
+  readonly isDrained: (workspaceId: string, version: string) => Promise<boolean>;
   /** The longest time that such a request can take. */
   readonly forgottenAfterMs: number;
   /** Longest schema document, as it is stored: with the settings and row rules that come by requests of their own. */
@@ -78,21 +84,21 @@ export interface RunnerOptions {
   readonly maxLong: number;
 }
 
-interface RunOptions extends Pick<RunnerOptions, 'databases' | 'changed' | 'everywhere' | 'onError'> {
+interface RunOptions extends Pick<RunnerOptions, 'databases' | 'changed' | 'invalidateAll' | 'onError'> {
   readonly sessions: Sessions;
   readonly countFilled: (records: number) => void;
 }
 
 export function makeRunner(options: RunnerOptions): Runner {
-  let long = 0;
+  let longCount = 0;
   let running = 0;
   let filled = 0;
-  const ended: Record<StoredEnd, number> = { succeeded: 0, failed: 0, cancelled: 0 };
-  const { databases, changed, everywhere, onError, maxLong } = options;
+  const outcomes: Record<StoredEnd, number> = { succeeded: 0, failed: 0, cancelled: 0 };
+  const { databases, changed, invalidateAll, onError, maxLong } = options;
   const sessions = makeSessions(databases);
-  const settler = makeSettler({ ...options, sessions });
-  const countEnd = (how: Ended['how']): void => {
-    ended[storedEnd(how)]++;
+  const renameFinalizer = makeRenameFinalizer({ ...options, sessions });
+  const countEnd = (how: EndState['how']): void => {
+    outcomes[toStoredEnd(how)]++;
   };
   const recovery = makeRecovery({ databases, sessions, changed, countEnd, onError });
   const runOptions: RunOptions = {
@@ -106,51 +112,51 @@ export function makeRunner(options: RunnerOptions): Runner {
   async function start(request: MigrationRequest): Promise<StartedMigration> {
     if (sessions.isClosing()) throw serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down', 1);
     const { workspaceId } = request;
-    const begun = Promise.withResolvers<Run>();
+    const start = Promise.withResolvers<Run>();
     const work = sessions.withLockOnNodes(
       workspaceId,
-      (session) => runLocked(session, request, begun.resolve),
+      (session) => runLocked(session, request, start.resolve),
       (why) => {
-        throw busyWith(why);
+        throw makeBusyError(why);
       },
     );
     // An error before the beginning is the answer to whoever asked.
-    work.catch(begun.reject);
-    const { progress } = await begun.promise;
-    const end = endOf(workspaceId, progress.id, work);
+    work.catch(start.reject);
+    const { progress } = await start.promise;
+    const end = awaitEnd(workspaceId, progress.id, work);
     // Nobody has to wait for the end; whoever does gets its failure.
     end.catch(() => undefined);
-    return { id: progress.id, ended: end };
+    return { id: progress.id, completion: end };
   }
 
   /** Takes the change to its end, whatever that is. Throws when it has lost its connection. */
   async function runLocked(
     session: LockedSession,
     request: MigrationRequest,
-    begun: (run: Run) => void,
+    onStarted: (run: Run) => void,
   ): Promise<void> {
-    await recovery.underLock(session, request.workspaceId).catch((error) => {
+    await recovery.recoverLocked(session, request.workspaceId).catch((error) => {
       // What the migration before has made cannot be taken back yet.
       throw isLockConflict(error) ? anotherMigrationRuns() : error;
     });
-    const change = await prepareAllowed(session, request, options);
+    const change = await prepareAllowedChange(session, request, options);
     const isLong = needsPreparation(change) || change.operations.some(({ work }) => work !== 'none');
-    if (isLong && long >= maxLong) throw tooManyMigrations();
-    if (isLong) long++;
+    if (isLong && longCount >= maxLong) throw makeCapacityError();
+    if (isLong) longCount++;
     running++;
     try {
       const run = await makeRun(session, request, change, runOptions);
-      begun(run);
+      onStarted(run);
       const { how } = await carryOut(run, PENDING, RUN);
       if (run.progress.id !== null) countEnd(how);
     } finally {
       running--;
-      if (isLong) long--;
+      if (isLong) longCount--;
     }
   }
 
   /** Resolves when the migration has ended in every process. Throws only for one that is not recorded. */
-  async function endOf(workspaceId: string, id: string | null, work: Promise<void>): Promise<void> {
+  async function awaitEnd(workspaceId: string, id: string | null, work: Promise<void>): Promise<void> {
     try {
       await work;
     } catch (error) {
@@ -158,19 +164,19 @@ export function makeRunner(options: RunnerOptions): Runner {
       if (sessions.isClosing()) return;
       // Only a lost connection leads here, and leaves work for recovery.
       onError('a migration lost its connection', error);
-      return recovery.soon(workspaceId);
+      return recovery.retryUntilRecovered(workspaceId);
     }
     changed(workspaceId);
-    settler.soon(workspaceId);
-    await everywhere();
+    renameFinalizer.schedule(workspaceId);
+    await invalidateAll();
   }
 
   return {
     start,
     sessions,
     recover: recovery.sweep,
-    sweep: () => recovery.sweep().then(settler.sweep),
-    stats: () => ({ running, filled, ended }),
+    sweep: () => recovery.sweep().then(renameFinalizer.sweep),
+    stats: () => ({ running, filled, outcomes }),
     close: sessions.close,
   };
 }
@@ -180,10 +186,10 @@ async function makeRun(
   session: LockedSession,
   request: MigrationRequest,
   change: PreparedChange,
-  { databases, changed, everywhere, onError, sessions, countFilled }: RunOptions,
+  { databases, changed, invalidateAll, onError, sessions, countFilled }: RunOptions,
 ): Promise<Run> {
   const { workspaceId } = request;
-  const db = databases.of({ id: workspaceId });
+  const db = databases.forWorkspace({ id: workspaceId });
   const { topology } = databases;
   const progress = await recordMigration(session, request, change, topology);
   const { id } = progress;
@@ -194,8 +200,8 @@ async function makeRun(
     topology,
     change,
     progress,
-    noted: request.noted,
-    sizes: await tableSizes(session, change, topology),
+    audit: request.audit,
+    sizes: await estimateTableSizes(session, change, topology),
     gate: makeGate({
       db,
       session,
@@ -204,7 +210,7 @@ async function makeRun(
       change,
       steps: progress.steps(),
       changed: () => changed(workspaceId),
-      everywhere,
+      invalidateAll,
     }),
     isCancelled: async () => sessions.isClosing() || (id !== null && (await isCancelRequested(session, id))),
     isClosing: sessions.isClosing,
@@ -214,15 +220,15 @@ async function makeRun(
 }
 
 /** The change; throws when it would drop something and that was not allowed. */
-async function prepareAllowed(
+async function prepareAllowedChange(
   session: Session,
-  { workspaceId, ask, strategy, allowDestructive }: MigrationRequest,
+  { workspaceId, parseDocument, strategy, allowDestructive }: MigrationRequest,
   { databases: { topology }, forgottenAfterMs, maxDocumentBytes }: RunnerOptions,
 ): Promise<PreparedChange> {
-  const change = await prepareChange(session, workspaceId, ask, strategy, { topology, forgottenAfterMs });
-  const bytes = bytesOf(change.asked);
+  const change = await prepareChange(session, workspaceId, parseDocument, strategy, { topology, forgottenAfterMs });
+  const bytes = countBytes(change.requested);
   // One that is too long already may become shorter.
-  if (bytes > maxDocumentBytes && bytes > bytesOf(change.inForce)) throw schemaTooLong(maxDocumentBytes);
+  if (bytes > maxDocumentBytes && bytes > countBytes(change.inForce)) throw schemaTooLong(maxDocumentBytes);
   const destructive = change.operations.filter((operation) => operation.destructive);
   if (destructive.length > 0 && !allowDestructive) {
     throw destructiveChange(
@@ -232,18 +238,18 @@ async function prepareAllowed(
   return change;
 }
 
-const bytesOf = (document: SchemaDocument): number => Buffer.byteLength(JSON.stringify(document));
+const countBytes = (document: SchemaDocument): number => Buffer.byteLength(JSON.stringify(document));
 
-const tooManyMigrations = (): Error =>
+const makeCapacityError = (): Error =>
   serviceUnavailable(
     'TOO_MANY_MIGRATIONS',
     'Migrations of other workspaces take all the room for long ones; retry when one has ended',
     10,
   );
 
-export const migrationFigures = ({ stats }: Pick<Runner, 'stats'>): readonly Figure[] => [
+export const migrationMetrics = ({ stats }: Pick<Runner, 'stats'>): readonly Metric[] => [
   { name: 'wda_migrations_running', help: 'Migrations that this process is running', read: () => stats().running },
-  { name: 'wda_migrations_total', help: 'Finished migrations by outcome', read: () => stats().ended },
+  { name: 'wda_migrations_total', help: 'Finished migrations by outcome', read: () => stats().outcomes },
   {
     name: 'wda_migration_records_filled_total',
     help: 'Records whose new column was filled',

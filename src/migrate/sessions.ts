@@ -5,11 +5,11 @@ import type { Database, Session } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import type { EveryNode } from '../topology/topology.ts';
-import { type Holding, withWorkspaceLock } from './workspace-lock.ts';
+import { type LockPurpose, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface LockedSession extends Session {
   /** Says that the session only takes back what it made from here on: close() no longer interrupts it, until time is up. */
-  readonly cleansUp: () => Promise<void>;
+  readonly startCleanup: () => Promise<void>;
 }
 
 export interface Sessions {
@@ -17,7 +17,7 @@ export interface Sessions {
   readonly withLock: <T, B>(
     workspaceId: string,
     work: (session: LockedSession) => Promise<T>,
-    busy: (what: Holding) => B,
+    busy: (what: LockPurpose) => B,
   ) => Promise<T | B>;
   /** The same for changes that all nodes of a cluster are told: 503 while one of them is silent. */
   readonly withLockOnNodes: Sessions['withLock'];
@@ -26,27 +26,27 @@ export interface Sessions {
   readonly close: (graceMs: number) => Promise<void>;
 }
 
-const LOOK_EVERY_MS = 20;
+const POLL_INTERVAL_MS = 20;
 const INTERRUPT_EVERY_MS = 200;
 // PostgreSQL ends a session within milliseconds. A session that is left after this time belongs to a database that answers
 // nobody.
 const END_WITHIN_MS = 1000;
 
-interface Running {
+interface RunningSession {
   readonly pid: number;
   readonly database: Database;
   interruptible: boolean;
 }
 
 export function makeSessions(databases: Databases): Sessions {
-  const running = new Set<Running>();
+  const running = new Set<RunningSession>();
   let closing = false;
-  let signalled: Promise<unknown> = Promise.resolve();
+  let pendingSignals: Promise<unknown> = Promise.resolve();
 
   /** Resolves with true when all have ended, with false after `milliseconds`. */
-  async function ended(milliseconds: number, each: () => void = () => undefined): Promise<boolean> {
+  async function waitForEnd(milliseconds: number, each: () => void = () => undefined): Promise<boolean> {
     const deadline = performance.now() + milliseconds;
-    for (let next = 0; running.size > 0; await sleep(LOOK_EVERY_MS)) {
+    for (let next = 0; running.size > 0; await sleep(POLL_INTERVAL_MS)) {
       const now = performance.now();
       if (now > deadline) return false;
       if (now < next) continue;
@@ -57,38 +57,38 @@ export function makeSessions(databases: Databases): Sessions {
   }
 
   /** Not awaited: a database that does not answer must not hold up the end. */
-  function signal(name: 'pg_cancel_backend' | 'pg_terminate_backend', sessions: readonly Running[]): void {
+  function signal(name: 'pg_cancel_backend' | 'pg_terminate_backend', sessions: readonly RunningSession[]): void {
     const call = name === 'pg_cancel_backend' ? sql`pg_cancel_backend(pid)` : sql`pg_terminate_backend(pid)`;
     const signals = [...Map.groupBy(sessions, ({ database }) => database)].map(([database, of]) => {
       const pids = of.map(({ pid }) => pid);
       return database.run(toQuery(sql`select ${call} from unnest(${pids}::int4[]) pid`), 'write');
     });
-    if (signals.length > 0) signalled = Promise.allSettled(signals);
+    if (signals.length > 0) pendingSignals = Promise.allSettled(signals);
   }
 
   function withLock<T, B>(
     workspaceId: string,
     work: (session: LockedSession) => Promise<T>,
-    busy: (what: Holding) => B,
+    busy: (what: LockPurpose) => B,
     nodes?: EveryNode,
   ): Promise<T | B> {
-    const database = databases.of({ id: workspaceId });
-    const noted = async (session: Session): Promise<T> => {
+    const database = databases.forWorkspace({ id: workspaceId });
+    const runTracked = async (session: Session): Promise<T> => {
       const state = { pid: session.pid, database, interruptible: true };
       running.add(state);
       try {
         return await work({
           ...session,
-          async cleansUp() {
+          async startCleanup() {
             state.interruptible = false;
-            await Promise.race([signalled, sleep(END_WITHIN_MS)]);
+            await Promise.race([pendingSignals, sleep(END_WITHIN_MS)]);
           },
         });
       } finally {
         running.delete(state);
       }
     };
-    return withWorkspaceLock(database, workspaceId, noted, busy, nodes);
+    return withWorkspaceLock(database, workspaceId, runTracked, busy, nodes);
   }
 
   return {
@@ -102,8 +102,8 @@ export function makeSessions(databases: Databases): Sessions {
           'pg_cancel_backend',
           [...running].filter(({ interruptible }) => interruptible),
         );
-      if (await ended(graceMs, interrupt)) return;
-      await ended(END_WITHIN_MS, () => signal('pg_terminate_backend', [...running]));
+      if (await waitForEnd(graceMs, interrupt)) return;
+      await waitForEnd(END_WITHIN_MS, () => signal('pg_terminate_backend', [...running]));
     },
   };
 }

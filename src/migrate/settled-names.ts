@@ -1,9 +1,9 @@
 // The next names of tables and columns on the way back to those of the document. Takes a document, the names in PostgreSQL,
 // and the names that must not be given to anything yet.
-import type { Freed, FreedNames } from '../catalog/documents.ts';
-import { entitiesOf } from '../document/entities.ts';
+import type { ReleasedName, ReleasedNames } from '../catalog/documents.ts';
+import { buildEntities } from '../document/entities.ts';
 import type { SchemaDocument } from '../document/format.ts';
-import { constraintNames, type Table, tablesOf } from '../document/tables.ts';
+import { buildTables, constraintNames, type Table } from '../document/tables.ts';
 import type { Entity } from '../model/entity.ts';
 import { freshName, type PhysicalNames } from '../model/physical-name.ts';
 
@@ -21,21 +21,24 @@ export interface RenamedTable {
 }
 
 /** Tables and columns by the keys of `wda.workspace.freed`: `orders`, `orders.total`. */
-export function keysOf(entities: ReadonlyMap<string, Entity>): ReadonlySet<string> {
+export function collectKeys(entities: ReadonlyMap<string, Entity>): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const { table, fields } of entities.values()) {
     keys.add(table.name);
-    for (const { column } of fields.values()) keys.add(keyOf(table.name, column));
+    for (const { column } of fields.values()) keys.add(toColumnKey(table.name, column));
   }
   return keys;
 }
 
-export const keyOf = (table: string, column: string): string => `${table}.${column}`;
+export const toColumnKey = (table: string, column: string): string => `${table}.${column}`;
 
 /** The names that mean something with `before` and nothing with `after`. */
-export function freedKeys(before: ReadonlyMap<string, Entity>, after: ReadonlyMap<string, Entity>): readonly string[] {
-  const kept = keysOf(after);
-  return [...keysOf(before)].filter((key) => !kept.has(key));
+export function findReleasedKeys(
+  before: ReadonlyMap<string, Entity>,
+  after: ReadonlyMap<string, Entity>,
+): readonly string[] {
+  const keysAfter = collectKeys(after);
+  return [...collectKeys(before)].filter((key) => !keysAfter.has(key));
 }
 
 /**
@@ -43,8 +46,8 @@ export function freedKeys(before: ReadonlyMap<string, Entity>, after: ReadonlyMa
  * requests have ended. Imports and exports may take an hour: once they hold the locks of their tables, and before they use
  * them, they ask what is in force and are planned again when that has changed.
  */
-export function heldNames({ names, now }: FreedNames, forgottenAfterMs: number): ReadonlySet<string> {
-  return new Set(Object.keys(names).filter((key) => now - (names[key] as Freed).at < forgottenAfterMs));
+export function findReservedNames({ names, now }: ReleasedNames, forgottenAfterMs: number): ReadonlySet<string> {
+  return new Set(Object.keys(names).filter((key) => now - (names[key] as ReleasedName).at < forgottenAfterMs));
 }
 
 /**
@@ -52,31 +55,35 @@ export function heldNames({ names, now }: FreedNames, forgottenAfterMs: number):
  * which lists names that mean something else in a statement that somebody may still hold. Two that trade their names
  * need a third one on the way; it ends with `change`, a number that no change has had before.
  */
-export function settledNames(
+export function finalizeNames(
   document: SchemaDocument,
   names: PhysicalNames,
-  held: ReadonlySet<string>,
+  reserved: ReadonlySet<string>,
   change: string,
 ): PhysicalNames {
-  const entities = entitiesOf(document, '', names);
+  const entities = buildEntities(document, '', names);
   const tables: Record<string, string> = {};
   const columns: Record<string, Record<string, string>> = {};
   const present = new Map([...entities.values()].map(({ name, table }) => [name, table.name]));
-  for (const [name, table] of moved(present, held, change)) if (table !== name) tables[name] = table;
+  for (const [name, table] of computeNames(present, reserved, change)) if (table !== name) tables[name] = table;
   for (const { name, table, fields } of entities.values()) {
-    const own = new Map([...fields.values()].map((field) => [field.name, field.column]));
-    const heldHere = new Set([...own.keys()].filter((field) => held.has(keyOf(table.name, field))));
-    const next = [...moved(own, heldHere, change)].filter(([field, column]) => field !== column);
+    const columnsByField = new Map([...fields.values()].map((field) => [field.name, field.column]));
+    const reservedFields = new Set(
+      [...columnsByField.keys()].filter((field) => reserved.has(toColumnKey(table.name, field))),
+    );
+    const next = [...computeNames(columnsByField, reservedFields, change)].filter(
+      ([field, column]) => field !== column,
+    );
     if (next.length > 0) columns[name] = Object.fromEntries(next);
   }
-  const kept = constraintNames(tablesOf(document, '', names), tablesOf(document, '', { tables, columns }));
-  return { tables, columns, ...kept };
+  const constraints = constraintNames(buildTables(document, '', names), buildTables(document, '', { tables, columns }));
+  return { tables, columns, ...constraints };
 }
 
 /** `present`: the present name of each, by the name that it should have. */
-function moved(
+function computeNames(
   present: ReadonlyMap<string, string>,
-  held: ReadonlySet<string>,
+  reserved: ReadonlySet<string>,
   change: string,
 ): ReadonlyMap<string, string> {
   const owners = new Map([...present].map(([name, now]) => [now, name]));
@@ -85,7 +92,7 @@ function moved(
   for (const [name, now] of present) {
     if (now === name) continue;
     if (!owners.has(name)) {
-      if (!held.has(name)) next.set(name, name);
+      if (!reserved.has(name)) next.set(name, name);
       continue;
     }
     // The holder of the name may itself wait for another name, and so on, in a circle back to this one.
@@ -100,23 +107,23 @@ function moved(
 }
 
 /** The renamings of tables, columns, and all that is named after them but checks and foreign keys, which keep their names. */
-export function renamingsOf(
+export function findRenamings(
   document: SchemaDocument,
   databaseSchema: string,
   before: PhysicalNames,
   after: PhysicalNames,
 ): readonly RenamedTable[] {
-  const later = tablesOf(document, databaseSchema, after);
-  return [...tablesOf(document, databaseSchema, before).values()].flatMap((table) => {
-    const renamings = pairsOf(table, later.get(table.entity) as Table).filter(({ from, to }) => from !== to);
+  const later = buildTables(document, databaseSchema, after);
+  return [...buildTables(document, databaseSchema, before).values()].flatMap((table) => {
+    const renamings = pairNames(table, later.get(table.entity) as Table).filter(({ from, to }) => from !== to);
     return renamings.length === 0 ? [] : [{ table: table.name, renamings }];
   });
 }
 
-function pairsOf(from: Table, to: Table): readonly Renaming[] {
-  const pairs = <T>(kind: Renaming['kind'], left: Iterable<T>, right: Iterable<T>, nameOf: (one: T) => string) => {
+function pairNames(from: Table, to: Table): readonly Renaming[] {
+  const pairs = <T>(kind: Renaming['kind'], left: Iterable<T>, right: Iterable<T>, getName: (one: T) => string) => {
     const others = [...right];
-    return [...left].map((one, index): Renaming => ({ kind, from: nameOf(one), to: nameOf(others[index] as T) }));
+    return [...left].map((one, index): Renaming => ({ kind, from: getName(one), to: getName(others[index] as T) }));
   };
   const indexes = (table: Table, unique: boolean) =>
     [...table.indexes.values()].filter((index) => index.unique === unique);

@@ -17,7 +17,7 @@ export type Setback =
   | { readonly how: 'interrupted' };
 
 /** What the control tables say of a migration that has not ended: nothing is made before they say `running`. */
-export type Stored = 'pending' | 'running';
+export type StoredState = 'pending' | 'running';
 
 export type State =
   | { readonly name: 'pending' }
@@ -25,16 +25,16 @@ export type State =
   | { readonly name: 'closing' }
   | { readonly name: 'switching' }
   /** `error`: what was thrown; undefined when the process that could tell is gone. */
-  | { readonly name: 'stopping'; readonly stored: Stored; readonly error: unknown }
+  | { readonly name: 'stopping'; readonly stored: StoredState; readonly error: unknown }
   | { readonly name: 'reverting'; readonly setback: Setback }
-  | { readonly name: 'concluding'; readonly stored: Stored; readonly setback: Setback }
+  | { readonly name: 'concluding'; readonly stored: StoredState; readonly setback: Setback }
   /** Nobody works on it: what it made is there, and closed gates are closed. */
-  | { readonly name: 'abandoned'; readonly stored: Stored }
+  | { readonly name: 'abandoned'; readonly stored: StoredState }
   | { readonly name: 'ended'; readonly how: 'succeeded' | Setback['how'] };
 
 /** States with work to do by whoever holds the lock of the workspace. */
-export type Working = Exclude<State, { readonly name: 'abandoned' | 'ended' }>;
-export type Ended = Extract<State, { readonly name: 'ended' }>;
+export type WorkingState = Exclude<State, { readonly name: 'abandoned' | 'ended' }>;
+export type EndState = Extract<State, { readonly name: 'ended' }>;
 
 export type Event =
   | { readonly name: 'cleared' }
@@ -88,21 +88,21 @@ const CLOSING: State = { name: 'closing' };
 const SWITCHING: State = { name: 'switching' };
 
 const stopping =
-  (stored: Stored) =>
+  (stored: StoredState) =>
   ({ error }: { readonly error: unknown }): State => ({ name: 'stopping', stored, error });
-const abandoned = (stored: Stored) => (): State => ({ name: 'abandoned', stored });
-const ended = (how: 'succeeded' | Setback['how']): State => ({ name: 'ended', how });
+const abandoned = (stored: StoredState) => (): State => ({ name: 'abandoned', stored });
+const toEndState = (how: 'succeeded' | Setback['how']): State => ({ name: 'ended', how });
 
 /** Where nothing was made, nothing is taken back, and no lock is asked for. */
-const setBack = (stored: Stored, setback: Setback): State =>
+const toSetbackState = (stored: StoredState, setback: Setback): State =>
   stored === 'pending' ? { name: 'concluding', stored, setback } : { name: 'reverting', setback };
 
 const concluding = (setback: Setback): State => ({ name: 'concluding', stored: 'running', setback });
 
-type Named<Union, Name> = Extract<Union, { readonly name: Name }>;
+type ByName<Union, Name> = Extract<Union, { readonly name: Name }>;
 type Transitions = {
   readonly [S in State['name']]: {
-    readonly [E in Event['name']]?: (event: Named<Event, E>, state: Named<State, S>) => State;
+    readonly [E in Event['name']]?: (event: ByName<Event, E>, state: ByName<State, S>) => State;
   };
 };
 
@@ -110,7 +110,7 @@ type Transitions = {
 const TRANSITIONS: Transitions = {
   pending: {
     cleared: () => PREPARING,
-    obstructed: ({ failure }) => setBack('pending', { how: 'failed', failure }),
+    obstructed: ({ failure }) => toSetbackState('pending', { how: 'failed', failure }),
     threw: stopping('pending'),
     lost: abandoned('pending'),
   },
@@ -118,11 +118,11 @@ const TRANSITIONS: Transitions = {
   closing: { closed: () => SWITCHING, threw: stopping('running'), lost: abandoned('running') },
   // When the answer to the commit is lost, only the control tables know whether it was made. If it was, they say
   // `succeeded`, and the next holder of the lock does not find the migration open.
-  switching: { switched: () => ended('succeeded'), threw: stopping('running'), lost: abandoned('running') },
+  switching: { switched: () => toEndState('succeeded'), threw: stopping('running'), lost: abandoned('running') },
   stopping: {
-    failed: ({ failure }, { stored }) => setBack(stored, { how: 'failed', failure }),
-    cancelled: (_, { stored }) => setBack(stored, { how: 'cancelled' }),
-    interrupted: (_, { stored }) => setBack(stored, { how: 'interrupted' }),
+    failed: ({ failure }, { stored }) => toSetbackState(stored, { how: 'failed', failure }),
+    cancelled: (_, { stored }) => toSetbackState(stored, { how: 'cancelled' }),
+    interrupted: (_, { stored }) => toSetbackState(stored, { how: 'interrupted' }),
     threw: (_, { stored }) => ({ name: 'abandoned', stored }),
     lost: (_, { stored }) => ({ name: 'abandoned', stored }),
   },
@@ -134,7 +134,7 @@ const TRANSITIONS: Transitions = {
     lost: abandoned('running'),
   },
   concluding: {
-    recorded: (_, { setback }) => ended(setback.how),
+    recorded: (_, { setback }) => toEndState(setback.how),
     threw: (_, { stored }) => ({ name: 'abandoned', stored }),
     lost: (_, { stored }) => ({ name: 'abandoned', stored }),
   },
@@ -149,11 +149,11 @@ export function next(state: State, event: Event): State {
   return transition(event, state);
 }
 
-export const PENDING: Working = { name: 'pending' };
+export const PENDING: WorkingState = { name: 'pending' };
 
-export const isWorking = (state: State): state is Working => state.name !== 'abandoned' && state.name !== 'ended';
+export const isWorking = (state: State): state is WorkingState => state.name !== 'abandoned' && state.name !== 'ended';
 
 export type StoredEnd = 'succeeded' | 'failed' | 'cancelled';
 
 /** What the control tables call an end. */
-export const storedEnd = (how: Ended['how']): StoredEnd => (how === 'interrupted' ? 'failed' : how);
+export const toStoredEnd = (how: EndState['how']): StoredEnd => (how === 'interrupted' ? 'failed' : how);

@@ -1,6 +1,6 @@
 // Runs the statements of operations: those that prepare, each on its own, while requests go on; those of the switch, all in
 // one transaction; and those that take back what was prepared.
-import { dropSync, forgetConflicts } from '../beside/sync.ts';
+import { deleteConflicts, dropSync } from '../beside/sync.ts';
 import type { Session } from '../db/pool.ts';
 import {
   executeEach,
@@ -13,42 +13,52 @@ import {
   withLockRetry,
 } from '../db/transaction.ts';
 import type { Fragment } from '../sql/fragment.ts';
-import { dropColumn, dropConstraint, dropIndexConcurrently, dropTableIfExists, leaveWords } from './ddl.ts';
-import { Cancelled, fill } from './fill.ts';
-import { refuseLate, refuseSilenced } from './obstruction.ts';
-import { type Ddl, isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
+import {
+  dropColumn,
+  dropConstraint,
+  dropIndexConcurrently,
+  dropTableIfExists,
+  dropUnusedSearchFunction,
+} from './ddl.ts';
+import { backfill, MigrationCancelled } from './fill.ts';
+import { rejectDisabledTriggers, rejectLateConflicts } from './obstruction.ts';
+import { type Ddl, isPreparing, type Operation, PHASES, type Statement, type TemporaryObject } from './operation.ts';
 import { needsPreparation, type PreparedChange } from './plan.ts';
-import { patienceOf, type Run } from './run.ts';
+import { getLockRetryOptions, type Run } from './run.ts';
 import { watchIndex } from './watch-index.ts';
 
 /** Runs what can run before the switch, if anything has to; otherwise leaves everything to the switch. */
-export async function prepareAhead(run: Run): Promise<void> {
+export async function runPreparation(run: Run): Promise<void> {
   const { change, progress, isCancelled } = run;
   if (!needsPreparation(change)) return;
   for (const phase of PHASES.filter(isPreparing)) {
     for (const operation of change.operations) {
-      if (!operation.ahead) continue;
+      if (!operation.runsBeforeSwitch) continue;
       for (const statement of operation.statements) {
         if (statement.phase !== phase) continue;
-        if (await isCancelled()) throw new Cancelled();
-        await progress.begin(operation);
-        if (statement.within === 'batches') await fill(run, operation, statement.batch);
-        else await withLockRetry(() => runAhead(run, statement, operation), patienceOf(run, operation));
-        if (isLast(statement, operation)) await progress.finish(operation);
+        if (await isCancelled()) throw new MigrationCancelled();
+        await progress.startStep(operation);
+        if (statement.within === 'batches') await backfill(run, operation, statement.batch);
+        else
+          await withLockRetry(
+            () => runPreparingStatement(run, statement, operation),
+            getLockRetryOptions(run, operation),
+          );
+        if (isLast(statement, operation)) await progress.finishStep(operation);
       }
     }
   }
 }
 
-async function runAhead(run: Run, statement: Ddl, operation: Operation): Promise<void> {
+async function runPreparingStatement(run: Run, statement: Ddl, operation: Operation): Promise<void> {
   const { session, change } = run;
   if (statement.within !== 'none') {
     await inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement.sql.text));
     return;
   }
   // An attempt that was refused a lock leaves an invalid index behind.
-  for (const made of operation.makes) {
-    if (made.kind === 'index') await session.execute(undo(change.databaseSchema, made).text);
+  for (const made of operation.temporaryObjects) {
+    if (made.kind === 'index') await session.execute(buildDrop(change.databaseSchema, made).text);
   }
   const stop = watchIndex(run, operation);
   try {
@@ -65,33 +75,35 @@ function isLast(statement: Statement, operation: Operation): boolean {
 /** The new shape and the new document at once; `commit` adds the statements of the control tables. */
 export async function switchOver(run: Run, commit: () => Promise<void>): Promise<void> {
   const { session, change, progress, isCancelled } = run;
-  const ahead = needsPreparation(change);
+  const isPrepared = needsPreparation(change);
   const statements = PHASES.flatMap((phase) =>
     change.operations.flatMap((operation) =>
       operation.statements
         .filter((statement) => statement.within !== 'batches')
-        .filter((statement) => statement.phase === phase && !(ahead && operation.ahead && isPreparing(phase)))
+        .filter(
+          (statement) => statement.phase === phase && !(isPrepared && operation.runsBeforeSwitch && isPreparing(phase)),
+        )
         .map((statement) => ({ statement, operation })),
     ),
   );
-  const locks = locksOf(change, new Set(statements.map(({ operation }) => operation)));
+  const locks = buildLocks(change, new Set(statements.map(({ operation }) => operation)));
   await withLockRetry(async () => {
-    if (await isCancelled()) throw new Cancelled();
+    if (await isCancelled()) throw new MigrationCancelled();
     await inTransaction(session, LOCK_BUDGET_MS, async () => {
       await takeLocks(session, locks);
-      await refuseSilenced(run);
-      await refuseLate(run);
+      await rejectDisabledTriggers(run);
+      await rejectLateConflicts(run);
       for (const { statement, operation } of statements) {
-        progress.turnTo(operation);
+        progress.setCurrent(operation);
         await session.execute(statement.sql.text);
       }
       await commit();
     });
-  }, patienceOf(run));
+  }, getLockRetryOptions(run));
 }
 
 /** Locks in the order of table names, so that two changes never wait for each other; of two modes the stronger. */
-function locksOf(change: PreparedChange, operations: ReadonlySet<Operation>): readonly Fragment[] {
+function buildLocks(change: PreparedChange, operations: ReadonlySet<Operation>): readonly Fragment[] {
   const modes = new Map<string, 'access exclusive' | 'share row exclusive'>();
   for (const operation of operations) {
     for (const { table, mode } of operation.locks) {
@@ -111,35 +123,39 @@ function locksOf(change: PreparedChange, operations: ReadonlySet<Operation>): re
 export async function revert(
   session: Session,
   schema: string,
-  made: readonly Made[],
-  patience: Partial<LockRetryOptions>,
+  made: readonly TemporaryObject[],
+  retryOptions: Partial<LockRetryOptions>,
 ): Promise<void> {
   const failures: unknown[] = [];
-  const take = async (work: () => Promise<void>): Promise<void> => {
-    await withLockRetry(work, patience).catch((error) => {
+  const attempt = async (work: () => Promise<void>): Promise<void> => {
+    await withLockRetry(work, retryOptions).catch((error) => {
       if (maySucceedLater(error)) throw error;
       failures.push(error);
     });
   };
-  const atOnce = (text: string): Promise<void> => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(text));
-  const things = made.filter((one) => one.kind !== 'default');
-  const kinds: readonly Made['kind'][] = ['sync', 'constraint', 'column'];
-  const inOrder = kinds.flatMap((kind) => things.filter((one) => one.kind === kind));
-  for (const [, ofTable] of Map.groupBy(inOrder, (one) => one.table)) {
-    const statements = ofTable.flatMap((one) => [
-      undo(schema, one),
-      ...(one.kind === 'sync' ? [forgetConflicts(schema, one.subject)] : []),
+  const runInTransaction = (text: string): Promise<void> =>
+    inTransaction(session, LOCK_BUDGET_MS, () => session.execute(text));
+  const objects = made.filter((one) => one.kind !== 'default');
+  const kinds: readonly TemporaryObject['kind'][] = ['sync', 'constraint', 'column'];
+  const orderedObjects = kinds.flatMap((kind) => objects.filter((one) => one.kind === kind));
+  for (const [, tableObjects] of Map.groupBy(orderedObjects, (one) => one.table)) {
+    const statements = tableObjects.flatMap((one) => [
+      buildDrop(schema, one),
+      ...(one.kind === 'sync' ? [deleteConflicts(schema, one.subject)] : []),
     ]);
-    await take(() => inTransaction(session, LOCK_BUDGET_MS, () => executeEach(session, statements)));
+    await attempt(() => inTransaction(session, LOCK_BUDGET_MS, () => executeEach(session, statements)));
   }
-  for (const one of made) if (one.kind === 'default') await take(() => atOnce(one.undo));
-  for (const one of things) if (one.kind === 'index') await take(() => session.execute(undo(schema, one).text));
-  for (const one of things) if (one.kind === 'table') await take(() => atOnce(undo(schema, one).text));
-  for (const one of things) if (one.kind === 'words') await take(() => atOnce(undo(schema, one).text));
+  for (const one of made) if (one.kind === 'default') await attempt(() => runInTransaction(one.undo));
+  for (const one of objects)
+    if (one.kind === 'index') await attempt(() => session.execute(buildDrop(schema, one).text));
+  for (const one of objects)
+    if (one.kind === 'table') await attempt(() => runInTransaction(buildDrop(schema, one).text));
+  for (const one of objects)
+    if (one.kind === 'words') await attempt(() => runInTransaction(buildDrop(schema, one).text));
   if (failures.length > 0) throw failures[0];
 }
 
-function undo(schema: string, made: Exclude<Made, { kind: 'default' }>): Fragment {
+function buildDrop(schema: string, made: Exclude<TemporaryObject, { kind: 'default' }>): Fragment {
   if (made.kind === 'sync') return dropSync({ schema }, made.name);
   const table = { schema, name: made.table };
   switch (made.kind) {
@@ -150,7 +166,7 @@ function undo(schema: string, made: Exclude<Made, { kind: 'default' }>): Fragmen
     case 'index':
       return dropIndexConcurrently(table, made.index);
     case 'words':
-      return leaveWords(schema);
+      return dropUnusedSearchFunction(schema);
     case 'constraint':
       return dropConstraint(table, made.constraint);
     default:

@@ -1,16 +1,16 @@
 // Who may change the schema of a workspace: the session that holds its advisory lock. The lock goes with the session,
 // however that ends, so a migration in the state "running" whose lock is free has lost its process.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isMigrating, isMoving } from '../catalog/migrations.ts';
+import { isMigrating, isRelocating } from '../catalog/migrations.ts';
 import { upgradeWorkspace } from '../catalog/workspace-files.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { anotherMigrationRuns, workspaceMoves } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { EveryNode } from '../topology/topology.ts';
-import { cutWhenUnavailable, refuseWhileUnavailable } from '../topology/unavailable.ts';
+import { cutWhenUnavailable, throwWhenUnavailable } from '../topology/unavailable.ts';
 
 // "wda" in ASCII in the upper bytes, so that it differs from the keys of other users of the database.
-const key = (workspaceId: string): Fragment => sql`(${0x776461}::int8 << 40) + ${workspaceId}::int8`;
+const buildLockKey = (workspaceId: string): Fragment => sql`(${0x776461}::int8 << 40) + ${workspaceId}::int8`;
 
 // Without client_connection_check_interval the statement of a killed process runs to its end and keeps the lock so long.
 // PostgreSQL refuses the setting where the system cannot tell. Between two statements of a transaction we do next to
@@ -22,13 +22,14 @@ exception when others then null; end $$`;
 
 // Without a migration the lock is held for a change of a name or a setting, which takes milliseconds.
 const SHORT_WORK_MS = 5000;
-const LOOK_EVERY_MS = 25;
+const POLL_INTERVAL_MS = 25;
 
 /** What the session does that holds the lock: it changes the schema, or moves the workspace to another node. */
-export type Holding = 'migration' | 'move';
+export type LockPurpose = 'migration' | 'move';
 
 /** What whoever comes meanwhile is refused with. */
-export const busyWith = (what: Holding): Error => (what === 'move' ? workspaceMoves() : anotherMigrationRuns());
+export const makeBusyError = (what: LockPurpose): Error =>
+  what === 'move' ? workspaceMoves() : anotherMigrationRuns();
 
 /**
  * Runs `work` in the session that holds the lock of the workspace, with no limit on the time of its statements. Resolves
@@ -40,21 +41,25 @@ export async function withWorkspaceLock<T, B>(
   db: Database,
   workspaceId: string,
   work: (session: Session) => Promise<T>,
-  busy: (what: Holding) => B,
+  busy: (what: LockPurpose) => B,
   nodes?: EveryNode,
 ): Promise<T | B> {
-  refuseWhileUnavailable(nodes);
+  throwWhenUnavailable(nodes);
   return db.session(
     (session) =>
       cutWhenUnavailable(session, nodes, async () => {
-        const held = await takeLock(session, workspaceId);
-        return held === undefined ? underLock(session, workspaceId, work) : busy(held);
+        const purpose = await takeLock(session, workspaceId);
+        return purpose === undefined ? runWithLock(session, workspaceId, work) : busy(purpose);
       }),
     { purpose: 'migration', tenant: workspaceId },
   );
 }
 
-async function underLock<T>(session: Session, workspaceId: string, work: (session: Session) => Promise<T>): Promise<T> {
+async function runWithLock<T>(
+  session: Session,
+  workspaceId: string,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   try {
     await session.execute(SETTINGS);
     await upgradeWorkspace(session, workspaceId);
@@ -70,11 +75,11 @@ async function underLock<T>(session: Session, workspaceId: string, work: (sessio
 }
 
 /** Undefined once the lock is had. */
-async function takeLock(session: Session, workspaceId: string): Promise<Holding | undefined> {
-  for (const deadline = performance.now() + SHORT_WORK_MS; ; await sleep(LOOK_EVERY_MS)) {
+async function takeLock(session: Session, workspaceId: string): Promise<LockPurpose | undefined> {
+  for (const deadline = performance.now() + SHORT_WORK_MS; ; await sleep(POLL_INTERVAL_MS)) {
     const [row] = await session.query<{ locked: boolean; migrating: boolean; moving: boolean }>(
-      toQuery(sql`select pg_try_advisory_lock(${key(workspaceId)}) as locked,
-  ${isMigrating(workspaceId)} as migrating, ${isMoving(workspaceId)} as moving`),
+      toQuery(sql`select pg_try_advisory_lock(${buildLockKey(workspaceId)}) as locked,
+  ${isMigrating(workspaceId)} as migrating, ${isRelocating(workspaceId)} as moving`),
     );
     if (row?.locked === true) return undefined;
     if (row?.moving === true) return 'move';
@@ -83,9 +88,9 @@ async function takeLock(session: Session, workspaceId: string): Promise<Holding 
 }
 
 /** Cancels the statement that the holder of the lock is running; it ends with 57014. */
-export async function interruptHolder(db: Database, workspaceId: string): Promise<void> {
+export async function cancelLockHolder(db: Database, workspaceId: string): Promise<void> {
   await db.query(
-    toQuery(sql`with held as (select ${key(workspaceId)} as key)
+    toQuery(sql`with held as (select ${buildLockKey(workspaceId)} as key)
 select pg_cancel_backend(l.pid) from pg_locks l, held
 where l.locktype = 'advisory' and l.granted and l.objsubid = 1
   and l.database = (select oid from pg_database where datname = current_database())

@@ -8,16 +8,16 @@ import type { Databases } from '../directory/databases.ts';
 import {
   deleteWorkspaceRow,
   insertWorkspace,
+  toWorkspaceError,
   type WorkspaceSummary,
-  workspaceRefusal,
 } from '../directory/workspaces.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
-import { type Table, tablesOf } from '../document/tables.ts';
+import { buildTables, type Table } from '../document/tables.ts';
 import type { Topology } from '../topology/topology.ts';
-import { refuseWhileUnavailable } from '../topology/unavailable.ts';
+import { throwWhenUnavailable } from '../topology/unavailable.ts';
 import { addKeys, createBareTable, createSchema, createTables, dropSchema, finishTable } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
-import { busyWith, withWorkspaceLock } from './workspace-lock.ts';
+import { makeBusyError, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
   /** Slug of its organization. */
@@ -35,10 +35,10 @@ const DDL_TIMEOUT_MS = 600_000;
 export async function createWorkspace(
   databases: Databases,
   workspace: NewWorkspace,
-  note?: WriteActivity,
+  writeActivity?: WriteActivity,
 ): Promise<WorkspaceSummary | undefined> {
   const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
-  refuseWhileUnavailable(databases.topology.everyNode);
+  throwWhenUnavailable(databases.topology.everyNode);
   // One transaction for the row and the tables, as both lie in one database.
   return databases.directory
     .transaction(
@@ -51,16 +51,16 @@ export async function createWorkspace(
         });
         if (created === undefined) return undefined;
         const { databaseSchema } = created;
-        const tables = [...tablesOf(document, databaseSchema).values()];
+        const tables = [...buildTables(document, databaseSchema).values()];
         await makeSchema(session, databaseSchema, tables, databases.topology);
         await executeEach(session, createTables(tables, extensions));
-        await note?.(session, { workspace: created });
+        await writeActivity?.(session, { workspace: created });
         return created;
       },
       { statementTimeoutMs: DDL_TIMEOUT_MS, purpose: 'migration' },
     )
     .catch((error) => {
-      throw workspaceRefusal(error, slug);
+      throw toWorkspaceError(error, slug);
     });
 }
 
@@ -72,7 +72,7 @@ export interface EmptyWorkspace {
    * Keys, indexes and references, once the records are there; `ofEntity` gets the work on each entity, which throws the
    * database's error for records that do not fit.
    */
-  readonly complete: (ofEntity: (entity: string, work: Promise<void>) => Promise<void>) => Promise<void>;
+  readonly complete: (runForEntity: (entity: string, work: Promise<void>) => Promise<void>) => Promise<void>;
 }
 
 /**
@@ -90,20 +90,20 @@ export async function createEmptyWorkspace(
     name,
     document: JSON.stringify(document),
   }).catch((error) => {
-    throw workspaceRefusal(error, slug);
+    throw toWorkspaceError(error, slug);
   });
   if (created === undefined) return undefined;
-  const tables = tablesOf(document, created.databaseSchema);
+  const tables = buildTables(document, created.databaseSchema);
   const all = [...tables.values()];
   await makeSchema(session, created.databaseSchema, all, topology);
   await executeEach(session, all.map(createBareTable));
   return {
     workspace: created,
     tables,
-    async complete(ofEntity) {
+    async complete(runForEntity) {
       // References of each lead to the keys of others.
-      for (const table of all) await ofEntity(table.entity, executeEach(session, addKeys(table)));
-      for (const table of all) await ofEntity(table.entity, executeEach(session, finishTable(table, extensions)));
+      for (const table of all) await runForEntity(table.entity, executeEach(session, addKeys(table)));
+      for (const table of all) await runForEntity(table.entity, executeEach(session, finishTable(table, extensions)));
     },
   };
 }
@@ -126,23 +126,23 @@ async function makeSchema(
 export async function deleteWorkspace(
   databases: Databases,
   workspace: Pick<WorkspaceSummary, 'id' | 'slug' | 'databaseSchema'>,
-  note?: WriteActivity,
+  writeActivity?: WriteActivity,
 ): Promise<void> {
   await withWorkspaceLock(
-    databases.of(workspace),
+    databases.forWorkspace(workspace),
     workspace.id,
     (session) =>
       withLockRetry(() =>
         inTransaction(session, LOCK_BUDGET_MS, async () => {
           await deleteWorkspaceRow(session, workspace.id);
           await dropWorkspaceSchema(session, workspace.databaseSchema);
-          await note?.(session);
+          await writeActivity?.(session);
         }),
       ),
-    (what) => Promise.reject(busyWith(what)),
+    (what) => Promise.reject(makeBusyError(what)),
     databases.topology.everyNode,
   ).catch((error) => {
-    throw workspaceRefusal(error, workspace.slug);
+    throw toWorkspaceError(error, workspace.slug);
   });
 }
 

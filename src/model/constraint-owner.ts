@@ -15,13 +15,13 @@ const KINDS: readonly DerivedKind[] = ['uq', 'fk', 'ck_range', 'ck_length', 'ck_
 const CUT_ON_NODE = /^(.{36,})_[0-9a-f]{8}$/;
 
 /** Undefined when the name is not one of ours. */
-export function ownerOf(
+export function findConstraintOwner(
   constraint: string | undefined,
   workspace: Pick<Workspace, 'constraints' | 'entities'>,
 ): Violated | undefined {
   if (constraint === undefined) return undefined;
-  const known = workspace.constraints.get(constraint);
-  if (known !== undefined) return { ...known, isNull: false };
+  const owner = workspace.constraints.get(constraint);
+  if (owner !== undefined) return { ...owner, isNull: false };
   for (const [name, owner] of workspace.constraints)
     if (nextName(name) === constraint) return { ...owner, isNull: false };
   const cut = CUT_ON_NODE.exec(constraint)?.[1];
@@ -30,8 +30,8 @@ export function ownerOf(
   if (like.length > 1) return undefined;
   for (const [, owner] of like) return { ...owner, isNull: false };
   for (const entity of workspace.entities.values()) {
-    const found = ofOneColumn(constraint, entity) ?? ofNewColumn(constraint, entity);
-    if (found !== undefined) return found;
+    const owner = ofOneColumn(constraint, entity) ?? ofNewColumn(constraint, entity);
+    if (owner !== undefined) return owner;
   }
   return undefined;
 }
@@ -56,13 +56,13 @@ function ofOneColumn(constraint: string, entity: Entity): Violated | undefined {
 function ofNewColumn(constraint: string, entity: Entity): Violated | undefined {
   const start = `${entity.table.name}$`;
   if (!constraint.startsWith(start)) return undefined;
-  const words = constraint.slice(start.length).split('$');
-  if (words.at(-1) === 'next') words.pop();
-  const kind = KINDS.find((each) => each === words.at(-1));
+  const parts = constraint.slice(start.length).split('$');
+  if (parts.at(-1) === 'next') parts.pop();
+  const kind = KINDS.find((each) => each === parts.at(-1));
   const byColumn = new Map([...entity.fields.values()].map((field) => [field.column, field]));
-  const fields = words.flatMap((word, index) => {
+  const fields = parts.flatMap((word, index) => {
     if (/^[0-9]/.test(word)) return [];
-    const next = words[index + 1];
+    const next = parts[index + 1];
     return (
       (next === undefined ? undefined : byColumn.get(`${word}$${next}`)) ??
       entity.fields.get(word) ??

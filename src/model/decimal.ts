@@ -6,7 +6,7 @@ export const MAX_INT64 = 9223372036854775807n;
 /** A number written without exponent: no leading zeros in `whole` (but "0"), no trailing zeros in `fraction`. */
 export interface Decimal {
   readonly negative: boolean;
-  readonly whole: string;
+  readonly integer: string;
   readonly fraction: string;
 }
 
@@ -18,10 +18,10 @@ const NUMBER = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
 const MAX_NUMBER_TEXT = 3000;
 
 // There is one way only to match each text: `\d*\.?\d*` has as many as there are digits, and took 4 s for 64,000 zeros.
-const WRITTEN = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+const DECIMAL_TEXT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /** True when the text is a number, of any number of digits. */
-export const isNumber = (text: string): boolean => WRITTEN.test(text);
+export const isNumber = (text: string): boolean => DECIMAL_TEXT.test(text);
 
 /** The decimal that the text writes; undefined when it is not a number or has more than 1,000 digits on a side. */
 export function parseDecimal(text: string): Decimal | undefined {
@@ -29,20 +29,20 @@ export function parseDecimal(text: string): Decimal | undefined {
   if (plain !== undefined) return plain;
   const match = text.length > MAX_NUMBER_TEXT ? null : NUMBER.exec(text);
   if (match === null) return undefined;
-  const [, sign, wholeText = '', fractionText = '', exponentText] = match;
-  if (wholeText === '' && fractionText === '') return undefined;
+  const [, sign, integerText = '', fractionText = '', exponentText] = match;
+  if (integerText === '' && fractionText === '') return undefined;
   const exponent = exponentText === undefined ? 0 : Number(exponentText);
-  const digits = wholeText + fractionText;
+  const digits = integerText + fractionText;
   if (digits.length > 2 * MAX_DIGITS) return undefined;
-  if (withoutZeros(digits) === '') return { negative: false, whole: '0', fraction: '' };
-  const point = wholeText.length + exponent;
+  if (withoutZeros(digits) === '') return { negative: false, integer: '0', fraction: '' };
+  const point = integerText.length + exponent;
   if (point > 3 * MAX_DIGITS || point < -2 * MAX_DIGITS) return undefined;
   const padded = point < 0 ? '0'.repeat(-point) + digits : digits.padEnd(point, '0');
   const at = Math.max(point, 0);
-  const whole = padded.slice(0, at).replace(/^0+/, '') || '0';
+  const integer = padded.slice(0, at).replace(/^0+/, '') || '0';
   const fraction = withoutZeros(padded.slice(at));
-  if (whole.length > MAX_DIGITS || fraction.length > MAX_DIGITS) return undefined;
-  return { negative: sign === '-', whole, fraction };
+  if (integer.length > MAX_DIGITS || fraction.length > MAX_DIGITS) return undefined;
+  return { negative: sign === '-', integer, fraction };
 }
 
 const LONGEST_PLAIN = 24;
@@ -60,11 +60,11 @@ function parsePlain(text: string): Decimal | undefined {
     if (code === POINT && point === text.length) point = at;
     else if (code < ZERO || code > NINE) return undefined;
   }
-  const isWhole = point === text.length;
-  if (point === start || (text.charCodeAt(start) === ZERO && (isWhole || point - start > 1))) return undefined;
+  const isInteger = point === text.length;
+  if (point === start || (text.charCodeAt(start) === ZERO && (isInteger || point - start > 1))) return undefined;
   const last = text.charCodeAt(text.length - 1);
-  if (!isWhole && (last === ZERO || last === POINT)) return undefined;
-  return { negative: start === 1, whole: text.slice(start, point), fraction: text.slice(point + 1) };
+  if (!isInteger && (last === ZERO || last === POINT)) return undefined;
+  return { negative: start === 1, integer: text.slice(start, point), fraction: text.slice(point + 1) };
 }
 
 /** A loop, as /0+$/ begins again at every zero: 1 ms for a thousand of them before a one. */
@@ -75,17 +75,17 @@ function withoutZeros(digits: string): string {
 }
 
 export function formatDecimal(value: Decimal): string {
-  return `${value.negative ? '-' : ''}${value.whole}${value.fraction === '' ? '' : `.${value.fraction}`}`;
+  return `${value.negative ? '-' : ''}${value.integer}${value.fraction === '' ? '' : `.${value.fraction}`}`;
 }
 
 /** Negative, zero or positive, as for Array.prototype.sort. */
 export function compareDecimals(a: Decimal, b: Decimal): number {
   if (a.negative !== b.negative) return a.negative ? -1 : 1;
   const sign = a.negative ? -1 : 1;
-  if (a.whole.length !== b.whole.length) return sign * (a.whole.length - b.whole.length);
+  if (a.integer.length !== b.integer.length) return sign * (a.integer.length - b.integer.length);
   const length = Math.max(a.fraction.length, b.fraction.length);
-  const left = a.whole + a.fraction.padEnd(length, '0');
-  const right = b.whole + b.fraction.padEnd(length, '0');
-  if (left === right) return 0;
-  return left < right ? -sign : sign;
+  const digits = a.integer + a.fraction.padEnd(length, '0');
+  const right = b.integer + b.fraction.padEnd(length, '0');
+  if (digits === right) return 0;
+  return digits < right ? -sign : sign;
 }

@@ -57,10 +57,10 @@ export const isTextual = (type: FieldTypeName): boolean => type === 'string' || 
 const LABELS = ['name', 'title', 'label', 'email'];
 
 /** The field that names a record to people: as configured, else by its name, else the first string field; null for none. */
-export function labelOf({ fields, settings }: Pick<Entity, 'fields' | 'settings'>): string | null {
+export function findLabel({ fields, settings }: Pick<Entity, 'fields' | 'settings'>): string | null {
   if (settings.label !== null) return settings.label;
-  const named = LABELS.find((name) => isTextual(fields.get(name)?.type ?? 'json'));
-  return named ?? [...fields.values()].find(({ type }) => type === 'string')?.name ?? null;
+  const candidate = LABELS.find((name) => isTextual(fields.get(name)?.type ?? 'json'));
+  return candidate ?? [...fields.values()].find(({ type }) => type === 'string')?.name ?? null;
 }
 
 /** In `fields` and `defaultFields`: every column of its level. No field has this name. */

@@ -24,7 +24,7 @@ export type {
   TypeAttributes,
 } from './field-types/field-type.ts';
 export { DATE_PARTS } from './field-types/field-type.ts';
-export { TOO_MUCH_GROWTH } from './field-types/json.ts';
+export { EXPANDS_TOO_MUCH } from './field-types/json.ts';
 export { TEXT_COLLATION } from './field-types/text.ts';
 
 /** In the order in which messages and the schema of documents name them. */

@@ -6,26 +6,26 @@ import { isStorable, numberText } from './exact-json.ts';
 /** Digits of one number before the point, and after it, written without exponent: as of a decimal. */
 const MAX_DIGITS = 1000;
 /** Characters by which the numbers of one record may grow when they are written without exponents. */
-export const MAX_GROWTH = 1_000_000;
+export const MAX_EXPANDED_BYTES = 1_000_000;
 
 export type JsonCheck =
   /** `growth`: characters by which the text grows. */
-  | { readonly ok: true; readonly growth: number }
+  | { readonly ok: true; readonly expandedBytes: number }
   | { readonly ok: false; readonly mistake: 'text' | 'digits' | 'growth' };
 
 /** Whether PostgreSQL can store the value (of a JSON parser, exact or not) and print it within bounds. */
 export function checkJson(value: unknown): JsonCheck {
-  let growth = 0;
+  let expandedBytes = 0;
   let mistake: 'text' | 'digits' | 'growth' | undefined;
   const fault = (kind: 'text' | 'digits' | 'growth'): false => {
     mistake = kind;
     return false;
   };
   const checkNumber = (text: string): boolean => {
-    const grown = growthOf(text);
+    const grown = countExpandedBytes(text);
     if (grown === undefined) return fault('digits');
-    growth += grown;
-    return growth <= MAX_GROWTH || fault('growth');
+    expandedBytes += grown;
+    return expandedBytes <= MAX_EXPANDED_BYTES || fault('growth');
   };
   const check = (part: unknown): boolean => {
     if (typeof part === 'string') return isStorable(part) || fault('text');
@@ -42,7 +42,7 @@ export function checkJson(value: unknown): JsonCheck {
     return true;
   };
   check(value);
-  return mistake === undefined ? { ok: true, growth } : { ok: false, mistake };
+  return mistake === undefined ? { ok: true, expandedBytes } : { ok: false, mistake };
 }
 
 /** True when the number is written without an exponent (ECMAScript, Number::toString). */
@@ -54,10 +54,10 @@ function isPlain(number: number): boolean {
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /** Characters that the number takes additionally without its exponent; undefined for too many digits. */
-function growthOf(text: string): number | undefined {
-  const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
+function countExpandedBytes(text: string): number | undefined {
+  const [, integer = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
   // As PostgreSQL does: written digits after the point stay, zeros or not.
-  const before = Math.max(whole.length + Number(exponent), 1);
+  const before = Math.max(integer.length + Number(exponent), 1);
   const behind = Math.max(fraction.length - Number(exponent), 0);
   if (before > MAX_DIGITS || behind > MAX_DIGITS) return undefined;
   return Math.max(before + behind + Math.min(behind, 1) - text.length, 0);

@@ -9,25 +9,25 @@ import type { Workspace } from './workspace.ts';
  * smaller part: none ever holds more.
  */
 export function restrictWorkspace(workspace: Workspace, names: ReadonlySet<string>): Workspace {
-  const kept = [...workspace.entities.values()].filter(({ name }) => names.has(name));
+  const visible = [...workspace.entities.values()].filter(({ name }) => names.has(name));
   const related = new Map(
-    kept.map((entity) => [entity.name, { ...entity, relations: relationsWithin(entity, names) }]),
+    visible.map((entity) => [entity.name, { ...entity, relations: relationsWithin(entity, names) }]),
   );
   const entities = new Map<string, Entity>();
   for (const [name, entity] of related) {
-    entities.set(name, { ...entity, fields: fieldsOf(entity), settings: settingsOf(entity, related) });
+    entities.set(name, { ...entity, fields: restrictFields(entity), settings: restrictSettings(entity, related) });
   }
   return {
     ...workspace,
     entities,
     entityIds: new Map([...workspace.entityIds].filter(([name]) => entities.has(name))),
     constraints: new Map([...workspace.constraints].filter(([, { entity }]) => entities.has(entity))),
-    part: { of: wholeOf(workspace), key: [...entities.keys()].join() },
+    part: { of: getUnrestricted(workspace), key: [...entities.keys()].join() },
   };
 }
 
 /** The snapshot that a part was made of; a whole one itself. */
-export function wholeOf(workspace: Workspace): Workspace {
+export function getUnrestricted(workspace: Workspace): Workspace {
   return workspace.part === null ? workspace : workspace.part.of;
 }
 
@@ -39,7 +39,7 @@ function relationsWithin({ relations }: Entity, names: ReadonlySet<string>): Rea
   );
 }
 
-function fieldsOf({ fields, relations }: Entity): ReadonlyMap<string, Field> {
+function restrictFields({ fields, relations }: Entity): ReadonlyMap<string, Field> {
   const isBare = ({ relation }: Field): boolean => relation !== undefined && !relations.has(relation);
   if (![...fields.values()].some(isBare)) return fields;
   return new Map([...fields].map(([name, field]) => [name, isBare(field) ? { ...field, relation: undefined } : field]));
@@ -47,22 +47,23 @@ function fieldsOf({ fields, relations }: Entity): ReadonlyMap<string, Field> {
 
 type Entities = ReadonlyMap<string, Entity>;
 
-function settingsOf(entity: Entity, entities: Entities): EntitySettings {
+function restrictSettings(entity: Entity, entities: Entities): EntitySettings {
   const { defaultExpand, expandable, defaultFields, maxExpandDepth, label } = entity.settings;
   return {
     // Of a path that leads out, what lies before.
     defaultExpand:
-      defaultExpand?.map((path) => known(path, entity, entities).join('.')).filter((path) => path !== '') ?? null,
+      defaultExpand?.map((path) => keepKnownNames(path, entity, entities).join('.')).filter((path) => path !== '') ??
+      null,
     expandable: expandable?.filter((name) => entity.relations.has(name)) ?? null,
     defaultFields:
-      defaultFields?.filter((path) => known(path, entity, entities).length === path.split('.').length) ?? null,
+      defaultFields?.filter((path) => keepKnownNames(path, entity, entities).length === path.split('.').length) ?? null,
     maxExpandDepth,
     label,
   };
 }
 
 /** The names of a path up to the first that means nothing. */
-function known(path: string, root: Entity, entities: Entities): readonly string[] {
+function keepKnownNames(path: string, root: Entity, entities: Entities): readonly string[] {
   const names = path.split('.');
   let at: Entity | undefined = root;
   for (const [index, name] of names.entries()) {

@@ -1,11 +1,11 @@
 // A snapshot with other row rules than those in force: for an administrator who tries them.
 import { conflict } from '../errors.ts';
 import type { RowRule } from './entity.ts';
-import { wholeOf } from './restricted.ts';
+import { getUnrestricted } from './restricted.ts';
 import type { Workspace } from './workspace.ts';
 
 /** Row rules by the name of their entity, each for a column that it had when they were checked. */
-export interface TrialRules {
+export interface PreviewRules {
   readonly byEntity: ReadonlyMap<string, readonly RowRule[]>;
   /** The same for the same rules, and for no others. */
   readonly key: string;
@@ -15,7 +15,7 @@ export interface TrialRules {
  * The snapshot with these rules in place of those of their entities; the others keep theirs. Throws 409 when an entity
  * or a column is gone meanwhile: a rule that points at nothing must not become "no rule".
  */
-export function withRules(workspace: Workspace, { byEntity, key }: TrialRules): Workspace {
+export function withRules(workspace: Workspace, { byEntity, key }: PreviewRules): Workspace {
   const entities = new Map(workspace.entities);
   for (const [name, rowRules] of byEntity) {
     const entity = entities.get(name);
@@ -28,5 +28,9 @@ export function withRules(workspace: Workspace, { byEntity, key }: TrialRules): 
     entities.set(name, { ...entity, rowRules });
   }
   // No name of an entity has a space, so no part of a scope has this key.
-  return { ...workspace, entities, part: { of: wholeOf(workspace), key: `${workspace.part?.key ?? ''} rules ${key}` } };
+  return {
+    ...workspace,
+    entities,
+    part: { of: getUnrestricted(workspace), key: `${workspace.part?.key ?? ''} rules ${key}` },
+  };
 }

@@ -67,7 +67,7 @@ export interface Workspace {
 }
 
 /** The entity that a relation leads to. Snapshots are closed: every relation of a snapshot resolves. */
-export function entityOf(workspace: Workspace, name: string): Entity {
+export function getEntity(workspace: Workspace, name: string): Entity {
   const entity = workspace.entities.get(name);
   if (entity === undefined) throw new TypeError(`snapshot of ${workspace.slug} lacks entity ${name}`);
   return entity;

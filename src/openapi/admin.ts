@@ -1,7 +1,7 @@
 // Operations outside the data API -> their OpenAPI document (3.1.1). Pure: it prints what the routes say of themselves.
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
-import { type Content, type Operation, type Refusal, type Shape, TAGS, type Tag } from './operation.ts';
-import { type CodedStatus, ERROR_SCHEMAS, errorResponses, type Part, refusalAt } from './refusals.ts';
+import { type Content, type ErrorDescription, type Operation, type Shape, TAGS, type Tag } from './operation.ts';
+import { type CodedStatus, ERROR_SCHEMAS, errorResponseRef, errorResponses, type Part } from './refusals.ts';
 import { makeComponents, type Refer } from './shapes.ts';
 
 const CLIENT_AUTHENTICATION = 'oauthClient';
@@ -14,7 +14,7 @@ const SECURITY: Readonly<Record<Operation['describe']['credential'], readonly Pa
   client: [{ [CLIENT_AUTHENTICATION]: [] }, {}],
 };
 
-const ANSWERS: Readonly<Record<number, string>> = {
+const RESPONSE_DESCRIPTIONS: Readonly<Record<number, string>> = {
   200: 'It is done, and this is the answer.',
   201: 'It is made.',
   202: 'It has begun, and goes on.',
@@ -41,8 +41,8 @@ export function adminDocument(operations: readonly Operation[], publicUrl: strin
     const path = operation.pattern.replaceAll(/:(\w+)/g, '{$1}');
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationPart(operation, refer) };
   }
-  const tags = new Set(operations.map(tagOf));
-  const isOAuth = operations.some(({ describe }) => describe.refusesAs === 'oauth');
+  const tags = new Set(operations.map(getTag));
+  const isOAuth = operations.some(({ describe }) => describe.errorFormat === 'oauth');
   return {
     openapi: '3.1.1',
     info: {
@@ -59,7 +59,7 @@ export function adminDocument(operations: readonly Operation[], publicUrl: strin
     components: {
       securitySchemes: securitySchemes(publicUrl),
       schemas: { ...schemas(), ...ERROR_SCHEMAS, ...(isOAuth ? { [OAUTH_ERROR]: OAUTH_ERROR_SHAPE } : {}) },
-      responses: errorResponses(refusalsIn(operations)),
+      responses: errorResponses(collectErrors(operations)),
     },
   };
 }
@@ -69,19 +69,19 @@ const INTRODUCTION = [
   'Records are described by a document of their workspace. GET may be asked as HEAD everywhere.',
 ].join(' ');
 
-const tagOf = ({ describe }: Operation): Tag => describe.id.split('.')[0] as Tag;
+const getTag = ({ describe }: Operation): Tag => describe.id.split('.')[0] as Tag;
 
 /** Our own refusals among those of all operations, each once. */
-function refusalsIn(operations: readonly Operation[]): readonly CodedStatus[] {
-  const told = new Map<string, CodedStatus>();
-  for (const { code, status } of operations.flatMap(({ describe }) => describe.refusals)) {
-    if (Object.hasOwn(ERROR_CODES, code)) told.set(`${status} ${code}`, { code: code as ErrorCode, status });
+function collectErrors(operations: readonly Operation[]): readonly CodedStatus[] {
+  const statuses = new Map<string, CodedStatus>();
+  for (const { code, status } of operations.flatMap(({ describe }) => describe.errors)) {
+    if (Object.hasOwn(ERROR_CODES, code)) statuses.set(`${status} ${code}`, { code: code as ErrorCode, status });
   }
-  return [...told.values()];
+  return [...statuses.values()];
 }
 
 function operationPart(operation: Operation, refer: Refer): Part {
-  const { id, summary, description, credential, params, query, body, guarded, responses, refusals, refusesAs } =
+  const { id, summary, description, credential, params, query, body, guarded, responses, errors, errorFormat } =
     operation.describe;
   const parameters = [
     ...Object.entries(params).map(([name, shape]) => parameter('path', name, shape, refer)),
@@ -91,7 +91,7 @@ function operationPart(operation: Operation, refer: Refer): Part {
   ];
   return {
     operationId: id,
-    tags: [tagOf(operation)],
+    tags: [getTag(operation)],
     summary,
     description,
     security: SECURITY[credential],
@@ -104,7 +104,7 @@ function operationPart(operation: Operation, refer: Refer): Part {
           responsePart(Number(status), content, 304 in responses, refer),
         ]),
       ),
-      ...refusalParts(refusals, refusesAs),
+      ...buildErrorParts(errors, errorFormat),
     },
   };
 }
@@ -124,12 +124,12 @@ const ifMatch = (what: string): Part => ({
 });
 
 /** What a shape says of itself is said of the parameter. */
-function parameter(place: 'path' | 'query', name: string, shape: Shape, refer: Refer): Part {
+function parameter(location: 'path' | 'query', name: string, shape: Shape, refer: Refer): Part {
   const { description, examples, ...schema } = shape as { description?: string; examples?: readonly unknown[] };
   return {
     name,
-    in: place,
-    ...(place === 'path' ? { required: true } : {}),
+    in: location,
+    ...(location === 'path' ? { required: true } : {}),
     ...(description === undefined ? {} : { description }),
     schema: refer(schema),
     ...(examples === undefined ? {} : { example: examples[0] }),
@@ -143,30 +143,33 @@ function contentPart({ shape, type = 'application/json', example }: Content, ref
 function responsePart(status: number, content: Content | null, isTagged: boolean, refer: Refer): Part {
   const headers = isTagged ? ETAG : HEADERS[status];
   return {
-    description: ANSWERS[status],
+    description: RESPONSE_DESCRIPTIONS[status],
     ...(headers === undefined ? {} : { headers }),
     ...(content === null ? {} : { content: contentPart(content, refer) }),
   };
 }
 
 /** One response for each status, with when each of its codes comes. */
-function refusalParts(
-  refusals: readonly Refusal[],
-  refusesAs: 'api' | 'oauth' = 'api',
+function buildErrorParts(
+  errors: readonly ErrorDescription[],
+  errorFormat: 'api' | 'oauth' = 'api',
 ): Readonly<Record<string, Part>> {
-  const words = new Map<number, string[]>();
-  for (const { status, code, when } of refusals) {
-    words.set(status, [...(words.get(status) ?? []), `\`${code}\`: ${when}.`]);
+  const descriptions = new Map<number, string[]>();
+  for (const { status, code, when } of errors) {
+    descriptions.set(status, [...(descriptions.get(status) ?? []), `\`${code}\`: ${when}.`]);
   }
   return Object.fromEntries(
-    [...words].map(([status, said]) => {
-      const description = said.join(' ');
-      return [status, refusesAs === 'api' ? { ...refusalAt(status), description } : oauthRefusal(description)];
+    [...descriptions].map(([status, sentences]) => {
+      const description = sentences.join(' ');
+      return [
+        status,
+        errorFormat === 'api' ? { ...errorResponseRef(status), description } : oauthErrorResponse(description),
+      ];
     }),
   );
 }
 
-function oauthRefusal(description: string): Part {
+function oauthErrorResponse(description: string): Part {
   return {
     description,
     content: { 'application/json': { schema: { $ref: `#/components/schemas/${OAUTH_ERROR}` } } },

@@ -13,9 +13,9 @@ import {
   sharedComponents,
 } from './operations.ts';
 import { entityParameters, type SharedParameter, sharedName, sharedParameter } from './parameters.ts';
-import { ERROR_SCHEMAS, errorResponses, otherResponse, type Part, refusalsOf, withStatuses } from './refusals.ts';
+import { buildErrorRefs, ERROR_SCHEMAS, errorResponses, otherResponse, type Part, withStatuses } from './refusals.ts';
 import { certainColumns, recordSchemas } from './schema.ts';
-import { type EntityView, type PrincipalClass, viewOf } from './view.ts';
+import { buildViews, type EntityView, type PrincipalClass } from './view.ts';
 import { WORKSPACE_TAG, workspacePaths } from './workspace-paths.ts';
 
 /** What a document says of the server. */
@@ -32,42 +32,45 @@ export const workspaceUrl = (publicUrl: string, { organization, slug }: Workspac
  * The text of the document; yields after each entity. The same snapshot, class and request give the same text to the byte.
  * `asked.entities` are names of the snapshot.
  */
-export function* documentOf(
+export function* generateDocument(
   workspace: Workspace,
   principal: PrincipalClass,
-  asked: DocumentRequest,
+  request: DocumentRequest,
   facts: DocumentFacts,
 ): Generator<undefined, string> {
-  const views = viewsOf(workspace, principal, asked.entities);
-  const certain = asked.selection === 'fixed' ? certainColumns(workspace.entities) : new Map<string, Set<string>>();
-  const hasFields = asked.selection === 'free';
+  const views = selectViews(workspace, principal, request.entities);
+  const certain = request.selection === 'fixed' ? certainColumns(workspace.entities) : new Map<string, Set<string>>();
+  const hasFields = request.selection === 'free';
   const shared = new Set<SharedParameter>();
   const codes = new Set<ErrorCode>();
   const context: OperationContext = {
-    selection: asked.selection,
+    selection: request.selection,
     maxBulk: facts.maxBulk,
     shared: (...names) =>
       names.map((name) => {
         shared.add(name);
         return { $ref: `#/components/parameters/${sharedName(name)}` };
       }),
-    refused(added) {
+    errorResponses(added) {
       for (const code of added) codes.add(code);
-      return { ...refusalsOf(added.filter(hasOwnResponse)), default: { $ref: `#/components/responses/${OTHERS}` } };
+      return {
+        ...buildErrorRefs(added.filter(hasOwnResponse)),
+        default: { $ref: `#/components/responses/${OTHER_ERRORS}` },
+      };
     },
   };
-  const paths = [membersOf(workspacePaths(context))];
+  const paths = [toMembers(workspacePaths(context))];
   const schemas = new Map<string, string[]>();
   const parameters = new Map<string, string[]>();
   const responses: string[] = [];
   const bodies: string[] = [];
   const addComponents = (components: Components): void => {
-    responses.push(membersOf(components.responses));
-    bodies.push(membersOf(components.requestBodies));
+    responses.push(toMembers(components.responses));
+    bodies.push(toMembers(components.requestBodies));
   };
   for (const view of views) {
     const own = entityParameters(view, facts.maxPageSize, hasFields);
-    paths.push(membersOf(entityPaths(view, own, context)));
+    paths.push(toMembers(entityPaths(view, own, context)));
     addByKind(schemas, view, recordSchemas(view, certain.get(view.entity.name) ?? NONE));
     addByKind(parameters, view, own.parts);
     addComponents(entityComponents(view, context));
@@ -76,22 +79,22 @@ export function* documentOf(
   const mayWrite = views.some(({ operations }) => operations.includes('create'));
   const used = new Set([...ALWAYS, ...(views.length > 0 ? OF_READS : []), ...(mayWrite ? OF_WRITES : [])]);
   if (hasFields && mayWrite) used.add('wda.Id');
-  schemas.set('wda', [membersOf({ ...envelopes(facts, hasFields, used), ...ERROR_SCHEMAS })]);
+  schemas.set('wda', [toMembers({ ...envelopes(facts, hasFields, used), ...ERROR_SCHEMAS })]);
   parameters.set('wda', [
-    membersOf(
+    toMembers(
       Object.fromEntries([...shared].map((name) => [sharedName(name), sharedParameter(name, facts.maxPageSize)])),
     ),
   ]);
   if (views.length > 0) addComponents(sharedComponents(mayWrite, facts.maxBulk));
   responses.push(
-    membersOf({
+    toMembers({
       ...errorResponses(withStatuses([...codes].filter(hasOwnResponse))),
-      [OTHERS]: otherResponse([...codes].filter((code) => !hasOwnResponse(code))),
+      [OTHER_ERRORS]: otherResponse([...codes].filter((code) => !hasOwnResponse(code))),
     }),
   );
   const schemes = securitySchemes(principal, workspace.identityProvider, facts.tokenUrl);
-  return objectOf(
-    membersOf({
+  return toObject(
+    toMembers({
       openapi: '3.1.1',
       info: {
         title: `${workspace.organization}/${workspace.slug}`,
@@ -100,22 +103,22 @@ export function* documentOf(
       },
       servers: [{ url: workspaceUrl(facts.publicUrl, workspace) }],
       security: Object.keys(schemes).map((name) => ({ [name]: [] })),
-      tags: [WORKSPACE_TAG, ...views.map(tagOf)],
+      tags: [WORKSPACE_TAG, ...views.map(makeTag)],
       'x-wda': {
         organization: workspace.organization,
         workspace: workspace.slug,
-        selection: asked.selection,
+        selection: request.selection,
         principal: principal.kind,
         mayWrite: principal.mayWrite,
       },
     }),
-    `"paths":${objectOf(...paths)}`,
-    `"components":${objectOf(
-      `"schemas":${objectOf(...[...schemas.values()].flat())}`,
-      `"parameters":${objectOf(...[...parameters.values()].flat())}`,
-      `"responses":${objectOf(...responses)}`,
-      `"requestBodies":${objectOf(...bodies)}`,
-      membersOf({ securitySchemes: schemes }),
+    `"paths":${toObject(...paths)}`,
+    `"components":${toObject(
+      `"schemas":${toObject(...[...schemas.values()].flat())}`,
+      `"parameters":${toObject(...[...parameters.values()].flat())}`,
+      `"responses":${toObject(...responses)}`,
+      `"requestBodies":${toObject(...bodies)}`,
+      toMembers({ securitySchemes: schemes }),
     )}`,
   );
 }
@@ -125,7 +128,7 @@ const INTRODUCTION =
 
 /** Statuses of which a client does something else in each operation; the others are one response, of every operation. */
 const OWN_STATUSES: readonly number[] = [400, 404, 409, 412];
-const OTHERS = 'Refused';
+const OTHER_ERRORS = 'Refused';
 const hasOwnResponse = (code: ErrorCode): boolean => OWN_STATUSES.includes(ERROR_CODES[code]);
 
 const NONE: ReadonlySet<string> = new Set();
@@ -137,24 +140,24 @@ const OF_WRITES = ['wda.WriteMeta', 'wda.Ids', 'wda.UpdateItem', 'wda.ImportResu
 function addByKind(added: Map<string, string[]>, { entity }: EntityView, components: Part): void {
   for (const [name, component] of Object.entries(components)) {
     const kind = name.slice(entity.name.length);
-    const others = added.get(kind) ?? [];
-    others.push(membersOf({ [name]: component }));
-    added.set(kind, others);
+    const texts = added.get(kind) ?? [];
+    texts.push(toMembers({ [name]: component }));
+    added.set(kind, texts);
   }
 }
 
 /** `"a":…,"b":…` */
-const membersOf = (members: Part): string => JSON.stringify(members).slice(1, -1);
+const toMembers = (members: Part): string => JSON.stringify(members).slice(1, -1);
 
-const objectOf = (...members: readonly string[]): string => `{${members.filter((text) => text !== '').join()}}`;
+const toObject = (...members: readonly string[]): string => `{${members.filter((text) => text !== '').join()}}`;
 
 /** Of the entities that are asked for, with the relations among them; undefined: of all. */
-function viewsOf(
+function selectViews(
   workspace: Workspace,
   principal: PrincipalClass,
   entities: ReadonlySet<string> | undefined,
 ): readonly EntityView[] {
-  const views = viewOf(workspace, principal);
+  const views = buildViews(workspace, principal);
   if (entities === undefined) return views;
   return views
     .filter(({ entity }) => entities.has(entity.name))
@@ -164,7 +167,7 @@ function viewsOf(
     }));
 }
 
-const tagOf = ({ entity }: EntityView): Part => ({
+const makeTag = ({ entity }: EntityView): Part => ({
   name: entity.name,
   description: entity.description ?? `Records of ${entity.name}.`,
 });

@@ -3,12 +3,12 @@ import type { JsonSchema } from '../model/field-types.ts';
 import { ID_SCHEMA, type RequestLimits } from '../request/forms.ts';
 import { FILTER_OPERATORS, LIST_OPERATORS } from '../request/operators.ts';
 import {
-  nameOf,
+  type AnyOperationName,
+  getParameterName,
+  getParameters,
   PARAMETERS,
   type Parameter,
   type ParameterKey,
-  type Place,
-  parametersAt,
 } from '../request/parameters.ts';
 import { OUTLINE_SCHEMA } from './outline.ts';
 import { schemaRef } from './schema.ts';
@@ -21,7 +21,7 @@ const ANY_OBJECT = { type: 'object' } as const;
 
 type Properties = Readonly<Record<string, JsonSchema>>;
 
-const answer = (required: Properties, optional: Properties = {}): JsonSchema => ({
+const responseSchema = (required: Properties, optional: Properties = {}): JsonSchema => ({
   type: 'object',
   required: Object.keys(required),
   properties: { ...required, ...optional },
@@ -53,8 +53,8 @@ export interface EnvelopeLimits {
 }
 
 /** Of answers. */
-const ANSWERS: Properties = {
-  'wda.Meta': answer(
+const RESPONSES: Properties = {
+  'wda.Meta': responseSchema(
     {
       ...PAGE_NUMBERS,
       nextCursor: { type: ['string', 'null'], description: 'For `after` of the next page; null on the last one.' },
@@ -64,12 +64,12 @@ const ANSWERS: Properties = {
       previews: {
         type: 'array',
         description: 'With `preview`: the values that were cut.',
-        items: answer({ index: COUNT, field: TEXT, length: COUNT }),
+        items: responseSchema({ index: COUNT, field: TEXT, length: COUNT }),
       },
     },
   ),
-  'wda.GroupMeta': answer({ page: COUNT, size: COUNT, totalElements: COUNT, totalPages: COUNT }),
-  'wda.WriteMeta': answer(
+  'wda.GroupMeta': responseSchema({ page: COUNT, size: COUNT, totalElements: COUNT, totalPages: COUNT }),
+  'wda.WriteMeta': responseSchema(
     {},
     {
       dryRun: FLAG,
@@ -78,35 +78,35 @@ const ANSWERS: Properties = {
       versions: { ...TEXTS, description: 'Of an update with `versions=true`: of each record, in its place.' },
     },
   ),
-  'wda.Id': answer({ id: ID_SCHEMA }),
-  'wda.ImportResult': answer({ inserted: COUNT, updated: COUNT, skipped: COUNT }),
-  'wda.BatchResult': answer(
+  'wda.Id': responseSchema({ id: ID_SCHEMA }),
+  'wda.ImportResult': responseSchema({ inserted: COUNT, updated: COUNT, skipped: COUNT }),
+  'wda.BatchResult': responseSchema(
     {
       data: {
         type: 'array',
         description: 'The answers, in the order of the operations.',
-        items: answer(
+        items: responseSchema(
           { status: { type: 'integer' } },
           { data: { description: 'As the operation alone is answered.' }, meta: ANY_OBJECT },
         ),
       },
     },
-    { meta: answer({ dryRun: FLAG }) },
+    { meta: responseSchema({ dryRun: FLAG }) },
   ),
-  'wda.Index': answer({
-    data: answer({
+  'wda.Index': responseSchema({
+    data: responseSchema({
       organization: TEXT,
       workspace: TEXT,
       entities: {
         type: 'array',
-        items: answer({ name: TEXT, description: { type: ['string', 'null'] }, operations: TEXTS }),
+        items: responseSchema({ name: TEXT, description: { type: ['string', 'null'] }, operations: TEXTS }),
       },
       openapi: { ...TEXT, format: 'uri', description: 'Where this document is.' },
       mcp: { type: ['string', 'null'], format: 'uri', description: 'Where agents are served; null: not here.' },
     }),
   }),
-  'wda.Schema': answer({
-    data: answer({
+  'wda.Schema': responseSchema({
+    data: responseSchema({
       organization: TEXT,
       workspace: TEXT,
       name: { ...TEXT, description: 'For people.' },
@@ -115,11 +115,11 @@ const ANSWERS: Properties = {
   }),
 };
 
-const entryOf = (key: ParameterKey): Parameter<unknown> => PARAMETERS[key];
+const getEntry = (key: ParameterKey): Parameter<unknown> => PARAMETERS[key];
 
 /** A parameter as a member of a body. */
 function memberSchema(key: ParameterKey, limits: RequestLimits): JsonSchema {
-  const { form, description, required } = entryOf(key);
+  const { form, description, required } = getEntry(key);
   const schema = form.schema(limits);
   if ('$ref' in schema) return schema;
   return { ...schema, ...(required === true ? { minItems: 1 } : {}), description };
@@ -127,12 +127,12 @@ function memberSchema(key: ParameterKey, limits: RequestLimits): JsonSchema {
 
 /** Of bodies. `hasFields`: whether requests may choose the fields that they are shown. */
 function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: boolean): Properties {
-  const members = (place: Place): JsonSchema => {
-    const keys = parametersAt(place, 'body').filter((key) => hasFields || key !== 'fields');
-    const required = keys.filter((key) => entryOf(key).required === true);
-    const schemasOf = (some: readonly ParameterKey[]) =>
-      Object.fromEntries(some.map((key) => [nameOf(key), memberSchema(key, { maxPageSize })]));
-    return body(schemasOf(required), schemasOf(keys.filter((key) => !required.includes(key))));
+  const members = (operation: AnyOperationName): JsonSchema => {
+    const keys = getParameters(operation, 'body').filter((key) => hasFields || key !== 'fields');
+    const required = keys.filter((key) => getEntry(key).required === true);
+    const buildSchemas = (some: readonly ParameterKey[]) =>
+      Object.fromEntries(some.map((key) => [getParameterName(key), memberSchema(key, { maxPageSize })]));
+    return body(buildSchemas(required), buildSchemas(keys.filter((key) => !required.includes(key))));
   };
   return {
     'wda.Filter': {
@@ -167,7 +167,7 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
       },
     ),
     'wda.UpdateItem': {
-      ...answer(
+      ...responseSchema(
         { id: ID_SCHEMA },
         {
           $version: {
@@ -195,7 +195,10 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
               body: { ...ANY_OBJECT, description: 'As of the operation alone; references may stand for values.' },
               query: { ...TEXT, description: 'The query string.' },
               ...Object.fromEntries(
-                parametersAt('batch', 'body').map((key) => [nameOf(key), memberSchema(key, { maxPageSize })]),
+                getParameters('batch', 'body').map((key) => [
+                  getParameterName(key),
+                  memberSchema(key, { maxPageSize }),
+                ]),
               ),
               ifMatch: TEXT,
               ref: { ...TEXT, description: 'A name by which later operations refer to the record of this one.' },
@@ -211,6 +214,6 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
 /** Of `components.schemas`, those among them that `used` says. */
 export function envelopes(limits: EnvelopeLimits, hasFields: boolean, used: ReadonlySet<string>): Properties {
   return Object.fromEntries(
-    Object.entries({ ...ANSWERS, ...bodies(limits, hasFields) }).filter(([name]) => used.has(name)),
+    Object.entries({ ...RESPONSES, ...bodies(limits, hasFields) }).filter(([name]) => used.has(name)),
   );
 }

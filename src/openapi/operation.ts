@@ -33,11 +33,11 @@ export const TEXT: Shape = { type: 'string' };
 export const TEXTS: Shape = { type: 'array', items: TEXT };
 
 /** An object with all of these members; more may come. */
-export function objectOf(properties: Readonly<Record<string, Shape>>): Shape {
+export function objectShape(properties: Readonly<Record<string, Shape>>): Shape {
   return { type: 'object', required: Object.keys(properties), properties };
 }
 
-export interface Refusal {
+export interface ErrorDescription {
   readonly status: number;
   readonly code: string;
   /** Ends the sentence "refused because ...". */
@@ -62,9 +62,9 @@ export interface Description {
   readonly guarded?: string | undefined;
   /** By status; null: the answer has no body. */
   readonly responses: Readonly<Record<number, Content | null>>;
-  readonly refusals: readonly Refusal[];
+  readonly errors: readonly ErrorDescription[];
   /** Whose words a refusal is in: ours, or those of RFC 6749 section 5.2. */
-  readonly refusesAs?: 'api' | 'oauth';
+  readonly errorFormat?: 'api' | 'oauth';
 }
 
 export interface Content {

@@ -2,9 +2,9 @@
 // operations have in common is a component that they refer to: a workspace of 200 entities has 3,200 operations.
 import type { ErrorCode } from '../errors.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
-import { type EntityParameters, type Header, parametersOf, type SharedParameter } from './parameters.ts';
+import { buildParameters, type EntityParameters, type Header, type SharedParameter } from './parameters.ts';
 import type { Part } from './refusals.ts';
-import { answerExample, bodyExamples, schemaNames, schemaRef } from './schema.ts';
+import { bodyExamples, makeRecordExample, schemaNames, schemaRef } from './schema.ts';
 import type { EntityView } from './view.ts';
 
 export interface OperationContext {
@@ -14,7 +14,7 @@ export interface OperationContext {
   /** Notes shared parameters, and gives the references to them. */
   readonly shared: (...names: readonly SharedParameter[]) => readonly Part[];
   /** Notes codes of refusals, and gives the responses of an operation that has them. */
-  readonly refused: (codes: readonly ErrorCode[]) => Parts;
+  readonly errorResponses: (codes: readonly ErrorCode[]) => Parts;
 }
 
 type Parts = Readonly<Record<string, Part>>;
@@ -31,8 +31,8 @@ const ANY: readonly ErrorCode[] = [
   'QUERY_TIMEOUT',
 ];
 const BODY: readonly ErrorCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
-const KEYED: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_IN_USE', 'IDEMPOTENCY_KEY_REUSED', 'OUTCOME_UNKNOWN'];
-const STORED: readonly ErrorCode[] = ['VALIDATION_FAILED', 'CONFLICT', ...KEYED];
+const IDEMPOTENCY: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_IN_USE', 'IDEMPOTENCY_KEY_REUSED', 'OUTCOME_UNKNOWN'];
+const STORED: readonly ErrorCode[] = ['VALIDATION_FAILED', 'CONFLICT', ...IDEMPOTENCY];
 const GUARDED: readonly ErrorCode[] = ['PRECONDITION_FAILED'];
 
 /** What sets an operation apart; the rest follows from the table of operations. */
@@ -42,7 +42,7 @@ interface Form {
   readonly headers?: readonly Header[];
   readonly body?: Part;
   /** By status. */
-  readonly answers: Parts;
+  readonly responses: Parts;
   readonly codes?: readonly ErrorCode[];
 }
 
@@ -56,7 +56,7 @@ export function entityPaths(view: EntityView, own: EntityParameters, context: Op
     const item = items.get(path) ?? (tail === 'id' ? { parameters: context.shared('Id') } : {});
     items.set(path, item);
     const form = FORMS[name](view);
-    const parameters = [...parametersOf(name, own, context.shared), ...context.shared(...(form.headers ?? []))];
+    const parameters = [...buildParameters(name, own, context.shared), ...context.shared(...(form.headers ?? []))];
     for (const method of methods) {
       // HEAD is answered as GET.
       if (method !== 'HEAD')
@@ -73,8 +73,8 @@ function operation(
   method: string,
   name: OperationName,
   entity: string,
-  { summary, description, parameters, body, answers, codes = [] }: Form & { readonly parameters: readonly Part[] },
-  { refused }: OperationContext,
+  { summary, description, parameters, body, responses, codes = [] }: Form & { readonly parameters: readonly Part[] },
+  { errorResponses }: OperationContext,
 ): Part {
   const isPatch = method === 'PATCH';
   return {
@@ -85,7 +85,7 @@ function operation(
     description,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: body }),
-    responses: { ...answers, ...refused([...ANY, ...codes]) },
+    responses: { ...responses, ...errorResponses([...ANY, ...codes]) },
   };
 }
 
@@ -115,7 +115,7 @@ const TAGGED: Part = {
   },
 };
 /** Of an answer to one write; only that to a create has both. */
-const WRITTEN: Part = {
+const WRITE_HEADERS: Part = {
   ...TAGGED,
   Location: { description: 'Of a record that was made: its path.', schema: { type: 'string' } },
 };
@@ -189,7 +189,7 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
     description: 'A page of records.',
     ...json(object({ data: list(schemaRef(names.read)), meta: schemaRef('wda.Meta') }), {
       example: {
-        data: [answerExample(entity)],
+        data: [makeRecordExample(entity)],
         meta: { page: 0, size: 20, totalElements: 1, totalPages: 1, nextCursor: null },
       },
     }),
@@ -201,7 +201,11 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
   return {
     responses: {
       [`${entity.name}.Page`]: page,
-      [`${entity.name}.Written`]: { description: 'The record.', headers: WRITTEN, ...json(object({ data: full })) },
+      [`${entity.name}.Written`]: {
+        description: 'The record.',
+        headers: WRITE_HEADERS,
+        ...json(object({ data: full })),
+      },
       // In a `fixed` document they are never their ids alone.
       [`${entity.name}.ManyWritten`]: {
         description: 'The records, in the order sent.',
@@ -229,37 +233,37 @@ const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'exp
   list: (view) => ({
     summary: 'List',
     description: 'A page of the records that the filters let through.',
-    answers: { 200: responseRef(`${view.entity.name}.Page`) },
+    responses: { 200: responseRef(`${view.entity.name}.Page`) },
   }),
   query: ({ entity }) => ({
     summary: 'Query',
     description: 'A list whose parameters are a JSON body: filters may be trees. It changes nothing.',
     body: bodyRef('wda.Query'),
-    answers: { 200: responseRef(`${entity.name}.Page`) },
+    responses: { 200: responseRef(`${entity.name}.Page`) },
     codes: BODY,
   }),
   aggregate: () => ({
     summary: 'Aggregate',
     description: 'Counts and sums of the records, all of them or by groups.',
-    answers: { 200: responseRef('wda.Groups') },
+    responses: { 200: responseRef('wda.Groups') },
   }),
   summarize: () => ({
     summary: 'Summarize',
     description: 'Counts and sums whose parameters are a JSON body. It changes nothing.',
     body: bodyRef('wda.Aggregate'),
-    answers: { 200: responseRef('wda.Groups') },
+    responses: { 200: responseRef('wda.Groups') },
     codes: BODY,
   }),
   export: () => ({
     summary: 'Export',
     description: 'A file of every record that the filters let through.',
-    answers: { 200: responseRef('wda.File') },
+    responses: { 200: responseRef('wda.File') },
   }),
   read: ({ entity }) => ({
     summary: 'Read',
     description: 'One record by its id.',
     headers: ['IfNoneMatch', 'IfMatch'],
-    answers: {
+    responses: {
       200: {
         description: 'The record.',
         headers: TAGGED,
@@ -279,7 +283,7 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
       'A new record, whose path is in `Location`. Fields left out take their defaults. With `onConflict`, 200: it was there.',
     headers: ['IdempotencyKey'],
     body: bodyRef(schemaNames(entity.name).create),
-    answers: {
+    responses: {
       ...(keys.length === 0 ? {} : { 200: responseRef(`${entity.name}.Written`) }),
       201: responseRef(`${entity.name}.Written`),
     },
@@ -290,22 +294,22 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
     description: 'Changes the fields that the body names, and no others.',
     headers: ['IfMatch', 'IdempotencyKey'],
     body: bodyRef(schemaNames(entity.name).update),
-    answers: { 200: responseRef(`${entity.name}.Written`) },
+    responses: { 200: responseRef(`${entity.name}.Written`) },
     codes: [...BODY, ...STORED, ...GUARDED],
   }),
   delete: () => ({
     summary: 'Delete',
     description: 'Deletes the record.',
     headers: ['IfMatch', 'IdempotencyKey'],
-    answers: { 204: responseRef('wda.Deleted') },
-    codes: ['CONFLICT', ...KEYED, ...GUARDED],
+    responses: { 204: responseRef('wda.Deleted') },
+    codes: ['CONFLICT', ...IDEMPOTENCY, ...GUARDED],
   }),
   bulkCreate: ({ entity, keys }) => ({
     summary: 'Create many',
     description: 'New records: all of them, or none. With `onConflict`, 200.',
     headers: ['IdempotencyKey'],
     body: bodyRef(`${entity.name}.CreateMany`),
-    answers: {
+    responses: {
       ...(keys.length === 0 ? {} : { 200: responseRef(`${entity.name}.ManyWritten`) }),
       201: responseRef(`${entity.name}.ManyWritten`),
     },
@@ -317,30 +321,30 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
       'Changes of records by their ids: all of them, or none. Each has the fields of an update beside its `id`.',
     headers: ['IdempotencyKey'],
     body: bodyRef('wda.UpdateMany'),
-    answers: { 200: responseRef(`${entity.name}.ManyWritten`) },
+    responses: { 200: responseRef(`${entity.name}.ManyWritten`) },
     codes: [...BODY, ...STORED, ...GUARDED],
   }),
   bulkDelete: () => ({
     summary: 'Delete many',
     description: 'Deletes records by their ids: all of them, or none.',
     headers: ['IdempotencyKey'],
-    answers: MANY_DELETED,
-    codes: ['CONFLICT', 'PAYLOAD_TOO_LARGE', ...KEYED, ...GUARDED],
+    responses: MANY_DELETED,
+    codes: ['CONFLICT', 'PAYLOAD_TOO_LARGE', ...IDEMPOTENCY, ...GUARDED],
   }),
   bulkDeleteListed: () => ({
     summary: 'Delete listed',
     description: 'Deletes records by a list of ids that is too long for a URL: all of them, or none.',
     headers: ['IdempotencyKey'],
     body: bodyRef('wda.Ids'),
-    answers: MANY_DELETED,
-    codes: [...BODY, 'CONFLICT', ...KEYED, ...GUARDED],
+    responses: MANY_DELETED,
+    codes: [...BODY, 'CONFLICT', ...IDEMPOTENCY, ...GUARDED],
   }),
   import: () => ({
     summary: 'Import',
     description: 'Creates or changes a record for each row of a file: all of them, or none.',
     headers: ['IdempotencyKey'],
     body: bodyRef('wda.File'),
-    answers: { 200: responseRef('wda.Imported') },
+    responses: { 200: responseRef('wda.Imported') },
     codes: [...BODY, ...STORED],
   }),
 };

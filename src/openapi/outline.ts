@@ -1,11 +1,11 @@
 // The schema of a workspace as a class of principals may see it: entities in the form of the schema document, with what they
 // may do. Row rules are for administrators alone.
 import { EntityShape } from '../document/format.ts';
-import { type Entity, type EntitySettings, labelOf } from '../model/entity.ts';
+import { type Entity, type EntitySettings, findLabel } from '../model/entity.ts';
 import type { JsonSchema } from '../model/field-types.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { OperationName } from '../request/operations.ts';
-import { operationsOf, type PrincipalClass } from './view.ts';
+import { getOperations, type PrincipalClass } from './view.ts';
 
 type Members = Readonly<Record<string, object>>;
 
@@ -32,8 +32,8 @@ export interface Outline {
 }
 
 /** The entities of the snapshot, or of the part of it that a scope reaches. Numbers keep the digits of the document. */
-export function outlineOf(workspace: Workspace, principal: PrincipalClass): Outline {
-  const operations = operationsOf(principal);
+export function buildOutline(workspace: Workspace, principal: PrincipalClass): Outline {
+  const operations = getOperations(principal);
   const entities = [...workspace.entities].map(([name, entity]) => [name, entityOutline(entity, operations)] as const);
   const { organization, slug, name } = workspace;
   return { organization, workspace: slug, name, entities: Object.fromEntries(entities) };
@@ -44,10 +44,10 @@ function entityOutline(entity: Entity, operations: readonly OperationName[]): En
   return {
     ...declared,
     fields: { ...declared.fields, ...bareReferences(entity) },
-    relations: relationsOf(entity),
+    relations: getRelations(entity),
     indexes: declared.indexes ?? [],
     timestamps,
-    label: labelOf(entity),
+    label: findLabel(entity),
     settings,
     operations,
   };
@@ -62,12 +62,14 @@ function bareReferences({ fields }: Entity): Members {
 }
 
 /** Those of the document that are in the part; nobody has to know how a column is called that nobody named. */
-function relationsOf({ declared, relations }: Entity): Members {
+function getRelations({ declared, relations }: Entity): Members {
   return Object.fromEntries(
-    Object.entries(declared.relations ?? {}).flatMap(([name, written]) => {
+    Object.entries(declared.relations ?? {}).flatMap(([name, relationDocument]) => {
       const relation = relations.get(name);
       if (relation === undefined) return [];
-      return [[name, relation.kind === 'belongsTo' ? { ...written, column: relation.column } : written]];
+      return [
+        [name, relation.kind === 'belongsTo' ? { ...relationDocument, column: relation.column } : relationDocument],
+      ];
     }),
   );
 }
@@ -75,30 +77,30 @@ function relationsOf({ declared, relations }: Entity): Members {
 const { rowRules: _, renamedFrom: __, ...OF_DOCUMENT } = EntityShape.properties;
 const ALWAYS = ['fields', 'relations', 'indexes', 'timestamps', 'label', 'settings', 'operations'];
 // What people read is said once, in the description of the schema document; not every generator knows the last one.
-const LEFT_OUT = ['title', 'description', 'propertyNames'];
+const EXCLUDED_KEYWORDS = ['title', 'description', 'propertyNames'];
 
 /** JSON Schema of an EntityOutline. */
 export const OUTLINE_SCHEMA: JsonSchema = {
   type: 'object',
   required: ALWAYS,
   properties: {
-    ...membersOf(OF_DOCUMENT),
+    ...pickMembers(OF_DOCUMENT),
     label: { type: ['string', 'null'] },
     operations: { type: 'array', items: { type: 'string' } },
   },
 };
 
-function membersOf(properties: Readonly<Record<string, object>>): JsonSchema {
+function pickMembers(properties: Readonly<Record<string, object>>): JsonSchema {
   const members = Object.entries(properties).filter(([name]) => name !== 'renamedFrom');
-  return Object.fromEntries(members.map(([name, shape]) => [name, plain(shape)]));
+  return Object.fromEntries(members.map(([name, shape]) => [name, stripShape(shape)]));
 }
 
-function plain(shape: object): JsonSchema {
-  const words = Object.entries(shape).filter(([word]) => !LEFT_OUT.includes(word));
+function stripShape(shape: object): JsonSchema {
+  const keywords = Object.entries(shape).filter(([keyword]) => !EXCLUDED_KEYWORDS.includes(keyword));
   return Object.fromEntries(
-    words.map(([word, value]) => {
-      if (word === 'properties') return [word, membersOf(value)];
-      return [word, typeof value === 'object' && !Array.isArray(value) ? plain(value) : value];
+    keywords.map(([keyword, value]) => {
+      if (keyword === 'properties') return [keyword, pickMembers(value)];
+      return [keyword, typeof value === 'object' && !Array.isArray(value) ? stripShape(value) : value];
     }),
   );
 }

@@ -5,15 +5,15 @@ import { ID_SCHEMA } from '../request/forms.ts';
 import { NARROWING_NAMES } from '../request/narrowing.ts';
 import { FILTER_OPERATORS } from '../request/operators.ts';
 import {
-  nameOf,
+  type AnyOperationName,
+  getParameterName,
+  getParameters,
   PARAMETERS,
   type Parameter,
   type ParameterKey,
-  type Place,
-  parametersAt,
 } from '../request/parameters.ts';
 import type { Part } from './refusals.ts';
-import { exampleOf } from './schema.ts';
+import { makeExample } from './schema.ts';
 import type { EntityView } from './view.ts';
 
 const TEXT = { type: 'string' } as const;
@@ -60,12 +60,12 @@ interface OwnPart {
 function inQuery(key: ParameterKey, maxPageSize: number, own: OwnPart = {}): Part {
   const entry: Parameter<unknown> = PARAMETERS[key];
   const { style, schema } = entry.form;
-  const { items, ...whole } = schema({ maxPageSize }) as Part;
+  const { items, ...singleSchema } = schema({ maxPageSize }) as Part;
   // Repeated values are texts, whatever they are in a body.
-  const value = own.schema ?? { single: whole, repeated: TEXT, listed: items }[style];
+  const value = own.schema ?? { single: singleSchema, repeated: TEXT, listed: items }[style];
   const example = own.example ?? entry.example;
   return {
-    name: own.name ?? nameOf(key),
+    name: own.name ?? getParameterName(key),
     in: 'query',
     ...(entry.required === true ? { required: true } : {}),
     description: own.description ?? entry.description,
@@ -85,12 +85,12 @@ export interface EntityParameters {
 }
 
 /** `shared`: notes parameters that are the same for every entity, and gives the references to them. */
-export function parametersOf(
-  place: Place,
+export function buildParameters(
+  operation: AnyOperationName,
   { own, takes }: EntityParameters,
   shared: (...names: readonly SharedParameter[]) => readonly Part[],
 ): readonly Part[] {
-  const keys = parametersAt(place, 'query').filter(takes);
+  const keys = getParameters(operation, 'query').filter(takes);
   // What names the entity stands together: in another order the document is longer when zipped.
   return [
     ...shared(...keys.filter((key) => !own.has(key))),
@@ -105,7 +105,7 @@ const MAX_NAMES = 60;
 export function entityParameters(view: EntityView, maxPageSize: number, hasFields: boolean): EntityParameters {
   const { entity, keys, operations } = view;
   const mayUpsert = keys.length > 0 && operations.includes('create');
-  const lacks = new Set<ParameterKey>([
+  const excludedKeys = new Set<ParameterKey>([
     ...(entity.search === null ? ['search' as const] : []),
     ...(hasFields ? [] : (['fields', 'return'] as const)),
     ...(mayUpsert ? [] : (['upsertKey', 'conflict'] as const)),
@@ -113,15 +113,15 @@ export function entityParameters(view: EntityView, maxPageSize: number, hasField
   const own = new Map<ParameterKey, string[]>();
   const parts: Record<string, Part> = {};
   for (const [key, makeParts] of Object.entries(OWN) as [ParameterKey, (view: EntityView) => readonly OwnPart[]][]) {
-    if (lacks.has(key)) continue;
+    if (excludedKeys.has(key)) continue;
     const names = makeParts(view).map((part) => {
-      const name = `${entity.name}.${part.name ?? nameOf(key)}`;
+      const name = `${entity.name}.${part.name ?? getParameterName(key)}`;
       parts[name] = inQuery(part.as ?? key, maxPageSize, part);
       return name;
     });
     own.set(key, names);
   }
-  return { own, parts, takes: (key) => !lacks.has(key) };
+  return { own, parts, takes: (key) => !excludedKeys.has(key) };
 }
 
 /** Parameters that name the fields of an entity. */
@@ -199,5 +199,5 @@ function filterExample({ entity }: EntityView): string {
   const fields = [...entity.fields.values()];
   const field =
     fields.find(({ type }) => type === 'enum') ?? fields.find(({ role, type }) => role === 'data' && type !== 'json');
-  return field === undefined ? 'id,gte,1' : `${field.name},eq,${exampleOf(field)}`;
+  return field === undefined ? 'id,gte,1' : `${field.name},eq,${makeExample(field)}`;
 }

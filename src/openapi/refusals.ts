@@ -62,7 +62,7 @@ export const ERROR_SCHEMAS: Readonly<Record<'wda.Error' | 'wda.Detail', JsonSche
   },
 };
 
-const WORDS: Readonly<Record<ErrorCode, string>> = {
+const ERROR_DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
   BAD_REQUEST: 'a parameter, the form of the body, or an answer that would be too large',
   VALIDATION_FAILED: 'the values of the body; `details` has every mistake',
   UNAUTHORIZED: 'no credential, or not one of this place, whether or not it exists',
@@ -84,7 +84,7 @@ const WORDS: Readonly<Record<ErrorCode, string>> = {
   OUTCOME_UNKNOWN: 'the connection to the database was lost before it had answered to the write: it may have been done',
 };
 
-interface Refusal {
+interface ErrorResponse {
   /** Of the component. */
   readonly name: string;
   readonly headers?: readonly (keyof typeof HEADERS)[];
@@ -101,7 +101,7 @@ const HEADERS = {
 const GATE = { blocksReads: false, blocksWrites: true, retryAfterSeconds: 5 };
 
 /** By status. */
-const REFUSALS: Readonly<Record<number, Refusal>> = {
+const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
   400: {
     name: 'BadRequest',
     examples: {
@@ -136,7 +136,7 @@ const REFUSALS: Readonly<Record<number, Refusal>> = {
     headers: ['Retry-After'],
     examples: {
       migration: errors.migrationInProgress('orders', GATE),
-      unavailable: errors.databaseAway(),
+      unavailable: errors.databaseUnavailable(),
       timeout: errors.queryTimeout(),
     },
   },
@@ -155,25 +155,27 @@ export const withStatuses = (codes: Iterable<ErrorCode>): readonly CodedStatus[]
   [...codes].map((code) => ({ code, status: ERROR_CODES[code] }));
 
 /** Of `components.responses`: one for each status of the refusals, by the names that refusalsOf() refers to. */
-export function errorResponses(refusals: readonly CodedStatus[] = withStatuses(CODES)): Readonly<Record<string, Part>> {
+export function errorResponses(
+  codedStatuses: readonly CodedStatus[] = withStatuses(CODES),
+): Readonly<Record<string, Part>> {
   return Object.fromEntries(
-    statusesOf(refusals).map((status) => [
-      REFUSALS[status]?.name,
-      responseOf(refusals.filter((refusal) => refusal.status === status)),
+    collectStatuses(codedStatuses).map((status) => [
+      ERROR_RESPONSES[status]?.name,
+      makeResponse(codedStatuses.filter((entry) => entry.status === status)),
     ]),
   );
 }
 
 /** One response for the refusals with these codes, for `default`. */
-export const otherResponse = (codes: Iterable<ErrorCode>): Part => responseOf(withStatuses(codes));
+export const otherResponse = (codes: Iterable<ErrorCode>): Part => makeResponse(withStatuses(codes));
 
-function responseOf(coded: readonly CodedStatus[]): Part {
-  const inOrder = CODES.flatMap((code) => coded.find((one) => one.code === code) ?? []);
-  const refusals = statusesOf(inOrder).map((status) => REFUSALS[status] as Refusal);
-  const headers = ['X-Request-Id' as const, ...refusals.flatMap((refusal) => refusal.headers ?? [])];
-  const examples = refusals.flatMap((refusal) => Object.entries(refusal.examples));
+function makeResponse(codedStatuses: readonly CodedStatus[]): Part {
+  const inOrder = CODES.flatMap((code) => codedStatuses.find((one) => one.code === code) ?? []);
+  const responses = collectStatuses(inOrder).map((status) => ERROR_RESPONSES[status] as ErrorResponse);
+  const headers = ['X-Request-Id' as const, ...responses.flatMap((response) => response.headers ?? [])];
+  const examples = responses.flatMap((refusal) => Object.entries(refusal.examples));
   return {
-    description: inOrder.map(({ code, status }) => `\`${code}\` (${status}): ${WORDS[code]}.`).join(' '),
+    description: inOrder.map(({ code, status }) => `\`${code}\` (${status}): ${ERROR_DESCRIPTIONS[code]}.`).join(' '),
     headers: Object.fromEntries(headers.map((header) => [header, HEADERS[header]])),
     content: {
       'application/json': {
@@ -189,12 +191,14 @@ function responseOf(coded: readonly CodedStatus[]): Part {
 }
 
 /** Of the `responses` of an operation: a reference for each status that the codes have. */
-export function refusalsOf(codes: Iterable<ErrorCode>): Readonly<Record<string, Part>> {
-  return Object.fromEntries(statusesOf(withStatuses(codes)).map((status) => [status, refusalAt(status)]));
+export function buildErrorRefs(codes: Iterable<ErrorCode>): Readonly<Record<string, Part>> {
+  return Object.fromEntries(collectStatuses(withStatuses(codes)).map((status) => [status, errorResponseRef(status)]));
 }
 
 /** A reference to the response with this status. */
-export const refusalAt = (status: number): Part => ({ $ref: `#/components/responses/${REFUSALS[status]?.name}` });
+export const errorResponseRef = (status: number): Part => ({
+  $ref: `#/components/responses/${ERROR_RESPONSES[status]?.name}`,
+});
 
-const statusesOf = (coded: readonly CodedStatus[]): number[] =>
-  [...new Set(coded.map(({ status }) => status))].sort((left, right) => left - right);
+const collectStatuses = (codedStatuses: readonly CodedStatus[]): number[] =>
+  [...new Set(codedStatuses.map(({ status }) => status))].sort((one, other) => one - other);

@@ -96,19 +96,19 @@ function relationSchema({ relation, isList, isNullable }: RelationView): JsonSch
 }
 
 /** `isTold`: with what generators of types need. */
-function columns({ fields }: Entity, isTold: boolean): Readonly<Record<string, JsonSchema>> {
-  return Object.fromEntries([...fields.values()].map((field) => [field.name, columnSchema(field, isTold)]));
+function columns({ fields }: Entity, hasExtension: boolean): Readonly<Record<string, JsonSchema>> {
+  return Object.fromEntries([...fields.values()].map((field) => [field.name, columnSchema(field, hasExtension)]));
 }
 
 /** A column as answers have it. */
-function columnSchema(field: Field, isTold: boolean): JsonSchema {
+function columnSchema(field: Field, hasExtension: boolean): JsonSchema {
   const { description, required } = field;
   const schema = isId(field) ? ID_SCHEMA : fieldType(field.type).schema(field);
   return {
     ...(required ? schema : nullable(schema)),
     ...(isWritable(field) ? {} : { readOnly: true }),
     ...(description === undefined ? {} : { description }),
-    ...(isTold ? { 'x-wda': extension(field) } : {}),
+    ...(hasExtension ? { 'x-wda': extension(field) } : {}),
   };
 }
 
@@ -134,24 +134,25 @@ function nullable(schema: JsonSchema): JsonSchema {
 }
 
 /** Writable columns as bodies have them. `creates`: what is left out takes its default, which the description tells. */
-function bodyProperties({ entity, stamped }: EntityView) {
+function bodyProperties({ entity, ruleColumns }: EntityView) {
   const writable = [...entity.fields.values()].filter(isWritable);
   return (creates: boolean): Part =>
     Object.fromEntries(
       writable.map((field) => {
-        const told = [
+        const sentences = [
           field.description,
-          stamped.has(field.name) ? 'Set from your token.' : undefined,
+          ruleColumns.has(field.name) ? 'Set from your token.' : undefined,
           creates && field.default !== undefined ? `Left out: ${defaultText(field)}.` : undefined,
         ].filter((text) => text !== undefined);
         const { takesDigits, schema } = fieldType(field.type);
         const values = isId(field) ? ID_SCHEMA : schema(field);
-        const given = takesDigits === true && !isId(field) ? { ...values, type: [values.type, 'string'] } : values;
+        const fieldSchema =
+          takesDigits === true && !isId(field) ? { ...values, type: [values.type, 'string'] } : values;
         return [
           field.name,
           {
-            ...(field.required ? given : nullable(given)),
-            ...(told.length === 0 ? {} : { description: told.join(' ') }),
+            ...(field.required ? fieldSchema : nullable(fieldSchema)),
+            ...(sentences.length === 0 ? {} : { description: sentences.join(' ') }),
           },
         ];
       }),
@@ -162,7 +163,7 @@ const defaultText = ({ default: value }: Field): string =>
   shown(typeof value === 'string' ? value : JSON.stringify(value));
 
 /** A value that the field takes, for examples. References lead to the first record. */
-export function exampleOf(field: Field): unknown {
+export function makeExample(field: Field): unknown {
   if (isId(field)) return 1;
   const { json, example } = fieldType(field.type);
   const bound = (text: string | undefined) => (text !== undefined && json === 'number' ? exactNumber(text) : text);
@@ -177,16 +178,16 @@ export function exampleOf(field: Field): unknown {
 }
 
 /** Examples of bodies: `minimal` gives what a create must give, `full` all that it can; `change` is one of an update. */
-export function bodyExamples({ entity, required, stamped }: EntityView): {
+export function bodyExamples({ entity, required, ruleColumns }: EntityView): {
   readonly minimal: Part;
   readonly full: Part;
   readonly change: Part;
 } {
   const writable = [...entity.fields.values()].filter(isWritable);
   const record = (fields: readonly Field[]): Part =>
-    Object.fromEntries(fields.map((field) => [field.name, exampleOf(field)]));
+    Object.fromEntries(fields.map((field) => [field.name, makeExample(field)]));
   // Only the token knows what its columns may be.
-  const free = writable.filter(({ name }) => !stamped.has(name));
+  const free = writable.filter(({ name }) => !ruleColumns.has(name));
   return {
     minimal: record(writable.filter(({ name }) => required.has(name))),
     full: record(free),
@@ -195,8 +196,8 @@ export function bodyExamples({ entity, required, stamped }: EntityView): {
 }
 
 /** A record as an answer has it. */
-export function answerExample({ fields }: Entity): Part {
-  return Object.fromEntries([...fields.values()].map((field) => [field.name, exampleOf(field)]));
+export function makeRecordExample({ fields }: Entity): Part {
+  return Object.fromEntries([...fields.values()].map((field) => [field.name, makeExample(field)]));
 }
 
 /**
@@ -205,21 +206,21 @@ export function answerExample({ fields }: Entity): Part {
  */
 export function certainColumns(entities: ReadonlyMap<string, Entity>): ReadonlyMap<string, ReadonlySet<string>> {
   const certain = new Map([...entities].map(([name, { fields }]) => [name, new Set(fields.keys())]));
-  const keep = (name: string, tree: FieldTree): void => {
+  const restrict = (name: string, tree: FieldTree): void => {
     const entity = entities.get(name);
     if (entity === undefined) return;
-    const columnsLeft = certain.get(name) as Set<string>;
+    const remainingColumns = certain.get(name) as Set<string>;
     if (!Object.hasOwn(tree, EVERY_COLUMN)) {
-      for (const column of columnsLeft) if (!Object.hasOwn(tree, column)) columnsLeft.delete(column);
+      for (const column of remainingColumns) if (!Object.hasOwn(tree, column)) remainingColumns.delete(column);
     }
     for (const [member, { all, children }] of Object.entries(tree)) {
       const relation = entity.relations.get(member);
-      if (relation !== undefined && !all) keep(relation.entity, children);
+      if (relation !== undefined && !all) restrict(relation.entity, children);
     }
   };
   for (const { name, settings } of entities.values()) {
     const tree = parseFields(settings.defaultFields ?? []);
-    if (tree !== undefined) keep(name, tree);
+    if (tree !== undefined) restrict(name, tree);
   }
   return certain;
 }

@@ -12,7 +12,7 @@ export interface Components {
 }
 
 /** The keywords whose values are made of schemas; those of all others are taken as they are. */
-const HOLDS: Readonly<Record<string, 'schema' | 'list' | 'members'>> = {
+const SCHEMA_KEYWORDS: Readonly<Record<string, 'schema' | 'list' | 'members'>> = {
   items: 'schema',
   additionalProperties: 'schema',
   propertyNames: 'schema',
@@ -27,24 +27,24 @@ export function makeComponents(): Components {
 
   const refer: Refer = (shape) => {
     const { title, ...rest } = shape as { readonly title?: unknown };
-    const schema = printed(rest);
+    const schema = renderShape(rest);
     if (typeof title !== 'string') return schema;
-    const known = schemas.get(title);
-    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
+    const existing = schemas.get(title);
+    if (existing !== undefined && JSON.stringify(existing) !== JSON.stringify(schema)) {
       throw new TypeError(`two shapes are called ${title}`);
     }
     schemas.set(title, schema);
     return { $ref: `#/components/schemas/${title}` };
   };
 
-  const printed = (shape: object): Part =>
-    Object.fromEntries(Object.entries(shape).map(([keyword, value]) => [keyword, printedValue(keyword, value)]));
+  const renderShape = (shape: object): Part =>
+    Object.fromEntries(Object.entries(shape).map(([keyword, value]) => [keyword, renderValue(keyword, value)]));
 
-  function printedValue(keyword: string, value: unknown): unknown {
+  function renderValue(keyword: string, value: unknown): unknown {
     // `additionalProperties` may be true or false.
     if (typeof value !== 'object' || value === null) return value;
-    const held = HOLDS[keyword];
-    switch (held) {
+    const kind = SCHEMA_KEYWORDS[keyword];
+    switch (kind) {
       case 'schema':
         return refer(value);
       case 'list':
@@ -54,12 +54,12 @@ export function makeComponents(): Components {
       case undefined:
         return value;
       default:
-        return held satisfies never;
+        return kind satisfies never;
     }
   }
 
   return {
     refer,
-    schemas: () => Object.fromEntries([...schemas].sort(([left], [right]) => (left < right ? -1 : 1))),
+    schemas: () => Object.fromEntries([...schemas].sort(([one], [other]) => (one < other ? -1 : 1))),
   };
 }

@@ -3,10 +3,10 @@
 import { DEFAULT_MAX_EXPAND_DEPTH, type Entity } from '../model/entity.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
 import { isToOne, type Relation } from '../model/relation.ts';
-import { entityOf, type Workspace } from '../model/workspace.ts';
+import { getEntity, type Workspace } from '../model/workspace.ts';
 import { isWritable } from '../plan/assignment.ts';
-import { keysOf } from '../plan/conflict-key.ts';
-import { stampedColumns } from '../plan/row-policy.ts';
+import { getConflictKeys } from '../plan/conflict-key.ts';
+import { getRuleColumns } from '../plan/row-policy.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 
 /** What descriptions tell principals apart by. Operators are owners. */
@@ -36,28 +36,28 @@ export interface EntityView {
   /** Fields that a create must give. */
   readonly required: ReadonlySet<string>;
   /** Fields that a create need not give, as row rules set them from the token. */
-  readonly stamped: ReadonlySet<string>;
+  readonly ruleColumns: ReadonlySet<string>;
   /** The sets of fields by which `onConflict` finds a record that is there; not the id, which creates do not give. */
   readonly keys: readonly (readonly string[])[];
 }
 
-export function classOf(principal: Principal): PrincipalClass {
+export function getPrincipalClass(principal: Principal): PrincipalClass {
   return { kind: principal.kind === 'external' ? 'external' : 'owner', mayWrite: mayWrite(principal) };
 }
 
 /** A view of each entity of the snapshot, in the order of the schema. */
-export function viewOf(workspace: Workspace, principal: PrincipalClass): readonly EntityView[] {
-  const operations = operationsOf(principal);
+export function buildViews(workspace: Workspace, principal: PrincipalClass): readonly EntityView[] {
+  const operations = getOperations(principal);
   return [...workspace.entities.values()].map((entity) => {
-    const stamped = stampedColumns(entity, principal);
+    const ruleColumns = getRuleColumns(entity, principal);
     return {
       entity,
       operations,
-      relations: relationsOf(entity, workspace, principal),
+      relations: buildRelationViews(entity, workspace, principal),
       expandDepth: entity.settings.maxExpandDepth ?? DEFAULT_MAX_EXPAND_DEPTH,
-      required: requiredOf(entity, stamped),
-      stamped,
-      keys: keysOf(entity, { workspace, principal })
+      required: getRequiredFields(entity, ruleColumns),
+      ruleColumns,
+      keys: getConflictKeys(entity, { workspace, principal })
         .map((fields) => fields.map(({ name }) => name))
         .filter(([name]) => name !== 'id'),
     };
@@ -65,13 +65,13 @@ export function viewOf(workspace: Workspace, principal: PrincipalClass): readonl
 }
 
 /** Names of the table of operations that the class may use. */
-export function operationsOf(principal: PrincipalClass): readonly OperationName[] {
+export function getOperations(principal: PrincipalClass): readonly OperationName[] {
   return (Object.keys(OPERATIONS) as OperationName[]).filter(
     (name) => principal.mayWrite || OPERATIONS[name].access === 'read',
   );
 }
 
-function relationsOf(
+function buildRelationViews(
   { relations, settings }: Entity,
   workspace: Workspace,
   principal: PrincipalClass,
@@ -81,8 +81,8 @@ function relationsOf(
     [...relations]
       .filter(([name]) => expandable === null || expandable.includes(name))
       .map(([name, relation]) => {
-        const target = entityOf(workspace, relation.entity);
-        const hidesRecords = stampedColumns(target, principal).size > 0;
+        const target = getEntity(workspace, relation.entity);
+        const hidesRecords = getRuleColumns(target, principal).size > 0;
         const isCertain = relation.kind === 'belongsTo' && relation.required && !hidesRecords;
         const isNullable = isToOne(relation) && !isCertain;
         return [name, { relation, isList: !isToOne(relation), isNullable, isSearchable: target.search !== null }];
@@ -90,10 +90,12 @@ function relationsOf(
   );
 }
 
-function requiredOf(entity: Entity, stamped: ReadonlySet<string>): ReadonlySet<string> {
+function getRequiredFields(entity: Entity, ruleColumns: ReadonlySet<string>): ReadonlySet<string> {
   return new Set(
     [...entity.fields.values()]
-      .filter((field) => isWritable(field) && field.required && field.default === undefined && !stamped.has(field.name))
+      .filter(
+        (field) => isWritable(field) && field.required && field.default === undefined && !ruleColumns.has(field.name),
+      )
       .map(({ name }) => name),
   );
 }

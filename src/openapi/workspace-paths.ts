@@ -1,7 +1,7 @@
 // The operations of a workspace as parts of an OpenAPI document.
 import type { ErrorCode } from '../errors.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
-import { parametersAt } from '../request/parameters.ts';
+import { getParameters } from '../request/parameters.ts';
 import type { OperationContext } from './operations.ts';
 import type { Header } from './parameters.ts';
 import type { Part } from './refusals.ts';
@@ -27,7 +27,7 @@ interface Form {
   readonly description: string;
   readonly headers?: readonly Header[];
   readonly body?: Part;
-  readonly answers: Readonly<Record<string, Part>>;
+  readonly responses: Readonly<Record<string, Part>>;
   readonly codes: readonly ErrorCode[];
 }
 
@@ -38,13 +38,13 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
   index: {
     summary: 'Index of the workspace',
     description: 'The entities, and what this credential may do with them.',
-    answers: { 200: { description: 'The index.', ...json(schemaRef('wda.Index')) } },
+    responses: { 200: { description: 'The index.', ...json(schemaRef('wda.Index')) } },
     codes: READ,
   },
   openapi: {
     summary: 'OpenAPI document',
     description: 'This document.',
-    answers: {
+    responses: {
       200: { description: 'The document.', ...json({ type: 'object' }) },
       304: { description: 'It is as `If-None-Match` has it.' },
     },
@@ -54,7 +54,7 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
     summary: 'Schema of the workspace',
     description:
       'The entities in the form of the schema document, as far as this credential reaches, without row rules.',
-    answers: {
+    responses: {
       200: { description: 'The schema.', ...json(schemaRef('wda.Schema')) },
       304: { description: 'It is as `If-None-Match` has it.' },
     },
@@ -65,7 +65,7 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
     description: 'Operations on several entities in one transaction: all of them, or none.',
     headers: ['IdempotencyKey'],
     body: { required: true, ...json(schemaRef('wda.Batch'), { examples: { none: { value: { operations: [] } } } }) },
-    answers: { 200: { description: 'All are done.', ...json(schemaRef('wda.BatchResult')) } },
+    responses: { 200: { description: 'All are done.', ...json(schemaRef('wda.BatchResult')) } },
     codes: [
       ...READ,
       'FORBIDDEN',
@@ -91,8 +91,8 @@ export function workspacePaths(context: OperationContext): Readonly<Record<strin
       const form = FORMS[id];
       if (form === null) return [];
       const { methods, name } = WORKSPACE_OPERATIONS[id];
-      const { summary, description, headers = [], body, answers, codes } = form;
-      const parameters = context.shared(...parametersAt(id, 'query'), ...headers);
+      const { summary, description, headers = [], body, responses, codes } = form;
+      const parameters = context.shared(...getParameters(id, 'query'), ...headers);
       const operation = {
         operationId: `${OWN}.${id}`,
         tags: [WORKSPACE_TAG.name],
@@ -100,7 +100,7 @@ export function workspacePaths(context: OperationContext): Readonly<Record<strin
         description,
         ...(parameters.length === 0 ? {} : { parameters }),
         ...(body === undefined ? {} : { requestBody: body }),
-        responses: { ...answers, ...context.refused(codes) },
+        responses: { ...responses, ...context.errorResponses(codes) },
       };
       return [[`/${name}`, { [methods[0].toLowerCase()]: operation }]];
     }),

@@ -41,19 +41,19 @@ const PRIVATE = [
   'fec0::/10',
 ];
 
-const forbidden = listOf(FORBIDDEN);
-const ours = listOf(PRIVATE);
+const forbiddenNetworks = toBlockList(FORBIDDEN);
+const privateNetworks = toBlockList(PRIVATE);
 
 /** The kind of an IPv4 or IPv6 address; anything that is no address is forbidden. */
 export function addressKind(address: string): AddressKind {
   const plain = plainAddress(address);
-  if (plain === undefined || isIn(forbidden, plain)) return 'forbidden';
-  return isIn(ours, plain) ? 'private' : 'public';
+  if (plain === undefined || isIn(forbiddenNetworks, plain)) return 'forbidden';
+  return isIn(privateNetworks, plain) ? 'private' : 'public';
 }
 
 /** Gives the test whether an address, in any notation, is in one of these networks (CIDR). */
 export function makeNetworks(networks: readonly string[]): (address: string) => boolean {
-  const list = listOf(networks);
+  const list = toBlockList(networks);
   return (address) => {
     const plain = plainAddress(address);
     return plain !== undefined && isIn(list, plain);
@@ -90,17 +90,17 @@ function hextets(address: string): number[] {
   const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
   const numbers = (text: string): number[] =>
     text === '' ? [] : text.split(':').map((part) => Number.parseInt(part, 16));
-  const left = numbers(head);
-  if (tail === undefined) return left;
+  const headParts = numbers(head);
+  if (tail === undefined) return headParts;
   const right = numbers(tail);
-  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
+  return [...headParts, ...new Array<number>(8 - headParts.length - right.length).fill(0), ...right];
 }
 
 function dotted(high: number, low: number): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-function listOf(networks: readonly string[]): BlockList {
+function toBlockList(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
     const [address = '', prefix] = network.split('/');

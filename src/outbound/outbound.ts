@@ -6,9 +6,9 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { Agent } from 'undici';
 import { addressKind, makeNetworks } from './address.ts';
 
-export interface Outbound {
+export interface HttpClient {
   /** What is wrong with the URL itself, in words, or undefined. No network access. */
-  mistakeIn(url: string): string | undefined;
+  findMistake(url: string): string | undefined;
   /** Resolves the URL's host and judges its addresses without connecting. Throws OutboundError. */
   resolve(url: string, signal: AbortSignal): Promise<void>;
   /**
@@ -27,9 +27,9 @@ export interface Contact {
 }
 
 /** `refused` is a URL or an address that this server does not connect to; `failed` is everything that may pass. */
-export class OutboundError extends Error {
+export class HttpClientError extends Error {
   readonly kind: 'refused' | 'failed';
-  constructor(kind: OutboundError['kind'], message: string, cause?: unknown) {
+  constructor(kind: HttpClientError['kind'], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'OutboundError';
     this.kind = kind;
@@ -42,7 +42,7 @@ export type Lookup = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-export interface OutboundOptions {
+export interface HttpClientOptions {
   /**
    * Private and loopback addresses may be connected to, and they alone by plain http: all of them, none, or those in
    * networks (CIDR).
@@ -58,19 +58,19 @@ const CONNECT_TIMEOUT_MS = 3000;
 type Scheme = 'http:' | 'https:';
 
 /** Which URLs and addresses may be asked. */
-interface Judge {
-  readonly mistakeIn: Outbound['mistakeIn'];
+interface UrlPolicy {
+  readonly findMistake: HttpClient['findMistake'];
   /** Throws OutboundError. */
   readonly parse: (text: string) => { readonly url: URL; readonly scheme: Scheme };
   /** All addresses of a name must be allowed, as we do not choose the one that is used. Throws OutboundError. */
-  readonly judge: (scheme: Scheme, addresses: readonly LookupAddress[]) => void;
+  readonly checkAddresses: (scheme: Scheme, addresses: readonly LookupAddress[]) => void;
 }
 
-function makeJudge(allowPrivate: OutboundOptions['allowPrivate']): Judge {
+function makeUrlPolicy(allowPrivate: HttpClientOptions['allowPrivate']): UrlPolicy {
   const isAllowed = typeof allowPrivate === 'boolean' ? () => allowPrivate : makeNetworks(allowPrivate);
   const allowsAny = allowPrivate === true || (allowPrivate !== false && allowPrivate.length > 0);
 
-  function refusalOf(scheme: Scheme, address: string): string | undefined {
+  function findRejection(scheme: Scheme, address: string): string | undefined {
     const kind = addressKind(address);
     if (kind === 'private' ? isAllowed(address) : kind === 'public' && scheme === 'https:') return undefined;
     switch (kind) {
@@ -85,14 +85,14 @@ function makeJudge(allowPrivate: OutboundOptions['allowPrivate']): Judge {
     }
   }
 
-  function judge(scheme: Scheme, addresses: readonly LookupAddress[]): void {
+  function checkAddresses(scheme: Scheme, addresses: readonly LookupAddress[]): void {
     for (const { address } of addresses) {
-      const refusal = refusalOf(scheme, address);
-      if (refusal !== undefined) throw new OutboundError('refused', refusal);
+      const rejection = findRejection(scheme, address);
+      if (rejection !== undefined) throw new HttpClientError('refused', rejection);
     }
   }
 
-  function mistakeIn(text: string): string | undefined {
+  function findMistake(text: string): string | undefined {
     if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
     // The URL parser silently drops tabs and line ends, and turns backslashes into slashes.
     if (!/^[\x21-\x7e]+$/.test(text) || text.includes('\\'))
@@ -105,22 +105,22 @@ function makeJudge(allowPrivate: OutboundOptions['allowPrivate']): Judge {
       return 'must be an https URL (plain http only in a private network, with WDA_IDP_PRIVATE_NETWORK=allow)';
     }
     if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
-    const host = hostOf(url);
-    return isIP(host) === 0 ? undefined : refusalOf(url.protocol as Scheme, host);
+    const host = getHost(url);
+    return isIP(host) === 0 ? undefined : findRejection(url.protocol as Scheme, host);
   }
 
-  function parse(text: string): ReturnType<Judge['parse']> {
-    const mistake = mistakeIn(text);
-    if (mistake !== undefined) throw new OutboundError('refused', mistake);
+  function parse(text: string): ReturnType<UrlPolicy['parse']> {
+    const mistake = findMistake(text);
+    if (mistake !== undefined) throw new HttpClientError('refused', mistake);
     const url = new URL(text);
     return { url, scheme: url.protocol as Scheme };
   }
 
-  return { mistakeIn, parse, judge };
+  return { findMistake, parse, checkAddresses };
 }
 
-export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOptions): Outbound {
-  const { mistakeIn, parse, judge } = makeJudge(allowPrivate);
+export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClientOptions): HttpClient {
+  const { findMistake, parse, checkAddresses } = makeUrlPolicy(allowPrivate);
   const guardedLookup =
     (scheme: Scheme, contact: Contact): LookupFunction =>
     (hostname, options, callback) => {
@@ -129,11 +129,11 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
         const first = addresses[0];
         contact.isPrivate ||= addresses.some(({ address }) => addressKind(address) === 'private');
         try {
-          judge(scheme, addresses);
-        } catch (refusal) {
-          return callback(refusal as NodeJS.ErrnoException, '', 0);
+          checkAddresses(scheme, addresses);
+        } catch (rejection) {
+          return callback(rejection as NodeJS.ErrnoException, '', 0);
         }
-        if (first === undefined) return callback(new OutboundError('failed', 'has no address'), '', 0);
+        if (first === undefined) return callback(new HttpClientError('failed', 'has no address'), '', 0);
         // Node asks for all of them and tries one after the other; the types know the other form only.
         if (options.all) (callback as unknown as (error: null, all: LookupAddress[]) => void)(null, addresses);
         else callback(null, first.address, first.family);
@@ -151,22 +151,22 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
   });
 
   return {
-    mistakeIn,
+    findMistake,
     async resolve(text, signal) {
       const { url, scheme } = parse(text);
-      const host = hostOf(url);
+      const host = getHost(url);
       if (isIP(host) !== 0) return;
       const addresses = await new Promise<LookupAddress[]>((resolve, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-        lookup(host, { all: true }, (error, found) => (error === null ? resolve(found) : reject(error)));
+        lookup(host, { all: true }, (error, results) => (error === null ? resolve(results) : reject(error)));
       }).catch((error) => {
-        throw asOutboundError(error);
+        throw toHttpClientError(error);
       });
-      judge(scheme, addresses);
+      checkAddresses(scheme, addresses);
     },
     async fetchJson(text, signal, contact = { isPrivate: false }) {
       const { url, scheme } = parse(text);
-      const host = hostOf(url);
+      const host = getHost(url);
       // An address is not looked up, so it is judged here.
       contact.isPrivate ||= isIP(host) !== 0 && addressKind(host) === 'private';
       // Many servers have no identity provider: its 110 modules, of 1.1 MB, are for those that have one.
@@ -183,7 +183,7 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
           response.body.on('error', () => undefined).destroy();
           const { statusCode } = response;
           const redirected = statusCode >= 300 && statusCode < 400 ? ', and redirects are not followed' : '';
-          throw new OutboundError('failed', `answered ${statusCode}${redirected}`);
+          throw new HttpClientError('failed', `answered ${statusCode}${redirected}`);
         }
         const chunks: Buffer[] = [];
         let size = 0;
@@ -194,7 +194,7 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
         }
         return parseJson(Buffer.concat(chunks));
       } catch (error) {
-        throw asOutboundError(error);
+        throw toHttpClientError(error);
       } finally {
         agents.delete(agent);
         agent.destroy().catch(() => undefined);
@@ -206,7 +206,7 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
   };
 }
 
-function hostOf(url: URL): string {
+function getHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
@@ -214,19 +214,19 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
-    throw new OutboundError('failed', 'answered something that is not JSON', cause);
+    throw new HttpClientError('failed', 'answered something that is not JSON', cause);
   }
 }
 
-const tooLarge = (): OutboundError => new OutboundError('failed', `answered more than ${MAX_BYTES} bytes`);
+const tooLarge = (): HttpClientError => new HttpClientError('failed', `answered more than ${MAX_BYTES} bytes`);
 
 /** The reason in words that follow the URL: "… did not answer in time". */
-function asOutboundError(error: unknown): OutboundError {
+function toHttpClientError(error: unknown): HttpClientError {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof OutboundError) return cause;
+    if (cause instanceof HttpClientError) return cause;
   }
   const { code, name } = error as { code?: string; name?: string };
-  const failed = (message: string): OutboundError => new OutboundError('failed', message, error);
+  const failed = (message: string): HttpClientError => new HttpClientError('failed', message, error);
   if (name === 'TimeoutError' || name === 'AbortError' || /TIMEOUT|ETIMEDOUT/.test(code ?? '')) {
     return failed('did not answer in time');
   }

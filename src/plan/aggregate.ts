@@ -22,7 +22,7 @@ import {
 } from '../request/aggregate-terms.ts';
 import type { FilterTree } from '../request/filter.ts';
 import type { SortTerm } from '../request/sort.ts';
-import type { Link, Viewpoint } from './link.ts';
+import type { Link, PlanContext } from './link.ts';
 import { numberOperand, type Operand, textOperand } from './operand.ts';
 import { followToOne } from './ordering.ts';
 import { type Predicate, planFilter } from './predicate.ts';
@@ -85,14 +85,14 @@ export function averageDigits(field: Field): number | undefined {
   return digits === undefined ? undefined : Math.min(MAX_DIGITS, digits + MORE_DIGITS);
 }
 
-export function planAggregate(request: AggregateRequest, entity: Entity, viewpoint: Viewpoint): AggregatePlan {
-  const root = scan(entity, viewpoint.principal, 'read');
+export function planAggregate(request: AggregateRequest, entity: Entity, context: PlanContext): AggregatePlan {
+  const root = scan(entity, context.principal, 'read');
   const joins: Join[] = [];
-  const sourceOf = makeSources(joins, entity, viewpoint);
-  const groups = request.group.map((term, index) => planGroup(term, `g${index}`, sourceOf));
-  const functions = request.select.map((term, index) => planFunction(term, `a${index}`, sourceOf));
+  const findSource = makeFindSource(joins, entity, context);
+  const groups = request.group.map((term, index) => planGroup(term, `g${index}`, findSource));
+  const functions = request.select.map((term, index) => planFunction(term, `a${index}`, findSource));
   const search = request.search === undefined ? undefined : planSearch(request.search, entity);
-  const predicate = planFilter(request.filter, entity, viewpoint, search);
+  const predicate = planFilter(request.filter, entity, context, search);
   boundSteps({ joins, predicate });
   return {
     kind: 'aggregate',
@@ -101,7 +101,7 @@ export function planAggregate(request: AggregateRequest, entity: Entity, viewpoi
     groups,
     functions,
     predicate,
-    having: planHaving(request.having, functions, entity, viewpoint),
+    having: planHaving(request.having, functions, entity, context),
     order: planOrder(request.sort, groups, functions),
     zone: textOperand(request.zone),
     page: request.page,
@@ -120,21 +120,21 @@ export function isTotal({ scan: root, groups, functions, predicate }: AggregateP
   );
 }
 
-type SourceOf = (parameter: 'select' | 'group', path: readonly string[]) => Source;
+type FindSource = (parameter: 'select' | 'group', path: readonly string[]) => Source;
 
 /** Finds the column of a path; every relation of all paths is joined once. */
-function makeSources(joins: Join[], entity: Entity, viewpoint: Viewpoint): SourceOf {
-  const known = new Map<string, number>();
+function makeFindSource(joins: Join[], entity: Entity, context: PlanContext): FindSource {
+  const joinIndexes = new Map<string, number>();
   return (parameter, path) => {
     const only = 'can be crossed here';
-    const { links, field } = followToOne({ parameter, only }, path, entity, viewpoint);
+    const { links, field } = followToOne({ parameter, only }, path, entity, context);
     let join: number | null = null;
     links.forEach((link, index) => {
-      const way = path.slice(0, index + 1).join('.');
-      let next = known.get(way);
+      const prefix = path.slice(0, index + 1).join('.');
+      let next = joinIndexes.get(prefix);
       if (next === undefined) {
         next = joins.push({ from: join, link }) - 1;
-        known.set(way, next);
+        joinIndexes.set(prefix, next);
       }
       join = next;
     });
@@ -142,15 +142,15 @@ function makeSources(joins: Join[], entity: Entity, viewpoint: Viewpoint): Sourc
   };
 }
 
-function planGroup({ name, path, part }: GroupTerm, column: string, sourceOf: SourceOf): GroupKey {
-  const source = sourceOf('group', path);
+function planGroup({ name, path, part }: GroupTerm, column: string, findSource: FindSource): GroupKey {
+  const source = findSource('group', path);
   const { type } = source.field;
   if (part === undefined) {
     if (!fieldType(type).comparable) {
-      const known = typesThat(({ comparable }) => comparable);
+      const types = listTypes(({ comparable }) => comparable);
       throw badRequest(
         'INVALID_AGGREGATE',
-        `group ${shown(name)}: there are no groups of type ${type}. Known: ${known}`,
+        `group ${shown(name)}: there are no groups of type ${type}. Known: ${types}`,
       );
     }
     return { source, part, field: groupedField(source.field, name, column, type) };
@@ -160,24 +160,24 @@ function planGroup({ name, path, part }: GroupTerm, column: string, sourceOf: So
     const fits =
       parts.length > 0
         ? `Known: ${parts.join(', ')}`
-        : `Only fields of these types have parts: ${typesThat((each) => each.parts !== undefined)}`;
+        : `Only fields of these types have parts: ${listTypes((each) => each.parts !== undefined)}`;
     throw badRequest('INVALID_AGGREGATE', `group ${shown(name)}: a field of type ${type} has no ${part}. ${fits}`);
   }
   // A day and what is longer is a date of the calendar; an hour is a moment, as a day may have one twice.
   return { source, part, field: groupedField(source.field, name, column, part === 'hour' ? 'datetime' : 'date') };
 }
 
-function planFunction(term: SelectTerm, column: string, sourceOf: SourceOf): Aggregated {
+function planFunction(term: SelectTerm, column: string, findSource: FindSource): Aggregated {
   const { name, function: word, path } = term;
   if (path === undefined) return { function: word, source: undefined, field: countField(name, column) };
-  const source = sourceOf('select', path);
+  const source = findSource('select', path);
   const { field } = source;
   const needs = NEEDS[FUNCTIONS[word].needs];
   if (!needs(fieldType(field.type))) {
     const fitting = FUNCTION_NAMES.filter((each) => NEEDS[FUNCTIONS[each].needs](fieldType(field.type)));
     throw badRequest(
       'INVALID_AGGREGATE',
-      `select ${shown(name)}: ${word} does not apply to a field of type ${field.type}. It applies to ${typesThat(needs)}; to ${shown(path.join('.'))} apply ${fitting.join(', ')}`,
+      `select ${shown(name)}: ${word} does not apply to a field of type ${field.type}. It applies to ${listTypes(needs)}; to ${shown(path.join('.'))} apply ${fitting.join(', ')}`,
     );
   }
   return { function: word, source, field: resultField(word, field, name, column) };
@@ -190,7 +190,7 @@ const NEEDS: Readonly<Record<FunctionForm['needs'], (type: FieldType) => boolean
   order: (type) => type.ordered,
 };
 
-const typesThat = (fits: (type: FieldType) => boolean): string =>
+const listTypes = (fits: (type: FieldType) => boolean): string =>
   FIELD_TYPE_NAMES.filter((name) => fits(fieldType(name))).join(', ');
 
 function resultField(word: AggregateFunction, field: Field, name: string, column: string): GroupedField {
@@ -241,27 +241,27 @@ function planHaving(
   tree: FilterTree | undefined,
   functions: readonly Aggregated[],
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
 ): Predicate | undefined {
   if (tree === undefined) return undefined;
   const fields = new Map(functions.map(({ field }) => [field.name, field]));
-  const named = (node: FilterTree): FilterTree => {
+  const resolveNames = (node: FilterTree): FilterTree => {
     switch (node.kind) {
       case 'and':
       case 'or':
-        return { kind: node.kind, members: node.members.map(named) };
+        return { kind: node.kind, members: node.members.map(resolveNames) };
       case 'not':
-        return { kind: 'not', member: named(node.member) };
+        return { kind: 'not', member: resolveNames(node.member) };
       case 'compare': {
         const name = node.path.join('.');
-        if (!fields.has(name)) throw notAmong('having', name, 'is not selected', [...fields.keys()]);
+        if (!fields.has(name)) throw unknownTerm('having', name, 'is not selected', [...fields.keys()]);
         return { ...node, path: [name] };
       }
       default:
         return node satisfies never;
     }
   };
-  return planFilter(named(tree), { ...entity, fields, relations: new Map() }, viewpoint);
+  return planFilter(resolveNames(tree), { ...entity, fields, relations: new Map() }, context);
 }
 
 function planOrder(
@@ -274,7 +274,7 @@ function planOrder(
   for (const { path, direction } of terms) {
     const name = path.join('.');
     const field = fields.get(name);
-    if (field === undefined) throw notAmong('sort', name, 'is neither a group nor selected', [...fields.keys()]);
+    if (field === undefined) throw unknownTerm('sort', name, 'is neither a group nor selected', [...fields.keys()]);
     if (order.has(name)) throw badRequest('INVALID_SORT', `sort names ${name} twice`);
     order.set(name, { field, direction });
   }
@@ -283,10 +283,10 @@ function planOrder(
   return [...order.values()];
 }
 
-function notAmong(parameter: string, name: string, fault: string, known: readonly string[]): Error {
-  const suggestion = closest(name, known);
+function unknownTerm(parameter: string, name: string, fault: string, candidates: readonly string[]): Error {
+  const suggestion = closest(name, candidates);
   return badRequest(
     'INVALID_AGGREGATE',
-    `${parameter} names ${shown(name)}, which ${fault}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(known)}`,
+    `${parameter} names ${shown(name)}, which ${fault}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(candidates)}`,
   );
 }

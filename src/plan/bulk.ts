@@ -2,23 +2,23 @@
 // the columns that are given, not on how many records give them.
 import type { Entity, Field } from '../model/entity.ts';
 import type { Assignment } from './assignment.ts';
-import { type ConflictKey, changesOf } from './conflict-key.ts';
-import type { Viewpoint } from './link.ts';
+import { type ConflictKey, getChanges } from './conflict-key.ts';
+import type { PlanContext } from './link.ts';
 import { listOperand, type Operand } from './operand.ts';
-import { type Projection, wholeRecord } from './projection.ts';
-import { passReferring, type Reference, referencesOf } from './references.ts';
-import { keepRow, stampRow } from './row-policy.ts';
+import { type Projection, projectRecord } from './projection.ts';
+import { getReferences, passReferring, type Reference } from './references.ts';
+import { applyRowRules, checkRowRules } from './row-policy.ts';
 import { hidesRows, type Scan, scan } from './scan.ts';
 
 /** What is bound as one list a column: an entry for each record. */
-export interface Listed {
+export interface ListColumns {
   /** In the order of the entity. */
   readonly columns: readonly Field[];
   /** Some records give fewer columns than others: which, is told beside them. */
   readonly isSparse: boolean;
 }
 
-export interface BulkCreatePlan extends Listed {
+export interface BulkCreatePlan extends ListColumns {
   readonly kind: 'bulkCreate';
   readonly scan: Scan;
   readonly projection: Projection;
@@ -33,7 +33,7 @@ export interface BulkUpsertPlan extends Omit<BulkCreatePlan, 'kind'> {
   readonly changes: readonly Field[];
 }
 
-export interface BulkUpdatePlan extends Listed {
+export interface BulkUpdatePlan extends ListColumns {
   readonly kind: 'bulkUpdate';
   readonly scan: Scan;
   readonly projection: Projection;
@@ -58,7 +58,7 @@ export interface FindPlan {
 }
 
 /** The references of records that lead to nothing that the principal can see. */
-export interface DanglingPlan extends Listed {
+export interface BulkReferencesPlan extends ListColumns {
   readonly kind: 'dangling';
   readonly references: readonly Reference[];
   /** The records of an update, whose references may stay as they are; null for creates. */
@@ -66,11 +66,11 @@ export interface DanglingPlan extends Listed {
 }
 
 /** Records whose values of some unique fields another record has, in the table or in the request. */
-export interface TakenPlan extends Listed {
+export interface UniqueConflictsPlan extends ListColumns {
   readonly kind: 'taken';
   readonly fields: readonly Field[];
   readonly scan: Scan;
-  readonly whose: TakenBy;
+  readonly scope: UniqueConflictScope;
 }
 
 /** Records that others refer to: by the reference of another entity, or of their own. */
@@ -82,7 +82,7 @@ export interface ReferredPlan {
 }
 
 /** Whose values they may be: those of the record with the same id, or with the same key, are its own. */
-export type TakenBy =
+export type UniqueConflictScope =
   | { readonly kind: 'create' }
   | { readonly kind: 'update' }
   | { readonly kind: 'upsert'; readonly key: readonly Field[] }
@@ -95,8 +95,8 @@ export type BulkPlan =
   | BulkUpdatePlan
   | BulkDeletePlan
   | FindPlan
-  | DanglingPlan
-  | TakenPlan
+  | BulkReferencesPlan
+  | UniqueConflictsPlan
   | ReferredPlan;
 
 /** Texts by the name of the list, an entry for each record; see listOperand(). */
@@ -105,25 +105,25 @@ export type Lists = ReadonlyMap<string, readonly (string | null)[]>;
 /** Lists beside those of the columns, under names that no field can have. */
 export const IDS = '$id';
 export const VERSIONS = '$version';
-export const GIVEN = '$given';
+export const PROVIDED = '$given';
 
 /** `items` come from planAssignment, checked. Throws 403 for a record of somebody else. */
 export function planBulkCreate(
   items: readonly Assignment[],
   entity: Entity,
-  viewpoint: Viewpoint,
-  projection = wholeRecord(entity),
+  context: PlanContext,
+  projection = projectRecord(entity),
 ): { readonly plan: BulkCreatePlan; readonly items: readonly Assignment[] } {
-  const stamped = items.map((item) => stampRow(entity, viewpoint.principal, item));
-  const listed = listedOf(stamped, entity);
+  const rows = items.map((item) => applyRowRules(entity, context.principal, item));
+  const listed = toListColumns(rows, entity);
   const plan: BulkCreatePlan = {
     kind: 'bulkCreate',
-    scan: scan(entity, viewpoint.principal, 'write'),
+    scan: scan(entity, context.principal, 'write'),
     projection,
     ...listed,
-    references: hidden(referencesIn(listed, entity, viewpoint)),
+    references: filterHidden(getListReferences(listed, entity, context)),
   };
-  return { plan, items: stamped };
+  return { plan, items: rows };
 }
 
 /** As planBulkCreate(); `items` come from planUpsertAssignment. */
@@ -131,16 +131,16 @@ export function planBulkUpsert(
   items: readonly Assignment[],
   key: ConflictKey,
   entity: Entity,
-  viewpoint: Viewpoint,
-  projection = wholeRecord(entity),
+  context: PlanContext,
+  projection = projectRecord(entity),
 ): { readonly plan: BulkUpsertPlan; readonly items: readonly Assignment[] } {
-  const { plan, items: stamped } = planBulkCreate(items, entity, viewpoint, projection);
-  const given = new Set(items.flatMap((item) => [...item.keys()]));
-  return { plan: { ...plan, kind: 'bulkUpsert', key, changes: changesOf(given, entity, key) }, items: stamped };
+  const { plan, items: rows } = planBulkCreate(items, entity, context, projection);
+  const names = new Set(items.flatMap((item) => [...item.keys()]));
+  return { plan: { ...plan, kind: 'bulkUpsert', key, changes: getChanges(names, entity, key) }, items: rows };
 }
 
 /** How an update is asked for. */
-export interface BulkUpdateWish extends Pick<BulkUpdatePlan, 'guarded'> {
+export interface BulkUpdatePlanOptions extends Pick<BulkUpdatePlan, 'guarded'> {
   readonly versions?: boolean;
   readonly projection?: Projection;
 }
@@ -149,41 +149,41 @@ export interface BulkUpdateWish extends Pick<BulkUpdatePlan, 'guarded'> {
 export function planBulkUpdate(
   items: readonly Assignment[],
   entity: Entity,
-  viewpoint: Viewpoint,
-  { guarded, versions = false, projection = wholeRecord(entity) }: BulkUpdateWish,
+  context: PlanContext,
+  { guarded, versions = false, projection = projectRecord(entity) }: BulkUpdatePlanOptions,
 ): BulkUpdatePlan {
-  for (const item of items) keepRow(entity, viewpoint.principal, item);
-  const listed = listedOf(items, entity);
+  for (const item of items) checkRowRules(entity, context.principal, item);
+  const listed = toListColumns(items, entity);
   return {
     kind: 'bulkUpdate',
-    scan: scan(entity, viewpoint.principal, 'write'),
+    scan: scan(entity, context.principal, 'write'),
     projection,
     ...listed,
-    references: hidden(referencesIn(listed, entity, viewpoint)),
+    references: filterHidden(getListReferences(listed, entity, context)),
     guarded,
     versions,
   };
 }
 
-export function planBulkDelete(entity: Entity, viewpoint: Viewpoint, guarded: boolean): BulkDeletePlan {
-  passReferring(entity, viewpoint.workspace);
-  return { kind: 'bulkDelete', scan: scan(entity, viewpoint.principal, 'write'), guarded };
+export function planBulkDelete(entity: Entity, context: PlanContext, guarded: boolean): BulkDeletePlan {
+  passReferring(entity, context.workspace);
+  return { kind: 'bulkDelete', scan: scan(entity, context.principal, 'write'), guarded };
 }
 
-export function planFind(entity: Entity, viewpoint: Viewpoint): FindPlan {
-  return { kind: 'find', scan: scan(entity, viewpoint.principal, 'read') };
+export function planFind(entity: Entity, context: PlanContext): FindPlan {
+  return { kind: 'find', scan: scan(entity, context.principal, 'read') };
 }
 
 /** undefined when the items hold no reference. */
-export function planDangling(
+export function planBulkReferences(
   items: readonly Assignment[],
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
   isUpdate: boolean,
-): DanglingPlan | undefined {
-  const listed = listedOf(items, entity);
-  const references = referencesIn(listed, entity, viewpoint);
-  const record = isUpdate ? scan(entity, viewpoint.principal, 'read') : null;
+): BulkReferencesPlan | undefined {
+  const listed = toListColumns(items, entity);
+  const references = getListReferences(listed, entity, context);
+  const record = isUpdate ? scan(entity, context.principal, 'read') : null;
   return references.length === 0 ? undefined : { kind: 'dangling', ...listed, references, record };
 }
 
@@ -194,7 +194,7 @@ export function planDangling(
 export function planReferred(
   by: { readonly entity: string; readonly relation: string },
   entity: Entity,
-  { workspace, principal }: Viewpoint,
+  { workspace, principal }: PlanContext,
 ): ReferredPlan | undefined {
   const other = workspace.entities.get(by.entity);
   const relation = other?.relations.get(by.relation);
@@ -204,26 +204,26 @@ export function planReferred(
 }
 
 /** `fields`: those of a constraint; of a create all of them among what the items give, of an update some. */
-export function planTaken(
+export function planUniqueConflicts(
   items: readonly Assignment[],
   fields: readonly Field[],
   entity: Entity,
-  viewpoint: Viewpoint,
-  whose: TakenBy,
-): TakenPlan {
+  context: PlanContext,
+  scope: UniqueConflictScope,
+): UniqueConflictsPlan {
   return {
     kind: 'taken',
-    ...listedOf(items, entity),
+    ...toListColumns(items, entity),
     fields,
-    scan: scan(entity, viewpoint.principal, 'read'),
-    whose,
+    scan: scan(entity, context.principal, 'read'),
+    scope,
   };
 }
 
 /** The items as lists: one of each column, and where items differ in what they give one of bits that say which. */
-export function listsOf(
+export function buildLists(
   items: readonly Assignment[],
-  { columns, isSparse }: Listed,
+  { columns, isSparse }: ListColumns,
 ): Map<string, readonly (string | null)[]> {
   const lists = new Map<string, readonly (string | null)[]>();
   for (const { name } of columns)
@@ -233,34 +233,34 @@ export function listsOf(
     );
   if (isSparse)
     lists.set(
-      GIVEN,
+      PROVIDED,
       items.map((item) => columns.map(({ name }) => (item.has(name) ? '1' : '0')).join('')),
     );
   return lists;
 }
 
 /** What is bound for a plan's columns, in the order of their aliases. */
-export function listOperands({ columns, isSparse }: Listed): readonly Operand[] {
-  return [...columns.map(listOperand), ...(isSparse ? [GIVEN_LIST] : [])];
+export function listOperands({ columns, isSparse }: ListColumns): readonly Operand[] {
+  return [...columns.map(listOperand), ...(isSparse ? [PROVIDED_LIST] : [])];
 }
 
 export const ID_LIST: Operand = { kind: 'list', name: IDS, type: 'int8[]' };
 export const VERSION_LIST: Operand = { kind: 'list', name: VERSIONS, type: 'text[]' };
-const GIVEN_LIST: Operand = { kind: 'list', name: GIVEN, type: 'text[]' };
+const PROVIDED_LIST: Operand = { kind: 'list', name: PROVIDED, type: 'text[]' };
 
-function listedOf(items: readonly Assignment[], entity: Entity): Listed {
-  const given = new Set<string>();
-  for (const item of items) for (const name of item.keys()) given.add(name);
+function toListColumns(items: readonly Assignment[], entity: Entity): ListColumns {
+  const names = new Set<string>();
+  for (const item of items) for (const name of item.keys()) names.add(name);
   return {
-    columns: [...entity.fields.values()].filter(({ name }) => given.has(name)),
+    columns: [...entity.fields.values()].filter(({ name }) => names.has(name)),
     // Records that give nothing are counted by their empty bits.
-    isSparse: given.size === 0 || items.some((item) => item.size < given.size),
+    isSparse: names.size === 0 || items.some((item) => item.size < names.size),
   };
 }
 
-function referencesIn({ columns }: Listed, entity: Entity, viewpoint: Viewpoint): Reference[] {
-  return referencesOf((field) => columns.includes(field), entity, viewpoint);
+function getListReferences({ columns }: ListColumns, entity: Entity, context: PlanContext): Reference[] {
+  return getReferences((field) => columns.includes(field), entity, context);
 }
 
-const hidden = (references: readonly Reference[]): Reference[] =>
+const filterHidden = (references: readonly Reference[]): Reference[] =>
   references.filter((reference) => hidesRows(reference.scan));

@@ -5,7 +5,7 @@ import type { Entity, Field } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { Upsert } from '../request/upsert.ts';
-import type { Viewpoint } from './link.ts';
+import type { PlanContext } from './link.ts';
 
 export interface ConflictKey {
   /** Those of one unique index, or the id. */
@@ -13,16 +13,16 @@ export interface ConflictKey {
   readonly mode: Upsert['mode'];
 }
 
-const MOST_LISTED = 20;
+const MAX_LISTED = 20;
 
 /** The fields of the key that a request's `parameter` names; 400 that lists the possible ones when no two records must differ in them. */
 export function planKey(
   { fields, mode }: Upsert,
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
   parameter = 'onConflict',
 ): ConflictKey {
-  const keys = keysOf(entity, viewpoint);
+  const keys = getConflictKeys(entity, context);
   const names = fields.toSorted().join();
   const key = keys.find(
     (each) =>
@@ -35,8 +35,8 @@ export function planKey(
   const unknown = fields.find((name) => !entity.fields.has(name));
   const suggestion = unknown === undefined ? null : closest(unknown, entity.fields.keys());
   const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
-  const possible = keys.slice(0, MOST_LISTED).map((each) => each.map(({ name }) => name).join());
-  const further = keys.length > MOST_LISTED ? ` and ${keys.length - MOST_LISTED} more` : '';
+  const possible = keys.slice(0, MAX_LISTED).map((each) => each.map(({ name }) => name).join());
+  const further = keys.length > MAX_LISTED ? ` and ${keys.length - MAX_LISTED} more` : '';
   throw badRequest(
     'INVALID_CONFLICT_KEY',
     `${parameter} must name exactly the fields of one unique field or index of ${entity.name}, and ${shown(fields.join())} are none.${hint} Possible: ${possible.join('; ') || 'none'}${further}`,
@@ -44,7 +44,7 @@ export function planKey(
 }
 
 /** The sets of fields in which no two records are the same, as far as the principal may write them. */
-export function keysOf(
+export function getConflictKeys(
   entity: Entity,
   { workspace, principal }: { readonly workspace: Workspace; readonly principal: Pick<Principal, 'kind'> },
 ): readonly (readonly Field[])[] {
@@ -60,8 +60,12 @@ export function keysOf(
 }
 
 /** The fields given that a record which is there takes over: what row rules stamp it has already. */
-export function changesOf(given: Iterable<string>, entity: Entity, { fields, mode }: ConflictKey): readonly Field[] {
+export function getChanges(
+  provided: Iterable<string>,
+  entity: Entity,
+  { fields, mode }: ConflictKey,
+): readonly Field[] {
   if (mode === 'skip') return [];
-  const names = new Set(given);
+  const names = new Set(provided);
   return [...entity.fields.values()].filter((field) => names.has(field.name) && !fields.includes(field));
 }

@@ -32,15 +32,15 @@ function explainEntity(entity: Entity, claims: External['claims']): EntityExplan
   const enabled = entity.rowRules.filter((rule) => rule.enabled);
   const disabled = entity.rowRules.length - enabled.length;
   if (enabled.length === 0) {
-    const note = disabled === 0 ? '' : ` (${disabled} ${disabled === 1 ? 'rule is' : 'rules are'} disabled)`;
-    return { entity: entity.name, sees: 'all', filter: `every record${note}`, rules: [] };
+    const suffix = disabled === 0 ? '' : ` (${disabled} ${disabled === 1 ? 'rule is' : 'rules are'} disabled)`;
+    return { entity: entity.name, sees: 'all', filter: `every record${suffix}`, rules: [] };
   }
   const rules = enabled.map((rule) => explainRule(entity, rule, claims));
   const useless = rules.filter((rule) => rule.reason !== null);
   const filter =
     useless.length > 0
       ? `matches no record: ${useless.map(({ claim, reason }) => `claim ${claim} ${reason}`).join('; ')}`
-      : rules.map(({ column, value }) => `${column} = ${shown(entity, column, value as string)}`).join(' and ');
+      : rules.map(({ column, value }) => `${column} = ${formatValue(entity, column, value as string)}`).join(' and ');
   return { entity: entity.name, sees: useless.length > 0 ? 'none' : 'some', filter, rules };
 }
 
@@ -52,6 +52,6 @@ function explainRule(entity: Entity, { column, claim }: RowRule, claims: Externa
 }
 
 /** Numbers, booleans and JSON as they are, everything else in quotes. */
-function shown(entity: Entity, column: string, value: string): string {
+function formatValue(entity: Entity, column: string, value: string): string {
   return fieldType(ruleField(entity, column).type).json === 'string' ? JSON.stringify(value) : value;
 }

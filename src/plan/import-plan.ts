@@ -4,11 +4,11 @@ import { type Detail, shown, unknownName, validationFailed } from '../errors.ts'
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
-import { isRequired, isWritable, missing } from './assignment.ts';
+import { isRequired, isWritable, makeRequiredDetail } from './assignment.ts';
 import { planKey } from './conflict-key.ts';
-import { targetOf, type Viewpoint } from './link.ts';
-import { MAX_DETAILS, makeNaming, type Naming } from './naming.ts';
-import { stampedColumns, stampRow } from './row-policy.ts';
+import { getTarget, type PlanContext } from './link.ts';
+import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './naming.ts';
+import { applyRowRules, getRuleColumns } from './row-policy.ts';
 import { type Scan, scan } from './scan.ts';
 
 export interface ImportPlan {
@@ -42,7 +42,7 @@ export interface ImportReference {
 export interface ImportCase {
   readonly request: ImportRequest;
   readonly entity: Entity;
-  readonly viewpoint: Viewpoint;
+  readonly context: PlanContext;
 }
 
 /** A CSV import: the plan, and what each column of the file holds (undefined: left out). */
@@ -55,21 +55,21 @@ export interface CsvImport {
 const MAX_COLUMNS = 2000;
 
 /** Checks that may be made before the first byte of the body: the fields that `map` names, and the claims of the row rules. */
-export function checkImport(request: ImportRequest, entity: Entity, viewpoint: Viewpoint): void {
+export function checkImport(request: ImportRequest, entity: Entity, context: PlanContext): void {
   for (const name of request.map.values()) {
     if (name !== null && !entity.fields.has(name))
       throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
   }
-  matchOf(request, entity, viewpoint);
+  findMatchFields(request, entity, context);
   // Throws 403 when a claim that every row would be stamped with cannot be used.
-  stampRow(entity, viewpoint.principal, new Map());
+  applyRowRules(entity, context.principal, new Map());
 }
 
 /** 400 when no two records must differ in the fields. */
-function matchOf(request: ImportRequest, entity: Entity, viewpoint: Viewpoint): readonly Field[] | undefined {
+function findMatchFields(request: ImportRequest, entity: Entity, context: PlanContext): readonly Field[] | undefined {
   const { conflictOn: fields, onConflict } = request;
   if (fields === undefined || onConflict === 'fail') return undefined;
-  return planKey({ fields, mode: onConflict }, entity, viewpoint, 'conflictOn').fields;
+  return planKey({ fields, mode: onConflict }, entity, context, 'conflictOn').fields;
 }
 
 /** The plan of a CSV file with these headers; 400 with every mistake in them (row 0). */
@@ -77,24 +77,28 @@ export function planCsvImport(
   request: ImportRequest,
   headers: readonly string[],
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
 ): CsvImport {
   if (headers.length > MAX_COLUMNS) {
     const message = `names ${headers.length} columns where ${MAX_COLUMNS} are the most`;
     throw validationFailed([{ row: 0, field: null, code: 'OUT_OF_RANGE', message }]);
   }
-  const of = { request, entity, viewpoint };
+  const importCase = { request, entity, context };
   const details: Detail[] = [];
-  const naming = makeNaming();
-  const seen = new Set<string>();
+  const formatUnknownName = makeUnknownNameFormatter();
+  const usedNames = new Set<string>();
   const cells = headers.map((header, index) => {
     const name = request.map.has(header) ? request.map.get(header) : header;
     if (name === null || name === undefined) return undefined;
     const field = entity.fields.get(name);
-    const isSecond = seen.has(name);
-    seen.add(name);
+    const isSecond = usedNames.has(name);
+    usedNames.add(name);
     if (details.length >= MAX_DETAILS) return field;
-    const mistake = headerMistake({ header, index, name, isSecond, isOnly: headers.length === 1 }, of, naming);
+    const mistake = findHeaderMistake(
+      { header, index, name, isSecond, isOnly: headers.length === 1 },
+      importCase,
+      formatUnknownName,
+    );
     if (mistake !== undefined) details.push({ row: 0, field: shown(header), ...mistake });
     return field;
   });
@@ -102,78 +106,80 @@ export function planCsvImport(
   for (const header of request.map.keys()) {
     if (present.has(header)) continue;
     if (details.length >= MAX_DETAILS) break;
-    const message = naming('is named by map, but is no header of the file', header, headers);
+    const message = formatUnknownName('is named by map, but is no header of the file', header, headers);
     details.push({ row: 0, field: shown(header), code: 'UNKNOWN_FIELD', message });
   }
-  const given = cells.filter((field) => field !== undefined);
-  const byId = given.some((field) => field.role === 'id');
-  const open = requiredFields(entity, viewpoint).filter((field) => !given.includes(field));
-  const match = matchOf(request, entity, viewpoint);
-  const decidedLater = request.onConflict === 'update' && (byId || match !== undefined);
-  const stampedNames = stampedColumns(entity, viewpoint.principal);
+  const fields = cells.filter((field) => field !== undefined);
+  const byId = fields.some((field) => field.role === 'id');
+  const missingFields = requiredFields(entity, context).filter((field) => !fields.includes(field));
+  const match = findMatchFields(request, entity, context);
+  const isDecidedLater = request.onConflict === 'update' && (byId || match !== undefined);
+  const ruleColumns = getRuleColumns(entity, context.principal);
   for (const field of match ?? []) {
-    if (given.includes(field) || stampedNames.has(field.name)) continue;
-    details.push({ row: 0, ...missing(field.name), message: 'is required by conflictOn, and no column gives it' });
+    if (fields.includes(field) || ruleColumns.has(field.name)) continue;
+    details.push({
+      row: 0,
+      ...makeRequiredDetail(field.name),
+      message: 'is required by conflictOn, and no column gives it',
+    });
   }
-  if (!decidedLater) {
-    for (const { name } of open)
-      details.push({ row: 0, ...missing(name), message: 'is required, and no column gives it' });
+  if (!isDecidedLater) {
+    for (const { name } of missingFields)
+      details.push({ row: 0, ...makeRequiredDetail(name), message: 'is required, and no column gives it' });
   }
-  if (given.length === 0 && details.length === 0) {
+  if (fields.length === 0 && details.length === 0) {
     details.push({ row: 0, field: null, code: 'REQUIRED', message: 'no column of the file is imported' });
   }
   if (details.length > 0) throw validationFailed(details.slice(0, MAX_DETAILS));
-  const stamped = [...stampedNames]
+  const ruleFields = [...ruleColumns]
     .map((name) => entity.fields.get(name))
-    .filter((field) => field !== undefined && !given.includes(field)) as Field[];
-  const required = decidedLater ? open : [];
-  return { plan: planImport(of, { columns: [...given, ...stamped], sparse: false, required }), cells };
+    .filter((field) => field !== undefined && !fields.includes(field)) as Field[];
+  const required = isDecidedLater ? missingFields : [];
+  return { plan: planImport(importCase, { columns: [...fields, ...ruleFields], sparse: false, required }), cells };
 }
 
 /** The plan of lines of JSON, each of which gives the fields it likes. */
-export function planNdjsonImport(request: ImportRequest, entity: Entity, viewpoint: Viewpoint): ImportPlan {
-  const columns = [...entity.fields.values()].filter(
-    (field) => readOnlyReason(field, request, viewpoint) === undefined,
-  );
-  const required = request.onConflict === 'update' ? requiredFields(entity, viewpoint) : [];
-  return planImport({ request, entity, viewpoint }, { columns, sparse: true, required });
+export function planNdjsonImport(request: ImportRequest, entity: Entity, context: PlanContext): ImportPlan {
+  const columns = [...entity.fields.values()].filter((field) => readOnlyReason(field, request, context) === undefined);
+  const required = request.onConflict === 'update' ? requiredFields(entity, context) : [];
+  return planImport({ request, entity, context }, { columns, sparse: true, required });
 }
 
 /** Fields that a record must be given when it is created. */
-export function requiredFields(entity: Entity, viewpoint: Viewpoint): Field[] {
-  const stamped = stampedColumns(entity, viewpoint.principal);
-  return [...entity.fields.values()].filter((field) => isRequired(field, stamped));
+export function requiredFields(entity: Entity, context: PlanContext): Field[] {
+  const ruleColumns = getRuleColumns(entity, context.principal);
+  return [...entity.fields.values()].filter((field) => isRequired(field, ruleColumns));
 }
 
 /** Why the principal may not give the field in an import; undefined when it may. */
 export function readOnlyReason(
   field: Field,
   { onConflict, conflictOn }: Pick<ImportRequest, 'onConflict' | 'conflictOn'>,
-  viewpoint: Viewpoint,
+  context: PlanContext,
 ): string | undefined {
   if (field.role === 'id' && conflictOn !== undefined) {
     return 'is set by the server: with conflictOn, records are found by other fields; map=id: leaves it out';
   }
-  if (isWritable(field) || viewpoint.principal.kind !== 'external') return undefined;
+  if (isWritable(field) || context.principal.kind !== 'external') return undefined;
   if (field.role !== 'id') return 'is set by the server';
   return onConflict === 'fail' ? 'is set by the server; it may stand here with onConflict=skip or update' : undefined;
 }
 
 /** Why a name of the file is no field of the entity, with what was probably meant. */
-export function unknownFieldMessage(name: string, entity: Entity, naming: Naming): string {
+export function unknownFieldMessage(name: string, entity: Entity, formatUnknownName: UnknownNameFormatter): string {
   const relation = entity.relations.get(name);
   if (relation?.kind === 'belongsTo') return `is a relation; give the id of the other record as ${relation.column}`;
   if (relation !== undefined) return `is a relation; import the records of ${relation.entity} instead`;
-  return naming(`is not a field of ${entity.name}`, name, [...entity.fields.keys()]);
+  return formatUnknownName(`is not a field of ${entity.name}`, name, [...entity.fields.keys()]);
 }
 
 function planImport(
-  { request, entity, viewpoint }: ImportCase,
+  { request, entity, context }: ImportCase,
   { columns, sparse, required }: Pick<ImportPlan, 'columns' | 'sparse' | 'required'>,
 ): ImportPlan {
-  const { workspace, principal } = viewpoint;
+  const { workspace, principal } = context;
   const byId = columns.some((field) => field.role === 'id');
-  const match = matchOf(request, entity, viewpoint);
+  const match = findMatchFields(request, entity, context);
   const uniques: Field[][] = [];
   for (const constraint of workspace.constraints.values()) {
     if (constraint.kind !== 'unique' || constraint.entity !== entity.name) continue;
@@ -186,7 +192,7 @@ function planImport(
     if (relation.kind !== 'belongsTo') continue;
     const field = columns.find((column) => column.name === relation.column);
     if (field === undefined) continue;
-    const target = targetOf(relation, viewpoint);
+    const target = getTarget(relation, context);
     references.push({ field, scan: scan(target, principal, 'read'), own: target.name === entity.name });
   }
   return {
@@ -212,10 +218,10 @@ interface Header {
   readonly isOnly: boolean;
 }
 
-function headerMistake(
+function findHeaderMistake(
   { header, index, name, isSecond, isOnly }: Header,
-  { request, entity, viewpoint }: ImportCase,
-  naming: Naming,
+  { request, entity, context }: ImportCase,
+  formatUnknownName: UnknownNameFormatter,
 ): Pick<Detail, 'code' | 'message'> | undefined {
   const field = entity.fields.get(name);
   if (header === '') return { code: 'INVALID', message: `column ${index + 1} of the file has no header` };
@@ -223,11 +229,11 @@ function headerMistake(
     const separator = isOnly ? /[;\t|]/.exec(header)?.[0] : undefined;
     const message =
       separator === undefined
-        ? `${unknownFieldMessage(name, entity, naming)}; map=Header:field gives it another name, map=Header: leaves it out`
+        ? `${unknownFieldMessage(name, entity, formatUnknownName)}; map=Header:field gives it another name, map=Header: leaves it out`
         : `is the only header: columns are separated by commas, not by ${separator === '\t' ? 'tabs' : separator}`;
     return { code: 'UNKNOWN_FIELD', message };
   }
   if (isSecond) return { code: 'INVALID', message: `gives the field ${name} a second time` };
-  const reason = readOnlyReason(field, request, viewpoint);
+  const reason = readOnlyReason(field, request, context);
   return reason === undefined ? undefined : { code: 'READ_ONLY', message: reason };
 }

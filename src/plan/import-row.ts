@@ -3,10 +3,10 @@
 import { type Detail, shown } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
-import { type Decoded, TOO_MUCH_GROWTH } from '../model/field-types.ts';
-import { MAX_GROWTH } from '../model/json-digits.ts';
+import { type Decoded, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
+import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
 import type { ImportRequest } from '../request/import-request.ts';
-import { isWritable, missing } from './assignment.ts';
+import { isWritable, makeRequiredDetail } from './assignment.ts';
 import {
   type CsvImport,
   type ImportCase,
@@ -16,9 +16,9 @@ import {
   unknownFieldMessage,
 } from './import-plan.ts';
 import { decodeCell, decodeMember } from './import-value.ts';
-import type { Viewpoint } from './link.ts';
-import { makeNaming, type Naming } from './naming.ts';
-import { stampedColumns, stampRow } from './row-policy.ts';
+import type { PlanContext } from './link.ts';
+import { makeUnknownNameFormatter, type UnknownNameFormatter } from './naming.ts';
+import { applyRowRules, getRuleColumns } from './row-policy.ts';
 
 /** Text of each staged column, null for null; for a sparse plan followed by the bits that say which columns are given. */
 export type StagedRow = readonly (string | null)[];
@@ -32,11 +32,11 @@ export type RowDecoder<T> = (source: T, row: number, report: RowReport) => Stage
 export function makeCellDecoder(
   { plan, cells }: CsvImport,
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
 ): RowDecoder<readonly string[]> {
-  const places = cells.map((field) => (field === undefined ? -1 : plan.columns.indexOf(field)));
-  const given = plan.columns.map((field) => cells.includes(field));
-  const stamp = makeStamp(plan, entity, viewpoint);
+  const indexes = cells.map((field) => (field === undefined ? -1 : plan.columns.indexOf(field)));
+  const provided = plan.columns.map((field) => cells.includes(field));
+  const applyRules = makeRuleApplier(plan, entity, context);
   return (source, row, report) => {
     if (source.length !== cells.length) {
       const message = `has ${source.length} cells where the header has ${cells.length}`;
@@ -44,33 +44,33 @@ export function makeCellDecoder(
       return undefined;
     }
     const values: (string | null)[] = new Array(plan.columns.length).fill(null);
-    let isWhole = true;
-    let growth = 0;
+    let isValid = true;
+    let expandedBytes = 0;
     for (let index = 0; index < cells.length; index++) {
       const field = cells[index];
       if (field === undefined) continue;
       const text = source[index] as string;
       if (text === '') {
         if (!isWritable(field) || !field.required) continue;
-        isWhole = false;
-        if (!report({ row, ...missing(field.name) })) break;
+        isValid = false;
+        if (!report({ row, ...makeRequiredDetail(field.name) })) break;
         continue;
       }
       const decoded = decodeCell(field, text);
       if (decoded.ok) {
-        values[places[index] as number] = decoded.value;
-        growth += decoded.growth ?? 0;
+        values[indexes[index] as number] = decoded.value;
+        expandedBytes += decoded.expandedBytes ?? 0;
       } else {
-        isWhole = false;
-        if (!report(detailOf(row, field, decoded))) break;
+        isValid = false;
+        if (!report(toDetail(row, field, decoded))) break;
       }
     }
-    if (growth > MAX_GROWTH) {
-      report({ row, field: null, code: 'OUT_OF_RANGE', message: TOO_MUCH_GROWTH });
+    if (expandedBytes > MAX_EXPANDED_BYTES) {
+      report({ row, field: null, code: 'OUT_OF_RANGE', message: EXPANDS_TOO_MUCH });
       return undefined;
     }
-    if (!isWhole) return undefined;
-    stamp?.(values, [...given]);
+    if (!isValid) return undefined;
+    applyRules?.(values, [...provided]);
     return values;
   };
 }
@@ -79,98 +79,107 @@ export function makeMemberDecoder(
   plan: ImportPlan,
   request: ImportRequest,
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
 ): RowDecoder<unknown> {
-  const places = new Map(plan.columns.map((field, place) => [field.name, place]));
-  const idPlace = plan.columns.findIndex((field) => field.role === 'id');
-  const keyPlaces = (plan.matchOn ?? []).map(({ name }) => places.get(name) as number);
-  const stamped = stampedColumns(entity, viewpoint.principal);
-  const required = requiredFields(entity, viewpoint);
-  const stamp = makeStamp(plan, entity, viewpoint);
-  const naming = makeNaming();
+  const indexes = new Map(plan.columns.map((field, index) => [field.name, index]));
+  const idIndex = plan.columns.findIndex((field) => field.role === 'id');
+  const keyIndexes = (plan.matchOn ?? []).map(({ name }) => indexes.get(name) as number);
+  const ruleColumns = getRuleColumns(entity, context.principal);
+  const required = requiredFields(entity, context);
+  const applyRules = makeRuleApplier(plan, entity, context);
+  const formatUnknownName = makeUnknownNameFormatter();
   return (source, row, report) => {
     if (typeof source !== 'object' || source === null || Array.isArray(source) || numberText(source) !== undefined) {
       report({ row, field: null, code: 'TYPE_MISMATCH', message: 'must be one JSON object' });
       return undefined;
     }
     const values: (string | null)[] = new Array(plan.columns.length).fill(null);
-    const given: boolean[] = new Array(plan.columns.length).fill(false);
-    let isWhole = true;
-    let isWanted = true;
-    let growth = 0;
-    const refuse = (detail: Detail): void => {
-      isWanted = report({ row, ...detail });
-      isWhole = false;
+    const provided: boolean[] = new Array(plan.columns.length).fill(false);
+    let isValid = true;
+    let mayContinue = true;
+    let expandedBytes = 0;
+    const reject = (detail: Detail): void => {
+      mayContinue = report({ row, ...detail });
+      isValid = false;
     };
     for (const [member, value] of Object.entries(source)) {
-      if (!isWanted) return undefined;
+      if (!mayContinue) return undefined;
       const name = request.map.has(member) ? request.map.get(member) : member;
       if (name === null || name === undefined) continue;
-      const place = places.get(name);
-      const field = plan.columns[place ?? -1];
-      if (place === undefined || field === undefined)
-        refuse(notImported(member, name, { request, entity, viewpoint }, naming));
-      else if (given[place])
-        refuse({ field: shown(member), code: 'INVALID', message: `gives the field ${name} a second time` });
+      const index = indexes.get(name);
+      const field = plan.columns[index ?? -1];
+      if (index === undefined || field === undefined)
+        reject(notImported(member, name, { request, entity, context }, formatUnknownName));
+      else if (provided[index])
+        reject({ field: shown(member), code: 'INVALID', message: `gives the field ${name} a second time` });
       else {
-        given[place] = true;
+        provided[index] = true;
         if (value === null) {
-          if (isWritable(field) && field.required) refuse(missing(field.name));
+          if (isWritable(field) && field.required) reject(makeRequiredDetail(field.name));
           continue;
         }
         const decoded = decodeMember(field, value);
         if (decoded.ok) {
-          values[place] = decoded.value;
-          growth += decoded.growth ?? 0;
-        } else refuse(detailOf(row, field, decoded));
+          values[index] = decoded.value;
+          expandedBytes += decoded.expandedBytes ?? 0;
+        } else reject(toDetail(row, field, decoded));
       }
     }
-    if (growth > MAX_GROWTH) refuse({ field: null, code: 'OUT_OF_RANGE', message: TOO_MUCH_GROWTH });
-    for (const place of keyPlaces) {
-      const { name } = plan.columns[place] as Field;
-      if (!given[place] && !stamped.has(name)) refuse({ ...missing(name), message: 'is required by conflictOn' });
+    if (expandedBytes > MAX_EXPANDED_BYTES) reject({ field: null, code: 'OUT_OF_RANGE', message: EXPANDS_TOO_MUCH });
+    for (const index of keyIndexes) {
+      const { name } = plan.columns[index] as Field;
+      if (!provided[index] && !ruleColumns.has(name))
+        reject({ ...makeRequiredDetail(name), message: 'is required by conflictOn' });
     }
     // Whether a row with an id, or a key, creates a record shows only beside the table.
-    const isLater = request.onConflict === 'update' && (keyPlaces.length > 0 || (values[idPlace] ?? null) !== null);
+    const isLater = request.onConflict === 'update' && (keyIndexes.length > 0 || (values[idIndex] ?? null) !== null);
     if (!isLater) {
-      for (const field of required) if (given[places.get(field.name) as number] !== true) refuse(missing(field.name));
+      for (const field of required)
+        if (provided[indexes.get(field.name) as number] !== true) reject(makeRequiredDetail(field.name));
     }
-    if (!isWhole) return undefined;
-    stamp?.(values, given);
+    if (!isValid) return undefined;
+    applyRules?.(values, provided);
     let bits = '';
-    for (const bit of given) bits += bit ? '1' : '0';
+    for (const bit of provided) bits += bit ? '1' : '0';
     values.push(bits);
     return values;
   };
 }
 
-function notImported(member: string, name: string, { request, entity, viewpoint }: ImportCase, naming: Naming): Detail {
+function notImported(
+  member: string,
+  name: string,
+  { request, entity, context }: ImportCase,
+  formatUnknownName: UnknownNameFormatter,
+): Detail {
   const field = entity.fields.get(name);
   return field === undefined
-    ? { field: shown(member), code: 'UNKNOWN_FIELD', message: unknownFieldMessage(name, entity, naming) }
+    ? { field: shown(member), code: 'UNKNOWN_FIELD', message: unknownFieldMessage(name, entity, formatUnknownName) }
     : {
         field: shown(member),
         code: 'READ_ONLY',
-        message: readOnlyReason(field, request, viewpoint) ?? 'is set by the server',
+        message: readOnlyReason(field, request, context) ?? 'is set by the server',
       };
 }
 
-function detailOf(row: number, field: Field, decoded: Extract<Decoded, { ok: false }>): Detail {
+function toDetail(row: number, field: Field, decoded: Extract<Decoded, { ok: false }>): Detail {
   return { row, field: field.name, code: decoded.code, message: decoded.message };
 }
 
 /** Sets the columns of the row rules in place, as every create does; undefined when there are none for the principal. */
-function makeStamp(plan: ImportPlan, entity: Entity, viewpoint: Viewpoint) {
-  const stamped = stampedColumns(entity, viewpoint.principal);
-  const places = [...stamped].map((name) => [name, plan.columns.findIndex((field) => field.name === name)] as const);
-  if (places.length === 0) return undefined;
-  return (values: (string | null)[], given: boolean[]): void => {
+function makeRuleApplier(plan: ImportPlan, entity: Entity, context: PlanContext) {
+  const ruleColumns = getRuleColumns(entity, context.principal);
+  const indexes = [...ruleColumns].map(
+    (name) => [name, plan.columns.findIndex((field) => field.name === name)] as const,
+  );
+  if (indexes.length === 0) return undefined;
+  return (values: (string | null)[], provided: boolean[]): void => {
     const row = new Map<string, string | null>();
-    for (const [name, place] of places) if (given[place]) row.set(name, values[place] ?? null);
-    const result = stampRow(entity, viewpoint.principal, row);
-    for (const [name, place] of places) {
-      values[place] = result.get(name) ?? null;
-      given[place] = true;
+    for (const [name, index] of indexes) if (provided[index]) row.set(name, values[index] ?? null);
+    const result = applyRowRules(entity, context.principal, row);
+    for (const [name, index] of indexes) {
+      values[index] = result.get(name) ?? null;
+      provided[index] = true;
     }
   };
 }

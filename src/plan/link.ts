@@ -3,12 +3,12 @@
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Relation } from '../model/relation.ts';
-import { entityOf, type Workspace } from '../model/workspace.ts';
+import { getEntity, type Workspace } from '../model/workspace.ts';
 import { type Scan, scan } from './scan.ts';
 
 export type Link =
   /** `scan.near = parent.far` */
-  | { readonly kind: 'key'; readonly scan: Scan; readonly near: string; readonly far: string }
+  | { readonly kind: 'key'; readonly scan: Scan; readonly relatedColumn: string; readonly parentColumn: string }
   /** `scan.id in (select through.to … where through.from = parent.id)` */
   | {
       readonly kind: 'through';
@@ -19,25 +19,25 @@ export type Link =
     };
 
 /** What planning needs besides the request: the snapshot and who asks. */
-export interface Viewpoint {
+export interface PlanContext {
   readonly workspace: Workspace;
   readonly principal: Principal;
 }
 
-export function linkOf(relation: Relation, viewpoint: Viewpoint): Link {
-  const target = targetOf(relation, viewpoint);
-  const targetScan = scan(target, viewpoint.principal, 'read');
+export function buildLink(relation: Relation, context: PlanContext): Link {
+  const target = getTarget(relation, context);
+  const targetScan = scan(target, context.principal, 'read');
   switch (relation.kind) {
     case 'belongsTo':
-      return { kind: 'key', scan: targetScan, near: 'id', far: relation.key };
+      return { kind: 'key', scan: targetScan, relatedColumn: 'id', parentColumn: relation.key };
     case 'hasMany':
     case 'hasOne':
-      return { kind: 'key', scan: targetScan, near: relation.key, far: 'id' };
+      return { kind: 'key', scan: targetScan, relatedColumn: relation.key, parentColumn: 'id' };
     case 'manyToMany':
       return {
         kind: 'through',
         scan: targetScan,
-        through: scan(entityOf(viewpoint.workspace, relation.through), viewpoint.principal, 'read'),
+        through: scan(getEntity(context.workspace, relation.through), context.principal, 'read'),
         from: relation.fromKey,
         to: relation.toKey,
       };
@@ -46,6 +46,6 @@ export function linkOf(relation: Relation, viewpoint: Viewpoint): Link {
   }
 }
 
-export function targetOf(relation: Relation, viewpoint: Viewpoint): Entity {
-  return entityOf(viewpoint.workspace, relation.entity);
+export function getTarget(relation: Relation, context: PlanContext): Entity {
+  return getEntity(context.workspace, relation.entity);
 }

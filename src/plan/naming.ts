@@ -9,13 +9,13 @@ export const MAX_DETAILS = 100;
 const MAX_HINTS = 20;
 
 /** `says` of the name, with help for the first 20 names of the request. */
-export type Naming = (says: string, name: string, known: readonly string[]) => string;
+export type UnknownNameFormatter = (message: string, name: string, candidates: readonly string[]) => string;
 
-export function makeNaming(): Naming {
-  let helped = 0;
-  return (says, name, known) => {
-    if (++helped > MAX_HINTS) return says;
-    const suggestion = closest(name, known);
-    return `${says}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(known)}`;
+export function makeUnknownNameFormatter(): UnknownNameFormatter {
+  let hintCount = 0;
+  return (message, name, candidates) => {
+    if (++hintCount > MAX_HINTS) return message;
+    const suggestion = closest(name, candidates);
+    return `${message}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(candidates)}`;
   };
 }

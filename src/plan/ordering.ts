@@ -5,9 +5,9 @@ import { fieldType } from '../model/field-types.ts';
 import { isToOne } from '../model/relation.ts';
 import { type Cursor, malformedCursor } from '../request/page.ts';
 import type { SortTerm } from '../request/sort.ts';
-import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
+import { buildLink, getTarget, type Link, type PlanContext } from './link.ts';
 import { type Operand, valueOperand } from './operand.ts';
-import { fieldNamed, MAX_PATH_LENGTH, relationNamed } from './predicate.ts';
+import { getField, getRelation, MAX_PATH_LENGTH } from './predicate.ts';
 import type { Search } from './search.ts';
 
 export interface OrderKey {
@@ -23,24 +23,24 @@ export interface Ordering {
   /** Canonical text, which binds a cursor to its sort. */
   readonly text: string;
   /** The best matches of it come first; `keys` is what breaks ties. */
-  readonly ranked?: Search;
+  readonly rankBy?: Search;
 }
 
 /** Sort terms of a request; no term: id ascending. */
-export function planOrdering(terms: readonly SortTerm[], entity: Entity, viewpoint: Viewpoint): Ordering {
-  const { keys, text } = planKeys(terms, entity, viewpoint);
+export function planOrdering(terms: readonly SortTerm[], entity: Entity, context: PlanContext): Ordering {
+  const { keys, text } = planKeys(terms, entity, context);
   // A workspace that was restored goes on with no cursor of the one before.
   return { keys, text: entity.epoch ? `${text};${entity.epoch}` : text };
 }
 
-function planKeys(terms: readonly SortTerm[], entity: Entity, viewpoint: Viewpoint): Ordering {
+function planKeys(terms: readonly SortTerm[], entity: Entity, context: PlanContext): Ordering {
   const keys: OrderKey[] = [];
   const paths: string[] = [];
   for (const term of terms) {
     const path = term.path.join('.');
     if (paths.includes(path)) throw badRequest('INVALID_SORT', `sort names ${path} twice`);
     paths.push(path);
-    keys.push(planKey(term, entity, viewpoint));
+    keys.push(planKey(term, entity, context));
   }
   const texts = keys.map((key, index) => `${paths[index]},${key.direction}`);
   const own = paths.indexOf('id');
@@ -53,13 +53,13 @@ function planKeys(terms: readonly SortTerm[], entity: Entity, viewpoint: Viewpoi
 }
 
 /** By how well records satisfy a search. */
-export function rankedOrdering(search: Search, entity: Entity, viewpoint: Viewpoint): Ordering {
-  const { keys, text } = planOrdering([], entity, viewpoint);
-  return { keys, text: `search ${JSON.stringify(search.text)};${text}`, ranked: search };
+export function planRankedOrdering(search: Search, entity: Entity, context: PlanContext): Ordering {
+  const { keys, text } = planOrdering([], entity, context);
+  return { keys, text: `search ${JSON.stringify(search.text)};${text}`, rankBy: search };
 }
 
-function planKey(term: SortTerm, entity: Entity, viewpoint: Viewpoint): OrderKey {
-  const { links, field } = followToOne(SORT, term.path, entity, viewpoint);
+function planKey(term: SortTerm, entity: Entity, context: PlanContext): OrderKey {
+  const { links, field } = followToOne(SORT, term.path, entity, context);
   if (!fieldType(field.type).comparable) {
     throw badRequest('INVALID_SORT', `sort ${term.path.join('.')}: a field of type ${field.type} has no order`);
   }
@@ -79,7 +79,7 @@ export function followToOne(
   { parameter, only }: Follower,
   path: readonly string[],
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
 ): { readonly links: readonly Link[]; readonly field: Field } {
   if (path.length > MAX_PATH_LENGTH) {
     throw badRequest(
@@ -90,22 +90,22 @@ export function followToOne(
   const links: Link[] = [];
   let level = entity;
   for (const name of path.slice(0, -1)) {
-    const relation = relationNamed(level, name);
+    const relation = getRelation(level, name);
     if (!isToOne(relation)) {
       throw badRequest(
         'INVALID_PATH',
         `${parameter} ${path.join('.')} crosses ${name}, which leads to many records; only to-one relations ${only}`,
       );
     }
-    links.push(linkOf(relation, viewpoint));
-    level = targetOf(relation, viewpoint);
+    links.push(buildLink(relation, context));
+    level = getTarget(relation, context);
   }
-  return { links, field: fieldNamed(level, path.at(-1) ?? '', parameter) };
+  return { links, field: getField(level, path.at(-1) ?? '', parameter) };
 }
 
 /** The cursor's keys as operands (null for null), in the order of the ordering's keys; 400 when it belongs to another sort. */
 export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)[] {
-  if (ordering.ranked !== undefined) {
+  if (ordering.rankBy !== undefined) {
     const [rank = null, ...keys] = cursor.keys;
     return [
       rankOperand(rank),

@@ -12,13 +12,13 @@ import type { AggregatePlan } from './aggregate.ts';
 import type { Assignment } from './assignment.ts';
 import type { BulkPlan } from './bulk.ts';
 import type { ConflictKey } from './conflict-key.ts';
-import type { Viewpoint } from './link.ts';
+import type { PlanContext } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
-import { type Ordering, planCursor, planOrdering, rankedOrdering } from './ordering.ts';
-import { crossesHidden, fieldNamed, type Predicate, planFilter } from './predicate.ts';
-import { hasLists, type Output, type Projection, planColumns, planProjection, wholeRecord } from './projection.ts';
-import { passReferring, referencesOf } from './references.ts';
-import { keepRow, stampRow } from './row-policy.ts';
+import { type Ordering, planCursor, planOrdering, planRankedOrdering } from './ordering.ts';
+import { crossesHidden, getField, type Predicate, planFilter } from './predicate.ts';
+import { hasLists, type Output, type Projection, planColumns, planProjection, projectRecord } from './projection.ts';
+import { getReferences, passReferring } from './references.ts';
+import { applyRowRules, checkRowRules } from './row-policy.ts';
 import { hidesRows, type Operation, passGate, type Scan, scan } from './scan.ts';
 import { planSearch } from './search.ts';
 import { boundSteps } from './steps.ts';
@@ -48,7 +48,7 @@ export interface ListPlan {
  * and cut off the answer. `window`: it is counted by a window function, for records that are expensive because lists are
  * expanded on them. Measured on a page of 20 plain records: extra +0 %, window +12 %.
  */
-export function lookAhead(plan: ListPlan): 'none' | 'extra' | 'window' {
+export function getNextPageCheck(plan: ListPlan): 'none' | 'extra' | 'window' {
   if (plan.count === 'exact' && plan.start.kind === 'page') return 'none';
   return hasLists(plan.projection) ? 'window' : 'extra';
 }
@@ -137,17 +137,17 @@ export function admit(workspace: Workspace, principal: Principal, name: string, 
   return entity;
 }
 
-export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpoint): ListPlan {
-  const root = scan(entity, viewpoint.principal, 'read');
+export function planList(request: ListRequest, entity: Entity, context: PlanContext): ListPlan {
+  const root = scan(entity, context.principal, 'read');
   const search = request.search === undefined ? undefined : planSearch(request.search, entity);
   const distinct = request.distinct === undefined ? undefined : planDistinct(request.distinct, entity);
   // The best match of each value is not known before all are ranked, and only the first are.
   const ordering =
     search !== undefined && request.sort.length === 0 && distinct === undefined
-      ? rankedOrdering(search, entity, viewpoint)
-      : planOrdering(request.sort, entity, viewpoint);
-  const predicate = planFilter(request.filter, entity, viewpoint, search);
-  const projection = planProjection(request.selection, entity, viewpoint);
+      ? planRankedOrdering(search, entity, context)
+      : planOrdering(request.sort, entity, context);
+  const predicate = planFilter(request.filter, entity, context, search);
+  const projection = planProjection(request.selection, entity, context);
   boundSteps({ projection, predicate, ordering });
   // An estimate of the planner knows the rows that a filter hides, at the root and across relations; only an exact total
   // tells nothing about them. Of what a search finds it knows nothing.
@@ -174,55 +174,55 @@ export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpo
 function planDistinct(name: string, entity: Entity): Field {
   if (name.includes('.'))
     throw badRequest('INVALID_DISTINCT', `distinct takes a field of ${entity.name} itself, and no path`);
-  const field = fieldNamed(entity, name, 'distinct');
+  const field = getField(entity, name, 'distinct');
   if (field.type === 'json') throw badRequest('INVALID_DISTINCT', `distinct does not apply to ${name} of type json`);
   return field;
 }
 
-export function planRead(request: ReadRequest, entity: Entity, viewpoint: Viewpoint): ReadPlan {
-  const root = scan(entity, viewpoint.principal, 'read');
-  const projection = planProjection(request.selection, entity, viewpoint);
+export function planRead(request: ReadRequest, entity: Entity, context: PlanContext): ReadPlan {
+  const root = scan(entity, context.principal, 'read');
+  const projection = planProjection(request.selection, entity, context);
   boundSteps({ projection, predicate: undefined });
   return { kind: 'read', scan: root, projection };
 }
 
 /** `values` come from planAssignment, checked. Throws 403 for a row of somebody else. */
-export function planCreate(values: Assignment, entity: Entity, viewpoint: Viewpoint): CreatePlan {
-  const stamped = stampRow(entity, viewpoint.principal, values);
+export function planCreate(values: Assignment, entity: Entity, context: PlanContext): CreatePlan {
+  const row = applyRowRules(entity, context.principal, values);
   return {
     kind: 'create',
-    scan: scan(entity, viewpoint.principal, 'write'),
-    projection: wholeRecord(entity),
-    values: stamped,
-    references: hiddenReferences(stamped, entity, viewpoint),
+    scan: scan(entity, context.principal, 'write'),
+    projection: projectRecord(entity),
+    values: row,
+    references: getHiddenReferences(row, entity, context),
   };
 }
 
 /** `guarded`: the request names versions in If-Match. Throws 403 for a row that is given away. */
-export function planUpdate(values: Assignment, entity: Entity, viewpoint: Viewpoint, guarded: boolean): UpdatePlan {
-  keepRow(entity, viewpoint.principal, values);
+export function planUpdate(values: Assignment, entity: Entity, context: PlanContext, guarded: boolean): UpdatePlan {
+  checkRowRules(entity, context.principal, values);
   return {
     kind: 'update',
-    scan: scan(entity, viewpoint.principal, 'write'),
-    projection: wholeRecord(entity),
+    scan: scan(entity, context.principal, 'write'),
+    projection: projectRecord(entity),
     values,
-    references: hiddenReferences(values, entity, viewpoint),
+    references: getHiddenReferences(values, entity, context),
     guarded,
   };
 }
 
-export function planDelete(entity: Entity, viewpoint: Viewpoint, guarded: boolean): DeletePlan {
-  passReferring(entity, viewpoint.workspace);
-  return { kind: 'delete', scan: scan(entity, viewpoint.principal, 'write'), guarded };
+export function planDelete(entity: Entity, context: PlanContext, guarded: boolean): DeletePlan {
+  passReferring(entity, context.workspace);
+  return { kind: 'delete', scan: scan(entity, context.principal, 'write'), guarded };
 }
 
-export function planExport(request: ExportRequest, entity: Entity, viewpoint: Viewpoint): ExportPlan {
-  const root = scan(entity, viewpoint.principal, 'read');
+export function planExport(request: ExportRequest, entity: Entity, context: PlanContext): ExportPlan {
+  const root = scan(entity, context.principal, 'read');
   const outputs: Output[] = planColumns(request.fields, entity).map((field) => ({ kind: 'column', field }));
   const projection = { outputs };
   const search = request.search === undefined ? undefined : planSearch(request.search, entity);
-  const predicate = planFilter(request.filter, entity, viewpoint, search);
-  const ordering = planOrdering(request.sort, entity, viewpoint);
+  const predicate = planFilter(request.filter, entity, context, search);
+  const ordering = planOrdering(request.sort, entity, context);
   boundSteps({ projection, predicate, ordering });
   return { kind: 'export', scan: root, projection, predicate, ordering };
 }
@@ -231,22 +231,22 @@ export function planExport(request: ExportRequest, entity: Entity, viewpoint: Vi
 export function planReferences(
   values: Assignment,
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
   operation: 'create' | 'update',
 ): ReferencesPlan | undefined {
-  const checks = checksOf(values, entity, viewpoint);
-  const record = operation === 'update' ? scan(entity, viewpoint.principal, 'read') : null;
+  const checks = buildChecks(values, entity, context);
+  const record = operation === 'update' ? scan(entity, context.principal, 'read') : null;
   return checks.length === 0 ? undefined : { kind: 'references', checks, record };
 }
 
 /** The references that a foreign key alone does not guard: their records may exist and be hidden. */
-function hiddenReferences(values: Assignment, entity: Entity, viewpoint: Viewpoint): ReferenceCheck[] {
-  return checksOf(values, entity, viewpoint).filter((check) => hidesRows(check.scan));
+function getHiddenReferences(values: Assignment, entity: Entity, context: PlanContext): ReferenceCheck[] {
+  return buildChecks(values, entity, context).filter((check) => hidesRows(check.scan));
 }
 
-function checksOf(values: Assignment, entity: Entity, viewpoint: Viewpoint): ReferenceCheck[] {
-  const isGiven = ({ name }: Field): boolean => (values.get(name) ?? null) !== null;
-  return referencesOf(isGiven, entity, viewpoint).map((reference) => ({
+function buildChecks(values: Assignment, entity: Entity, context: PlanContext): ReferenceCheck[] {
+  const isProvided = ({ name }: Field): boolean => (values.get(name) ?? null) !== null;
+  return getReferences(isProvided, entity, context).map((reference) => ({
     ...reference,
     operand: bodyOperand(reference.field),
   }));

@@ -7,7 +7,7 @@ import { type Decoded, type FieldType, fieldType, parseStored } from '../model/f
 import { isToOne, type Relation } from '../model/relation.ts';
 import type { FilterTree, FilterValue } from '../request/filter.ts';
 import { FILTER_OPERATORS, type FilterOperator, OPERATORS, type OperatorForm } from '../request/operators.ts';
-import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
+import { buildLink, getTarget, type Link, type PlanContext } from './link.ts';
 import { type Operand, valueOperand, valuesOperand } from './operand.ts';
 import { hidesRows } from './scan.ts';
 import type { Search } from './search.ts';
@@ -22,7 +22,7 @@ export type Predicate =
       readonly operator: FilterOperator;
       readonly operands: readonly Operand[];
       /** One of too many parts, or too long a part, to be looked for in a long text without a pause. */
-      readonly isHard?: boolean;
+      readonly isExpensive?: boolean;
     }
   /** The words of the record satisfy a search. */
   | { readonly kind: 'search'; readonly search: Search }
@@ -36,45 +36,45 @@ export const MAX_PATH_LENGTH = 6;
 export function planFilter(
   tree: FilterTree | undefined,
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
   search?: Search,
 ): Predicate | undefined {
-  const filter = tree === undefined ? EVERYTHING : withHardParts(planPredicate(tree, entity, viewpoint));
+  const filter = tree === undefined ? EVERYTHING : markExpensiveParts(planPredicate(tree, entity, context));
   const predicate = search === undefined ? filter : group('and', [filter, { kind: 'search', search }]);
   return isConstant(predicate) && predicate.kind === 'and' ? undefined : predicate;
 }
 
-export function planPredicate(tree: FilterTree, entity: Entity, viewpoint: Viewpoint): Predicate {
+export function planPredicate(tree: FilterTree, entity: Entity, context: PlanContext): Predicate {
   switch (tree.kind) {
     case 'and':
     case 'or':
       return group(
         tree.kind,
-        tree.members.map((member) => planPredicate(member, entity, viewpoint)),
+        tree.members.map((member) => planPredicate(member, entity, context)),
       );
     case 'not': {
-      const member = planPredicate(tree.member, entity, viewpoint);
+      const member = planPredicate(tree.member, entity, context);
       if (isConstant(member)) return member.kind === 'and' ? NOTHING : EVERYTHING;
       return { kind: 'not', member };
     }
     case 'compare':
-      return planComparison(tree.path, tree.operator, tree.values, entity, viewpoint);
+      return planComparison(tree.path, tree.operator, tree.values, entity, context);
     default:
       return tree satisfies never;
   }
 }
 
 // The rest is looked for as PostgreSQL does it by itself, which may use several processes.
-const EASY_PARTS = 10;
-const EASY_LENGTH = 100;
+const MAX_CHEAP_PARTS = 10;
+const MAX_CHEAP_LENGTH = 100;
 
 /** The same, with what sql/parts.ts is to look for in pieces. */
-function withHardParts(predicate: Predicate): Predicate {
-  const isMany = countParts(predicate) > EASY_PARTS;
+function markExpensiveParts(predicate: Predicate): Predicate {
+  const isMany = countParts(predicate) > MAX_CHEAP_PARTS;
   function mark(one: Predicate): Predicate {
     if (one.kind === 'and' || one.kind === 'or') return { ...one, members: one.members.map(mark) };
     if (one.kind === 'not' || one.kind === 'exists') return { ...one, member: mark(one.member) };
-    return isPart(one) && (isMany || lengthOf(one) > EASY_LENGTH) ? { ...one, isHard: true } : one;
+    return isPart(one) && (isMany || getPartLength(one) > MAX_CHEAP_LENGTH) ? { ...one, isExpensive: true } : one;
   }
   return mark(predicate);
 }
@@ -83,7 +83,7 @@ type Comparison = Extract<Predicate, { kind: 'compare' }>;
 
 const isPart = (one: Predicate): one is Comparison => one.kind === 'compare' && Object.hasOwn(PATTERNS, one.operator);
 
-const lengthOf = ({ operands: [part] }: Comparison): number =>
+const getPartLength = ({ operands: [part] }: Comparison): number =>
   part?.kind === 'value' && part.value !== null ? part.value.length : 0;
 
 function countParts(predicate: Predicate): number {
@@ -105,8 +105,8 @@ function isConstant(predicate: Predicate): predicate is Extract<Predicate, { kin
 function group(kind: 'and' | 'or', members: readonly Predicate[]): Predicate {
   if (members.some((member) => isConstant(member) && member.kind !== kind))
     return kind === 'and' ? NOTHING : EVERYTHING;
-  const left = members.filter((member) => !isConstant(member));
-  return left.length === 1 ? (left[0] as Predicate) : { kind, members: left };
+  const remaining = members.filter((member) => !isConstant(member));
+  return remaining.length === 1 ? (remaining[0] as Predicate) : { kind, members: remaining };
 }
 
 /** True for a predicate that a search is a part of. */
@@ -139,7 +139,7 @@ function planComparison(
   operator: FilterOperator,
   values: readonly FilterValue[],
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
 ): Predicate {
   if (path.length > MAX_PATH_LENGTH)
     throw badRequest(
@@ -147,27 +147,27 @@ function planComparison(
       `filter ${shown(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`,
     );
   const [name = '', ...rest] = path;
-  if (rest.length === 0) return compare(fieldNamed(entity, name, 'filter'), operator, values, path);
-  const relation = relationNamed(entity, name);
-  const target = targetOf(relation, viewpoint);
+  if (rest.length === 0) return compare(getField(entity, name, 'filter'), operator, values, path);
+  const relation = getRelation(entity, name);
+  const target = getTarget(relation, context);
   const denied = OPERATORS[operator].denies;
-  if (denied !== null && isToOne(relation) && allToOne(target, rest, viewpoint)) {
-    const member = planComparison(rest, denied, values, target, viewpoint);
-    return { kind: 'not', member: { kind: 'exists', link: linkOf(relation, viewpoint), member } };
+  if (denied !== null && isToOne(relation) && isToOnePath(target, rest, context)) {
+    const member = planComparison(rest, denied, values, target, context);
+    return { kind: 'not', member: { kind: 'exists', link: buildLink(relation, context), member } };
   }
   return {
     kind: 'exists',
-    link: linkOf(relation, viewpoint),
-    member: planComparison(rest, operator, values, target, viewpoint),
+    link: buildLink(relation, context),
+    member: planComparison(rest, operator, values, target, context),
   };
 }
 
-function allToOne(entity: Entity, path: readonly string[], viewpoint: Viewpoint): boolean {
+function isToOnePath(entity: Entity, path: readonly string[], context: PlanContext): boolean {
   let level = entity;
   for (const name of path.slice(0, -1)) {
-    const relation = relationNamed(level, name);
+    const relation = getRelation(level, name);
     if (!isToOne(relation)) return false;
-    level = targetOf(relation, viewpoint);
+    level = getTarget(relation, context);
   }
   return true;
 }
@@ -187,7 +187,7 @@ function compare(
     );
   }
   const texts = values.map((value) => decode(field, operator, value, path));
-  const pattern = patternOf(field, operator, texts);
+  const pattern = buildPatterns(field, operator, texts);
   // A list is one array, however many values it has: one text of the statement serves them all.
   const operands =
     OPERATORS[operator].arity === 'many'
@@ -199,9 +199,9 @@ function compare(
 // Of a long part its beginning or end is enough to find the rows, and PostgreSQL stops no `like` (sql/parts.ts): with a text
 // of ten million characters one of these takes a second at worst.
 const PATTERN_LENGTH = 32;
-const head = (part: string): string => escaped([...part].slice(0, PATTERN_LENGTH).join(''));
-const tail = (part: string): string => escaped([...part].slice(-PATTERN_LENGTH).join(''));
-const escaped = (part: string): string => part.replaceAll(/[\\%_]/g, '\\$&');
+const head = (part: string): string => escapePattern([...part].slice(0, PATTERN_LENGTH).join(''));
+const tail = (part: string): string => escapePattern([...part].slice(-PATTERN_LENGTH).join(''));
+const escapePattern = (part: string): string => part.replaceAll(/[\\%_]/g, '\\$&');
 
 const PATTERNS: Readonly<Partial<Record<FilterOperator, (part: string) => string>>> = {
   contains: (part) => `%${head(part)}%`,
@@ -214,11 +214,11 @@ const PATTERNS: Readonly<Partial<Record<FilterOperator, (part: string) => string
 const FINDABLE = /[\p{L}\p{Nd}]{3}/u;
 
 /** The pattern of `like` by which an index of parts finds the value; none where there is no such index. */
-function patternOf(field: Field, operator: FilterOperator, [text = '']: readonly string[]): readonly string[] {
+function buildPatterns(field: Field, operator: FilterOperator, [text = '']: readonly string[]): readonly string[] {
   const pattern = PATTERNS[operator];
   if (pattern === undefined || !field.hasPartsIndex) return [];
-  const found = pattern(text);
-  return FINDABLE.test(found) ? [found] : [];
+  const likePattern = pattern(text);
+  return FINDABLE.test(likePattern) ? [likePattern] : [];
 }
 
 /** True when a field of the type has what an operator needs. */
@@ -232,8 +232,9 @@ function decode(field: Field, operator: FilterOperator, value: FilterValue, path
   const type = fieldType(field.type);
   // Part of an enum value is any text.
   const { value: kind, maxLength } = OPERATORS[operator];
-  const asked = kind === 'part' ? fieldType('text') : type;
-  const read: Decoded = value.kind === 'text' ? asked.parseText(value.text, field) : asked.decode(value.value, field);
+  const valueType = kind === 'part' ? fieldType('text') : type;
+  const read: Decoded =
+    value.kind === 'text' ? valueType.parseText(value.text, field) : valueType.decode(value.value, field);
   const decoded = read.ok && maxLength !== undefined ? parseStored({ type: 'text', maxLength }, read.value) : read;
   if (decoded.ok) return decoded.value;
   // The + of an offset is a space in a query string unless it is written as %2B.
@@ -245,7 +246,7 @@ function decode(field: Field, operator: FilterOperator, value: FilterValue, path
 }
 
 /** The field of that name, or 400 that lists what exists. */
-export function fieldNamed(entity: Entity, name: string, parameter: string): Field {
+export function getField(entity: Entity, name: string, parameter: string): Field {
   const field = entity.fields.get(name);
   if (field !== undefined) return field;
   if (entity.relations.has(name)) {
@@ -258,7 +259,7 @@ export function fieldNamed(entity: Entity, name: string, parameter: string): Fie
 }
 
 /** The relation of that name, or 400 that lists what exists. */
-export function relationNamed(entity: Entity, name: string): Relation {
+export function getRelation(entity: Entity, name: string): Relation {
   const relation = entity.relations.get(name);
   if (relation !== undefined) return relation;
   throw unknownName('relation', name, entity.name, closest(name, entity.relations.keys()), entity.relations.keys());

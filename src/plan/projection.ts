@@ -8,9 +8,9 @@ import type { Narrowing } from '../request/narrowing.ts';
 import { type ExpandTree, type FieldTree, parseExpand, parseFields } from '../request/paths.ts';
 import type { Selection } from '../request/record-request.ts';
 import { expandTooDeep, notExpandable } from './errors.ts';
-import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
+import { buildLink, getTarget, type Link, type PlanContext } from './link.ts';
 import { type Ordering, planOrdering } from './ordering.ts';
-import { type Predicate, planFilter, relationNamed } from './predicate.ts';
+import { getRelation, type Predicate, planFilter } from './predicate.ts';
 import { planSearch } from './search.ts';
 
 export type Output =
@@ -39,16 +39,16 @@ export function hasLists(projection: Projection): boolean {
 }
 
 /** Every column and nothing else: what writes answer with. */
-export function wholeRecord(entity: Entity): Projection {
-  return { outputs: columnsOf(entity) };
+export function projectRecord(entity: Entity): Projection {
+  return { outputs: getColumns(entity) };
 }
 
 /** The id alone. */
-export function idOnly(entity: Entity): Projection {
-  return { outputs: columnsOf(entity).filter((output) => output.kind === 'column' && output.field.role === 'id') };
+export function projectId(entity: Entity): Projection {
+  return { outputs: getColumns(entity).filter((output) => output.kind === 'column' && output.field.role === 'id') };
 }
 
-export function planProjection(selection: Selection, entity: Entity, viewpoint: Viewpoint): Projection {
+export function planProjection(selection: Selection, entity: Entity, context: PlanContext): Projection {
   const { defaultExpand, defaultFields } = entity.settings;
   const expand = selection.expand ?? parseExpand(defaultExpand ?? []);
   const explicit = selection.fields !== undefined;
@@ -57,42 +57,42 @@ export function planProjection(selection: Selection, entity: Entity, viewpoint: 
       ? undefined
       : (selection.fields ?? (defaultFields === null ? undefined : parseFields(defaultFields)));
   const maximum = entity.settings.maxExpandDepth ?? DEFAULT_MAX_EXPAND_DEPTH;
-  checkExpand(expand, entity, viewpoint, [], maximum);
+  checkExpand(expand, entity, context, [], maximum);
   const narrowings = new Map(selection.narrowings.map((narrowing) => [narrowing.path.join('.'), narrowing]));
-  const projection = planLevel({ entity, expand, fields, path: [], explicit, narrowings, viewpoint });
+  const projection = planLevel({ entity, expand, fields, path: [], explicit, narrowings, context });
   const [unused] = narrowings.values();
-  if (unused !== undefined) throw notNarrowed(unused, projection, entity, viewpoint);
+  if (unused !== undefined) throw notNarrowed(unused, projection, entity, context);
   return projection;
 }
 
 /** Of a path that leads nowhere, the name that is wrong; of others, which paths would do. */
-function notNarrowed({ path }: Narrowing, projection: Projection, entity: Entity, viewpoint: Viewpoint): Error {
+function notNarrowed({ path }: Narrowing, projection: Projection, entity: Entity, context: PlanContext): Error {
   let level = entity;
-  for (const name of path) level = targetOf(relationNamed(level, name), viewpoint);
+  for (const name of path) level = getTarget(getRelation(level, name), context);
   return badRequest(
     'INVALID_NARROWING',
-    `${shown(path.join('.'))} cannot be narrowed: it is no to-many relation that this request expands and returns. Known: ${listed(listsOf(projection, []))}`,
+    `${shown(path.join('.'))} cannot be narrowed: it is no to-many relation that this request expands and returns. Known: ${listed(findListPaths(projection, []))}`,
   );
 }
 
 /** The paths of the lists in a projection. */
-function listsOf({ outputs }: Projection, path: readonly string[]): string[] {
+function findListPaths({ outputs }: Projection, path: readonly string[]): string[] {
   return outputs.flatMap((output) => {
     if (output.kind === 'column') return [];
-    const here = [...path, output.name];
-    return [...(output.kind === 'toMany' ? [here.join('.')] : []), ...listsOf(output.projection, here)];
+    const childPath = [...path, output.name];
+    return [...(output.kind === 'toMany' ? [childPath.join('.')] : []), ...findListPaths(output.projection, childPath)];
   });
 }
 
 /** A selection of columns alone, for exports. */
 export function planColumns(fields: FieldTree | undefined, entity: Entity): Field[] {
   if (fields === undefined) return [...entity.fields.values()];
-  return namesOf(fields, entity, []).map((name) => {
+  return collectNames(fields, entity, []).map((name) => {
     const field = entity.fields.get(name);
     if (field === undefined) {
       throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
     }
-    refuseBelow(entity, fields[name], name);
+    rejectNested(entity, fields[name], name);
     return field;
   });
 }
@@ -101,16 +101,16 @@ export function planColumns(fields: FieldTree | undefined, entity: Entity): Fiel
 function checkExpand(
   tree: ExpandTree,
   entity: Entity,
-  viewpoint: Viewpoint,
+  context: PlanContext,
   path: readonly string[],
   maximum: number,
 ): void {
   for (const name of Object.keys(tree)) {
-    const here = [...path, name];
+    const childPath = [...path, name];
     const relation = relationToExpand(entity, name);
-    const below = tree[name] as ExpandTree;
-    if (here.length > maximum) throw expandTooDeep(maximum, deepest(here, below));
-    checkExpand(below, targetOf(relation, viewpoint), viewpoint, here, maximum);
+    const subtree = tree[name] as ExpandTree;
+    if (childPath.length > maximum) throw expandTooDeep(maximum, deepest(childPath, subtree));
+    checkExpand(subtree, getTarget(relation, context), context, childPath, maximum);
   }
 }
 
@@ -118,13 +118,13 @@ function relationToExpand(entity: Entity, name: string) {
   const whitelist = entity.settings.expandable;
   if (whitelist !== null && entity.relations.has(name) && !whitelist.includes(name))
     throw notExpandable(name, whitelist);
-  return relationNamed(entity, name);
+  return getRelation(entity, name);
 }
 
 /** The whole path as the request wrote it (the first one, when it forks further down). */
-function deepest(path: readonly string[], below: ExpandTree): string {
-  const next = Object.keys(below)[0];
-  return next === undefined ? path.join('.') : deepest([...path, next], below[next] as ExpandTree);
+function deepest(path: readonly string[], subtree: ExpandTree): string {
+  const next = Object.keys(subtree)[0];
+  return next === undefined ? path.join('.') : deepest([...path, next], subtree[next] as ExpandTree);
 }
 
 interface Level {
@@ -136,26 +136,26 @@ interface Level {
   /** True when the request gave `fields`. A default selection may name relations that are not expanded. */
   readonly explicit: boolean;
   readonly narrowings: Map<string, Narrowing>;
-  readonly viewpoint: Viewpoint;
+  readonly context: PlanContext;
 }
 
 function planLevel(level: Level): Projection {
   const { entity, fields, expand } = level;
   if (fields === undefined) {
     return {
-      outputs: [...columnsOf(entity), ...Object.keys(expand).map((name) => planRelation(level, name, undefined))],
+      outputs: [...getColumns(entity), ...Object.keys(expand).map((name) => planRelation(level, name, undefined))],
     };
   }
   const outputs: Output[] = [];
-  for (const name of namesOf(fields, entity, level.path)) {
+  for (const name of collectNames(fields, entity, level.path)) {
     const selected = fields[name];
     const field = entity.fields.get(name);
     if (field !== undefined) {
-      refuseBelow(entity, selected, [...level.path, name].join('.'));
+      rejectNested(entity, selected, [...level.path, name].join('.'));
       outputs.push({ kind: 'column', field });
     } else if (!entity.relations.has(name)) {
-      const known = [...entity.fields.keys(), ...entity.relations.keys()];
-      throw unknownName('field', name, entity.name, closest(name, known), known);
+      const candidates = [...entity.fields.keys(), ...entity.relations.keys()];
+      throw unknownName('field', name, entity.name, closest(name, candidates), candidates);
     } else if (Object.hasOwn(expand, name)) {
       outputs.push(planRelation(level, name, selected?.all === true ? undefined : selected?.children));
     } else if (level.explicit) {
@@ -167,7 +167,7 @@ function planLevel(level: Level): Projection {
 }
 
 /** The names that are selected, each once, `*` replaced by the columns. */
-function namesOf(fields: FieldTree, entity: Entity, path: readonly string[]): string[] {
+function collectNames(fields: FieldTree, entity: Entity, path: readonly string[]): string[] {
   const names = new Set<string>();
   for (const name of Object.keys(fields)) {
     if (name !== EVERY_COLUMN) names.add(name);
@@ -185,7 +185,7 @@ function namesOf(fields: FieldTree, entity: Entity, path: readonly string[]): st
 }
 
 /** Only relations have something below them. */
-function refuseBelow(entity: Entity, selected: FieldTree[string] | undefined, path: string): void {
+function rejectNested(entity: Entity, selected: FieldTree[string] | undefined, path: string): void {
   if (Object.keys(selected?.children ?? {}).length === 0) return;
   throw badRequest(
     'INVALID_FIELDS',
@@ -194,13 +194,13 @@ function refuseBelow(entity: Entity, selected: FieldTree[string] | undefined, pa
 }
 
 function planRelation(level: Level, name: string, fields: FieldTree | undefined): Output {
-  const { viewpoint } = level;
+  const { context } = level;
   const relation = relationToExpand(level.entity, name);
-  const target = targetOf(relation, viewpoint);
+  const target = getTarget(relation, context);
   const path = [...level.path, name];
-  const link = linkOf(relation, viewpoint);
-  const below: Level = { ...level, entity: target, expand: level.expand[name] as ExpandTree, fields, path };
-  if (isToOne(relation)) return { kind: 'toOne', name, link, projection: planLevel(below) };
+  const link = buildLink(relation, context);
+  const childLevel: Level = { ...level, entity: target, expand: level.expand[name] as ExpandTree, fields, path };
+  if (isToOne(relation)) return { kind: 'toOne', name, link, projection: planLevel(childLevel) };
   const key = path.join('.');
   const narrowing = level.narrowings.get(key);
   level.narrowings.delete(key);
@@ -208,18 +208,18 @@ function planRelation(level: Level, name: string, fields: FieldTree | undefined)
     kind: 'toMany',
     name,
     link,
-    projection: planLevel(below),
-    ordering: planOrdering(narrowing?.sort ?? [], target, viewpoint),
+    projection: planLevel(childLevel),
+    ordering: planOrdering(narrowing?.sort ?? [], target, context),
     predicate: planFilter(
       narrowing?.filter,
       target,
-      viewpoint,
+      context,
       narrowing?.search === undefined ? undefined : planSearch(narrowing.search, target),
     ),
     size: narrowing?.size,
   };
 }
 
-function columnsOf(entity: Entity): Output[] {
+function getColumns(entity: Entity): Output[] {
   return [...entity.fields.values()].map((field) => ({ kind: 'column', field }));
 }

@@ -25,7 +25,7 @@ export interface AggregateRow {
   /** Number of groups, digits. */
   readonly groups: string;
   /** Number of all records, digits, when they were counted for a total that might be kept; else null. */
-  readonly counted: string | null;
+  readonly recordCount: string | null;
 }
 
 export interface RecordRow {
@@ -72,13 +72,13 @@ export interface DeletedRows {
   readonly count: number;
 }
 
-export interface FoundRow {
+export interface RecordVersionRow {
   readonly id: string;
   readonly version: string;
 }
 
 /** A reference of one of many records that leads nowhere. `index`: from 0. */
-export interface DanglingRow {
+export interface MissingBulkReference {
   readonly index: number;
   readonly field: string;
 }
@@ -89,7 +89,7 @@ export interface ReferredRow {
 }
 
 /** One of many records whose values are taken: by a record of the table, by the record `other` of the request, or both. */
-export interface TakenRow {
+export interface UniqueConflictRow {
   readonly index: number;
   readonly other: number | null;
   readonly isThere: boolean;

@@ -37,7 +37,7 @@ export function rowFilter(entity: Entity, principal: Principal): RowFilter {
 }
 
 /** The columns that stampRow will set on a create, so that the body need not give them. */
-export function stampedColumns(entity: Entity, principal: Pick<Principal, 'kind'>): ReadonlySet<string> {
+export function getRuleColumns(entity: Entity, principal: Pick<Principal, 'kind'>): ReadonlySet<string> {
   return new Set(rulesFor(entity, principal).map((rule) => rule.column));
 }
 
@@ -50,14 +50,14 @@ function rulesFor(entity: Entity, principal: Pick<Principal, 'kind'>): readonly 
  * The values of a create with the columns of the entity's rules set from the claims of an external user. Throws 403
  * when the body gives another value (null is one), or when a claim cannot be used or stored.
  */
-export function stampRow(
+export function applyRowRules(
   entity: Entity,
   principal: Principal,
   values: ReadonlyMap<string, string | null>,
 ): ReadonlyMap<string, string | null> {
   const rules = rulesFor(entity, principal);
   if (principal.kind !== 'external' || rules.length === 0) return values;
-  const stamped = new Map(values);
+  const row = new Map(values);
   const decided = new Map<string, string>();
   for (const rule of rules) {
     const field = ruleField(entity, rule.column);
@@ -66,12 +66,12 @@ export function stampRow(
     // Two rules on one column whose claims differ allow no record at all.
     const earlier = decided.get(rule.column);
     if (earlier !== undefined && !isSameValue(field, earlier, claim.text)) throw unusableClaim(rule.column);
-    const given = values.get(rule.column);
-    if (given !== undefined && !isSameValue(field, given, claim.text)) throw foreignRow(rule.column);
+    const provided = values.get(rule.column);
+    if (provided !== undefined && !isSameValue(field, provided, claim.text)) throw foreignRow(rule.column);
     decided.set(rule.column, claim.text);
-    stamped.set(rule.column, claim.text);
+    row.set(rule.column, claim.text);
   }
-  return stamped;
+  return row;
 }
 
 /** The rule's column to which an update gives another value than the claim's; undefined when none is. */
@@ -82,14 +82,14 @@ export function foreignColumn(
 ): string | undefined {
   if (principal.kind !== 'external') return undefined;
   return rulesFor(entity, principal).find((rule) => {
-    const given = values.get(rule.column);
+    const provided = values.get(rule.column);
     const field = ruleField(entity, rule.column);
-    return given !== undefined && !isSameValue(field, given, claimText(principal, rule.claim, field));
+    return provided !== undefined && !isSameValue(field, provided, claimText(principal, rule.claim, field));
   })?.column;
 }
 
 /** Throws 403 when an update would give a record away. */
-export function keepRow(entity: Entity, principal: Principal, values: ReadonlyMap<string, string | null>): void {
+export function checkRowRules(entity: Entity, principal: Principal, values: ReadonlyMap<string, string | null>): void {
   const column = foreignColumn(entity, principal, values);
   if (column !== undefined) throw foreignRow(column);
 }
@@ -142,8 +142,8 @@ function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unk
 }
 
 /** True when two texts of the column's type are equal to the database; null equals nothing. */
-function isSameValue(field: Field, left: string | null, right: string | null): boolean {
-  return left !== null && right !== null && fieldType(field.type).equal(left, right);
+function isSameValue(field: Field, one: string | null, other: string | null): boolean {
+  return one !== null && other !== null && fieldType(field.type).equal(one, other);
 }
 
 /** The column of a rule. */

@@ -5,13 +5,13 @@ import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import { type RowFilter, rowFilter } from './row-policy.ts';
 
-const made: unique symbol = Symbol('scan');
+const brand: unique symbol = Symbol('scan');
 
 /** A table reference that a principal may use: the table with the filter that must stand beside it. */
 export interface Scan {
   readonly entity: Entity;
   readonly filter: RowFilter;
-  readonly [made]: true;
+  readonly [brand]: true;
 }
 
 export type Operation = 'read' | 'write';
@@ -19,7 +19,7 @@ export type Operation = 'read' | 'write';
 /** A Scan of the entity, or 503 when a migration blocks the operation. */
 export function scan(entity: Entity, principal: Principal, operation: Operation): Scan {
   passGate(entity, operation);
-  return { entity, filter: rowFilter(entity, principal), [made]: true };
+  return { entity, filter: rowFilter(entity, principal), [brand]: true };
 }
 
 /** True when the table may hold rows that the principal must not know of. */

@@ -31,21 +31,21 @@ export function planSearch(query: SearchQuery, entity: Entity): Search {
       `${entity.name} has no searchable field. An owner makes one of type string or text searchable by "searchable": true in the schema document`,
     );
   }
-  const { words, phrases, without, unfinished } = query;
+  const { words, phrases, excluded, unfinished } = query;
   const last = unfinished?.at(-1);
   const before = unfinished?.slice(0, -1) ?? [];
   const terms: SearchTerm[] = [
-    ...(words.length === 0 ? [] : [{ kind: 'words', text: operandOf(words) } as const]),
-    ...phrases.map((phrase) => ({ kind: 'phrase', text: operandOf(phrase) }) as const),
-    ...without.map((phrase) => ({ kind: 'without', text: operandOf(phrase) }) as const),
+    ...(words.length === 0 ? [] : [{ kind: 'words', text: toOperand(words) } as const]),
+    ...phrases.map((phrase) => ({ kind: 'phrase', text: toOperand(phrase) }) as const),
+    ...excluded.map((phrase) => ({ kind: 'without', text: toOperand(phrase) }) as const),
   ];
   if (last !== undefined) {
-    const phrase = before.length === 0 ? undefined : operandOf(before);
-    terms.push({ kind: 'unfinished', phrase, beginning: operandOf([last]) });
+    const phrase = before.length === 0 ? undefined : toOperand(before);
+    terms.push({ kind: 'unfinished', phrase, beginning: toOperand([last]) });
   }
   return { entity, through: entity.search, terms, text: query.text };
 }
 
-function operandOf(words: readonly string[]): Operand {
+function toOperand(words: readonly string[]): Operand {
   return { kind: 'value', value: words.join(' '), type: 'text' };
 }

@@ -16,32 +16,34 @@ interface Steps {
 
 /** Throws 400 when a request follows too many relations. */
 export function boundSteps({ projection, predicate, ordering, joins = [] }: Steps): void {
-  const shown = projection === undefined ? 0 : inProjection(projection);
-  if (shown + joins.length + inPredicate(predicate) + inOrdering(ordering) <= MAX_STEPS) return;
+  const projectionSteps = projection === undefined ? 0 : countInProjection(projection);
+  if (projectionSteps + joins.length + countInPredicate(predicate) + countInOrdering(ordering) <= MAX_STEPS) return;
   throw badRequest(
     'LIMIT_EXCEEDED',
     `The request follows more than ${MAX_STEPS} relations. Every relation of a path counts, in filter, or, sort, expand, select and group: ask for fewer, or in several requests`,
   );
 }
 
-function inProjection({ outputs }: Projection): number {
-  return outputs.reduce((sum, output) => sum + inOutput(output), 0);
+function countInProjection({ outputs }: Projection): number {
+  return outputs.reduce((sum, output) => sum + countInOutput(output), 0);
 }
 
-function inOutput(output: Output): number {
+function countInOutput(output: Output): number {
   switch (output.kind) {
     case 'column':
       return 0;
     case 'toOne':
-      return 1 + inProjection(output.projection);
+      return 1 + countInProjection(output.projection);
     case 'toMany':
-      return 1 + inProjection(output.projection) + inPredicate(output.predicate) + inOrdering(output.ordering);
+      return (
+        1 + countInProjection(output.projection) + countInPredicate(output.predicate) + countInOrdering(output.ordering)
+      );
     default:
       return output satisfies never;
   }
 }
 
-function inPredicate(predicate: Predicate | undefined): number {
+function countInPredicate(predicate: Predicate | undefined): number {
   switch (predicate?.kind) {
     case undefined:
     case 'search':
@@ -49,16 +51,16 @@ function inPredicate(predicate: Predicate | undefined): number {
       return 0;
     case 'and':
     case 'or':
-      return predicate.members.reduce((sum, member) => sum + inPredicate(member), 0);
+      return predicate.members.reduce((sum, member) => sum + countInPredicate(member), 0);
     case 'not':
-      return inPredicate(predicate.member);
+      return countInPredicate(predicate.member);
     case 'exists':
-      return 1 + inPredicate(predicate.member);
+      return 1 + countInPredicate(predicate.member);
     default:
       return predicate satisfies never;
   }
 }
 
-function inOrdering(ordering: Ordering | undefined): number {
+function countInOrdering(ordering: Ordering | undefined): number {
   return ordering?.keys.reduce((sum, { links }) => sum + links.length, 0) ?? 0;
 }

@@ -6,58 +6,58 @@ export const isWorker = (): boolean => cluster.isWorker;
 
 interface Message {
   readonly type?: string;
-  readonly question: number;
+  readonly requestId: number;
   readonly content?: unknown;
   readonly failed?: true;
 }
 
-const waiting = new Map<number, { resolve: (content: unknown) => void; reject: (error: Error) => void }>();
-let nextQuestion = 0;
+const pendingRequests = new Map<number, { resolve: (content: unknown) => void; reject: (error: Error) => void }>();
+let nextRequestId = 0;
 let isListening = false;
 
 const isMessage = (message: unknown, type: string): message is Message =>
   typeof message === 'object' && message !== null && (message as Message).type === type;
 
-const ASK = 'wda:ask ';
-const ANSWER = 'wda:answer';
+const REQUEST = 'wda:ask ';
+const RESPONSE = 'wda:answer';
 
 /**
  * In a worker: the primary's answer to `content`, a JSON value. Rejects when it fails, or does not answer for
  * `timeoutMs`.
  */
-export function askPrimary<Answer>(subject: string, content: unknown, timeoutMs: number): Promise<Answer> {
+export function requestPrimary<Result>(subject: string, content: unknown, timeoutMs: number): Promise<Result> {
   if (!isListening) {
     isListening = true;
     process.on('message', (message) => {
-      if (!isMessage(message, ANSWER)) return;
-      const asker = waiting.get(message.question);
-      if (message.failed) asker?.reject(new Error('the primary process could not answer'));
-      else asker?.resolve(message.content);
+      if (!isMessage(message, RESPONSE)) return;
+      const pendingRequest = pendingRequests.get(message.requestId);
+      if (message.failed) pendingRequest?.reject(new Error('the primary process could not answer'));
+      else pendingRequest?.resolve(message.content);
     });
   }
-  const question = nextQuestion++;
+  const requestId = nextRequestId++;
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const timer = setTimeout(() => reject(new Error('the primary process did not answer')), timeoutMs);
-  waiting.set(question, { resolve, reject });
-  process.send?.({ type: ASK + subject, question, content });
+  pendingRequests.set(requestId, { resolve, reject });
+  process.send?.({ type: REQUEST + subject, question: requestId, content });
   return promise.finally(() => {
     clearTimeout(timer);
-    waiting.delete(question);
-  }) as Promise<Answer>;
+    pendingRequests.delete(requestId);
+  }) as Promise<Result>;
 }
 
 /** In the primary: answers the questions of all workers on a subject. */
-export function answerWorkers<Content>(subject: string, answer: (content: Content) => unknown): void {
+export function respondToWorkers<Content>(subject: string, handler: (content: Content) => unknown): void {
   cluster.on('message', (worker, message: unknown) => {
-    if (!isMessage(message, ASK + subject)) return;
-    const { question } = message;
-    const say = (reply: object): void => {
+    if (!isMessage(message, REQUEST + subject)) return;
+    const { requestId } = message;
+    const respond = (result: object): void => {
       // The worker may have died meanwhile.
-      if (worker.isConnected()) worker.send({ type: ANSWER, question, ...reply });
+      if (worker.isConnected()) worker.send({ type: RESPONSE, question: requestId, ...result });
     };
-    Promise.try(() => answer(message.content as Content)).then(
-      (content) => say({ content }),
-      () => say({ failed: true }),
+    Promise.try(() => handler(message.content as Content)).then(
+      (content) => respond({ content }),
+      () => respond({ failed: true }),
     );
   });
 }

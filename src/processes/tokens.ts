@@ -1,15 +1,15 @@
 // The rate limits of a server of several processes: the primary has the buckets, workers ask it for tokens.
 import { serviceUnavailable } from '../errors.ts';
 import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from '../limits/rate-limit.ts';
-import { answerWorkers, askPrimary, isWorker } from './primary.ts';
+import { isWorker, requestPrimary, respondToWorkers } from './primary.ts';
 
 /** What is counted: all requests, the calls of agents, or attempts to sign in to the console. */
-export type Counted = 'requests' | 'agents' | 'sign-ins';
+export type RateLimitScope = 'requests' | 'agents' | 'sign-ins';
 
-const questionOf = (counted: Counted): string => `tokens of ${counted}`;
+const toSubject = (scope: RateLimitScope): string => `tokens of ${scope}`;
 const TOKENS_TIMEOUT_MS = 2000;
 
-interface TokenQuestion {
+interface TokenRequest {
   readonly credentialId: string;
   readonly count: number;
 }
@@ -17,19 +17,19 @@ interface TokenQuestion {
 const now = (): number => performance.now();
 
 /** In the primary: gives the workers their tokens. `perMinute`: of one credential. */
-export function answerForTokens(counted: Counted, perMinute: number): void {
+export function serveTokens(scope: RateLimitScope, perMinute: number): void {
   const take = makeBuckets(perMinute, now);
-  answerWorkers(questionOf(counted), ({ credentialId, count }: TokenQuestion) => take(credentialId, count));
+  respondToWorkers(toSubject(scope), ({ credentialId, count }: TokenRequest) => take(credentialId, count));
 }
 
 /** The limit as it holds in this process; 503 in a worker whose primary does not answer. */
-export function makeServerRateLimit(counted: Counted, perMinute: number): RateLimit {
+export function makeServerRateLimit(scope: RateLimitScope, perMinute: number): RateLimit {
   if (!isWorker()) return makeRateLimit(perMinute, now);
-  const ask = (credentialId: string, count: number): Promise<Grant> =>
-    askPrimary<Grant>(questionOf(counted), { credentialId, count } satisfies TokenQuestion, TOKENS_TIMEOUT_MS).catch(
+  const requestTokens = (credentialId: string, count: number): Promise<Grant> =>
+    requestPrimary<Grant>(toSubject(scope), { credentialId, count } satisfies TokenRequest, TOKENS_TIMEOUT_MS).catch(
       (error) => {
         throw serviceUnavailable('RATE_LIMIT_UNAVAILABLE', 'The rate limit could not be looked up; retry', 1, error);
       },
     );
-  return makeSharedRateLimit(perMinute, ask, now);
+  return makeSharedRateLimit(perMinute, requestTokens, now);
 }

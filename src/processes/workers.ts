@@ -18,8 +18,8 @@ export interface Workers {
 }
 
 // This many workers in a row that die this early, with none ever having answered, mean that starting fails.
-const YOUNG_MS = 5000;
-const MAX_EARLY_DEATHS = 5;
+const EARLY_EXIT_MS = 5000;
+const MAX_EARLY_EXITS = 5;
 const READY = 'wda:ready';
 const FAILED = 'wda:failed';
 const REPLACE_PAUSE_MS = 200;
@@ -28,7 +28,7 @@ const LONGEST_PAUSE_MS = 5000;
 /** The name of the error whose message is meant for whoever started the server. */
 export const WORKERS_FAILURE = 'WorkersFailure';
 
-interface Word {
+interface WorkerMessage {
   readonly type?: string;
   readonly reason?: string;
 }
@@ -36,8 +36,8 @@ interface Word {
 /** Starts `count` workers. One that does not end by itself is killed `graceMs` after it was asked to. */
 export function startWorkers(count: number, graceMs: number, log: Log): Workers {
   let stopping = false;
-  let answering = 0;
-  let early = 0;
+  let readyCount = 0;
+  let earlyExits = 0;
   const startedAt = new Map<number, number>();
   const port = Promise.withResolvers<number>();
   const ready = Promise.withResolvers<void>();
@@ -60,23 +60,23 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
   // Workers accept connections themselves: one that the primary was about to pass to a dying worker would hang.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.on('listening', (_worker, address) => port.resolve(address.port));
-  cluster.on('message', (_worker, word: Word) => {
-    if (word?.type === FAILED) fail(String(word.reason));
-    if (word?.type !== READY) return;
-    answering++;
-    if (answering >= count) ready.resolve();
+  cluster.on('message', (_worker, message: WorkerMessage) => {
+    if (message?.type === FAILED) fail(String(message.reason));
+    if (message?.type !== READY) return;
+    readyCount++;
+    if (readyCount >= count) ready.resolve();
   });
   cluster.on('exit', (worker, code, signal) => {
-    const age = performance.now() - (startedAt.get(worker.id) ?? 0);
+    const lifetimeMs = performance.now() - (startedAt.get(worker.id) ?? 0);
     startedAt.delete(worker.id);
     if (stopping) return;
-    early = age < YOUNG_MS ? early + 1 : 0;
+    earlyExits = lifetimeMs < EARLY_EXIT_MS ? earlyExits + 1 : 0;
     log.error('a worker has died and is replaced', { worker: worker.process.pid, code, signal });
     // Once workers have answered, deaths are taken to be temporary: the service goes on, with longer and longer pauses.
-    if (answering === 0 && early >= MAX_EARLY_DEATHS) {
+    if (readyCount === 0 && earlyExits >= MAX_EARLY_EXITS) {
       fail(`The workers end as soon as they are started, the last one with ${signal ?? `code ${code}`}`);
     }
-    const pauseMs = Math.min(LONGEST_PAUSE_MS, REPLACE_PAUSE_MS * 2 ** Math.max(0, early - MAX_EARLY_DEATHS));
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, REPLACE_PAUSE_MS * 2 ** Math.max(0, earlyExits - MAX_EARLY_EXITS));
     setTimeout(() => {
       if (!stopping) fork();
     }, pauseMs);
@@ -91,10 +91,10 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
       const all = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
       await Promise.all(
         all.map(async (worker) => {
-          const gone = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+          const exit = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
           worker.process.kill('SIGTERM');
           const timer = setTimeout(() => worker.process.kill('SIGKILL'), graceMs);
-          await gone;
+          await exit;
           clearTimeout(timer);
         }),
       );
@@ -103,18 +103,18 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
 }
 
 /** In a worker: reports that it answers requests from now on. */
-export const sayReady = (): void => void process.send?.({ type: READY } satisfies Word);
+export const reportReady = (): void => void process.send?.({ type: READY } satisfies WorkerMessage);
 
 /** In a worker: reports that it cannot listen, nor will another. Resolves when the primary has the message. */
-export function sayFailed(reason: string): Promise<void> {
-  return new Promise((resolve) => process.send?.({ type: FAILED, reason } satisfies Word, () => resolve()));
+export function reportFailure(reason: string): Promise<void> {
+  return new Promise((resolve) => process.send?.({ type: FAILED, reason } satisfies WorkerMessage, () => resolve()));
 }
 
 /**
  * Makes a worker end at once when its primary is gone, as if it was killed: it would hold the port and the database for
  * nobody.
  */
-export function endWithPrimary(): void {
+export function exitWithPrimary(): void {
   process.on('disconnect', () => process.exit(1));
   // Sending to a primary that is gone; the disconnect may come later.
   cluster.worker?.on('error', () => process.exit(1));

@@ -8,7 +8,7 @@ import { jsonText, type Reply } from '../response/reply.ts';
 import { compile } from '../sql/compile.ts';
 import type { EntityContext } from './context.ts';
 import type { PreparedAggregate } from './prepared.ts';
-import { KEPT_FROM, type ReadDeps, runRead } from './reads.ts';
+import { MIN_STORED_TOTAL, type ReadDeps, runRead } from './reads.ts';
 
 export function aggregate(deps: ReadDeps, context: EntityContext): Promise<Reply> {
   const prepare = () => prepareAggregate(deps, parseAggregateRequest(context.call.query), context);
@@ -38,8 +38,8 @@ async function runAggregate(
 ): Promise<Reply> {
   const [row] = await runRead(context, statement, { principal: context.principal });
   if (row === undefined) throw new TypeError('an aggregate is always one row');
-  const { data, groups, counted } = row;
+  const { data, groups, recordCount: counted } = row;
   if (data === null) throw responseTooLarge(config.maxResponseBytes);
-  if (Number(counted) >= KEPT_FROM) totals.keep(context.entity);
+  if (Number(counted) >= MIN_STORED_TOTAL) totals.maintain(context.entity);
   return jsonText(200, aggregateEnvelope(data, Number(groups), plan));
 }

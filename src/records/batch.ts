@@ -1,6 +1,6 @@
 // Operations on several entities in one transaction: each passes the stages of a single request with the executor of the
 // transaction, and the first that fails undoes all.
-import type { KeptAnswer } from '../beside/keys.ts';
+import type { StoredResponse } from '../beside/keys.ts';
 import type { Executor } from '../db/pool.ts';
 import { badRequest, responseTooLarge } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
@@ -18,8 +18,8 @@ import { type Call, type CallParts, callAt } from '../request/call.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
 import type { RequestContext } from './context.ts';
 import { replayTooLarge } from './errors.ts';
-import { REPLAYED, type TransactionKey, wholeRecordQuery } from './idempotency.ts';
-import { readAnswer, runTransaction, type TransactionDeps } from './transaction.ts';
+import { buildRecordQuery, REPLAYED, type TransactionKey } from './idempotency.ts';
+import { parseResponse, runTransaction, type TransactionDeps } from './transaction.ts';
 
 // {"operations": [{"body": record}, …]}
 const RECORD_DEPTH = 4;
@@ -44,19 +44,19 @@ export async function batch(
   const items = await readItems(deps, parts);
   const reply = (data: string): Reply => jsonText(200, `{"data":${data}${isDryRun ? ',"meta":{"dryRun":true}' : ''}}`);
   if (items.length === 0 && key === undefined) return reply('[]');
-  const run = (runOperations: typeof runAhead | typeof runInOrder): Promise<Reply> =>
+  const run = (runOperations: typeof runPipelined | typeof runInOrder): Promise<Reply> =>
     runTransaction(deps, context, { isDryRun, isRepeatable: key !== undefined }, async (executor, current) => {
-      const { linked, usedOf } = linkBatch(items, current.workspace.entities);
+      const { linked, getUsedFields: usedOf } = linkBatch(items, current.workspace.entities);
       await key?.begin(executor);
       // A reply that is stored is known by the ids of its records.
-      const fieldsUsed = (index: number) =>
+      const getUsedFields = (index: number) =>
         key === undefined ? usedOf(index) : new Set(['id', ...(usedOf(index) ?? [])]);
-      const outcomes = await runOperations({ deps, context: current, executor, fieldsUsed }, linked);
-      const whole = reply(`[${outcomes.map(({ text }) => text).join()}]`);
-      await key?.finish(executor, whole, JSON.stringify(outcomes.map(({ status, id }) => [status, id])));
-      return whole;
+      const outcomes = await runOperations({ deps, context: current, executor, getUsedFields }, linked);
+      const response = reply(`[${outcomes.map(({ text }) => text).join()}]`);
+      await key?.finish(executor, response, JSON.stringify(outcomes.map(({ status, id }) => [status, id])));
+      return response;
     });
-  return run(runAhead).catch((error) => {
+  return run(runPipelined).catch((error) => {
     if (error instanceof OutOfStep) return run(runInOrder);
     throw error;
   });
@@ -70,7 +70,7 @@ export async function replayBatch(
   deps: TransactionDeps,
   original: RequestContext,
   parts: CallParts,
-  kept: KeptAnswer,
+  storedResponse: StoredResponse,
 ): Promise<Reply> {
   const { config, databases } = deps;
   const context = await original.refresh();
@@ -79,10 +79,14 @@ export async function replayBatch(
   for (const { method, entity } of items) {
     admit(workspace, principal, entity, method === 'GET' ? 'read' : 'write');
   }
-  if (kept.body !== null && principal.kind !== 'external') return jsonText(200, kept.body, { [REPLAYED]: 'true' });
+  if (storedResponse.body !== null && principal.kind !== 'external')
+    return jsonText(200, storedResponse.body, { [REPLAYED]: 'true' });
   const { linked } = linkBatch(items, workspace.entities);
-  const outcomes = JSON.parse(kept.records ?? '[]') as readonly (readonly [status: number, id: string | null])[];
-  const run: Run = { deps, context, executor: databases.of(workspace), fieldsUsed: () => undefined };
+  const outcomes = JSON.parse(storedResponse.records ?? '[]') as readonly (readonly [
+    status: number,
+    id: string | null,
+  ])[];
+  const run: Run = { deps, context, executor: databases.forWorkspace(workspace), getUsedFields: () => undefined };
   const deleted = new Set(
     outcomes.flatMap(([, id], index) => (items[index]?.method === 'DELETE' ? [`${items[index]?.entity} ${id}`] : [])),
   );
@@ -90,26 +94,26 @@ export async function replayBatch(
     const { method, entity } = one.item;
     const [, id = null] = outcomes[index] ?? [];
     if (id === null || method === 'DELETE' || deleted.has(`${entity} ${id}`)) return one;
-    return { ...one, id: undefined, item: { ...one.item, ...readOf(workspace, one.item), id } };
+    return { ...one, id: undefined, item: { ...one.item, ...buildRead(workspace, one.item), id } };
   });
-  const answers: string[] = [];
+  const responses: string[] = [];
   let bytes = 0;
   for (const [index, one] of reads.entries()) {
     const [status, id] = outcomes[index] ?? [200, null];
-    const isGone = one.item.method === 'DELETE' || (id !== null && deleted.has(`${one.item.entity} ${id}`));
-    const [outcome] = isGone ? [] : await runInOrder(run, [{ ...one, members: new Map() }]);
+    const isDeleted = one.item.method === 'DELETE' || (id !== null && deleted.has(`${one.item.entity} ${id}`));
+    const [outcome] = isDeleted ? [] : await runInOrder(run, [{ ...one, members: new Map() }]);
     const text = outcome?.text.replace(/^\{"status":\d+/, `{"status":${status}`) ?? `{"status":${status}}`;
     bytes += Buffer.byteLength(text);
     if (bytes > config.maxResponseBytes) throw replayTooLarge(config.maxResponseBytes);
-    answers.push(text);
+    responses.push(text);
   }
-  return jsonText(200, `{"data":[${answers.join()}]}`, { [REPLAYED]: 'read' });
+  return jsonText(200, `{"data":[${responses.join()}]}`, { [REPLAYED]: 'read' });
 }
 
 /** A read of the whole record that an operation has written; a read stays what it was. */
-function readOf({ entities }: Workspace, { method, entity, query }: BatchItem): Pick<BatchItem, 'method' | 'query'> {
+function buildRead({ entities }: Workspace, { method, entity, query }: BatchItem): Pick<BatchItem, 'method' | 'query'> {
   if (method === 'GET') return { method, query };
-  return { method: 'GET', query: wholeRecordQuery(entities.get(entity)) };
+  return { method: 'GET', query: buildRecordQuery(entities.get(entity)) };
 }
 
 /* ---- the operations in their transaction ---- */
@@ -119,14 +123,18 @@ interface Run {
   readonly context: RequestContext;
   readonly executor: Executor;
   /** The fields of the record of an operation that are needed, if any. */
-  readonly fieldsUsed: (index: number) => ReadonlySet<string> | undefined;
+  readonly getUsedFields: (index: number) => ReadonlySet<string> | undefined;
 }
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** The fields of an answered record that later operations refer to. */
-async function recordOf(answer: string, fields: ReadonlySet<string>, context: RequestContext): Promise<JsonRecord> {
-  const { data } = (await readAnswer(answer, context)) as { data: JsonRecord };
+async function parseRecord(
+  responseText: string,
+  fields: ReadonlySet<string>,
+  context: RequestContext,
+): Promise<JsonRecord> {
+  const { data } = (await parseResponse(responseText, context)) as { data: JsonRecord };
   return Object.fromEntries([...fields].filter((name) => Object.hasOwn(data, name)).map((name) => [name, data[name]]));
 }
 
@@ -142,22 +150,23 @@ interface Outcome {
 type RunOperation = (index: number, one: LinkedItem, executor: Executor) => Promise<Outcome>;
 
 /** For the operations of one batch, in their order. */
-function makeRunOperation({ deps, context, fieldsUsed }: Run): RunOperation {
+function makeRunOperation({ deps, context, getUsedFields }: Run): RunOperation {
   const records = new Map<number, JsonRecord>();
   const maxBytes = deps.config.maxResponseBytes;
   let bytes = 0;
   return (index, one, executor) =>
     inOperation(index, async () => {
-      const call = callOf(one, records);
+      const call = buildCall(one, records);
       const { status, body } = await deps.execute(context, call, executor);
       if (body.kind === 'stream') throw new TypeError('an operation of a batch answers with text');
-      const answer = body.kind === 'text' ? body.text : '';
-      bytes += Buffer.byteLength(answer);
+      const responseText = body.kind === 'text' ? body.text : '';
+      bytes += Buffer.byteLength(responseText);
       if (bytes > maxBytes) throw responseTooLarge(maxBytes);
-      const fields = fieldsUsed(index);
-      if (fields !== undefined && answer !== '') records.set(index, await recordOf(answer, fields, context));
+      const fields = getUsedFields(index);
+      if (fields !== undefined && responseText !== '')
+        records.set(index, await parseRecord(responseText, fields, context));
       const id = call.id === '' ? numberText(records.get(index)?.id) : call.id;
-      const text = answer === '' ? `{"status":${status}}` : `{"status":${status},${answer.slice(1)}`;
+      const text = responseText === '' ? `{"status":${status}}` : `{"status":${status},${responseText.slice(1)}`;
       return { status, id: id ?? null, text };
     });
 }
@@ -184,23 +193,23 @@ class OutOfStep extends Error {
  * the body says is refused as it would be in order; when one has to ask why, all of it must be done again in order, for
  * which this throws OutOfStep.
  */
-async function runAhead(run: Run, linked: readonly LinkedItem[]): Promise<readonly Outcome[]> {
+async function runPipelined(run: Run, linked: readonly LinkedItem[]): Promise<readonly Outcome[]> {
   const runOperation = makeRunOperation(run);
   const { slices } = run.context.request;
   const steps: { readonly step: Step; readonly outcome: Promise<Outcome> }[] = [];
-  const begin = (index: number, one: LinkedItem) => {
+  const startStep = (index: number, one: LinkedItem) => {
     const step = makeStep(run.executor, () => steps.length <= index + 1);
     const outcome = runOperation(index, one, step.executor);
     steps.push({ step, outcome });
-    return Promise.race([step.sent, outcome]);
+    return Promise.race([step.statementSent, outcome]);
   };
   try {
     for (const [index, one] of linked.entries()) {
-      for (const from of sourcesOf(one)) await steps[from]?.outcome;
+      for (const from of getSources(one)) await steps[from]?.outcome;
       if (!slices.hasTime()) await slices.next();
-      const began = performance.now();
-      await begin(index, one);
-      slices.spent(performance.now() - began);
+      const startedAt = performance.now();
+      await startStep(index, one);
+      slices.addTime(performance.now() - startedAt);
     }
   } catch {
     // What is thrown is found below, where those before it have been answered.
@@ -208,46 +217,46 @@ async function runAhead(run: Run, linked: readonly LinkedItem[]): Promise<readon
   const outcomes = await Promise.allSettled(steps.map(({ outcome }) => outcome));
   return outcomes.map((outcome, index) => {
     if (outcome.status === 'fulfilled') return outcome.value;
-    throw steps[index]?.step.isOut() === true ? new OutOfStep() : outcome.reason;
+    throw steps[index]?.step.isOutOfStep() === true ? new OutOfStep() : outcome.reason;
   });
 }
 
-const sourcesOf = ({ id, members }: LinkedItem): readonly number[] =>
+const getSources = ({ id, members }: LinkedItem): readonly number[] =>
   [...(id === undefined ? [] : [id]), ...members.values()].map(({ from }) => from);
 
 /** The executor of one operation among others that are under way. */
 interface Step {
   readonly executor: Executor;
   /** Resolves when it has given its first statement to the transaction. */
-  readonly sent: Promise<void>;
+  readonly statementSent: Promise<void>;
   /** True when it had to ask again, and could not. */
-  readonly isOut: () => boolean;
+  readonly isOutOfStep: () => boolean;
 }
 
 /** `isLast`: whether no operation was begun after it. */
 function makeStep(executor: Executor, isLast: () => boolean): Step {
-  const { promise: sent, resolve } = Promise.withResolvers<void>();
-  let isOut = false;
+  const { promise: statementSent, resolve } = Promise.withResolvers<void>();
+  let isOutOfStep = false;
   return {
     executor: {
       isTransaction: executor.isTransaction,
-      run(query, lane, work) {
+      run(query, pool, work) {
         if (!isLast()) {
-          isOut = true;
+          isOutOfStep = true;
           return Promise.reject(new OutOfStep());
         }
-        const rows = executor.run(query, lane, work);
+        const rows = executor.run(query, pool, work);
         resolve();
         return rows;
       },
     },
-    sent,
-    isOut: () => isOut,
+    statementSent,
+    isOutOfStep: () => isOutOfStep,
   };
 }
 
 /** The operation as a call of its own, references replaced by what they stand for. */
-function callOf({ item, id, members }: LinkedItem, records: ReadonlyMap<number, JsonRecord>): Call {
+function buildCall({ item, id, members }: LinkedItem, records: ReadonlyMap<number, JsonRecord>): Call {
   const value = ({ from, field }: { from: number; field: string }): unknown => {
     const record = records.get(from) as JsonRecord;
     if (!Object.hasOwn(record, field)) {
@@ -258,7 +267,7 @@ function callOf({ item, id, members }: LinkedItem, records: ReadonlyMap<number, 
     }
     return record[field];
   };
-  const segment = id === undefined ? (item.id as string | undefined) : idOf(value(id));
+  const segment = id === undefined ? (item.id as string | undefined) : toId(value(id));
   const body = members.size === 0 ? item.body : withMembers(item, members, value);
   return callAt(item.method, item.entity, segment, {
     query: item.query,
@@ -273,14 +282,14 @@ function withMembers(
   value: (reference: { from: number; field: string }) => unknown,
 ): JsonRecord {
   return Object.fromEntries(
-    Object.entries(body as JsonRecord).map(([name, given]) => {
+    Object.entries(body as JsonRecord).map(([name, member]) => {
       const reference = members.get(name);
-      return [name, reference === undefined ? given : value(reference)];
+      return [name, reference === undefined ? member : value(reference)];
     }),
   );
 }
 
-function idOf(value: unknown): string {
+function toId(value: unknown): string {
   const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
   if (!/^-?\d+$/.test(digits)) throw badRequest('INVALID_REFERENCE', 'The id that $ref leads to is no integer');
   return digits;

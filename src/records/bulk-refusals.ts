@@ -1,20 +1,20 @@
 // Which records stand in the way of a write of many, once it has refused: looked for by statements of their own, so that
 // records that nothing stands in the way of are asked for nothing.
-import { sqlState, violatedConstraint } from '../db/errors.ts';
+import { getSqlState, getViolatedConstraint } from '../db/errors.ts';
 import { conflict, type Detail, type DetailCode, validationFailed } from '../errors.ts';
-import { ownerOf } from '../model/constraint-owner.ts';
+import { findConstraintOwner } from '../model/constraint-owner.ts';
 import type { Field } from '../model/entity.ts';
 import type { Assignment } from '../plan/assignment.ts';
 import {
+  buildLists,
   IDS,
-  type Listed,
+  type ListColumns,
   type Lists,
-  listsOf,
-  planDangling,
+  planBulkReferences,
   planFind,
   planReferred,
-  planTaken,
-  type TakenBy,
+  planUniqueConflicts,
+  type UniqueConflictScope,
   VERSIONS,
 } from '../plan/bulk.ts';
 import type { ConflictKey } from '../plan/conflict-key.ts';
@@ -31,7 +31,7 @@ import type { WriteDeps } from './writes.ts';
 export interface BulkWrite {
   readonly kind: WriteKind;
   readonly items: readonly Assignment[];
-  readonly listed: Listed | undefined;
+  readonly listed: ListColumns | undefined;
   readonly targets: readonly Target[] | undefined;
   /** What finds records that are there already, of an upsert. */
   readonly key?: readonly Field[];
@@ -44,64 +44,70 @@ export async function explainUpsert(
   what: BulkWrite,
   key: ConflictKey,
 ): Promise<void> {
-  const details = await dangling(deps, context, what.items, undefined);
+  const details = await findMissingReferences(deps, context, what.items, undefined);
   if (details.length > 0) throw validationFailed(details);
-  await refuseTaken(deps, context, what, { fields: key.fields, whose: { kind: 'request' } });
+  await rejectDuplicates(deps, context, what, { fields: key.fields, takenBy: { kind: 'request' } });
 }
 
 /** Throws the refusal that names the records which the database refused, when they can be found. */
 export async function explain(deps: WriteDeps, context: EntityContext, what: BulkWrite, error: unknown): Promise<void> {
-  switch (sqlState(error)) {
+  switch (getSqlState(error)) {
     case '23503': {
-      if (what.kind === 'delete') return refuseReferred(deps, context, what, error);
-      const details = await dangling(deps, context, what.items, what.targets);
+      if (what.kind === 'delete') return rejectReferenced(deps, context, what, error);
+      const details = await findMissingReferences(deps, context, what.items, what.targets);
       if (details.length > 0) throw validationFailed(details);
       return;
     }
     case '23505': {
       const fields = uniqueFields(context, error);
-      const isGiven = (field: Field): boolean => what.listed?.columns.includes(field) === true;
+      const isProvided = (field: Field): boolean => what.listed?.columns.includes(field) === true;
       // Records that are changed have the rest.
-      if (fields === undefined || !(what.targets === undefined ? fields.every(isGiven) : fields.some(isGiven))) return;
-      return refuseTaken(deps, context, what, { fields, whose: whoseOf(what) }, error);
+      if (fields === undefined || !(what.targets === undefined ? fields.every(isProvided) : fields.some(isProvided)))
+        return;
+      return rejectDuplicates(deps, context, what, { fields, takenBy: getTakenBy(what) }, error);
     }
     default:
   }
 }
 
 /** Throws the conflict that names the records to which others refer, if they can be found. */
-async function refuseReferred(deps: WriteDeps, context: EntityContext, what: BulkWrite, error: unknown): Promise<void> {
-  const { entity, relation } = ownerOf(violatedConstraint(error), context.workspace) ?? {};
-  if (entity === undefined || relation === undefined) return;
-  const plan = planReferred({ entity, relation }, context.entity, context);
-  if (plan === undefined) return;
-  const found = await runRead(context, compile(plan, deps.compileOptions), inputsOf(context, what), 'write');
-  if (found.length === 0) return;
-  const message = `records of ${entity} refer to this one by ${relation}`;
-  const field = `${entity}.${relation}`;
-  const details = found.map(({ index }) => ({ index, field, code: 'STILL_REFERENCED' as const, message }));
-  const ids = found.map(({ index }) => what.targets?.[index]?.name ?? '');
-  throw recordsStillReferenced(ids, field, details);
-}
-
-const whoseOf = ({ key, targets }: BulkWrite): TakenBy =>
-  key === undefined ? { kind: targets === undefined ? 'create' : 'update' } : { kind: 'upsert', key };
-
-export const namesOf = (fields: readonly Field[]): string => fields.map(({ name }) => name).join(', ');
-
-/** Throws the conflict that names the records whose values of the fields are taken, if there are any. */
-async function refuseTaken(
+async function rejectReferenced(
   deps: WriteDeps,
   context: EntityContext,
   what: BulkWrite,
-  { fields, whose }: { readonly fields: readonly Field[]; readonly whose: TakenBy },
+  error: unknown,
+): Promise<void> {
+  const { entity, relation } = findConstraintOwner(getViolatedConstraint(error), context.workspace) ?? {};
+  if (entity === undefined || relation === undefined) return;
+  const plan = planReferred({ entity, relation }, context.entity, context);
+  if (plan === undefined) return;
+  const rows = await runRead(context, compile(plan, deps.compileOptions), buildInputs(context, what), 'write');
+  if (rows.length === 0) return;
+  const message = `records of ${entity} refer to this one by ${relation}`;
+  const field = `${entity}.${relation}`;
+  const details = rows.map(({ index }) => ({ index, field, code: 'STILL_REFERENCED' as const, message }));
+  const ids = rows.map(({ index }) => what.targets?.[index]?.name ?? '');
+  throw recordsStillReferenced(ids, field, details);
+}
+
+const getTakenBy = ({ key, targets }: BulkWrite): UniqueConflictScope =>
+  key === undefined ? { kind: targets === undefined ? 'create' : 'update' } : { kind: 'upsert', key };
+
+export const joinNames = (fields: readonly Field[]): string => fields.map(({ name }) => name).join(', ');
+
+/** Throws the conflict that names the records whose values of the fields are taken, if there are any. */
+async function rejectDuplicates(
+  deps: WriteDeps,
+  context: EntityContext,
+  what: BulkWrite,
+  { fields, takenBy }: { readonly fields: readonly Field[]; readonly takenBy: UniqueConflictScope },
   error?: unknown,
 ): Promise<void> {
-  const names = namesOf(fields);
-  const plan = planTaken(what.items, fields, context.entity, context, whose);
-  const taken = await runRead(context, compile(plan, deps.compileOptions), inputsOf(context, what), 'write');
-  if (taken.length === 0) return;
-  const details = taken.map(({ index, other, isThere }) => ({
+  const names = joinNames(fields);
+  const plan = planUniqueConflicts(what.items, fields, context.entity, context, takenBy);
+  const duplicates = await runRead(context, compile(plan, deps.compileOptions), buildInputs(context, what), 'write');
+  if (duplicates.length === 0) return;
+  const details = duplicates.map(({ index, other, isThere }) => ({
     index,
     field: names,
     code: 'NOT_UNIQUE' as const,
@@ -109,7 +115,7 @@ async function refuseTaken(
       ? 'must be unique: another record has this value'
       : `must be unique: record ${other} of the request has this value, too`,
   }));
-  const message = taken.some(({ isThere }) => isThere)
+  const message = duplicates.some(({ isThere }) => isThere)
     ? `A record with this ${names} exists already`
     : `Records of the request have the same ${names}`;
   throw conflict('NOT_UNIQUE', message, details, error);
@@ -117,7 +123,7 @@ async function refuseTaken(
 
 /** The fields of the constraint that was violated, if the records of a request give all of them. */
 function uniqueFields({ workspace, entity }: EntityContext, error: unknown): readonly Field[] | undefined {
-  const owner = workspace.constraints.get(violatedConstraint(error) ?? '');
+  const owner = workspace.constraints.get(getViolatedConstraint(error) ?? '');
   if (owner?.kind !== 'unique' || owner.entity !== entity.name) return undefined;
   const fields = owner.fields.map((name) => entity.fields.get(name));
   return fields.includes(undefined) ? undefined : (fields as Field[]);
@@ -128,8 +134,8 @@ export async function requireAll(deps: WriteDeps, context: EntityContext, target
   if (targets.length === 0) return;
   const statement = compile(planFind(context.entity, context), deps.compileOptions);
   const lists: Lists = new Map([[IDS, targets.map(({ id }) => id)]]);
-  const found = await runRead(context, statement, { principal: context.principal, lists }, 'write');
-  const versions = new Map(found.map(({ id, version }) => [id, version]));
+  const rows = await runRead(context, statement, { principal: context.principal, lists }, 'write');
+  const versions = new Map(rows.map(({ id, version }) => [id, version]));
   const missing = targets.filter(({ id }) => !versions.has(id));
   if (missing.length > 0) throw recordsNotFound(missing.map(({ name }) => name));
   const changed = targets.flatMap(({ id, version }, index) =>
@@ -141,22 +147,22 @@ export async function requireAll(deps: WriteDeps, context: EntityContext, target
 const STALE = { field: null, code: 'STALE_VERSION', message: 'has changed since it was read' } as const;
 
 /** References of the records that lead to nothing that the principal can see. */
-export async function dangling(
+export async function findMissingReferences(
   deps: WriteDeps,
   context: EntityContext,
   items: readonly Assignment[],
   targets: readonly Target[] | undefined,
 ): Promise<Detail[]> {
-  const plan = planDangling(items, context.entity, context, targets !== undefined);
+  const plan = planBulkReferences(items, context.entity, context, targets !== undefined);
   if (plan === undefined) return [];
-  const inputs = inputsOf(context, { kind: 'create', items, listed: plan, targets });
+  const inputs = buildInputs(context, { kind: 'create', items, listed: plan, targets });
   const rows = await runRead(context, compile(plan, deps.compileOptions), inputs, 'write');
   const code: DetailCode = 'REFERENCE_NOT_FOUND';
   return rows.map((row) => ({ ...row, code, message: 'refers to a record that does not exist' }));
 }
 
-export function inputsOf({ principal }: EntityContext, { items, listed, targets }: BulkWrite): Inputs {
-  const lists = listed === undefined ? new Map<string, readonly (string | null)[]>() : listsOf(items, listed);
+export function buildInputs({ principal }: EntityContext, { items, listed, targets }: BulkWrite): Inputs {
+  const lists = listed === undefined ? new Map<string, readonly (string | null)[]>() : buildLists(items, listed);
   if (targets !== undefined) {
     lists.set(
       IDS,

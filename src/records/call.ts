@@ -7,7 +7,7 @@ import { closest } from '../model/closest.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { isJsonType } from '../request/body.ts';
 import { type Call, type CallParts, callAt } from '../request/call.ts';
-import { isWorkspaceWord, TAILS, WORKSPACE_WORDS } from '../request/operations.ts';
+import { isWorkspaceSegment, TAILS, WORKSPACE_SEGMENTS } from '../request/operations.ts';
 import { PREFIX } from '../request/record-path.ts';
 import type { RequestContext } from './context.ts';
 
@@ -28,7 +28,7 @@ export function parseCall(
         ? segments.length === 3 + tail.split('/').length
         : segments.length === 4;
   if (!isPath) throw noSuchPath(workspace);
-  if (isWorkspaceWord(segments[2] as string)) throw noSuchOperation(segments[2] as string);
+  if (isWorkspaceSegment(segments[2] as string)) throw noSuchOperation(segments[2] as string);
   return callAt(request.method, segments[2] as string, tail, callParts(request, limits));
 }
 
@@ -46,11 +46,11 @@ export function callParts(request: RawRequest, { maxBodyBytes }: BodyLimits): Ca
 }
 
 function noSuchOperation(name: string): ApiError {
-  const suggestion = closest(name, WORKSPACE_WORDS);
+  const suggestion = closest(name, WORKSPACE_SEGMENTS);
   const hint = suggestion === null || suggestion === name ? '' : ` Did you mean ${suggestion}?`;
   return notFound(
     'UNKNOWN_OPERATION',
-    `There is no operation ${shown(name)} here.${hint} Known of a workspace: ${WORKSPACE_WORDS.join(', ')}`,
+    `There is no operation ${shown(name)} here.${hint} Known of a workspace: ${WORKSPACE_SEGMENTS.join(', ')}`,
   );
 }
 

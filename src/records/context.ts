@@ -6,17 +6,17 @@
 //   authorize()      permission (403), entity (404), migration gate (503), node of the workspace (503)
 //   handlers         parameters (400), media type (415), body (400, 413)
 import type { Authenticator } from '../auth/authenticate.ts';
-import type { AnswerForm } from '../beside/keys.ts';
+import type { ResponseForm } from '../beside/keys.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
-import type { Executor, Expected, Work } from '../db/pool.ts';
+import type { Executor, Expected, StatementOptions } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
-import { ApiError, invalidCredential, notFound, workspaceAway } from '../errors.ts';
+import { ApiError, invalidCredential, notFound, workspaceUnavailable } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
 import type { Entity } from '../model/entity.ts';
 import { belongsTo, narrowed, type Principal } from '../model/principal.ts';
-import { wholeOf } from '../model/restricted.ts';
+import { getUnrestricted } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
 import type { Call } from '../request/call.ts';
@@ -27,7 +27,7 @@ import type { Query } from '../sql/fragment.ts';
 export interface RequestContext extends Access {
   readonly request: RawRequest;
   /** Tells that nobody waits for the reply any more. */
-  readonly signal: RawRequest['caller'];
+  readonly signal: RawRequest['signal'];
   readonly deadline: Deadline;
   /** Since when credential and snapshot have been in force at least, on the clock of performance.now(). */
   readonly checkedAt: number;
@@ -50,7 +50,7 @@ export interface EntityContext extends RequestContext {
   /** The key of a single write. */
   readonly key: StatementKey | undefined;
   /** The node of the workspace on a cluster. */
-  readonly place: Work['place'];
+  readonly node: StatementOptions['node'];
   /** See Work. */
   readonly isStale: (now: number) => boolean;
   readonly confirm: () => Promise<boolean>;
@@ -60,7 +60,7 @@ export interface EntityContext extends RequestContext {
 
 /** Stores an Idempotency-Key in the one statement of a write. */
 export interface StatementKey {
-  readonly wrap: (write: Query, form: AnswerForm) => Promise<Query>;
+  readonly wrap: (write: Query, form: ResponseForm) => Promise<Query>;
 }
 
 /** The workspace that a path names. */
@@ -119,8 +119,8 @@ export async function authenticate(
 ): Promise<RequestContext> {
   const { metadata } = address;
   try {
-    const access = await accessTo(deps, request, address, deps.rateLimit);
-    return makeContext(deps, request, access, () => accessTo(deps, request, address, uncounted));
+    const access = await resolveAccess(deps, request, address, deps.rateLimit);
+    return makeContext(deps, request, access, () => resolveAccess(deps, request, address, noLimit));
   } catch (error) {
     const isChallenged = metadata !== undefined && error instanceof ApiError && error.status === 401;
     throw isChallenged ? error.challengedBy(metadata) : error;
@@ -135,12 +135,12 @@ export async function impersonate(
   principal: Principal,
   restrict = (workspace: Workspace): Workspace => workspace,
 ): Promise<RequestContext> {
-  const access = async (): Promise<Access> => {
+  const loadAccess = async (): Promise<Access> => {
     const workspace = await deps.cache.get(organization, slug);
     if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
-    return { workspace: restrict(deps.cache.within(workspace, principal.scope)), principal };
+    return { workspace: restrict(deps.cache.restrict(workspace, principal.scope)), principal };
   };
-  return makeContext(deps, request, await access(), access);
+  return makeContext(deps, request, await loadAccess(), loadAccess);
 }
 
 /** The context for another request of the same sender, with a deadline of its own. */
@@ -150,25 +150,27 @@ export async function forward(deps: ContextDeps, context: RequestContext, reques
 
 /** The context when its sender reaches no more than the entities of these ids. */
 export function restrict(deps: ContextDeps, context: RequestContext, ids: readonly string[]): RequestContext {
-  const within = ({ workspace, principal }: Access): Access => {
+  const restrictAccess = ({ workspace, principal }: Access): Access => {
     const restricted = narrowed(principal, ids);
-    return { workspace: deps.cache.within(wholeOf(workspace), restricted.scope), principal: restricted };
+    return { workspace: deps.cache.restrict(getUnrestricted(workspace), restricted.scope), principal: restricted };
   };
-  return makeContext(deps, context.request, within(context), async () => within(await context.refresh()));
+  return makeContext(deps, context.request, restrictAccess(context), async () =>
+    restrictAccess(await context.refresh()),
+  );
 }
 
 function makeContext(
   { config }: ContextDeps,
   request: RawRequest,
   { workspace, principal }: Access,
-  access: () => Promise<Access>,
+  loadAccess: () => Promise<Access>,
 ): RequestContext {
   const common = {
     request,
-    signal: request.caller,
+    signal: request.signal,
     deadline: new Deadline(config.statementTimeoutMs),
     refresh: async (): Promise<RequestContext> => {
-      const current = await access();
+      const current = await loadAccess();
       return { ...common, workspace: current.workspace, principal: current.principal, checkedAt: performance.now() };
     },
   };
@@ -176,13 +178,13 @@ function makeContext(
 }
 
 /** In place of a rate limit, for a request that was counted before. */
-const uncounted: RateLimit = async () => undefined;
+const noLimit: RateLimit = async () => undefined;
 
 /**
  * Credential and workspace. A workspace that does not exist and one of somebody else look the same to all but the
  * operator. The credential is looked at and counted before the database is asked for the workspace.
  */
-async function accessTo(
+async function resolveAccess(
   deps: AuthenticationDeps,
   { credential }: Pick<RawRequest, 'credential'>,
   address: Address,
@@ -190,28 +192,28 @@ async function accessTo(
 ): Promise<Access> {
   const { cache, authenticator } = deps;
   const { organization, workspace: slug, resource } = address;
-  const workspace = cache.fresh(organization, slug);
+  const workspace = cache.getCached(organization, slug);
   const principal = workspace === undefined ? undefined : authenticator.recall(credential, workspace, resource);
   if (workspace !== undefined && principal !== undefined) {
     await count(principal.credentialId);
-    if (cache.fresh(organization, slug) === workspace) {
-      return { workspace: cache.within(workspace, principal.scope), principal };
+    if (cache.getCached(organization, slug) === workspace) {
+      return { workspace: cache.restrict(workspace, principal.scope), principal };
     }
   }
-  const remaining = principal === undefined ? count : uncounted;
+  const rateLimit = principal === undefined ? count : noLimit;
   try {
-    return await lookUp(deps, credential, address, remaining);
+    return await findAccess(deps, credential, address, rateLimit);
   } catch (error) {
     // A refusal by a snapshot of the past is looked up once more.
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
-    const current = cache.fresh(organization, slug);
+    const current = cache.getCached(organization, slug);
     if (current === undefined || !(await hasChanged(cache, current))) throw error;
-    return lookUp(deps, credential, address, uncounted);
+    return findAccess(deps, credential, address, noLimit);
   }
 }
 
 /** Looks the credential up, in the workspace or not. */
-async function lookUp(
+async function findAccess(
   { cache, authenticator }: AuthenticationDeps,
   credential: RawRequest['credential'],
   { organization, workspace: slug, resource }: Address,
@@ -224,14 +226,14 @@ async function lookUp(
   if (workspace === undefined && principal.kind === 'operator')
     throw notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist');
   if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
-  return { workspace: cache.within(workspace, principal.scope), principal };
+  return { workspace: cache.restrict(workspace, principal.scope), principal };
 }
 
 /** True when the snapshot has been replaced, so that a refusal by it would be one by the past. */
 export async function hasChanged(cache: WorkspaceCache, workspace: Workspace): Promise<boolean> {
-  const whole = wholeOf(workspace);
+  const unrestricted = getUnrestricted(workspace);
   // Without the database the snapshot is as good as its lease.
-  return (await cache.getRecent(workspace.organization, workspace.slug).catch(() => whole)) !== whole;
+  return (await cache.getRecent(workspace.organization, workspace.slug).catch(() => unrestricted)) !== unrestricted;
 }
 
 /* ---- authorization ---- */
@@ -255,11 +257,11 @@ export function authorize(
   const { request, signal, workspace, principal, deadline, checkedAt } = context;
   const { access } = OPERATIONS[call.operation];
   const entity = admit(workspace, principal, call.entity, access);
-  const place = topology.nodeOf(workspace);
-  if (place?.isAway() === true) throw workspaceAway();
+  const node = topology.getNode(workspace);
+  if (node?.isUnavailable() === true) throw workspaceUnavailable();
   const maySkipCoordinator = access === 'read' && call.operation !== 'export' && !executor.isTransaction;
-  const onNode = maySkipCoordinator ? topology.readOn(workspace, entity) : undefined;
-  const isFresh = (): boolean => cache.fresh(workspace.organization, workspace.slug) === wholeOf(workspace);
+  const onNode = maySkipCoordinator ? topology.routeRead(workspace, entity) : undefined;
+  const isFresh = (): boolean => cache.getCached(workspace.organization, workspace.slug) === getUnrestricted(workspace);
   return {
     request,
     signal,
@@ -271,19 +273,19 @@ export function authorize(
     entity: onNode?.entity ?? entity,
     executor: onNode?.executor ?? executor,
     key,
-    place,
+    node,
     // A process that was forgotten meanwhile, or heard nothing, does not know.
     isStale: (now) => cache.isReplaced(workspace) || (now - checkedAt > TRUST_MS && !isFresh()),
-    confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === wholeOf(workspace),
+    confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === getUnrestricted(workspace),
     async refresh() {
-      cache.changed(workspace.id);
+      cache.invalidate(workspace.id);
       return authorize(deps, await context.refresh(), call, executor, key);
     },
   };
 }
 
 /** Whose statement it is, and for how long somebody waits for it. */
-export function workOf(context: EntityContext, expected: Expected): Work {
-  const { signal, workspace, deadline, isStale, confirm, place } = context;
-  return { expected, tenant: workspace.id, deadline: deadline.at, caller: signal, isStale, confirm, place };
+export function buildStatementOptions(context: EntityContext, expected: Expected): StatementOptions {
+  const { signal, workspace, deadline, isStale, confirm, node } = context;
+  return { expected, tenant: workspace.id, deadline: deadline.at, signal: signal, isStale, confirm, node };
 }

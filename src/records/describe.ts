@@ -4,13 +4,13 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { inSlices } from '../http/body.ts';
+import { runInSlices } from '../http/body.ts';
 import type { RawRequest } from '../http/request.ts';
 import { makeConcurrencyLimiter } from '../limits/concurrency.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { type DocumentFacts, documentOf, workspaceUrl } from '../openapi/document.ts';
-import { outlineOf } from '../openapi/outline.ts';
-import { classOf, viewOf } from '../openapi/view.ts';
+import { type DocumentFacts, generateDocument, workspaceUrl } from '../openapi/document.ts';
+import { buildOutline } from '../openapi/outline.ts';
+import { buildViews, getPrincipalClass } from '../openapi/view.ts';
 import { matches, parseEntityTags } from '../request/conditions.ts';
 import { parseDocumentRequest } from '../request/document-request.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
@@ -34,44 +34,44 @@ export interface DescribeContext extends Access {
 }
 
 /** A document as it is sent. */
-interface Kept {
+interface CachedDocument {
   readonly tag: string;
   readonly plain: Buffer;
   readonly zipped: Buffer;
 }
 
 // Plain and zipped, some twenty documents of workspaces of 200 entities.
-const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+const MAX_CACHE_BYTES = 64 * 1024 * 1024;
 const TAG_CHARACTERS = 22;
 // While one is made it takes some 10 MB. A workspace of 200 entities has more of them than anybody could keep, one for
 // each choice of entities.
-const AT_ONCE = 2;
+const MAX_CONCURRENT = 2;
 const MAX_WAITING = 1000;
 const WAIT_MS = 30_000;
 /** A document is made for everybody who waits for it, also when who was first has left. */
-const EVERYBODY = { isGone: () => false, onGone: () => () => undefined };
+const NEVER_ABORTED = { isAborted: () => false, onAbort: () => () => undefined };
 
 const zip = promisify(gzip);
 
 /** `mcp`: whether agents are served. */
 export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean }): Descriptions {
-  const kept = new LRUCache<string, Kept>({
-    maxSize: MAX_KEPT_BYTES,
+  const cache = new LRUCache<string, CachedDocument>({
+    maxSize: MAX_CACHE_BYTES,
     sizeCalculation: ({ plain, zipped }, key) => plain.length + zipped.length + 2 * key.length,
   });
-  const limiter = makeConcurrencyLimiter({ count: AT_ONCE, of: 'documents', maxWaiting: MAX_WAITING });
+  const limiter = makeConcurrencyLimiter({ count: MAX_CONCURRENT, resources: 'documents', maxWaiting: MAX_WAITING });
   /** One for all who ask at the same time: 200 entities take some 100 ms. */
-  const making = new Map<string, Promise<Kept>>();
+  const pendingDocuments = new Map<string, Promise<CachedDocument>>();
 
-  const urlOf = ({ workspace }: Access, operation: WorkspaceOperationName): string =>
+  const buildUrl = ({ workspace }: Access, operation: WorkspaceOperationName): string =>
     `${workspaceUrl(facts.publicUrl, workspace)}/${WORKSPACE_OPERATIONS[operation].name}`;
 
   function index(context: DescribeContext): Reply {
     parseParameters(context.request.query, []);
     const { workspace, principal } = context;
-    const openapi = urlOf(context, 'openapi');
-    const mcp = facts.mcp && workspace.agents.enabled ? urlOf(context, 'mcp') : null;
-    const entities = viewOf(workspace, classOf(principal)).map(({ entity, operations }) => ({
+    const openapi = buildUrl(context, 'openapi');
+    const mcp = facts.mcp && workspace.agents.enabled ? buildUrl(context, 'mcp') : null;
+    const entities = buildViews(workspace, getPrincipalClass(principal)).map(({ entity, operations }) => ({
       name: entity.name,
       description: entity.description ?? null,
       operations,
@@ -83,28 +83,34 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
 
   const document: Descriptions['document'] = async ({ request: { query, headers, slices }, workspace, principal }) => {
     const names = [...workspace.entities.keys()];
-    const asked = parseDocumentRequest(query, names);
-    const who = classOf(principal);
-    const shown = asked.entities === undefined ? names : names.filter((name) => asked.entities?.has(name));
-    const key = [who.kind, who.mayWrite, asked.selection, ...shown].join();
-    const make = (): Promise<string | Buffer> => inSlices(documentOf(workspace, who, asked, facts), slices, EVERYBODY);
-    return replyOf(await keptOf(workspace, key, make), headers);
+    const documentRequest = parseDocumentRequest(query, names);
+    const viewClass = getPrincipalClass(principal);
+    const visibleNames =
+      documentRequest.entities === undefined ? names : names.filter((name) => documentRequest.entities?.has(name));
+    const key = [viewClass.kind, viewClass.mayWrite, documentRequest.selection, ...visibleNames].join();
+    const make = (): Promise<string | Buffer> =>
+      runInSlices(generateDocument(workspace, viewClass, documentRequest, facts), slices, NEVER_ABORTED);
+    return makeReply(await getDocument(workspace, key, make), headers);
   };
 
   const schema: Descriptions['schema'] = async ({ request: { query, headers }, workspace, principal }) => {
     parseParameters(query, []);
-    const who = classOf(principal);
-    const make = async (): Promise<string> => JSON.stringify({ data: outlineOf(workspace, who) });
-    return replyOf(await keptOf(workspace, `schema ${who.mayWrite}`, make), headers);
+    const viewClass = getPrincipalClass(principal);
+    const make = async (): Promise<string> => JSON.stringify({ data: buildOutline(workspace, viewClass) });
+    return makeReply(await getDocument(workspace, `schema ${viewClass.mayWrite}`, make), headers);
   };
 
   /** What was made of this snapshot for this key, or is made now. */
-  async function keptOf(workspace: Workspace, what: string, text: () => Promise<string | Buffer>): Promise<Kept> {
+  async function getDocument(
+    workspace: Workspace,
+    what: string,
+    text: () => Promise<string | Buffer>,
+  ): Promise<CachedDocument> {
     // What is shown of a part is not what is shown of the whole: it has fewer relations.
     const key = `${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''} ${what}`;
-    async function make(): Promise<Kept> {
+    async function make(): Promise<CachedDocument> {
       const deadline = performance.now() + WAIT_MS;
-      const end = await limiter.acquire({ workspace: workspace.id, user: undefined, caller: EVERYBODY, deadline });
+      const end = await limiter.acquire({ workspace: workspace.id, user: undefined, signal: NEVER_ABORTED, deadline });
       try {
         const plain = Buffer.from(await text());
         const tag = hash('sha256', plain, 'base64url').slice(0, TAG_CHARACTERS);
@@ -113,20 +119,20 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
         end();
       }
     }
-    let found = kept.get(key);
-    if (found === undefined) {
-      const made = making.get(key) ?? make();
-      making.set(key, made);
-      found = await made.finally(() => making.delete(key));
-      kept.set(key, found);
+    let entry = cache.get(key);
+    if (entry === undefined) {
+      const pending = pendingDocuments.get(key) ?? make();
+      pendingDocuments.set(key, pending);
+      entry = await pending.finally(() => pendingDocuments.delete(key));
+      cache.set(key, entry);
     }
-    return found;
+    return entry;
   }
 
   return { index, document, schema };
 }
 
-function replyOf({ tag, plain, zipped }: Kept, headers: RawRequest['headers']): Reply {
+function makeReply({ tag, plain, zipped }: CachedDocument, headers: RawRequest['headers']): Reply {
   const common = { ETag: `"${tag}"`, Vary: 'Accept-Encoding' };
   const ifNoneMatch = headers['if-none-match'];
   if (ifNoneMatch !== undefined && matches(parseEntityTags(ifNoneMatch), tag)) {

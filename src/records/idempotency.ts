@@ -3,34 +3,34 @@
 // writes to two tables it copies the rows between them to all workers, also to one that is down and has nothing to do with
 // the workspace. Whatever stands in the way of a write, the key is looked up, and the response of the first request replayed.
 import { createHash, hash } from 'node:crypto';
-import type { KeptAnswer, Keys, RequestKey } from '../beside/keys.ts';
-import { isLockTimeout, statementError } from '../db/errors.ts';
-import type { Executor, Transaction, Work } from '../db/pool.ts';
-import { ApiError, databaseAway, keyReused, payloadTooLarge, recordNotFound } from '../errors.ts';
+import type { IdempotencyKeys, RequestKey, StoredResponse } from '../beside/keys.ts';
+import { isLockTimeout, translateStatementError } from '../db/errors.ts';
+import type { Executor, StatementOptions, Transaction } from '../db/pool.ts';
+import { ApiError, databaseUnavailable, keyReused, payloadTooLarge, recordNotFound } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import { admit } from '../plan/plan.ts';
 import { type Call, callAt } from '../request/call.ts';
 import { parseIdempotencyKey } from '../request/idempotency.ts';
 import { OPERATIONS } from '../request/operations.ts';
-import { segmentsOf } from '../request/record-path.ts';
-import { writtenEnvelope } from '../response/envelope.ts';
+import { splitSegments } from '../request/record-path.ts';
+import { bulkWriteEnvelope } from '../response/envelope.ts';
 import { jsonText, noContent, type Reply } from '../response/reply.ts';
 import type { Access, EntityContext, RequestContext, StatementKey } from './context.ts';
 import { keyInUse, replayTooLarge } from './errors.ts';
-import { readAnswer, runTransaction, type TransactionDeps } from './transaction.ts';
+import { parseResponse, runTransaction, type TransactionDeps } from './transaction.ts';
 
 /** Stores the key in a transaction. */
 export interface TransactionKey {
   /** Reads the body, which may take its time: a transaction is begun afterwards, as its connection is one of few. */
-  readonly arrive: () => Promise<void>;
+  readonly readBody: () => Promise<void>;
   readonly begin: (executor: Executor) => Promise<void>;
   /** `records`: JSON, for the replay. */
   readonly finish: (executor: Executor, reply: Reply, records: string) => Promise<void>;
 }
 
 export interface IdempotencyDeps extends TransactionDeps {
-  readonly keys: Keys;
+  readonly keys: IdempotencyKeys;
 }
 
 export const REPLAYED = 'Idempotent-Replayed';
@@ -38,14 +38,14 @@ export const REPLAYED = 'Idempotent-Replayed';
 const MAX_ATTEMPTS = 3;
 
 /** Identifies a key: whose it is, in which workspace, for which method and path. */
-function scopeHash({ principal, workspace }: Access, method: string, path: string, key: string): string {
-  return bytea([workspace.id, senderId(principal), method, path, key].join('\n'));
+function hashScope({ principal, workspace }: Access, method: string, path: string, key: string): string {
+  return bytea([workspace.id, getClientId(principal), method, path, key].join('\n'));
 }
 
 const bytea = (data: string | Uint8Array): string => `\\x${hash('sha256', data, 'hex')}`;
 
 /** API key, client, or issuer and subject. */
-function senderId(principal: Principal): string {
+function getClientId(principal: Principal): string {
   return principal.kind === 'external'
     ? `${principal.credentialId} ${JSON.stringify(principal.claims.iss ?? null)} ${JSON.stringify(principal.claims.sub ?? null)}`
     : principal.credentialId;
@@ -53,12 +53,12 @@ function senderId(principal: Principal): string {
 
 /** With a key the write may be sent again, whatever became of it. */
 function retryableError(error: unknown): unknown {
-  if (!(error instanceof ApiError)) return statementError(error);
-  return error.code === 'OUTCOME_UNKNOWN' ? databaseAway(error) : error;
+  if (!(error instanceof ApiError)) return translateStatementError(error);
+  return error.code === 'OUTCOME_UNKNOWN' ? databaseUnavailable(error) : error;
 }
 
 /** The part of a reply that is stored. `records`: JSON, for the replay. */
-function storedAnswer({ status, headers, body }: Reply, records: string): KeptAnswer {
+function toStoredResponse({ status, headers, body }: Reply, records: string): StoredResponse {
   return {
     status,
     etag: headers.ETag ?? null,
@@ -69,7 +69,7 @@ function storedAnswer({ status, headers, body }: Reply, records: string): KeptAn
 }
 
 /** The query string of a read that gives the record as writes do. */
-export const wholeRecordQuery = (entity: Entity | undefined): string =>
+export const buildRecordQuery = (entity: Entity | undefined): string =>
   `expand=&fields=${[...(entity?.fields.keys() ?? [])].join()}`;
 
 /**
@@ -77,81 +77,81 @@ export const wholeRecordQuery = (entity: Entity | undefined): string =>
  * `replay`. 422 when that one was another, 409 when it is still under way at the deadline. Without `single` a write takes its
  * key before all else. `body`: read for the fingerprint; undefined when the request has none.
  */
-export async function executeOnce(
+export async function executeIdempotent(
   { keys, databases }: IdempotencyDeps,
   context: RequestContext,
   body: (() => Promise<Uint8Array>) | undefined,
-  write: (single: StatementKey | undefined, several: TransactionKey) => Promise<Reply>,
-  replay: (kept: KeptAnswer) => Promise<Reply>,
+  write: (statementKey: StatementKey | undefined, transactionKey: TransactionKey) => Promise<Reply>,
+  replay: (storedResponse: StoredResponse) => Promise<Reply>,
 ): Promise<Reply> {
   const { request, workspace, deadline, signal } = context;
-  const executor = databases.of(workspace);
-  const place = databases.topology.nodeOf(workspace);
-  const path = segmentsOf(request.path).slice(2).join('/');
+  const executor = databases.forWorkspace(workspace);
+  const node = databases.topology.getNode(workspace);
+  const path = splitSegments(request.path).slice(2).join('/');
   const header = parseIdempotencyKey(String(request.headers['idempotency-key']));
-  const name = { scope: scopeHash(context, request.method, path, header), schema: workspace.databaseSchema };
-  const work = (): Work => ({ tenant: workspace.id, deadline: deadline.at, caller: signal, place });
+  const name = { scope: hashScope(context, request.method, path, header), schema: workspace.databaseSchema };
+  const work = (): StatementOptions => ({ tenant: workspace.id, deadline: deadline.at, signal: signal, node });
   const fingerprint = async (): Promise<string> =>
     bytea(body === undefined ? request.query : Buffer.concat([Buffer.from(`${request.query}\n`), await body()]));
   const key = async (): Promise<RequestKey> => ({ ...name, fingerprint: await fingerprint() });
   let isKeyLast = false;
-  let single: StatementKey | undefined = {
+  let statementKey: StatementKey | undefined = {
     async wrap(query, form) {
       isKeyLast = true;
-      return keys.keyed(query, await key(), form);
+      return keys.addKey(query, await key(), form);
     },
   };
-  let isTaking = false;
-  const several: TransactionKey = {
-    async arrive() {
+  let isReserving = false;
+  const transactionKey: TransactionKey = {
+    async readBody() {
       await fingerprint();
     },
     async begin(session) {
-      const taken = await key();
-      isTaking = true;
-      await keys.begin(session, taken, work());
-      isTaking = false;
+      const requestKey = await key();
+      isReserving = true;
+      await keys.claim(session, requestKey, work());
+      isReserving = false;
     },
     async finish(session, reply, records) {
-      await keys.finish(session, await key(), storedAnswer(reply, records), work());
+      await keys.complete(session, await key(), toStoredResponse(reply, records), work());
     },
   };
   let hasWaited = false;
   for (let conflicts = 0; ; ) {
     try {
-      isTaking = false;
-      const reply = await write(single, several);
-      if (reply.status < 300) keys.note('stored');
+      isReserving = false;
+      const reply = await write(statementKey, transactionKey);
+      if (reply.status < 300) keys.count('stored');
       return reply;
     } catch (error) {
       const cause = error instanceof ApiError ? error.cause : error;
-      const isLate = performance.now() >= deadline.at;
-      const isOver = isLate || (error instanceof ApiError && error.code === 'QUERY_TIMEOUT');
-      if (keys.isWait(cause) || (hasWaited && isLate) || (isTaking && isOver)) {
-        if (isOver) {
-          keys.note('inUse');
+      const isPastDeadline = performance.now() >= deadline.at;
+      const isTimedOut = isPastDeadline || (error instanceof ApiError && error.code === 'QUERY_TIMEOUT');
+      if (keys.isWait(cause) || (hasWaited && isPastDeadline) || (isReserving && isTimedOut)) {
+        if (isTimedOut) {
+          keys.count('inUse');
           throw keyInUse(error);
         }
         hasWaited = true;
         continue;
       }
       if (error instanceof ApiError && error.status === 401) throw error;
-      if (isLate) throw keys.isConflict(cause) ? keyInUse(error) : retryableError(error);
+      if (isPastDeadline) throw keys.isConflict(cause) ? keyInUse(error) : retryableError(error);
       // Also of a write whose connection was lost: what became of it is known by its key. When nobody can look, nothing
       // is known: what stands in the way may be what the same request has written.
-      const kept = await keys.find(executor, name, work()).catch((unseen) => {
-        throw retryableError(unseen);
+      const storedResponse = await keys.find(executor, name, work()).catch((findError) => {
+        throw retryableError(findError);
       });
-      if (kept !== undefined) {
-        requireSame(keys, kept, await fingerprint());
-        const reply = await replay(kept);
-        keys.note(reply.headers[REPLAYED] === 'read' ? 'read' : 'replayed');
+      if (storedResponse !== undefined) {
+        requireSameRequest(keys, storedResponse, await fingerprint());
+        const reply = await replay(storedResponse);
+        keys.count(reply.headers[REPLAYED] === 'read' ? 'read' : 'replayed');
         return reply;
       }
       if (isKeyLast && isLockTimeout(error)) {
         // Whoever has locked the record may be the same request, at its end: that shows once the key is taken first.
         isKeyLast = false;
-        single = undefined;
+        statementKey = undefined;
         continue;
       }
       if (!keys.isConflict(cause)) throw retryableError(error);
@@ -163,9 +163,13 @@ export async function executeOnce(
 }
 
 /** 422 when the key was used for another request. */
-function requireSame(keys: Keys, kept: { readonly fingerprint: string }, fingerprint: string): void {
-  if (kept.fingerprint === fingerprint) return;
-  keys.note('reused');
+function requireSameRequest(
+  keys: IdempotencyKeys,
+  storedResponse: { readonly fingerprint: string },
+  fingerprint: string,
+): void {
+  if (storedResponse.fingerprint === fingerprint) return;
+  keys.count('reused');
   throw keyReused();
 }
 
@@ -176,18 +180,18 @@ const isOneStatement = ({ operation, query }: Call): boolean =>
   operation === 'update' || operation === 'delete' || (operation === 'create' && query === '');
 
 /** The reply of a call that is done once. */
-export function executeCallOnce(
+export function executeCallIdempotent(
   deps: IdempotencyDeps,
   context: RequestContext,
   call: Call,
   body: (() => Promise<Uint8Array>) | undefined,
 ): Promise<Reply> {
-  return executeOnce(
+  return executeIdempotent(
     deps,
     context,
     body,
-    (single, several) => writeCall(deps, context, call, single, several),
-    (kept) => replayCall(deps, context, call, kept),
+    (statementKey, transactionKey) => writeCall(deps, context, call, statementKey, transactionKey),
+    (storedResponse) => replayCall(deps, context, call, storedResponse),
   );
 }
 
@@ -195,29 +199,30 @@ async function writeCall(
   deps: IdempotencyDeps,
   context: RequestContext,
   call: Call,
-  single: StatementKey | undefined,
-  several: TransactionKey,
+  statementKey: StatementKey | undefined,
+  transactionKey: TransactionKey,
 ): Promise<Reply> {
-  const executor = deps.databases.of(context.workspace);
-  const liesOnNode = context.workspace.entities.get(call.entity)?.statementForms !== undefined;
-  if (single !== undefined && isOneStatement(call) && !liesOnNode) return deps.execute(context, call, executor, single);
+  const executor = deps.databases.forWorkspace(context.workspace);
+  const isOnNode = context.workspace.entities.get(call.entity)?.statementForms !== undefined;
+  if (statementKey !== undefined && isOneStatement(call) && !isOnNode)
+    return deps.execute(context, call, executor, statementKey);
   // Refuses what is refused whatever the body says, so that nobody waits for that.
   const { access } = OPERATIONS[call.operation];
   await deps.retry.run(context, { call, executor }, async ({ workspace, principal }) => {
     admit(workspace, principal, call.entity, access);
   });
-  await several.arrive();
+  await transactionKey.readBody();
   return runTransaction(deps, context, { isDryRun: false, isRepeatable: true }, async (transaction, current) => {
-    await several.begin(transaction);
+    await transactionKey.begin(transaction);
     const reply = await deps.execute(current, call, transaction);
-    await several.finish(transaction, reply, await storedRecords(reply, context));
+    await transactionKey.finish(transaction, reply, await storedRecords(reply, context));
     return reply;
   });
 }
 
 type Meta = Readonly<Record<string, unknown>>;
 
-interface WrittenBody {
+interface WriteResponseBody {
   readonly data: { readonly id: unknown } | readonly { readonly id: unknown }[];
   readonly meta?: Meta;
 }
@@ -225,7 +230,7 @@ interface WrittenBody {
 /** What a replay needs when the reply is too long to be stored: its ids as JSON, with `meta` when it has any. */
 async function storedRecords({ body }: Reply, context: RequestContext): Promise<string> {
   if (body.kind !== 'text') return '[]';
-  const { data, meta } = (await readAnswer(body.text, context)) as WrittenBody;
+  const { data, meta } = (await parseResponse(body.text, context)) as WriteResponseBody;
   const ids = [data].flat().map(({ id }) => id);
   return JSON.stringify(meta === undefined ? ids : { ids, meta });
 }
@@ -240,33 +245,37 @@ async function replayCall(
   deps: IdempotencyDeps,
   original: RequestContext,
   call: Call,
-  kept: KeptAnswer,
+  storedResponse: StoredResponse,
 ): Promise<Reply> {
   const context = await original.refresh();
   const { workspace, principal } = context;
   const entity = admit(workspace, principal, call.entity, OPERATIONS[call.operation].access);
   const stored = { [REPLAYED]: 'true' };
-  if (kept.status === 204) return noContent(stored);
-  const { ids, meta } = parseStoredRecords(kept.records ?? '[]');
+  if (storedResponse.status === 204) return noContent(stored);
+  const { ids, meta } = parseStoredRecords(storedResponse.records ?? '[]');
   const headers = {
-    ...(kept.etag === null ? {} : { ETag: kept.etag }),
-    ...(kept.location === null ? {} : { Location: kept.location }),
+    ...(storedResponse.etag === null ? {} : { ETag: storedResponse.etag }),
+    ...(storedResponse.location === null ? {} : { Location: storedResponse.location }),
   };
   const reader = { deps, context, entity: call.entity };
-  if (kept.body !== null) {
+  if (storedResponse.body !== null) {
     if (principal.kind === 'external') await requireVisible(reader, ids);
-    return jsonText(kept.status, kept.body, { ...headers, ...stored });
+    return jsonText(storedResponse.status, storedResponse.body, { ...headers, ...stored });
   }
   const read = { [REPLAYED]: 'read' };
-  const query = wholeRecordQuery(entity);
+  const query = buildRecordQuery(entity);
   if (call.operation === 'create' || call.operation === 'update') {
-    const { text, etag } = await readNow(reader, String(ids[0]), query);
-    return jsonText(kept.status, text, { ...headers, ...(etag === undefined ? {} : { ETag: etag }), ...read });
+    const { text, etag } = await executeRead(reader, String(ids[0]), query);
+    return jsonText(storedResponse.status, text, {
+      ...headers,
+      ...(etag === undefined ? {} : { ETag: etag }),
+      ...read,
+    });
   }
   const isMinimal = new URLSearchParams(call.query).get('return') === 'minimal';
   if (isMinimal) await requireVisible(reader, ids);
   const records = isMinimal ? ids.map((id) => `{"id":${id}}`) : await readAll(reader, ids, query);
-  return jsonText(kept.status, writtenEnvelope(`[${records.join()}]`, meta), { ...headers, ...read });
+  return jsonText(storedResponse.status, bulkWriteEnvelope(`[${records.join()}]`, meta), { ...headers, ...read });
 }
 
 /** Reads an entity for a replay. */
@@ -277,17 +286,17 @@ interface Reader {
 }
 
 // Reads that are under way together, so that a database far away is not waited for a thousand times.
-const READS_AT_ONCE = 8;
+const MAX_CONCURRENT_READS = 8;
 
 /** The records as they are now; 404 when one is not there for the principal, 400 when they have grown too large together. */
 async function readAll(reader: Reader, ids: readonly number[], query: string): Promise<string[]> {
   const records: string[] = [];
   const { maxResponseBytes } = reader.deps.config;
   let bytes = 0;
-  for (let from = 0; from < ids.length; from += READS_AT_ONCE) {
-    const some = ids.slice(from, from + READS_AT_ONCE);
-    const answers = await Promise.all(some.map((id) => readNow(reader, String(id), query)));
-    for (const { text } of answers) {
+  for (let from = 0; from < ids.length; from += MAX_CONCURRENT_READS) {
+    const some = ids.slice(from, from + MAX_CONCURRENT_READS);
+    const responses = await Promise.all(some.map((id) => executeRead(reader, String(id), query)));
+    for (const { text } of responses) {
       bytes += Buffer.byteLength(text);
       if (bytes > maxResponseBytes) throw replayTooLarge(maxResponseBytes);
       records.push(text.slice('{"data":'.length, -1));
@@ -303,20 +312,20 @@ const MAX_IDS = 1000;
 async function requireVisible(reader: Reader, ids: readonly number[]): Promise<void> {
   for (let from = 0; from < ids.length; from += MAX_IDS) {
     const some = new Set(ids.slice(from, from + MAX_IDS));
-    const { text } = await readNow(reader, '_aggregate', `select=count&filter=id,in,${[...some].join()}`);
+    const { text } = await executeRead(reader, '_aggregate', `select=count&filter=id,in,${[...some].join()}`);
     const { data } = JSON.parse(text) as { readonly data: readonly { readonly count: number }[] };
     if (data[0]?.count !== some.size) throw recordNotFound();
   }
 }
 
 /** The reply to a read of the entity; `etag`: of a record. */
-async function readNow(
+async function executeRead(
   { deps, context, entity }: Reader,
   segment: string,
   query: string,
 ): Promise<{ readonly text: string; readonly etag: string | undefined }> {
   const call = callAt('GET', entity, segment, { query, conditions: {}, body: () => Promise.resolve(undefined) });
-  const reply = await deps.execute(context, call, deps.databases.of(context.workspace));
+  const reply = await deps.execute(context, call, deps.databases.forWorkspace(context.workspace));
   if (reply.body.kind !== 'text') throw new TypeError('a read answers with text');
   return { text: reply.body.text, etag: reply.headers.ETag };
 }
@@ -342,8 +351,8 @@ export interface ImportFile {
  * with it before. 422 when that was of another file or query, 409 when it is still under way after `waitMs`. A file is hashed
  * while it is read, so the key is taken when it has been read and before anything of it is checked against records.
  */
-export async function importOnce(
-  keys: Keys,
+export async function importIdempotent(
+  keys: IdempotencyKeys,
   context: EntityContext,
   { chunks, maxBytes, waitMs }: ImportFile,
   run: (chunks: AsyncIterable<Buffer>, key: ImportKey | undefined) => Promise<Reply>,
@@ -351,60 +360,60 @@ export async function importOnce(
   const { call, request, signal, workspace, entity, executor } = context;
   const header = request.headers['idempotency-key'];
   if (header === undefined) return run(chunks, undefined);
-  const scope = scopeHash(context, 'POST', `${entity.name}/_import`, parseIdempotencyKey(String(header)));
+  const scope = hashScope(context, 'POST', `${entity.name}/_import`, parseIdempotencyKey(String(header)));
   const name = { scope, schema: workspace.databaseSchema };
   const digest = createHash('sha256').update(`${call.query}\n`);
   const fingerprint = (): string => `\\x${digest.copy().digest('hex')}`;
   const key = (): RequestKey => ({ ...name, fingerprint: fingerprint() });
-  const work = () => ({ tenant: workspace.id, deadline: performance.now() + waitMs, caller: signal });
+  const work = () => ({ tenant: workspace.id, deadline: performance.now() + waitMs, signal: signal });
 
   /** Called once the file has been read. */
-  function replay(kept: KeptAnswer & { readonly fingerprint: string }): Reply {
-    requireSame(keys, kept, fingerprint());
-    keys.note('replayed');
-    return jsonText(kept.status, kept.body ?? '', { [REPLAYED]: 'true' });
+  function replay(storedResponse: StoredResponse & { readonly fingerprint: string }): Reply {
+    requireSameRequest(keys, storedResponse, fingerprint());
+    keys.count('replayed');
+    return jsonText(storedResponse.status, storedResponse.body ?? '', { [REPLAYED]: 'true' });
   }
 
-  async function* hashed(): AsyncGenerator<Buffer> {
+  async function* hashChunks(): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
       digest.update(chunk);
       yield chunk;
     }
   }
 
-  const before = await keys.find(executor, name, work());
-  if (before !== undefined) {
+  const previous = await keys.find(executor, name, work());
+  if (previous !== undefined) {
     let size = 0;
-    for await (const chunk of hashed()) {
+    for await (const chunk of hashChunks()) {
       size += chunk.length;
       if (size > maxBytes) throw payloadTooLarge(maxBytes);
     }
-    return replay(before);
+    return replay(previous);
   }
   await keys.forget(executor, name, work());
   let other: 'done' | 'running' | undefined;
-  const own: ImportKey = {
+  const importKey: ImportKey = {
     async begin(session) {
-      const waits = work();
+      const options = work();
       try {
-        await keys.begin(session.executor, key(), waits);
+        await keys.claim(session.executor, key(), options);
       } catch (error) {
         if (keys.isConflict(error)) other = 'done';
-        else if (keys.isWait(error) || performance.now() >= waits.deadline) other = 'running';
+        else if (keys.isWait(error) || performance.now() >= options.deadline) other = 'running';
         throw error;
       }
     },
-    finish: (session, reply) => keys.finish(session.executor, key(), storedAnswer(reply, '[]'), work()),
+    finish: (session, reply) => keys.complete(session.executor, key(), toStoredResponse(reply, '[]'), work()),
   };
   try {
-    const reply = await run(hashed(), own);
-    keys.note('stored');
+    const reply = await run(hashChunks(), importKey);
+    keys.count('stored');
     return reply;
   } catch (error) {
     if (other === undefined) throw retryableError(error);
-    const kept = other === 'done' ? await keys.find(executor, name, work()) : undefined;
-    if (kept !== undefined) return replay(kept);
-    keys.note('inUse');
+    const storedResponse = other === 'done' ? await keys.find(executor, name, work()) : undefined;
+    if (storedResponse !== undefined) return replay(storedResponse);
+    keys.count('inUse');
     throw keyInUse(error);
   }
 }

@@ -15,17 +15,17 @@ export interface InternalRequest {
 }
 
 /** Where the request came from: whoever waits for the reply, and the id by which it is logged. */
-export type RequestSource = Pick<RawRequest, 'id' | 'arrivedAt' | 'caller' | 'slices'>;
+export type RequestSource = Pick<RawRequest, 'id' | 'arrivedAt' | 'signal' | 'slices'>;
 
 export function makeRequest(
   { method, path, query = '', headers = {}, body }: InternalRequest,
-  { id, arrivedAt, caller, slices }: RequestSource,
+  { id, arrivedAt, signal, slices }: RequestSource,
 ): RawRequest {
   const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
   return {
     id,
     arrivedAt,
-    caller,
+    signal,
     slices,
     method,
     path,

@@ -5,8 +5,15 @@ import type { AggregatePlan } from '../plan/aggregate.ts';
 import type { BulkCreatePlan, BulkDeletePlan, BulkUpdatePlan, BulkUpsertPlan } from '../plan/bulk.ts';
 import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan, UpsertPlan } from '../plan/plan.ts';
 import type { AggregateRow, PageRow, RecordRow } from '../plan/result.ts';
-import { wordsOf } from '../request/query-string.ts';
-import { type Compiled, type CompileOptions, compile, type ResultOf, type Statement, sizeOf } from '../sql/compile.ts';
+import { toCacheKey } from '../request/query-string.ts';
+import {
+  type Compiled,
+  type CompileOptions,
+  compile,
+  estimateBytes,
+  type ResultOf,
+  type Statement,
+} from '../sql/compile.ts';
 import type { EntityContext } from './context.ts';
 
 export interface PreparedRead {
@@ -54,24 +61,24 @@ const MAX_WRITES = 2000;
 const MAX_WRITES_BYTES = 16_777_216;
 
 export function makePreparedStatements(options: CompileOptions): PreparedStatements {
-  const lists = makeCache<PreparedList>(MAX_READS, MAX_READS_BYTES / 2, sizeOfList);
-  const reads = makeCache<PreparedRead>(MAX_READS, MAX_READS_BYTES / 2, ({ statement }) => sizeOf(statement));
+  const lists = makeCache<PreparedList>(MAX_READS, MAX_READS_BYTES / 2, measureList);
+  const reads = makeCache<PreparedRead>(MAX_READS, MAX_READS_BYTES / 2, ({ statement }) => estimateBytes(statement));
   const aggregates = makeCache<PreparedAggregate>(
     MAX_AGGREGATES,
     MAX_AGGREGATES_BYTES,
-    ({ statement }) => sizeOf(statement) + statement.text.length,
+    ({ statement }) => estimateBytes(statement) + statement.text.length,
   );
-  const writes = makeCache<Statement>(MAX_WRITES, MAX_WRITES_BYTES, sizeOf);
+  const writes = makeCache<Statement>(MAX_WRITES, MAX_WRITES_BYTES, estimateBytes);
 
   return {
-    list: (context, prepare) => byWords(lists, context, prepare),
-    read: (context, prepare) => byWords(reads, context, prepare),
-    aggregate: (context, prepare) => byWords(aggregates, context, prepare),
+    list: (context, prepare) => getOrPrepare(lists, context, prepare),
+    read: (context, prepare) => getOrPrepare(reads, context, prepare),
+    aggregate: (context, prepare) => getOrPrepare(aggregates, context, prepare),
     write<P extends WritePlan>(context: EntityContext, plan: P) {
-      const key = keyOf(context, wordsOfWrite(plan));
-      const known = writes.get(key);
+      const key = buildKey(context, formatWriteKey(plan));
+      const cached = writes.get(key);
       // The key has the kind of the plan in it, which decides the type.
-      if (known !== undefined) return known as Compiled<ResultOf<P>>;
+      if (cached !== undefined) return cached as Compiled<ResultOf<P>>;
       const statement = compile(plan, options);
       writes.set(key, statement);
       return statement;
@@ -80,34 +87,34 @@ export function makePreparedStatements(options: CompileOptions): PreparedStateme
 }
 
 /** What decides the text of a write besides the entity. */
-function wordsOfWrite(plan: WritePlan): string {
+function formatWriteKey(plan: WritePlan): string {
   switch (plan.kind) {
     case 'create':
-      return `create ${[...plan.values.keys()].join()} ${wordsOfChecks(plan)}`;
+      return `create ${[...plan.values.keys()].join()} ${formatChecksKey(plan)}`;
     case 'upsert':
-      return `upsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${[...plan.values.keys()].join()} ${plan.changes.length} ${wordsOfChecks(plan)}`;
+      return `upsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${[...plan.values.keys()].join()} ${plan.changes.length} ${formatChecksKey(plan)}`;
     case 'update':
-      return `update ${plan.guarded} ${[...plan.values.keys()].join()} ${wordsOfChecks(plan)}`;
+      return `update ${plan.guarded} ${[...plan.values.keys()].join()} ${formatChecksKey(plan)}`;
     case 'delete':
     case 'bulkDelete':
       return `${plan.kind} ${plan.guarded}`;
     case 'bulkCreate':
-      return `bulkCreate ${wordsOfList(plan)}`;
+      return `bulkCreate ${formatListKey(plan)}`;
     case 'bulkUpsert':
-      return `bulkUpsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${plan.changes.length} ${wordsOfList(plan)}`;
+      return `bulkUpsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${plan.changes.length} ${formatListKey(plan)}`;
     case 'bulkUpdate':
-      return `bulkUpdate ${plan.guarded} ${plan.versions} ${wordsOfList(plan)}`;
+      return `bulkUpdate ${plan.guarded} ${plan.versions} ${formatListKey(plan)}`;
     default:
       return plan satisfies never;
   }
 }
 
 /** References that are null are not looked at, so two writes of the same columns may have different texts. */
-function wordsOfChecks({ references }: CreatePlan | UpdatePlan | UpsertPlan): string {
+function formatChecksKey({ references }: CreatePlan | UpdatePlan | UpsertPlan): string {
   return references.length === 0 ? '' : references.map(({ field }) => field.name).join();
 }
 
-function wordsOfList({ isSparse, columns, projection }: BulkCreatePlan | BulkUpdatePlan | BulkUpsertPlan): string {
+function formatListKey({ isSparse, columns, projection }: BulkCreatePlan | BulkUpdatePlan | BulkUpsertPlan): string {
   return `${isSparse} ${projection.outputs.length} ${columns.map(({ name }) => name).join()}`;
 }
 
@@ -115,23 +122,23 @@ function makeCache<T extends object>(max: number, maxSize: number, size: (entry:
   return new LRUCache<string, T>({ max, maxSize, sizeCalculation: (entry, key) => size(entry) + key.length });
 }
 
-function byWords<T extends object>(cache: LRUCache<string, T>, context: EntityContext, prepare: () => T): T {
-  const words = wordsOf(context.call.query);
-  const key = keyOf(context, words);
-  const known = cache.get(key);
-  if (known !== undefined) return known;
+function getOrPrepare<T extends object>(cache: LRUCache<string, T>, context: EntityContext, prepare: () => T): T {
+  const queryKey = toCacheKey(context.call.query);
+  const key = buildKey(context, queryKey);
+  const cached = cache.get(key);
+  if (cached !== undefined) return cached;
   const entry = prepare();
-  if (words.length <= MAX_CACHED_QUERY) cache.set(key, entry);
+  if (queryKey.length <= MAX_CACHED_QUERY) cache.set(key, entry);
   return entry;
 }
 
 /** What a plan depends on besides `words`: who asks, which document of which workspace, and which part of it. */
-function keyOf({ principal, workspace, entity }: EntityContext, words: string): string {
+function buildKey({ principal, workspace, entity }: EntityContext, suffix: string): string {
   // The same words have other tables on a node.
-  return `${principal.kind} ${workspace.id}.${workspace.version} ${nodeKey(entity)} ${workspace.part?.key ?? ''} ${entity.name} ${words}`;
+  return `${principal.kind} ${workspace.id}.${workspace.version} ${nodeKey(entity)} ${workspace.part?.key ?? ''} ${entity.name} ${suffix}`;
 }
 
 /** In bytes, roughly: a plan has as many objects as its text has names. */
-function sizeOfList({ statement, estimate }: PreparedList): number {
-  return sizeOf(statement) + statement.text.length + (estimate === undefined ? 0 : sizeOf(estimate));
+function measureList({ statement, estimate }: PreparedList): number {
+  return estimateBytes(statement) + statement.text.length + (estimate === undefined ? 0 : estimateBytes(estimate));
 }

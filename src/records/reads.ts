@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { Totals } from '../beside/totals.ts';
 import type { Config } from '../config.ts';
 import { isStaleSnapshot } from '../db/errors.ts';
-import type { Lane } from '../db/pool.ts';
+import type { PoolName } from '../db/pool.ts';
 import { recordNotFound, responseTooLarge } from '../errors.ts';
 import { planList, planRead } from '../plan/plan.ts';
 import type { RecordRow } from '../plan/result.ts';
@@ -17,26 +17,26 @@ import {
   bindQuery,
   type Compiled,
   type CompileOptions,
-  carefulOf,
   compile,
   compileEstimate,
   type Inputs,
   type Statement,
+  toBoundedStatement,
 } from '../sql/compile.ts';
-import { type EntityContext, workOf } from './context.ts';
+import { buildStatementOptions, type EntityContext } from './context.ts';
 import type { PreparedList, PreparedRead, PreparedStatements } from './prepared.ts';
-import { recordError } from './record-error.ts';
+import { toRecordError } from './record-error.ts';
 
 export interface ReadDeps {
   readonly config: Config;
-  readonly totals: Pick<Totals, 'keep'>;
+  readonly totals: Pick<Totals, 'maintain'>;
   readonly prepared: PreparedStatements;
   readonly compileOptions: CompileOptions;
 }
 
 // Counting so many records takes about as long as everything else about a list (0.3 ms); keeping their number costs
 // each create and delete a little.
-export const KEPT_FROM = 5000;
+export const MIN_STORED_TOTAL = 5000;
 
 export function list(deps: ReadDeps, context: EntityContext): Promise<Reply> {
   const prepare = () => prepareList(deps, parseListRequest(context.call.query, deps.config), context);
@@ -54,8 +54,8 @@ export async function read(deps: ReadDeps, context: EntityContext): Promise<Repl
   const { statement } = deps.prepared.read(context, () => prepareRead(deps, context));
   if (id === undefined) throw recordNotFound();
   const [row] = await runRead(context, statement, { id, principal: context.principal });
-  const shown = representationOf(row, statement) ?? (await readCarefully(deps, context, statement, id));
-  return readReply(shown, context.call.conditions);
+  const representation = toRepresentation(row, statement) ?? (await readBounded(deps, context, statement, id));
+  return readReply(representation, context.call.conditions);
 }
 
 function prepareList({ compileOptions }: ReadDeps, request: ListRequest, context: EntityContext): PreparedList {
@@ -85,7 +85,7 @@ async function runList(
   if (page === undefined) throw new TypeError('a page is always one row');
   const { data } = page;
   if (data === null) throw responseTooLarge(config.maxResponseBytes);
-  if (page.isCounted && Number(page.total) >= KEPT_FROM) totals.keep(context.entity);
+  if (page.isCounted && Number(page.total) >= MIN_STORED_TOTAL) totals.maintain(context.entity);
   return jsonText(200, listEnvelope({ ...page, data }, plan, estimated?.[0]));
 }
 
@@ -93,29 +93,29 @@ async function runList(
  * The record as the statement shows it; undefined when it may be too large. 404 when it is not there, or not for the
  * principal.
  */
-function representationOf(row: RecordRow | undefined, statement: Compiled<RecordRow>): Representation | undefined {
+function toRepresentation(row: RecordRow | undefined, statement: Compiled<RecordRow>): Representation | undefined {
   if (row === undefined) throw recordNotFound();
   const { data, version } = row;
-  return data === null ? undefined : { data, version, tag: entityTag(statement, version, data) };
+  return data === null ? undefined : { data, version, tag: buildEntityTag(statement, version, data) };
 }
 
 /** Of a record without related ones only the careful text tells whether it is too large. */
-async function readCarefully(
+async function readBounded(
   { config }: Pick<ReadDeps, 'config'>,
   context: EntityContext,
   statement: Compiled<RecordRow>,
   id: string,
 ): Promise<Representation> {
-  const careful = statement.tag === undefined ? undefined : carefulOf(statement);
-  if (careful === undefined) throw responseTooLarge(config.maxResponseBytes);
-  const [row] = await runRead(context, careful, { id, principal: context.principal });
-  const shown = representationOf(row, careful);
-  if (shown === undefined) throw responseTooLarge(config.maxResponseBytes);
-  return shown;
+  const bounded = statement.tag === undefined ? undefined : toBoundedStatement(statement);
+  if (bounded === undefined) throw responseTooLarge(config.maxResponseBytes);
+  const [row] = await runRead(context, bounded, { id, principal: context.principal });
+  const representation = toRepresentation(row, bounded);
+  if (representation === undefined) throw responseTooLarge(config.maxResponseBytes);
+  return representation;
 }
 
 /** The entity tag of a record: its version, and what tells two representations of it apart. */
-export function entityTag({ tag }: Pick<Statement, 'tag'>, version: string, data: string): string {
+export function buildEntityTag({ tag }: Pick<Statement, 'tag'>, version: string, data: string): string {
   // With related records in it, that is the text itself.
   return `${version}.${tag ?? hash('sha1', data, 'base64url')}`;
 }
@@ -128,13 +128,17 @@ export async function runRead<Result>(
   context: EntityContext,
   statement: Compiled<Result>,
   inputs: Inputs,
-  lane: Lane = 'read',
+  pool: PoolName = 'read',
 ): Promise<Result[]> {
   try {
-    const rows = await context.executor.run(bindQuery(statement, inputs), lane, workOf(context, statement.expected));
+    const rows = await context.executor.run(
+      bindQuery(statement, inputs),
+      pool,
+      buildStatementOptions(context, statement.expected),
+    );
     return rows.map(statement.read);
   } catch (error) {
     if (isStaleSnapshot(error)) throw error;
-    throw recordError(error, context.workspace, context.entity.name);
+    throw toRecordError(error, context.workspace, context.entity.name);
   }
 }

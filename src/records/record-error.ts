@@ -1,11 +1,11 @@
 // PostgreSQL's errors of statements on records -> refusals that name the field, the relation or the migration they are about.
 import {
   type DatabaseError,
-  isAnswerLost,
+  getViolatedConstraint,
   isDatabaseError,
-  statementError,
+  isOutcomeUnknown,
   TOO_LARGE,
-  violatedConstraint,
+  translateStatementError,
 } from '../db/errors.ts';
 import {
   type ApiError,
@@ -15,7 +15,7 @@ import {
   stillReferenced,
   validationFailed,
 } from '../errors.ts';
-import { fieldOfColumn, ownerOf, type Violated } from '../model/constraint-owner.ts';
+import { fieldOfColumn, findConstraintOwner, type Violated } from '../model/constraint-owner.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { idsUsedUp, recordTooLarge, writeUnknown } from './errors.ts';
@@ -26,63 +26,65 @@ export type WriteKind = 'create' | 'update' | 'delete';
  * Any error of running a statement for a record of `entity` -> ApiError. `write`: what the statement does; undefined when
  * it reads.
  */
-export function recordError(
+export function toRecordError(
   error: unknown,
   workspace: Pick<Workspace, 'constraints' | 'entities'>,
   entity: string,
   write?: WriteKind,
 ): ApiError {
-  if (write !== undefined && isAnswerLost(error)) return writeUnknown(error);
-  if (!isDatabaseError(error)) return statementError(error);
+  if (write !== undefined && isOutcomeUnknown(error)) return writeUnknown(error);
+  if (!isDatabaseError(error)) return translateStatementError(error);
   switch (error.code) {
     case '23505':
     case '23503':
     case '23001':
     case '23514':
-      return violation(error, ownerOf(violatedConstraint(error), workspace), write);
+      return toViolationError(error, findConstraintOwner(getViolatedConstraint(error), workspace), write);
     case '23502':
-      return refusedValue(fieldOfColumn(error.column, workspace.entities.get(entity)), 'REQUIRED', 'is required');
+      return invalidValue(fieldOfColumn(error.column, workspace.entities.get(entity)), 'REQUIRED', 'is required');
     case TOO_LARGE:
-      return write === undefined ? statementError(error) : recordTooLarge(error);
+      return write === undefined ? translateStatementError(error) : recordTooLarge(error);
     case '54000':
       // A text of a gigabyte that PostgreSQL could not go on building, or an entry of an index.
-      if (write === undefined) return statementError(error);
+      if (write === undefined) return translateStatementError(error);
       if (error.routine === 'enlargeStringInfo') return recordTooLarge(error);
       return validationFailed([{ field: null, code: 'TOO_LONG', message: 'a value is too long for the index on it' }]);
     case '2200H':
       return idsUsedUp(entity, error);
     case '55P03': {
-      const held = gated(workspace.entities, entity);
-      return held?.gate == null ? statementError(error) : migrationInProgress(held.name, held.gate);
+      const gatedEntity = findGated(workspace.entities, entity);
+      return gatedEntity?.gate == null
+        ? translateStatementError(error)
+        : migrationInProgress(gatedEntity.name, gatedEntity.gate);
     }
     default:
-      return statementError(error);
+      return translateStatementError(error);
   }
 }
 
-function violation(error: DatabaseError, owner: Violated | undefined, write: WriteKind | undefined): ApiError {
-  const isReferred = error.code === '23001' || (error.code === '23503' && write === 'delete');
-  if (isReferred) {
-    const records = owner && { entity: owner.entity, relation: owner.relation ?? namesOf(owner) };
+function toViolationError(error: DatabaseError, owner: Violated | undefined, write: WriteKind | undefined): ApiError {
+  const isReferenced = error.code === '23001' || (error.code === '23503' && write === 'delete');
+  if (isReferenced) {
+    const records = owner && { entity: owner.entity, relation: owner.relation ?? joinNames(owner) };
     return stillReferenced(records, error);
   }
-  if (owner === undefined) return statementError(error);
-  if (error.code === '23505') return notUnique(namesOf(owner), error);
+  if (owner === undefined) return translateStatementError(error);
+  if (error.code === '23505') return notUnique(joinNames(owner), error);
   if (error.code === '23503') {
-    return refusedValue(namesOf(owner), 'REFERENCE_NOT_FOUND', 'refers to a record that does not exist');
+    return invalidValue(joinNames(owner), 'REFERENCE_NOT_FOUND', 'refers to a record that does not exist');
   }
   return owner.isNull
-    ? refusedValue(namesOf(owner), 'REQUIRED', 'is required')
-    : refusedValue(namesOf(owner), 'OUT_OF_RANGE', 'is outside what the schema allows');
+    ? invalidValue(joinNames(owner), 'REQUIRED', 'is required')
+    : invalidValue(joinNames(owner), 'OUT_OF_RANGE', 'is outside what the schema allows');
 }
 
-const namesOf = ({ fields }: Violated): string => fields.join(', ');
+const joinNames = ({ fields }: Violated): string => fields.join(', ');
 
-const refusedValue = (field: string | null, code: Detail['code'], message: string): ApiError =>
+const invalidValue = (field: string | null, code: Detail['code'], message: string): ApiError =>
   validationFailed([{ field, code, message }]);
 
 /** The entity that a migration holds: the statement's own, or one that a foreign key of either leads to. */
-function gated(entities: Workspace['entities'], name: string): Entity | undefined {
+function findGated(entities: Workspace['entities'], name: string): Entity | undefined {
   const entity = entities.get(name);
   if (entity === undefined || entity.gate !== null) return entity;
   for (const other of entities.values()) {

@@ -1,7 +1,7 @@
 // Runs a request again with a newer snapshot of its workspace, and knows which snapshots requests in flight were planned by,
 // so that a migration can tell when nobody uses an old name any more.
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
-import { isLockTimeout, isStaleSnapshot, StaleStatement, statementError } from '../db/errors.ts';
+import { isLockTimeout, isStaleSnapshot, StaleStatement, translateStatementError } from '../db/errors.ts';
 import type { Executor } from '../db/executor.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
@@ -59,16 +59,16 @@ export function makeSnapshotRetry(cache: WorkspaceCache): SnapshotRetry {
           return await work(current);
         } catch (error) {
           if (call !== undefined && isLockTimeout(error)) {
-            const now = await context.refresh();
-            admit(now.workspace, now.principal, call.entity, OPERATIONS[call.operation].access);
+            const latest = await context.refresh();
+            admit(latest.workspace, latest.principal, call.entity, OPERATIONS[call.operation].access);
           }
           if (executor.isTransaction) throw error;
-          const isRefusal = isBySchema(error) && !isImport;
-          if (!(isRefusal && (await hasChanged(cache, workspace)))) {
+          const isSchemaError = isBySchema(error) && !isImport;
+          if (!(isSchemaError && (await hasChanged(cache, workspace)))) {
             if (!isStaleSnapshot(error)) throw error;
-            if (retries++ === MAX_RETRIES) throw statementError(error);
+            if (retries++ === MAX_RETRIES) throw translateStatementError(error);
             // What was only not confirmed is compared; PostgreSQL's word is newer than any comparison.
-            if (!(error instanceof StaleStatement) && !cache.isReplaced(workspace)) cache.changed(workspace.id);
+            if (!(error instanceof StaleStatement) && !cache.isReplaced(workspace)) cache.invalidate(workspace.id);
           }
           current = await context.refresh();
         } finally {

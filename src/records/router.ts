@@ -3,24 +3,24 @@ import type { Totals } from '../beside/totals.ts';
 import { methodNotAllowed } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import type { Mount } from '../http/router.ts';
-import { groupOf } from '../limits/fair-scheduler.ts';
+import { parseGroup } from '../limits/fair-scheduler.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { parseBatchOptions } from '../request/batch.ts';
 import type { Call } from '../request/call.ts';
 import {
+  findWorkspaceOperation,
   OPERATIONS,
   type OperationName,
   WORKSPACE_OPERATIONS,
   type WorkspaceOperationName,
-  workspaceOperationAt,
 } from '../request/operations.ts';
 import { parseQueryString } from '../request/query-string.ts';
-import { agentsPath, operationOf, PREFIX, RESOURCE_METADATA, segmentsOf } from '../request/record-path.ts';
+import { agentsPath, getOperationName, PREFIX, RESOURCE_METADATA, splitSegments } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { aggregate, summarize } from './aggregate.ts';
-import { byAwayNode } from './away.ts';
+import { toUnavailableError } from './away.ts';
 import { batch, replayBatch } from './batch.ts';
 import { bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate, type WriteManyDeps } from './bulk.ts';
 import { callParts, parseCall } from './call.ts';
@@ -37,7 +37,7 @@ import {
 } from './context.ts';
 import { makeDescriptions } from './describe.ts';
 import { exportRecords } from './export/export.ts';
-import { executeCallOnce, executeOnce, type IdempotencyDeps } from './idempotency.ts';
+import { executeCallIdempotent, executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
 import { importRecords } from './import/import.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadDeps, read } from './reads.ts';
@@ -48,7 +48,7 @@ import { create, remove, update } from './writes.ts';
 
 export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databases'> {
   readonly cache: AuthenticationDeps['cache'];
-  readonly totals: Pick<Totals, 'keep'>;
+  readonly totals: Pick<Totals, 'maintain'>;
   readonly keys: IdempotencyDeps['keys'];
 }
 
@@ -72,7 +72,7 @@ export interface DataApi {
     restrict?: (workspace: Workspace) => Workspace,
   ) => Promise<Reply>;
   /** See SnapshotRetry. */
-  readonly busy: SnapshotRetry['oldestInFlight'];
+  readonly oldestInFlight: SnapshotRetry['oldestInFlight'];
 }
 
 /** Answers requests of agents, by other requests of the same sender. */
@@ -94,9 +94,9 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   const idempotency: IdempotencyDeps = { config, databases, retry, execute, keys: deps.keys };
 
   async function handle(request: RawRequest): Promise<Reply> {
-    const segments = segmentsOf(request.path);
-    const operation = workspaceOperationAt(segments);
-    const context = await authenticate(deps, request, addressAt(segments, operation));
+    const segments = splitSegments(request.path);
+    const operation = findWorkspaceOperation(segments);
+    const context = await authenticate(deps, request, parseAddress(segments, operation));
     if (operation === undefined) return executeCall(context, parseCall(context, segments, config));
     const { methods } = WORKSPACE_OPERATIONS[operation];
     if (!methods.some((one) => one === request.method)) throw methodNotAllowed(request.method, [...methods, 'OPTIONS']);
@@ -116,63 +116,65 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     const { access, body } = OPERATIONS[call.operation];
     // An import is one stream and one transaction: it takes its key by itself.
     const isWrite = access === 'write' && call.operation !== 'import';
-    const isOnce = isWrite && hasKey(context) && !isDryRun(call);
+    const isIdempotent = isWrite && hasIdempotencyKey(context) && !isDryRun(call);
     if (body === 'none') context.deadline.start(context.request.arrivedAt);
-    const reply = isOnce
-      ? executeCallOnce(idempotency, context, call, body === 'none' ? undefined : wholeBody(context))
-      : execute(context, call, databases.of(context.workspace));
-    return reply.catch((error) => rethrow(error, context, isWrite && !isOnce));
+    const reply = isIdempotent
+      ? executeCallIdempotent(idempotency, context, call, body === 'none' ? undefined : makeReadBody(context))
+      : execute(context, call, databases.forWorkspace(context.workspace));
+    return reply.catch((error) => rethrow(error, context, isWrite && !isIdempotent));
   }
 
   function executeBatch(context: RequestContext): Promise<Reply> {
     const parts = callParts(context.request, config);
-    const isOnce = hasKey(context) && !parseBatchOptions(parts.query).isDryRun;
-    const reply = isOnce
-      ? executeOnce(
+    const isIdempotent = hasIdempotencyKey(context) && !parseBatchOptions(parts.query).isDryRun;
+    const reply = isIdempotent
+      ? executeIdempotent(
           idempotency,
           context,
-          wholeBody(context),
+          makeReadBody(context),
           (_, transaction) => batch(idempotency, context, parts, transaction),
-          (kept) => replayBatch(idempotency, context, parts, kept),
+          (storedResponse) => replayBatch(idempotency, context, parts, storedResponse),
         )
       : batch(idempotency, context, parts);
     return reply.catch((error) => rethrow(error, context, false));
   }
 
   /** The path of a workspace, and what its tokens must be for. */
-  function addressAt([organization = '', workspace = '']: readonly string[], operation?: string): Address {
+  function parseAddress([organization = '', workspace = '']: readonly string[], operation?: string): Address {
     if (operation !== 'mcp') return { organization, workspace };
     const path = agentsPath(organization, workspace);
     const metadata = config.mcp ? config.publicUrl + RESOURCE_METADATA + path : undefined;
     return { organization, workspace, resource: config.publicUrl + path, metadata };
   }
 
-  const wholeBody =
+  const makeReadBody =
     ({ request }: RequestContext) =>
     () =>
       request.body(config.maxBulkBytes);
 
   /** Throws the error as it is told, with what is known of the node of the workspace. */
-  function rethrow(error: unknown, { workspace }: RequestContext, mayBeDone: boolean): never {
-    throw databases.topology.nodeOf(workspace)?.isAway() === true ? byAwayNode(error, mayBeDone) : error;
+  function rethrow(error: unknown, { workspace }: RequestContext, mayBeApplied: boolean): never {
+    throw databases.topology.getNode(workspace)?.isUnavailable() === true
+      ? toUnavailableError(error, mayBeApplied)
+      : error;
   }
 
   const agentApi: AgentApi = {
     async execute(context, request) {
       const own = await forward(deps, context, request);
-      return executeCall(own, parseCall(own, segmentsOf(request.path), config));
+      return executeCall(own, parseCall(own, splitSegments(request.path), config));
     },
     restrict: (context, ids) => restrict(deps, context, ids),
   };
 
   return {
-    mount: mountOf(handle),
+    mount: makeMount(handle),
     async executeAs(principal, request, part) {
-      const segments = segmentsOf(request.path);
-      const context = await impersonate(deps, request, addressAt(segments), principal, part);
+      const segments = splitSegments(request.path);
+      const context = await impersonate(deps, request, parseAddress(segments), principal, part);
       return executeCall(context, parseCall(context, segments, config));
     },
-    busy: retry.oldestInFlight,
+    oldestInFlight: retry.oldestInFlight,
   };
 }
 
@@ -207,21 +209,21 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
   };
 }
 
-function mountOf(handle: Mount['handle']): Mount {
+function makeMount(handle: Mount['handle']): Mount {
   return {
     matches: (url) => url.startsWith(PREFIX),
     // Each workspace has operations of its own.
     operations: [],
     readyFirst: true,
-    groupOf: (url) => groupOf(url, PREFIX),
-    operationOf,
+    getGroup: (url) => parseGroup(url, PREFIX),
+    getOperationName,
     handle,
-    refuse: errorReply,
-    isPaced: ({ status }) => status === 401,
+    toErrorReply: errorReply,
+    isThrottled: ({ status }) => status === 401,
   };
 }
 
-const hasKey = ({ request }: RequestContext): boolean => request.headers['idempotency-key'] !== undefined;
+const hasIdempotencyKey = ({ request }: RequestContext): boolean => request.headers['idempotency-key'] !== undefined;
 
 /** True for what is undone, which needs no key. */
 const isDryRun = ({ query }: Call): boolean =>

@@ -1,11 +1,17 @@
 // A request that is one transaction of several statements: begun again as a whole after a deadlock, a serialization
 // failure or a change of the schema, and never left half done.
 import type { Config } from '../config.ts';
-import { callerGone, isAnswerLost, isConnectionLoss, isRetryable, statementError } from '../db/errors.ts';
+import {
+  clientDisconnected,
+  isConnectionLoss,
+  isOutcomeUnknown,
+  isRetryable,
+  translateStatementError,
+} from '../db/errors.ts';
 import type { Executor } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
-import { ApiError, databaseAway, queryTimeout } from '../errors.ts';
-import { inSlices } from '../http/body.ts';
+import { ApiError, databaseUnavailable, queryTimeout } from '../errors.ts';
+import { runInSlices } from '../http/body.ts';
 import { parseExact, readJson, UNLIMITED } from '../model/exact-json.ts';
 import type { Call } from '../request/call.ts';
 import type { Reply } from '../response/reply.ts';
@@ -38,7 +44,7 @@ export interface TransactionOptions {
 // Of the whole transaction, after a deadlock or a serialization failure.
 const MAX_RETRIES = 3;
 
-const UNDONE = new Error('a dry run is undone');
+const DRY_RUN_ROLLBACK = new Error('a dry run is undone');
 
 /** The result of `work`, once it is committed. `executor`: the transaction; `current`: by the schema that is in force. */
 export function runTransaction<T>(
@@ -47,7 +53,7 @@ export function runTransaction<T>(
   { isDryRun, isRepeatable }: TransactionOptions,
   work: (executor: Executor, current: RequestContext) => Promise<T>,
 ): Promise<T> {
-  const database = databases.of(context.workspace);
+  const database = databases.forWorkspace(context.workspace);
   const { signal, deadline } = context;
 
   async function attempt(current: RequestContext): Promise<T> {
@@ -57,25 +63,25 @@ export function runTransaction<T>(
       await database.transaction(
         async ({ executor }) => {
           result = { value: await work(executor, current) };
-          if (isDryRun) throw UNDONE;
-          if (signal.isGone()) throw callerGone();
+          if (isDryRun) throw DRY_RUN_ROLLBACK;
+          if (signal.isAborted()) throw clientDisconnected();
           isAtCommit = true;
         },
         {
           purpose: 'batch',
           tenant: current.workspace.id,
           deadline: deadline.at,
-          caller: signal,
-          place: databases.topology.nodeOf(current.workspace),
-          statementTimeoutMs: timeLeft(deadline),
+          signal: signal,
+          node: databases.topology.getNode(current.workspace),
+          statementTimeoutMs: getRemainingMs(deadline),
         },
       );
     } catch (error) {
-      if (error !== UNDONE) {
-        if (isAtCommit && (isConnectionLoss(error) || isAnswerLost(error)))
-          throw isRepeatable ? databaseAway(error) : writeUnknown(error);
+      if (error !== DRY_RUN_ROLLBACK) {
+        if (isAtCommit && (isConnectionLoss(error) || isOutcomeUnknown(error)))
+          throw isRepeatable ? databaseUnavailable(error) : writeUnknown(error);
         // A COMMIT that was cancelled has done nothing. What the work has thrown is for those who can repeat it.
-        throw isAtCommit ? statementError(error) : error;
+        throw isAtCommit ? translateStatementError(error) : error;
       }
     }
     return (result as { readonly value: T }).value;
@@ -84,10 +90,10 @@ export function runTransaction<T>(
   return retry.run(context, { executor: database }, (current) => retryConflicts(deadline, () => attempt(current)));
 }
 
-function timeLeft(deadline: Deadline): number {
-  const left = deadline.at - performance.now();
-  if (left <= 0) throw queryTimeout();
-  return left;
+function getRemainingMs(deadline: Deadline): number {
+  const remainingMs = deadline.at - performance.now();
+  if (remainingMs <= 0) throw queryTimeout();
+  return remainingMs;
 }
 
 /** Repeats deadlocks and serialization failures: nothing of the transaction was kept. */
@@ -98,15 +104,17 @@ async function retryConflicts<T>(deadline: Deadline, work: () => Promise<T>): Pr
     } catch (error) {
       if (!isRetryable(error instanceof ApiError ? error.cause : error) || retries === MAX_RETRIES) throw error;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** retries));
-      timeLeft(deadline);
+      getRemainingMs(deadline);
     }
   }
 }
 
 // So few characters are read in half a millisecond.
-const SHORT = 8192;
+const MAX_SYNC_CHARACTERS = 8192;
 
 /** A reply of our own as a value. A long one is read in pieces. */
-export async function readAnswer(answer: string, { request, signal }: RequestContext): Promise<unknown> {
-  return answer.length <= SHORT ? parseExact(answer) : inSlices(readJson(answer, UNLIMITED), request.slices, signal);
+export async function parseResponse(text: string, { request, signal }: RequestContext): Promise<unknown> {
+  return text.length <= MAX_SYNC_CHARACTERS
+    ? parseExact(text)
+    : runInSlices(readJson(text, UNLIMITED), request.slices, signal);
 }

@@ -1,5 +1,5 @@
 // What imports and exports share: the permit to hold one of the few connections for files.
-import type { Keys } from '../beside/keys.ts';
+import type { IdempotencyKeys } from '../beside/keys.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
 import type { Databases } from '../directory/databases.ts';
@@ -9,8 +9,8 @@ import type { EntityContext } from './context.ts';
 export interface TransferDeps {
   readonly config: Config;
   readonly databases: Databases;
-  readonly keys: Keys;
-  readonly cache: Pick<WorkspaceCache, 'changed'>;
+  readonly keys: IdempotencyKeys;
+  readonly cache: Pick<WorkspaceCache, 'invalidate'>;
   readonly takePermit: TakePermit;
 }
 
@@ -20,14 +20,14 @@ export type TakePermit = (context: EntityContext) => Promise<() => void>;
 export function makeTakePermit({ transferConnections, maxQueue }: Config): TakePermit {
   const limiter = makeConcurrencyLimiter({
     count: transferConnections,
-    of: 'imports and exports',
+    resources: 'imports and exports',
     maxWaiting: maxQueue,
   });
   return ({ signal, workspace, principal, deadline }) =>
     limiter.acquire({
       workspace: workspace.id,
       user: principal.kind === 'external' ? principal.credentialId : undefined,
-      caller: signal,
+      signal: signal,
       deadline: deadline.at,
     });
 }

@@ -1,16 +1,16 @@
 // Create, update and delete: one statement each that checks whatever could change between a look and a write. Nothing
 // of a record that the principal cannot see shows in an answer: it is absent, as a target and as a reference.
-import type { AnswerForm } from '../beside/keys.ts';
-import { isRetryable, isStaleSnapshot, sqlState } from '../db/errors.ts';
+import type { ResponseForm } from '../beside/keys.ts';
+import { getSqlState, isRetryable, isStaleSnapshot } from '../db/errors.ts';
 import { type Detail, preconditionFailed, recordNotFound, serviceUnavailable, validationFailed } from '../errors.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { planKey } from '../plan/conflict-key.ts';
 import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
 import type { UpsertedRow, WrittenRow } from '../plan/result.ts';
-import { foreignColumn, stampedColumns } from '../plan/row-policy.ts';
+import { foreignColumn, getRuleColumns } from '../plan/row-policy.ts';
 import { planUpsert, planUpsertAssignment } from '../plan/upsert.ts';
 import { parseId } from '../request/call.ts';
-import { type Guard, guardOf } from '../request/conditions.ts';
+import { type Guard, parseGuard } from '../request/conditions.ts';
 import { parseParameters } from '../request/query-string.ts';
 import { PREFIX } from '../request/record-path.ts';
 import { parseReadRequest } from '../request/record-request.ts';
@@ -18,10 +18,10 @@ import { parseCreateOptions, type Upsert } from '../request/upsert.ts';
 import { recordReply } from '../response/entity-tag.ts';
 import { noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled, compile, type Inputs, type Statement } from '../sql/compile.ts';
-import { type EntityContext, workOf } from './context.ts';
+import { buildStatementOptions, type EntityContext } from './context.ts';
 import { upsertWithVersion } from './errors.ts';
-import { entityTag, type ReadDeps, runRead } from './reads.ts';
-import { recordError, type WriteKind } from './record-error.ts';
+import { buildEntityTag, type ReadDeps, runRead } from './reads.ts';
+import { toRecordError, type WriteKind } from './record-error.ts';
 
 export type WriteDeps = Omit<ReadDeps, 'totals'>;
 
@@ -54,18 +54,18 @@ export function create(deps: WriteDeps, context: EntityContext): Promise<Reply> 
 async function insert(deps: WriteDeps, context: EntityContext): Promise<Reply> {
   const { call, entity, principal } = context;
   const body = await call.body();
-  const { values, details } = planAssignment(body, entity, undefined, stampedColumns(entity, principal));
-  await refuse(deps, context, details, { values });
+  const { values, details } = planAssignment(body, entity, undefined, getRuleColumns(entity, principal));
+  await rejectInvalid(deps, context, details, { values });
   const plan = planCreate(values, entity, context);
   const statement = deps.prepared.write(context, plan);
-  const row = written(await write(deps, context, statement, { values: plan.values }));
-  return createdReply(context, statement, row);
+  const row = requireWritten(await write(deps, context, statement, { values: plan.values }));
+  return makeCreatedReply(context, statement, row);
 }
 
 /** 201 with the place of the record. */
-function createdReply({ entity, workspace }: EntityContext, statement: Statement, row: WrittenRow): Reply {
-  const tag = entityTag(statement, row.version, row.data);
-  return recordReply(201, { data: row.data, tag }, placeOf(workspace, entity, row.id));
+function makeCreatedReply({ entity, workspace }: EntityContext, statement: Statement, row: WrittenRow): Reply {
+  const tag = buildEntityTag(statement, row.version, row.data);
+  return recordReply(201, { data: row.data, tag }, buildLocation(workspace, entity, row.id));
 }
 
 async function insertOrUpdate(deps: WriteDeps, context: EntityContext, upsert: Upsert): Promise<Reply> {
@@ -73,13 +73,13 @@ async function insertOrUpdate(deps: WriteDeps, context: EntityContext, upsert: U
   if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
   const key = planKey(upsert, entity, context);
   const { values, details } = planUpsertAssignment(await call.body(), entity, context, key);
-  await refuse(deps, context, details, { values });
+  await rejectInvalid(deps, context, details, { values });
   const plan = planUpsert(values, entity, context, key);
   const statement = deps.prepared.write(context, plan);
   const plain = deps.prepared.write(context, planCreate(values, entity, context));
-  const row = written(await writeUpsert(deps, context, statement, plain, { values: plan.values }));
-  if (row.isCreated) return createdReply(context, statement, row);
-  return recordReply(200, { data: row.data, tag: entityTag(statement, row.version, row.data) });
+  const row = requireWritten(await writeUpsert(deps, context, statement, plain, { values: plan.values }));
+  if (row.isCreated) return makeCreatedReply(context, statement, row);
+  return recordReply(200, { data: row.data, tag: buildEntityTag(statement, row.version, row.data) });
 }
 
 export async function update(deps: WriteDeps, context: EntityContext): Promise<Reply> {
@@ -88,15 +88,15 @@ export async function update(deps: WriteDeps, context: EntityContext): Promise<R
   parseParameters(call.query, []);
   // The body is checked before it is said that there can be no such record.
   const { values, details } = planAssignment(await call.body(), entity, id ?? '0');
-  await refuse(deps, context, details, { values, target: { id: id ?? '0', ...UNGUARDED } });
+  await rejectInvalid(deps, context, details, { values, target: { id: id ?? '0', ...UNGUARDED } });
   if (id === undefined) throw recordNotFound();
   // A record of somebody else does not exist, whatever is asked of it.
   const isForeign = foreignColumn(entity, principal, values) !== undefined;
-  if (isForeign && (await versionOf(deps, context, id)) === undefined) throw recordNotFound();
-  const target = { id, ...guardOf(call.conditions.ifMatch) };
+  if (isForeign && (await findVersion(deps, context, id)) === undefined) throw recordNotFound();
+  const target = { id, ...parseGuard(call.conditions.ifMatch) };
   const statement = deps.prepared.write(context, planUpdate(values, entity, context, target.guarded));
-  const { data, version } = written(await write(deps, context, statement, { target, values }));
-  return recordReply(200, { data, tag: entityTag(statement, version, data) });
+  const { data, version } = requireWritten(await write(deps, context, statement, { target, values }));
+  return recordReply(200, { data, tag: buildEntityTag(statement, version, data) });
 }
 
 export async function remove(deps: WriteDeps, context: EntityContext): Promise<Reply> {
@@ -104,16 +104,16 @@ export async function remove(deps: WriteDeps, context: EntityContext): Promise<R
   const id = parseId(call.id);
   parseParameters(call.query, []);
   if (id === undefined) throw recordNotFound();
-  const target = { id, ...guardOf(call.conditions.ifMatch) };
+  const target = { id, ...parseGuard(call.conditions.ifMatch) };
   const statement = deps.prepared.write(context, planDelete(entity, context, target.guarded));
-  written(await write(deps, context, statement, { target }));
+  requireWritten(await write(deps, context, statement, { target }));
   return noContent();
 }
 
 const UNGUARDED: Guard = { guarded: false, versions: [] };
 
 /** The row of a write that was done; its refusal otherwise. */
-function written<Row>(outcome: Outcome<Row>): Row {
+function requireWritten<Row>(outcome: Outcome<Row>): Row {
   switch (outcome.kind) {
     case 'written':
       return outcome.row;
@@ -129,12 +129,17 @@ function written<Row>(outcome: Outcome<Row>): Row {
 }
 
 /** Throws every mistake of a body at once, references that point nowhere among them. */
-async function refuse(deps: WriteDeps, context: EntityContext, details: readonly Detail[], what: Write): Promise<void> {
-  if (details.length > 0) throw validationFailed([...details, ...(await missingReferences(deps, context, what))]);
+async function rejectInvalid(
+  deps: WriteDeps,
+  context: EntityContext,
+  details: readonly Detail[],
+  what: Write,
+): Promise<void> {
+  if (details.length > 0) throw validationFailed([...details, ...(await findMissingReferences(deps, context, what))]);
 }
 
 /** The references of a body to records that are not there for the principal. */
-async function missingReferences(
+async function findMissingReferences(
   { compileOptions }: WriteDeps,
   context: EntityContext,
   what: Write,
@@ -143,7 +148,7 @@ async function missingReferences(
   if (values === undefined) return [];
   const plan = planReferences(values, context.entity, context, target === undefined ? 'create' : 'update');
   if (plan === undefined) return [];
-  const rows = await runRead(context, compile(plan, compileOptions), inputsOf(context, what), 'write');
+  const rows = await runRead(context, compile(plan, compileOptions), buildInputs(context, what), 'write');
   return rows.map(({ field }) => ({
     field,
     code: 'REFERENCE_NOT_FOUND',
@@ -152,7 +157,7 @@ async function missingReferences(
 }
 
 /** Version of a record that the principal can see; undefined when there is none. */
-async function versionOf(
+async function findVersion(
   { config, compileOptions }: WriteDeps,
   context: EntityContext,
   id: string,
@@ -163,7 +168,7 @@ async function versionOf(
   return row?.version;
 }
 
-function inputsOf({ principal }: EntityContext, { target, values }: Write): Inputs {
+function buildInputs({ principal }: EntityContext, { target, values }: Write): Inputs {
   return {
     principal,
     ...(values === undefined ? {} : { body: values }),
@@ -183,28 +188,28 @@ async function write<Row>(
   statement: Compiled<Row>,
   what: Write,
 ): Promise<Outcome<Row>> {
-  const plain = bindQuery(statement, inputsOf(context, what));
+  const plain = bindQuery(statement, buildInputs(context, what));
   const { executor, key } = context;
-  const bound = key === undefined ? plain : await key.wrap(plain, answerForm(context, statement, what));
-  return repeatedly(context, async () => {
+  const bound = key === undefined ? plain : await key.wrap(plain, buildResponseForm(context, statement, what));
+  return retryWrite(context, async () => {
     try {
-      const [row] = await executor.run(bound, 'write', workOf(context, statement.expected));
+      const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
       if (row !== undefined) return { kind: 'written', row: statement.read(row) };
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
-      if (sqlState(error) === '23503' && !executor.isTransaction) {
-        const details = await missingReferences(deps, context, what);
+      if (getSqlState(error) === '23503' && !executor.isTransaction) {
+        const details = await findMissingReferences(deps, context, what);
         if (details.length > 0) return { kind: 'badReference', details };
       }
-      throw recordError(error, context.workspace, context.entity.name, kindOf(what));
+      throw toRecordError(error, context.workspace, context.entity.name, getWriteKind(what));
     }
     if (what.target !== undefined) {
       const { id, guarded, versions } = what.target;
-      const version = await versionOf(deps, context, id);
+      const version = await findVersion(deps, context, id);
       if (version === undefined) return { kind: 'missing' };
       if (guarded && !versions.includes(version)) return { kind: 'changed' };
     }
-    const details = await missingReferences(deps, context, what);
+    const details = await findMissingReferences(deps, context, what);
     return details.length > 0 ? { kind: 'badReference', details } : undefined;
   });
 }
@@ -221,38 +226,42 @@ async function writeUpsert(
   what: Write,
 ): Promise<Outcome<UpsertedRow>> {
   const { executor, workspace, entity } = context;
-  const inputs = inputsOf(context, what);
+  const inputs = buildInputs(context, what);
   const run = async <Row>(statement: Compiled<Row>): Promise<Row | undefined> => {
-    const [row] = await executor.run(bindQuery(statement, inputs), 'write', workOf(context, statement.expected));
+    const [row] = await executor.run(
+      bindQuery(statement, inputs),
+      'write',
+      buildStatementOptions(context, statement.expected),
+    );
     return row === undefined ? undefined : statement.read(row);
   };
   let attempts = 0;
-  return repeatedly(context, async () => {
+  return retryWrite(context, async () => {
     attempts++;
     try {
-      const row = (await run(upsert)) ?? (attempts === 1 ? undefined : asCreated(await run(plain)));
+      const row = (await run(upsert)) ?? (attempts === 1 ? undefined : toUpsertedRow(await run(plain)));
       if (row !== undefined) return { kind: 'written', row };
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
-      if (sqlState(error) === '23503' && !executor.isTransaction) {
-        const details = await missingReferences(deps, context, what);
+      if (getSqlState(error) === '23503' && !executor.isTransaction) {
+        const details = await findMissingReferences(deps, context, what);
         if (details.length > 0) return { kind: 'badReference', details };
       }
-      throw recordError(error, workspace, entity.name, 'create');
+      throw toRecordError(error, workspace, entity.name, 'create');
     }
-    const details = await missingReferences(deps, context, what);
+    const details = await findMissingReferences(deps, context, what);
     return details.length > 0 ? { kind: 'badReference', details } : undefined;
   });
 }
 
-const asCreated = (row: WrittenRow | undefined): UpsertedRow | undefined => row && { ...row, isCreated: true };
+const toUpsertedRow = (row: WrittenRow | undefined): UpsertedRow | undefined => row && { ...row, isCreated: true };
 
 /**
  * Runs `attempt` until it has an outcome. Deadlocks and serialization failures are repeated, as nothing of them was
  * kept; and so is what had no outcome, as the reason has gone meanwhile. After an error in a transaction nothing is
  * repeated.
  */
-export async function repeatedly<T>(context: EntityContext, attempt: () => Promise<T | undefined>): Promise<T> {
+export async function retryWrite<T>(context: EntityContext, attempt: () => Promise<T | undefined>): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {
       const outcome = await attempt();
@@ -261,7 +270,7 @@ export async function repeatedly<T>(context: EntityContext, attempt: () => Promi
         throw serviceUnavailable('RECORD_BUSY', 'The record is changing at the moment; retry');
     } catch (error) {
       if (!isRetryable(error) || context.executor.isTransaction || attempts >= WRITE_ATTEMPTS) {
-        throw isRetryable(error) ? recordError(error, context.workspace, context.entity.name, 'update') : error;
+        throw isRetryable(error) ? toRecordError(error, context.workspace, context.entity.name, 'update') : error;
       }
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempts));
     }
@@ -269,19 +278,19 @@ export async function repeatedly<T>(context: EntityContext, attempt: () => Promi
 }
 
 /** What a write is answered with when it is done. */
-function answerForm({ workspace, entity }: EntityContext, { tag }: Statement, what: Write): AnswerForm {
-  const kind = kindOf(what);
-  const place = kind === 'create' ? placeOf(workspace, entity, '') : undefined;
-  return { status: kind === 'create' ? 201 : kind === 'update' ? 200 : 204, tag, place };
+function buildResponseForm({ workspace, entity }: EntityContext, { tag }: Statement, what: Write): ResponseForm {
+  const kind = getWriteKind(what);
+  const locationPrefix = kind === 'create' ? buildLocation(workspace, entity, '') : undefined;
+  return { status: kind === 'create' ? 201 : kind === 'update' ? 200 : 204, etagSuffix: tag, locationPrefix };
 }
 
-const placeOf = (
+const buildLocation = (
   { organization, slug }: EntityContext['workspace'],
   { name }: EntityContext['entity'],
   id: string,
 ): string => `${PREFIX}${organization}/${slug}/${name}/${id}`;
 
-function kindOf({ target, values }: Write): WriteKind {
+function getWriteKind({ target, values }: Write): WriteKind {
   if (target === undefined) return 'create';
   return values === undefined ? 'delete' : 'update';
 }

@@ -73,17 +73,17 @@ function parseTerms<T extends { readonly name: string }>(
 function parseSelectTerm(name: string): SelectTerm {
   const colon = name.indexOf(':');
   const word = colon < 0 ? name : name.slice(0, colon);
-  const known = FUNCTION_NAMES.find((each) => each === word);
-  if (known === undefined) {
+  const functionName = FUNCTION_NAMES.find((each) => each === word);
+  if (functionName === undefined) {
     const suggestion = closest(word, FUNCTION_NAMES);
     throw badRequest(
       'INVALID_AGGREGATE',
       `Unknown function ${shown(word)} in select.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FUNCTION_NAMES.join(', ')}, each with a field, such as sum:<field>`,
     );
   }
-  if (colon < 0 && !FUNCTIONS[known].alone)
-    throw badRequest('INVALID_AGGREGATE', `select ${known} needs a field: ${known}:<field>`);
-  return { name, function: known, path: colon < 0 ? undefined : splitPath('select', name.slice(colon + 1)) };
+  if (colon < 0 && !FUNCTIONS[functionName].alone)
+    throw badRequest('INVALID_AGGREGATE', `select ${functionName} needs a field: ${functionName}:<field>`);
+  return { name, function: functionName, path: colon < 0 ? undefined : splitPath('select', name.slice(colon + 1)) };
 }
 
 function parseGroupTerm(name: string): GroupTerm {

@@ -2,7 +2,7 @@
 // forms give the same. Syntax only: fields and types are checked in plan/aggregate.ts.
 import { badRequest, shown } from '../errors.ts';
 import { FUNCTION_NAMES, type GroupTerm, type SelectTerm } from './aggregate-terms.ts';
-import { allOf, type FilterTree } from './filter.ts';
+import { combineFilters, type FilterTree } from './filter.ts';
 import { readBody, readQuery, type Values } from './read-parameters.ts';
 import type { SearchQuery } from './search.ts';
 import type { SortTerm } from './sort.ts';
@@ -34,14 +34,14 @@ export const parseAggregateBody = (body: unknown): AggregateRequest => aggregate
 
 type AggregateValues = Pick<Values<'aggregate', 'query'>, keyof Values<'aggregate', 'query'>>;
 
-function aggregateRequest(given: AggregateValues): AggregateRequest {
-  const { select = [], group = [], filter, or, having, sort = [], tz = 'UTC', page = 0, size = DEFAULT_SIZE } = given;
-  const { search } = given;
+function aggregateRequest(values: AggregateValues): AggregateRequest {
+  const { select = [], group = [], filter, or, having, sort = [], tz = 'UTC', page = 0, size = DEFAULT_SIZE } = values;
+  const { search } = values;
   return checked({
     kind: 'aggregate',
     select,
     group,
-    filter: allOf(filter, or),
+    filter: combineFilters(filter, or),
     ...(search === undefined ? {} : { search }),
     having,
     sort,

@@ -6,7 +6,7 @@ import type { Entity } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { tooManyOperations } from './errors.ts';
 import { isRecord, readMembers } from './members.ts';
-import { nameOf, parametersAt } from './parameters.ts';
+import { getParameterName, getParameters } from './parameters.ts';
 import { readQuery } from './read-parameters.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -37,15 +37,15 @@ export function parseBatchOptions(query: string): BatchOptions {
 }
 
 /** The operations of `{"operations": [{…}, …]}`; 400 that names the operation, 413 for more than `most`. */
-export function parseBatch(body: unknown, most: number): readonly BatchItem[] {
+export function parseBatch(body: unknown, maxOperations: number): readonly BatchItem[] {
   const { operations } = readMembers(body, ['operations'], 'the body').members;
   if (!Array.isArray(operations)) throw badRequest('INVALID_BATCH', 'The body must be {"operations": [operation, …]}');
-  if (operations.length > most) throw tooManyOperations(operations.length, most);
+  if (operations.length > maxOperations) throw tooManyOperations(operations.length, maxOperations);
   return operations.map((operation, index) => inOperation(index, () => parseOperation(operation)));
 }
 
 /** Members of an operation that are parameters of a create. */
-const CREATE_PARAMETERS = parametersAt('batch', 'body').map(nameOf);
+const CREATE_PARAMETERS = getParameters('batch', 'body').map(getParameterName);
 const MEMBERS = ['ref', 'method', 'entity', 'id', 'query', 'body', 'ifMatch', ...CREATE_PARAMETERS];
 // A point separates it from the field.
 const REF = /^[A-Za-z_][\w-]{0,62}$/;
@@ -64,11 +64,11 @@ function parseOperation(operation: unknown): BatchItem {
   if (ref !== undefined && !REF.test(ref)) {
     throw badRequest('INVALID_BATCH', `ref ${shown(ref)} must be a letter and up to 62 letters, digits, _ and -`);
   }
-  const method = METHODS.find((known) => known === members.method);
+  const method = METHODS.find((candidate) => candidate === members.method);
   if (method === undefined) throw badRequest('INVALID_BATCH', `method must be one of ${METHODS.join(', ')}`);
   const entity = text('entity');
   if (entity === undefined) throw badRequest('INVALID_BATCH', 'entity is missing');
-  const id = has('id') ? idOf(members.id) : undefined;
+  const id = has('id') ? parseItemId(members.id) : undefined;
   if (method === 'POST' && id !== undefined)
     throw badRequest('INVALID_BATCH', 'POST creates a record, whose id the server gives');
   if (method !== 'POST' && method !== 'GET' && id === undefined)
@@ -80,10 +80,10 @@ function parseOperation(operation: unknown): BatchItem {
   if (method !== 'POST' && CREATE_PARAMETERS.some(has)) {
     throw badRequest('INVALID_BATCH', `${CREATE_PARAMETERS.join(' and ')} are for POST`);
   }
-  return { ref, method, entity, id, query: queryOf(text), body: members.body, ifMatch };
+  return { ref, method, entity, id, query: buildQuery(text), body: members.body, ifMatch };
 }
 
-function idOf(value: unknown): BatchItem['id'] {
+function parseItemId(value: unknown): BatchItem['id'] {
   if (isReference(value)) return value;
   const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
   if (!ID.test(digits)) throw badRequest('INVALID_BATCH', 'id must be an integer or {"$ref": "<ref>.<field>"}');
@@ -91,7 +91,7 @@ function idOf(value: unknown): BatchItem['id'] {
 }
 
 /** The query string, with the members that are parameters of a create. */
-function queryOf(text: (name: string) => string | undefined): string {
+function buildQuery(text: (name: string) => string | undefined): string {
   const parts = [text('query') ?? ''];
   for (const name of CREATE_PARAMETERS) {
     const value = text(name);
@@ -126,8 +126,11 @@ export interface LinkedItem {
 export function linkBatch(
   items: readonly BatchItem[],
   entities: ReadonlyMap<string, Entity>,
-): { readonly linked: readonly LinkedItem[]; readonly usedOf: (index: number) => ReadonlySet<string> | undefined } {
-  const named = new Map<string, number>();
+): {
+  readonly linked: readonly LinkedItem[];
+  readonly getUsedFields: (index: number) => ReadonlySet<string> | undefined;
+} {
+  const indexByRef = new Map<string, number>();
   const later = new Set(items.map(({ ref }) => ref));
   const used = new Map<number, Set<string>>();
   const find = ({ $ref }: { readonly $ref: unknown }): Reference => {
@@ -140,16 +143,16 @@ export function linkBatch(
       );
     const ref = text.slice(0, point);
     const field = text.slice(point + 1);
-    const from = named.get(ref);
-    if (from === undefined) throw noSuchRef(ref, later.has(ref), named);
+    const from = indexByRef.get(ref);
+    if (from === undefined) throw noSuchRef(ref, later.has(ref), indexByRef);
     const { method, entity, id } = items[from] as BatchItem;
     if (method === 'DELETE' || (method === 'GET' && id === undefined)) {
       throw badRequest('INVALID_REFERENCE', `$ref ${shown(text)}: operation ${from} answers with no record`);
     }
     const fields = entities.get(entity)?.fields;
     if (fields !== undefined && !fields.has(field)) {
-      const known = [...fields.keys()];
-      throw unknownName('field', field, entity, closest(field, known), known);
+      const fieldNames = [...fields.keys()];
+      throw unknownName('field', field, entity, closest(field, fieldNames), fieldNames);
     }
     used.set(from, (used.get(from) ?? new Set<string>()).add(field));
     return { from, field };
@@ -165,22 +168,22 @@ export function linkBatch(
         }
       }
       if (item.ref !== undefined) {
-        if (named.has(item.ref)) throw badRequest('INVALID_BATCH', `ref ${item.ref} is used twice`);
-        named.set(item.ref, index);
+        if (indexByRef.has(item.ref)) throw badRequest('INVALID_BATCH', `ref ${item.ref} is used twice`);
+        indexByRef.set(item.ref, index);
       }
       return { item, id, members };
     }),
   );
-  return { linked, usedOf: (index) => used.get(index) };
+  return { linked, getUsedFields: (index) => used.get(index) };
 }
 
-function noSuchRef(ref: string, isLater: boolean, named: ReadonlyMap<string, number>): Error {
+function noSuchRef(ref: string, isLater: boolean, indexByRef: ReadonlyMap<string, number>): Error {
   if (isLater) return badRequest('INVALID_REFERENCE', `$ref ${shown(ref)} is not the ref of an earlier operation`);
-  const suggestion = closest(ref, named.keys());
-  const known = [...named.keys()].slice(0, 20).join(', ') || 'none';
+  const suggestion = closest(ref, indexByRef.keys());
+  const refs = [...indexByRef.keys()].slice(0, 20).join(', ') || 'none';
   return badRequest(
     'INVALID_REFERENCE',
-    `No earlier operation has the ref ${shown(ref)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${known}`,
+    `No earlier operation has the ref ${shown(ref)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${refs}`,
   );
 }
 

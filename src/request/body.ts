@@ -11,7 +11,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The JSON value of a body (RFC 8259); 400 when it is not JSON. */
 export function parseBody(bytes: Uint8Array): unknown {
-  const text = textOf(bytes);
+  const text = decodeText(bytes);
   // A body shorter than this cannot nest too deep.
   if (text.length > MAX_NESTING && nestingDepth(text) > MAX_NESTING) throw tooDeep();
   try {
@@ -32,7 +32,7 @@ const LEAST_BYTES = 16;
  * values than a body of its length should have.
  */
 export function* readBody(bytes: Uint8Array, recordDepth = 1): Generator<undefined, unknown> {
-  const text = textOf(bytes);
+  const text = decodeText(bytes);
   const maxValues = Math.max(MAX_VALUES, Math.floor(text.length / LEAST_BYTES));
   try {
     return yield* readJson(text, { maxMembers: MAX_MEMBERS, depth: recordDepth, maxValues });
@@ -47,7 +47,7 @@ export function* readBody(bytes: Uint8Array, recordDepth = 1): Generator<undefin
   }
 }
 
-function textOf(bytes: Uint8Array): string {
+function decodeText(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {

@@ -2,11 +2,11 @@
 import { badRequest, type Detail, shown } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import { parseId } from './call.ts';
-import { versionsOf } from './conditions.ts';
+import { getVersions } from './conditions.ts';
 import { tooManyRecords } from './errors.ts';
 import { isRecord, readMembers } from './members.ts';
 import { readQuery, type Values } from './read-parameters.ts';
-import { type Upsert, upsertOf } from './upsert.ts';
+import { parseUpsert, type Upsert } from './upsert.ts';
 
 /** What the query string of a bulk write asks for. */
 export interface BulkOptions {
@@ -31,7 +31,7 @@ export const parseBulkOptions = (query: string): BulkOptions => bulkOptions(read
 
 export function parseBulkCreateOptions(query: string): BulkCreateOptions {
   const values = readQuery('bulkCreate', query);
-  return { ...bulkOptions(values), upsert: upsertOf(values) };
+  return { ...bulkOptions(values), upsert: parseUpsert(values) };
 }
 
 export function parseBulkUpdateOptions(query: string): BulkUpdateOptions {
@@ -45,10 +45,10 @@ const bulkOptions = (values: Values<'bulkDeleteListed', 'query'>): BulkOptions =
 });
 
 /** The records of `{"data": [record, …]}`; 400 for another form, 413 for more than `most`. */
-export function parseRecords(body: unknown, most: number): readonly unknown[] {
+export function parseRecords(body: unknown, maxRecords: number): readonly unknown[] {
   const { data } = readMembers(body, ['data'], 'the body').members;
   if (!Array.isArray(data)) throw badRequest('INVALID_BODY', 'The body must be {"data": [record, …]}');
-  if (data.length > most) throw tooManyRecords(data.length, most);
+  if (data.length > maxRecords) throw tooManyRecords(data.length, maxRecords);
   return data;
 }
 
@@ -82,19 +82,19 @@ export function parseItem(item: unknown, index: number): ItemOfUpdate | readonly
     details.push({ index, field: '$version', code: 'TYPE_MISMATCH', message: 'must be a string' });
   }
   if (details.length > 0) return details;
-  return { ...targetOf(digits, versionOf(version as string | undefined)), fields };
+  return { ...makeTarget(digits, parseVersion(version as string | undefined)), fields };
 }
 
 const INTEGER = /^-?\d{1,100}$/;
 
 /** Its id as PostgreSQL writes it, so that `1` and `01` are the same. */
-function targetOf(digits: string, version: string | undefined): Target {
+function makeTarget(digits: string, version: string | undefined): Target {
   const name = BigInt(digits).toString();
   return { id: parseId(name) === undefined ? '0' : name, name, version };
 }
 
-const versionOf = (version: string | undefined): string | undefined =>
-  version === undefined ? undefined : (versionsOf([version])[0] as string);
+const parseVersion = (version: string | undefined): string | undefined =>
+  version === undefined ? undefined : (getVersions([version])[0] as string);
 
 /** Records to delete, each once, with the versions that some of them must have. */
 export interface BulkDelete {
@@ -102,22 +102,25 @@ export interface BulkDelete {
 }
 
 /** `ids=1,2,3` of DELETE …/_bulk. */
-export function parseIds(query: string, most: number): BulkDelete & BulkOptions {
+export function parseIds(query: string, maxRecords: number): BulkDelete & BulkOptions {
   const { ids, ...values } = readQuery('bulkDelete', query);
   if (ids === undefined) throw badRequest('INVALID_IDS', 'ids is missing: DELETE …/_bulk?ids=1,2,3');
-  return { targets: targetsOf(namesOf(ids === '' ? [] : ids.split(','), most), new Map()), ...bulkOptions(values) };
+  return {
+    targets: makeTargets(parseNames(ids === '' ? [] : ids.split(','), maxRecords), new Map()),
+    ...bulkOptions(values),
+  };
 }
 
 /** `{"ids": [1, 2, 3], "versions": {"1": "…"}}` of POST …/_bulk/delete. */
-export function parseDeleteBody(body: unknown, most: number): BulkDelete {
+export function parseDeleteBody(body: unknown, maxRecords: number): BulkDelete {
   const { ids, versions = {} } = readMembers(body, ['ids', 'versions'], 'the body').members;
   if (!Array.isArray(ids)) throw badRequest('INVALID_IDS', 'ids must be an array of ids');
   if (!isRecord(versions)) throw badRequest('INVALID_IDS', 'versions must be an object: a version by id');
   // Before anything is made of them: a body may hold millions.
-  if (ids.length > most) throw tooManyRecords(ids.length, most);
-  const names = namesOf(
+  if (ids.length > maxRecords) throw tooManyRecords(ids.length, maxRecords);
+  const names = parseNames(
     ids.map((id) => numberText(id) ?? (typeof id === 'string' ? id : badId())),
-    most,
+    maxRecords,
   );
   const keys = Object.keys(versions);
   if (keys.length > names.size) throw badRequest('INVALID_IDS', 'versions names more records than ids');
@@ -128,9 +131,9 @@ export function parseDeleteBody(body: unknown, most: number): BulkDelete {
     const name = INTEGER.test(key) ? BigInt(key).toString() : key;
     if (!names.has(name)) throw badRequest('INVALID_IDS', `versions names ${shown(key)}, which is not among the ids`);
     if (byName.has(name)) throw badRequest('INVALID_IDS', `versions names ${shown(name)} twice`);
-    byName.set(name, versionOf(version) as string);
+    byName.set(name, parseVersion(version) as string);
   }
-  return { targets: targetsOf(names, byName) };
+  return { targets: makeTargets(names, byName) };
 }
 
 function badId(): never {
@@ -138,14 +141,14 @@ function badId(): never {
 }
 
 /** Each once, `1` and `01` being the same. */
-function namesOf(texts: readonly string[], most: number): ReadonlySet<string> {
-  if (texts.length > most) throw tooManyRecords(texts.length, most);
+function parseNames(texts: readonly string[], maxRecords: number): ReadonlySet<string> {
+  if (texts.length > maxRecords) throw tooManyRecords(texts.length, maxRecords);
   const wrong = texts.find((text) => !INTEGER.test(text.trim()));
   if (wrong !== undefined)
     throw badRequest('INVALID_IDS', `ids must be integers, and ${shown(wrong) || 'an empty text'} is none`);
   return new Set(texts.map((text) => BigInt(text.trim()).toString()));
 }
 
-function targetsOf(names: ReadonlySet<string>, versions: ReadonlyMap<string, string>): Target[] {
-  return [...names].map((name) => targetOf(name, versions.get(name)));
+function makeTargets(names: ReadonlySet<string>, versions: ReadonlyMap<string, string>): Target[] {
+  return [...names].map((name) => makeTarget(name, versions.get(name)));
 }

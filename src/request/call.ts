@@ -1,7 +1,7 @@
 // A call of the data API as a value, whether HTTP, an item of a batch, a tool of an agent or a test of access makes it.
 import { type ApiError, malformedId, methodNotAllowed, notFound, shown } from '../errors.ts';
 import { MAX_INT64 } from '../model/decimal.ts';
-import { methodsAt, type OperationName, operationAt, TAILS, tailOf } from './operations.ts';
+import { findOperation, getMethods, type OperationName, parseTail, TAILS } from './operations.ts';
 
 export interface Call {
   readonly operation: OperationName;
@@ -36,11 +36,11 @@ export type CallParts = Pick<Call, 'query' | 'conditions' | 'body'>;
 
 /** The call of a method on an entity and what follows it; 405 when there is no such operation. */
 export function callAt(method: string, entity: string, segment: string | undefined, parts: CallParts): Call {
-  const tail = tailOf(segment);
-  const operation = operationAt(method, tail);
+  const tail = parseTail(segment);
+  const operation = findOperation(method, tail);
   if (operation === undefined) {
     if (tail === 'id' && segment?.startsWith('_') === true) throw noSuchOperation(segment);
-    throw methodNotAllowed(method, methodsAt(tail));
+    throw methodNotAllowed(method, getMethods(tail));
   }
   return { operation, entity, id: tail === 'id' ? (segment as string) : '', ...parts };
 }

@@ -14,7 +14,7 @@ export function parseEntityTags(header: string): EntityTags {
 }
 
 /** The row versions among If-Match's tags; a tag that is not ours matches no row. */
-export function versionsOf(tags: readonly string[]): string[] {
+export function getVersions(tags: readonly string[]): string[] {
   return tags.map((tag) => tag.slice(0, tag.indexOf('.') < 0 ? tag.length : tag.indexOf('.')));
 }
 
@@ -30,15 +30,15 @@ export interface Guard {
 }
 
 /** If-Match of a write; 400 when it names nothing. */
-export function guardOf(header: string | undefined): Guard {
+export function parseGuard(header: string | undefined): Guard {
   const tags = header === undefined ? 'any' : parseEntityTags(header);
   if (tags === 'any') return { guarded: false, versions: [] };
   if (tags.length === 0)
     throw badRequest('INVALID_HEADER', 'If-Match is malformed: it takes entity tags in quotes, or *');
-  return { guarded: true, versions: versionsOf(tags) };
+  return { guarded: true, versions: getVersions(tags) };
 }
 
 /** True when If-Match of a read names the record's version. */
 export function isCurrent(tags: EntityTags, version: string): boolean {
-  return tags === 'any' || versionsOf(tags).includes(version);
+  return tags === 'any' || getVersions(tags).includes(version);
 }

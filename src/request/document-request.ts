@@ -11,13 +11,13 @@ export interface DocumentRequest {
 }
 
 /** `known`: the names of the entities; 400 for another one, and for no name. */
-export function parseDocumentRequest(query: string, known: readonly string[]): DocumentRequest {
+export function parseDocumentRequest(query: string, entityNames: readonly string[]): DocumentRequest {
   const { selection = 'free', entities } = readQuery('openapi', query);
   for (const name of entities ?? []) {
-    if (known.includes(name)) continue;
-    const suggestion = closest(name, known);
+    if (entityNames.includes(name)) continue;
+    const suggestion = closest(name, entityNames);
     const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
-    throw badRequest('INVALID_PARAMETER', `Unknown entity ${shown(name)}.${hint} Known: ${listed(known)}`);
+    throw badRequest('INVALID_PARAMETER', `Unknown entity ${shown(name)}.${hint} Known: ${listed(entityNames)}`);
   }
   return { selection, entities: entities && new Set(entities) };
 }

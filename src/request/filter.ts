@@ -53,7 +53,7 @@ export function parseFilters(
 }
 
 /** All of them; undefined for none. Those of a query string are one list. */
-export function allOf(...trees: readonly (FilterTree | undefined)[]): FilterTree | undefined {
+export function combineFilters(...trees: readonly (FilterTree | undefined)[]): FilterTree | undefined {
   const present = trees.filter((tree) => tree !== undefined);
   if (present.length < 2) return present[0];
   return { kind: 'and', members: present.flatMap((tree) => (tree.kind === 'and' ? tree.members : [tree])) };
@@ -67,13 +67,13 @@ function parseCondition(parameter: string, text: string): FilterTree {
   const path = splitPath(parameter, first < 0 ? text : text.slice(0, first));
   if (first < 0)
     throw badRequest('INVALID_FILTER', `${parameter} ${shown(text)} is malformed: it takes <field>,<operator>,<value>`);
-  const operator = operatorOf((second < 0 ? text.slice(first + 1) : text.slice(first + 1, second)).trim());
+  const operator = parseOperator((second < 0 ? text.slice(first + 1) : text.slice(first + 1, second)).trim());
   const rest = second < 0 ? undefined : text.slice(second + 1);
   return { kind: 'compare', path, operator, values: textValues(operator, rest, text) };
 }
 
-function operatorOf(name: string): FilterOperator {
-  const operator = FILTER_OPERATORS.find((known) => known === name);
+function parseOperator(name: string): FilterOperator {
+  const operator = FILTER_OPERATORS.find((candidate) => candidate === name);
   if (operator !== undefined) return operator;
   const suggestion = closest(name, FILTER_OPERATORS);
   throw badRequest(
@@ -82,11 +82,11 @@ function operatorOf(name: string): FilterOperator {
   );
 }
 
-function textValues(operator: FilterOperator, rest: string | undefined, whole: string): FilterValue[] {
+function textValues(operator: FilterOperator, rest: string | undefined, condition: string): FilterValue[] {
   const { arity } = OPERATORS[operator];
   const isAbsent = rest === undefined || (arity === 'none' && rest === '');
   const texts = isAbsent ? [] : takesList(arity) ? splitEscaped(rest, ',', MAX_VALUES) : [rest];
-  checkCount(operator, texts.length, whole);
+  checkCount(operator, texts.length, condition);
   return texts.map((text) => ({ kind: 'text', text }));
 }
 
@@ -117,10 +117,10 @@ const wrongCount = (operator: FilterOperator, needs: string, where: string): Err
  * Splits at the separator; a backslash before it makes it part of the text. Other backslashes stay as they are. Ends with
  * one part more than `most`, whatever follows.
  */
-export function splitEscaped(text: string, separator: ',' | ';', most = Number.POSITIVE_INFINITY): string[] {
+export function splitEscaped(text: string, separator: ',' | ';', maxParts = Number.POSITIVE_INFINITY): string[] {
   const parts: string[] = [];
   let part = '';
-  for (let index = 0; index < text.length && parts.length <= most; index++) {
+  for (let index = 0; index < text.length && parts.length <= maxParts; index++) {
     const character = text[index] as string;
     if (character === '\\' && text[index + 1] === separator) {
       part += separator;
@@ -130,7 +130,7 @@ export function splitEscaped(text: string, separator: ',' | ';', most = Number.P
       part = '';
     } else part += character;
   }
-  if (parts.length <= most) parts.push(part);
+  if (parts.length <= maxParts) parts.push(part);
   return parts;
 }
 
@@ -166,7 +166,7 @@ export function parseFilterTree(
     if (unknown !== undefined || typeof members.field !== 'string' || typeof members.op !== 'string')
       throw malformedNode(parameter);
     if (++count.conditions > MAX_CONDITIONS) throw tooManyConditions();
-    const operator = operatorOf(members.op);
+    const operator = parseOperator(members.op);
     const values = jsonValues(operator, members);
     return { kind: 'compare', path: splitPath(parameter, members.field), operator, values };
   };
@@ -176,10 +176,10 @@ export function parseFilterTree(
 function jsonValues(operator: FilterOperator, node: Record<string, unknown>): FilterValue[] {
   const where = String(node.field);
   const { arity } = OPERATORS[operator];
-  const given = Object.hasOwn(node, 'value') ? node.value : undefined;
-  const isAbsent = given === undefined || (arity === 'none' && given === null);
-  if (takesList(arity) && !Array.isArray(given)) throw wrongCount(operator, 'an array of values', where);
-  const values: readonly unknown[] = isAbsent ? [] : takesList(arity) ? (given as readonly unknown[]) : [given];
+  const value = Object.hasOwn(node, 'value') ? node.value : undefined;
+  const isAbsent = value === undefined || (arity === 'none' && value === null);
+  if (takesList(arity) && !Array.isArray(value)) throw wrongCount(operator, 'an array of values', where);
+  const values: readonly unknown[] = isAbsent ? [] : takesList(arity) ? (value as readonly unknown[]) : [value];
   // Programs send an empty `in`: nothing is in the empty set.
   if (!(arity === 'many' && values.length === 0)) checkCount(operator, values.length, where);
   if (values.includes(null))

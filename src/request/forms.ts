@@ -41,12 +41,12 @@ export function text<T>(parse: (text: string, name: string) => T, schema: JsonSc
   return {
     style: 'single',
     fromText: (texts, { name }) => parse(single(texts, name), name),
-    fromJson: (value, { name }) => parse(stringOf(value, name), name),
+    fromJson: (value, { name }) => parse(requireString(value, name), name),
     schema: () => ({ type: 'string', ...schema }),
   };
 }
 
-function stringOf(value: unknown, name: string): string {
+function requireString(value: unknown, name: string): string {
   if (typeof value !== 'string') throw badRequest('INVALID_PARAMETER', `${name} must be a string`);
   return value;
 }
@@ -60,8 +60,8 @@ export const listed = <T>(parse: (text: string) => T, items: JsonSchema): Form<T
 
 /** An integer; a bound may depend on the installation. */
 export function integer(minimum: number, maximum: number | ((limits: RequestLimits) => number)): Form<number> {
-  const most = (limits: RequestLimits): number => (typeof maximum === 'number' ? maximum : maximum(limits));
-  const parse = (digits: string, { name, limits }: Input) => parseInteger(name, digits, minimum, most(limits));
+  const getMaximum = (limits: RequestLimits): number => (typeof maximum === 'number' ? maximum : maximum(limits));
+  const parse = (digits: string, { name, limits }: Input) => parseInteger(name, digits, minimum, getMaximum(limits));
   return {
     style: 'single',
     fromText: (texts, input) => parse(single(texts, input.name), input),
@@ -70,7 +70,7 @@ export function integer(minimum: number, maximum: number | ((limits: RequestLimi
       if (digits === undefined) throw badRequest('INVALID_PARAMETER', `${input.name} must be an integer`);
       return parse(digits, input);
     },
-    schema: (limits) => ({ type: 'integer', minimum, maximum: most(limits) }),
+    schema: (limits) => ({ type: 'integer', minimum, maximum: getMaximum(limits) }),
   };
 }
 
@@ -81,17 +81,17 @@ export function parseInteger(name: string, digits: string, minimum: number, maxi
 }
 
 /** One of a few words. */
-export function word<const W extends string>(...words: readonly W[]): Form<W> {
-  return text((given, name) => oneOf(words, given, name), { enum: words });
+export function choice<const W extends string>(...choices: readonly W[]): Form<W> {
+  return text((value, name) => parseChoice(choices, value, name), { enum: choices });
 }
 
 /** 400 for another word, with the nearest one. */
-export function oneOf<W extends string>(words: readonly W[], given: string, name: string): W {
-  const found = words.find((known) => known === given);
-  if (found !== undefined) return found;
-  const suggestion = closest(given, words);
+export function parseChoice<W extends string>(choices: readonly W[], value: string, name: string): W {
+  const match = choices.find((candidate) => candidate === value);
+  if (match !== undefined) return match;
+  const suggestion = closest(value, choices);
   const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
-  throw badRequest('INVALID_PARAMETER', `Unknown ${name} ${shown(given)}.${hint} Known: ${words.join(', ')}`);
+  throw badRequest('INVALID_PARAMETER', `Unknown ${name} ${shown(value)}.${hint} Known: ${choices.join(', ')}`);
 }
 
 export const flag: Form<boolean> = {
@@ -102,10 +102,10 @@ export const flag: Form<boolean> = {
   schema: () => ({ type: 'boolean' }),
 };
 
-function parseFlag(given: string, name: string): boolean {
-  if (given !== 'true' && given !== 'false')
-    throw badRequest('INVALID_PARAMETER', `${name} must be true or false, not ${shown(given)}`);
-  return given === 'true';
+function parseFlag(value: string, name: string): boolean {
+  if (value !== 'true' && value !== 'false')
+    throw badRequest('INVALID_PARAMETER', `${name} must be true or false, not ${shown(value)}`);
+  return value === 'true';
 }
 
 /** Several texts. */
@@ -117,12 +117,12 @@ export function texts<T>(
   return {
     style,
     fromText: parse,
-    fromJson: (value, { name }) => parse(stringsOf(value, name)),
+    fromJson: (value, { name }) => parse(requireStrings(value, name)),
     schema: () => ({ type: 'array', items: { type: 'string', ...items } }),
   };
 }
 
-function stringsOf(value: unknown, name: string): readonly string[] {
+function requireStrings(value: unknown, name: string): readonly string[] {
   if (Array.isArray(value) && value.every((entry) => typeof entry === 'string')) return value;
   throw badRequest('INVALID_PARAMETER', `${name} must be an array of strings`);
 }
@@ -132,7 +132,7 @@ export const FILTER_SCHEMA: JsonSchema = { $ref: '#/components/schemas/wda.Filte
 /** Conditions in a query string, a tree in a body. */
 export const FILTER: Form<FilterTree | undefined> = {
   style: 'repeated',
-  fromText: (given, { count }) => parseFilters(given, [], 'filter', count),
+  fromText: (values, { count }) => parseFilters(values, [], 'filter', count),
   fromJson: (value, { name, count }) => parseFilterTree(value, name, count),
   schema: () => FILTER_SCHEMA,
 };
@@ -140,5 +140,5 @@ export const FILTER: Form<FilterTree | undefined> = {
 /** Groups of alternatives, which a tree in a body has no need of. */
 export const ALTERNATIVES: Form<FilterTree | undefined> = {
   ...texts('repeated', () => undefined),
-  fromText: (given, { count }) => parseFilters([], given, 'or', count),
+  fromText: (values, { count }) => parseFilters([], values, 'or', count),
 };

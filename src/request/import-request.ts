@@ -29,7 +29,7 @@ export function parseImportRequest(
   const conflictOn = key === undefined || key.join() === 'id' ? {} : { conflictOn: key };
   return {
     kind: 'import',
-    format: formatOf(headers),
+    format: parseFormat(headers),
     map,
     onConflict,
     ...conflictOn,
@@ -38,7 +38,7 @@ export function parseImportRequest(
 }
 
 /** RFC 7111 and RFC 4180 for CSV (`charset`, `header`), the NDJSON conventions for lines of JSON. */
-function formatOf(headers: {
+function parseFormat(headers: {
   readonly 'content-type'?: string | undefined;
   readonly 'content-encoding'?: string | undefined;
 }): 'csv' | 'ndjson' {

@@ -19,15 +19,15 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /** 400 when the body is not an object, or has a member that is not `known`. `what`, `prefix`: it and its members in refusals. */
-export function readMembers(body: unknown, known: readonly string[], what = 'the query', prefix = ''): Members {
+export function readMembers(body: unknown, allowed: readonly string[], what = 'the query', prefix = ''): Members {
   if (!isRecord(body)) throw badRequest('INVALID_BODY', 'The body must be one JSON object');
   const members = body;
   for (const name of Object.keys(members)) {
-    if (!known.includes(name)) {
-      const suggestion = closest(name, known);
+    if (!allowed.includes(name)) {
+      const suggestion = closest(name, allowed);
       throw badRequest(
         'UNKNOWN_MEMBER',
-        `Unknown member ${shown(name)} of ${what}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${known.join(', ')}`,
+        `Unknown member ${shown(name)} of ${what}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${allowed.join(', ')}`,
       );
     }
   }

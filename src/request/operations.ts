@@ -57,7 +57,7 @@ export const TAILS: readonly string[] = [...new Set(ENTRIES.map(([, { tail }]) =
 );
 
 /** What the segment after the entity is. A word that names no operation counts as an id (a malformed one). */
-export function tailOf(segment: string | undefined): Tail {
+export function parseTail(segment: string | undefined): Tail {
   if (segment === undefined) return '';
   return TAILS.includes(segment) ? (segment as Tail) : 'id';
 }
@@ -75,12 +75,12 @@ const BY_TAIL: ReadonlyMap<Tail, ReadonlyMap<string, OperationName>> = new Map(
 );
 
 /** undefined when the place does not take the method. */
-export function operationAt(method: string, tail: Tail): OperationName | undefined {
+export function findOperation(method: string, tail: Tail): OperationName | undefined {
   return BY_TAIL.get(tail)?.get(method);
 }
 
 /** The methods of a place, for Allow. */
-export function methodsAt(tail: Tail): readonly string[] {
+export function getMethods(tail: Tail): readonly string[] {
   return [
     ...ENTRIES.filter(([, operation]) => operation.tail === tail).flatMap(([, { methods }]) => methods),
     'OPTIONS',
@@ -90,17 +90,19 @@ export function methodsAt(tail: Tail): readonly string[] {
 const OF_WORKSPACE = Object.entries(WORKSPACE_OPERATIONS) as readonly [WorkspaceOperationName, WorkspaceOperation][];
 
 /** The words in the place of an entity that name operations: `_batch`, … */
-export const WORKSPACE_WORDS: readonly string[] = OF_WORKSPACE.map(([, { name }]) => name).filter(isWorkspaceWord);
+export const WORKSPACE_SEGMENTS: readonly string[] = OF_WORKSPACE.map(([, { name }]) => name).filter(
+  isWorkspaceSegment,
+);
 
 /** True for what can be no entity, as it begins like an operation. */
-export function isWorkspaceWord(name: string): boolean {
+export function isWorkspaceSegment(name: string): boolean {
   return name.startsWith('_');
 }
 
 /** The operation of a path (organization, workspace, …); undefined for the paths of entities, and of nothing. */
-export function workspaceOperationAt(segments: readonly string[]): WorkspaceOperationName | undefined {
+export function findWorkspaceOperation(segments: readonly string[]): WorkspaceOperationName | undefined {
   const [, workspace = '', name = ''] = segments;
   if (segments.length === 2) return workspace === '' ? undefined : 'index';
-  if (segments.length !== 3 || !isWorkspaceWord(name)) return undefined;
+  if (segments.length !== 3 || !isWorkspaceSegment(name)) return undefined;
   return OF_WORKSPACE.find(([, operation]) => operation.name === name)?.[0];
 }

@@ -22,26 +22,26 @@ export interface OperatorForm {
   readonly comment?: string;
 }
 
-const whole = { value: 'whole', denies: null } as const;
+const wholeValue = { value: 'whole', denies: null } as const;
 const text = { arity: 'one', needs: 'text', value: 'part', denies: null } as const;
 
 const DEFINITIONS = {
-  eq: { ...whole, arity: 'one', needs: 'nothing', label: 'is' },
-  ne: { ...whole, arity: 'one', needs: 'nothing', denies: 'eq', label: 'is not', comment: 'Null matches.' },
-  gt: { ...whole, arity: 'one', needs: 'order', label: 'more than' },
-  gte: { ...whole, arity: 'one', needs: 'order', label: 'at least' },
-  lt: { ...whole, arity: 'one', needs: 'order', label: 'less than' },
-  lte: { ...whole, arity: 'one', needs: 'order', label: 'at most' },
-  in: { ...whole, arity: 'many', needs: 'nothing', label: 'is one of' },
-  nin: { ...whole, arity: 'many', needs: 'nothing', denies: 'in', label: 'is none of', comment: 'Null matches.' },
-  between: { ...whole, arity: 'two', needs: 'order', label: 'between', comment: 'Both ends belong to it.' },
+  eq: { ...wholeValue, arity: 'one', needs: 'nothing', label: 'is' },
+  ne: { ...wholeValue, arity: 'one', needs: 'nothing', denies: 'eq', label: 'is not', comment: 'Null matches.' },
+  gt: { ...wholeValue, arity: 'one', needs: 'order', label: 'more than' },
+  gte: { ...wholeValue, arity: 'one', needs: 'order', label: 'at least' },
+  lt: { ...wholeValue, arity: 'one', needs: 'order', label: 'less than' },
+  lte: { ...wholeValue, arity: 'one', needs: 'order', label: 'at most' },
+  in: { ...wholeValue, arity: 'many', needs: 'nothing', label: 'is one of' },
+  nin: { ...wholeValue, arity: 'many', needs: 'nothing', denies: 'in', label: 'is none of', comment: 'Null matches.' },
+  between: { ...wholeValue, arity: 'two', needs: 'order', label: 'between', comment: 'Both ends belong to it.' },
   contains: { ...text, label: 'contains' },
   startsWith: { ...text, label: 'starts with' },
   endsWith: { ...text, label: 'ends with' },
   ieq: { ...text, label: 'is, whatever the case', comment: 'Equals, whatever the case.' },
   matches: { ...text, maxLength: 200, label: 'matches', comment: 'A POSIX regular expression.' },
-  isNull: { ...whole, arity: 'none', needs: 'nothing', denies: 'notNull', label: 'is NULL' },
-  notNull: { ...whole, arity: 'none', needs: 'nothing', label: 'is not NULL' },
+  isNull: { ...wholeValue, arity: 'none', needs: 'nothing', denies: 'notNull', label: 'is NULL' },
+  notNull: { ...wholeValue, arity: 'none', needs: 'nothing', label: 'is not NULL' },
 } as const;
 
 export type FilterOperator = keyof typeof DEFINITIONS;

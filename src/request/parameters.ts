@@ -6,6 +6,7 @@ import { parseHeaderMap, parseKeyFields } from './field-names.ts';
 import { type FilterTree, parseFilters, parseHaving } from './filter.ts';
 import {
   ALTERNATIVES,
+  choice,
   FILTER,
   FILTER_SCHEMA,
   type Form,
@@ -15,7 +16,6 @@ import {
   listed,
   text,
   texts,
-  word,
 } from './forms.ts';
 import { NARROWING, type Narrowing, parseNarrow } from './narrowing.ts';
 import type { OperationName, WorkspaceOperationName } from './operations.ts';
@@ -24,9 +24,13 @@ import { parseExpand, parseFields } from './paths.ts';
 import { parseSort } from './sort.ts';
 import { parseTimeZone } from './time-zone.ts';
 
-export type Place = OperationName | WorkspaceOperationName;
+export type AnyOperationName = OperationName | WorkspaceOperationName;
 
-export interface Parameter<T, Q extends Place = Place, B extends Place = Place> {
+export interface Parameter<
+  T,
+  Q extends AnyOperationName = AnyOperationName,
+  B extends AnyOperationName = AnyOperationName,
+> {
   /** Name, when it is not that of the entry: two operations may have two parameters of one name. */
   readonly name?: string;
   readonly form: Form<T>;
@@ -61,7 +65,7 @@ const MAX_PREVIEW = 10_000;
 
 const HAVING: Form<FilterTree | undefined> = {
   style: 'repeated',
-  fromText: (given) => parseFilters(given, [], 'having'),
+  fromText: (values) => parseFilters(values, [], 'having'),
   fromJson: parseHaving,
   schema: () => ({ type: 'array', items: { anyOf: [{ type: 'string' }, FILTER_SCHEMA] } }),
 };
@@ -150,7 +154,7 @@ export const PARAMETERS = {
     description: 'What to show of expanded lists, by their paths.',
     agents: 'Of expanded lists: {"items": {"size": 5, "sort": ["price,desc"], "filter": {…}}}',
   }),
-  count: parameter(word<CountMode>('exact', 'estimated', 'none'), {
+  count: parameter(choice<CountMode>('exact', 'estimated', 'none'), {
     ...list,
     description: 'Whether the records are counted: `exact` if not given.',
     agents: 'How the total is counted; exact unless told',
@@ -206,8 +210,8 @@ export const PARAMETERS = {
     description: 'Groups of a page; 100 if not given.',
   }),
 
-  format: parameter(word('csv', 'ndjson'), { query: ['export'], description: 'Of the file; `csv` if not given.' }),
-  formulas: parameter(word('keep', 'escape'), {
+  format: parameter(choice('csv', 'ndjson'), { query: ['export'], description: 'Of the file; `csv` if not given.' }),
+  formulas: parameter(choice('keep', 'escape'), {
     query: ['export'],
     description: 'Of CSV. `escape`: spreadsheets run no text as a formula. `keep` if not given.',
   }),
@@ -223,7 +227,7 @@ export const PARAMETERS = {
     description: '`Header:field,Other:field`: the names of the file. `Header:` leaves a column out.',
     client: 'Readonly<Record<string, N | null>>',
   }),
-  onConflict: parameter(word('fail', 'skip', 'update'), {
+  onConflict: parameter(choice('fail', 'skip', 'update'), {
     query: ['import'],
     description: 'What becomes of a record that is there already; `fail` if not given.',
   }),
@@ -243,7 +247,7 @@ export const PARAMETERS = {
       example: [1],
     },
   ),
-  return: parameter(word('minimal', 'representation'), {
+  return: parameter(choice('minimal', 'representation'), {
     query: ['bulkCreate', 'bulkUpdate', 'bulkDelete', 'bulkDeleteListed'],
     description: '`minimal`: the answer has the ids alone.',
   }),
@@ -259,13 +263,13 @@ export const PARAMETERS = {
       'Fields by which a record that is there is found: then it is changed, and none is created. Owners may also name `id`, and give it.',
     client: 'N | readonly N[]',
   }),
-  conflict: parameter(word('update', 'skip'), {
+  conflict: parameter(choice('update', 'skip'), {
     query: ['create', 'bulkCreate'],
     body: ['batch'],
     description: 'With `onConflict`: what becomes of a record that is there; `update` if not given.',
   }),
 
-  selection: parameter(word('free', 'fixed'), {
+  selection: parameter(choice('free', 'fixed'), {
     query: ['openapi'],
     description:
       '`fixed`: the document without `fields`, whose reads have every column: for generators of clients. `free` if not given.',
@@ -289,20 +293,20 @@ export const PARAMETER_ENTRIES = Object.entries(PARAMETERS) as unknown as readon
   Parameter<unknown>,
 ])[];
 
-export const nameOf = (key: ParameterKey): string => (PARAMETERS[key] as Parameter<unknown>).name ?? key;
+export const getParameterName = (key: ParameterKey): string => (PARAMETERS[key] as Parameter<unknown>).name ?? key;
 
 /** Entries that an operation takes in its query string, or as members of its body. */
-export function parametersAt(place: Place, where: 'query' | 'body'): readonly ParameterKey[] {
-  return PARAMETER_ENTRIES.filter(([, entry]) => entry[where]?.includes(place)).map(([key]) => key);
+export function getParameters(operation: AnyOperationName, where: 'query' | 'body'): readonly ParameterKey[] {
+  return PARAMETER_ENTRIES.filter(([, entry]) => entry[where]?.includes(operation)).map(([key]) => key);
 }
 
 /** Their names, as refusals list them. */
-export const namesAt = (place: Place, where: 'query' | 'body'): string =>
-  parametersAt(place, where).map(nameOf).join(', ');
+export const listParameterNames = (operation: AnyOperationName, where: 'query' | 'body'): string =>
+  getParameters(operation, where).map(getParameterName).join(', ');
 
 type NameOf<K extends ParameterKey> = Table[K] extends { readonly name: infer N extends string } ? N : K;
 
-type Takes<K extends ParameterKey, P extends Place, W extends 'query' | 'body'> = Table[K] extends {
+type Takes<K extends ParameterKey, P extends AnyOperationName, W extends 'query' | 'body'> = Table[K] extends {
   readonly [Where in W]: readonly (infer Q)[];
 }
   ? P extends Q
@@ -311,7 +315,7 @@ type Takes<K extends ParameterKey, P extends Place, W extends 'query' | 'body'> 
   : false;
 
 /** What a request of an operation says, by the names of its parameters. */
-export type Values<P extends Place, W extends 'query' | 'body'> = {
+export type Values<P extends AnyOperationName, W extends 'query' | 'body'> = {
   readonly [K in ParameterKey as true extends Takes<K, P, W> ? NameOf<K> : never]?: Table[K] extends {
     readonly form: Form<infer T>;
   }

@@ -31,7 +31,7 @@ const HAS_IGNORED = /(?:^|&)(?:_|%5f)/i;
  * The query string without the parameters whose names start with `_`, which mean nothing: they must not make new
  * entries in what is remembered of requests by their query string.
  */
-export function wordsOf(query: string): string {
+export function toCacheKey(query: string): string {
   if (!HAS_IGNORED.test(query)) return query;
   return query
     .split('&')
@@ -64,25 +64,25 @@ export function decodePart(text: string): string | undefined {
 export type Texts = ReadonlyMap<string, readonly string[]>;
 
 /** Parameters of a request that takes only `known` ones, each at most once. */
-export function parseParameters(query: string, known: readonly string[]): ReadonlyMap<string, string> {
-  const { values } = collect(query, known);
+export function parseParameters(query: string, allowed: readonly string[]): ReadonlyMap<string, string> {
+  const { values } = collect(query, allowed);
   return new Map([...values].map(([name, texts]) => [name, single(texts, name)]));
 }
 
 /** Parameters of a request; `below`: names that may stand behind the path of a relation, as in `items.size`. */
 export function collect(
   query: string,
-  known: readonly string[],
-  below: readonly string[] = [],
+  allowed: readonly string[],
+  pathNames: readonly string[] = [],
 ): { readonly values: Texts; readonly byPath: ReadonlyMap<string, Texts> } {
   const values = new Map<string, string[]>();
   const byPath = new Map<string, Map<string, string[]>>();
   for (const { name, value } of parseQueryString(query)) {
-    if (known.includes(name)) append(values, name, value);
+    if (allowed.includes(name)) append(values, name, value);
     else if (!name.startsWith('_')) {
       const point = name.lastIndexOf('.');
       const part = name.slice(point + 1);
-      if (point < 1 || !below.includes(part)) throw unknownParameter(name, closest(name, known), known);
+      if (point < 1 || !pathNames.includes(part)) throw unknownParameter(name, closest(name, allowed), allowed);
       const path = name.slice(0, point);
       const parts = byPath.get(path) ?? new Map<string, string[]>();
       append(parts, part, value);

@@ -1,6 +1,6 @@
 // The path of a data API request -> its segments and its name for metrics. Syntax only.
 import { isStorable } from '../model/exact-json.ts';
-import { operationAt, TAILS, tailOf, WORKSPACE_OPERATIONS, workspaceOperationAt } from './operations.ts';
+import { findOperation, findWorkspaceOperation, parseTail, TAILS, WORKSPACE_OPERATIONS } from './operations.ts';
 import { decodePart } from './query-string.ts';
 
 export const PREFIX = '/api/v1/';
@@ -16,7 +16,7 @@ export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
  * Undecoded path below /api/v1/ -> decoded segments; a trailing slash adds none. A segment that cannot be decoded, or
  * that gives text which PostgreSQL cannot take, stays as it is and so names nothing.
  */
-export function segmentsOf(path: string): string[] {
+export function splitSegments(path: string): string[] {
   const parts = path.slice(PREFIX.length).split('/');
   if (parts.at(-1) === '') parts.pop();
   // node's parser lets only ASCII through, so without an escape there is nothing to decode.
@@ -28,7 +28,7 @@ export function segmentsOf(path: string): string[] {
 }
 
 /** What follows the entity: a segment, or both segments of an operation that has two; '' for none. */
-function tailIn(url: string): string {
+function getTail(url: string): string {
   let at = PREFIX.length - 1;
   for (let segment = 0; segment < 3; segment++) {
     at = url.indexOf('/', at + 1);
@@ -42,12 +42,12 @@ function tailIn(url: string): string {
 }
 
 /** The operation's name for metrics: one of a few words, never text of a client. */
-export function operationOf(method: string, url: string): string {
-  const tail = tailIn(url);
+export function getOperationName(method: string, url: string): string {
+  const tail = getTail(url);
   if (tail === '') {
     const query = url.indexOf('?');
-    const name = workspaceOperationAt(segmentsOf(query < 0 ? url : url.slice(0, query)));
+    const name = findWorkspaceOperation(splitSegments(query < 0 ? url : url.slice(0, query)));
     if (name !== undefined) return WORKSPACE_OPERATIONS[name].methods.some((one) => one === method) ? name : 'other';
   }
-  return operationAt(method, tailOf(tail || undefined)) ?? 'other';
+  return findOperation(method, parseTail(tail || undefined)) ?? 'other';
 }

@@ -1,6 +1,6 @@
 // A data API request as a value: HTTP syntax -> RecordRequest. Knows no schema; everything here is checked for form only.
 import { badRequest } from '../errors.ts';
-import { allOf, type FilterTree } from './filter.ts';
+import { combineFilters, type FilterTree } from './filter.ts';
 import type { RequestLimits } from './forms.ts';
 import type { Narrowing } from './narrowing.ts';
 import { type CountMode, type Cursor, DEFAULT_PAGE_SIZE } from './page.ts';
@@ -21,12 +21,12 @@ export interface Selection {
 interface ListValues extends Values<'list', 'query'>, Pick<Values<'query', 'body'>, 'narrow'> {}
 
 /** Parameters that need no default pass as they are: `search`, `versions`, `preview`, … */
-type Others = Omit<
+type PlainParameters = Omit<
   ListValues,
   'page' | 'size' | 'after' | 'count' | 'sort' | 'filter' | 'or' | 'expand' | 'fields' | 'narrow'
 >;
 
-export interface ListRequest extends Others {
+export interface ListRequest extends PlainParameters {
   readonly kind: 'list';
   readonly selection: Selection;
   readonly page: number;
@@ -62,28 +62,40 @@ export const parseListRequest = (query: string, limits: RequestLimits): ListRequ
 export const parseQueryBody = (body: unknown, limits: RequestLimits): ListRequest =>
   listRequest(readBody('query', body, limits), limits);
 
-function listRequest(given: ListValues, { maxPageSize }: RequestLimits): ListRequest {
-  const { page = 0, size, after, count = 'exact', sort = [], filter, or, expand, fields, narrow, ...others } = given;
+function listRequest(values: ListValues, { maxPageSize }: RequestLimits): ListRequest {
+  const {
+    page = 0,
+    size,
+    after,
+    count = 'exact',
+    sort = [],
+    filter,
+    or,
+    expand,
+    fields,
+    narrow,
+    ...plainParameters
+  } = values;
   return {
     kind: 'list',
-    selection: selectionOf({ expand, fields, narrow }),
+    selection: toSelection({ expand, fields, narrow }),
     page,
     size: size ?? Math.min(DEFAULT_PAGE_SIZE, maxPageSize),
     after,
     count,
     sort,
-    filter: allOf(filter, or),
-    ...others,
+    filter: combineFilters(filter, or),
+    ...plainParameters,
   };
 }
 
 /** The query string of GET …/{entity}/{id}. */
 export const parseReadRequest = (query: string, limits: RequestLimits): ReadRequest => ({
   kind: 'read',
-  selection: selectionOf(readQuery('read', query, limits)),
+  selection: toSelection(readQuery('read', query, limits)),
 });
 
-const selectionOf = ({ expand, fields, narrow = [] }: Selected): Selection => ({ expand, fields, narrowings: narrow });
+const toSelection = ({ expand, fields, narrow = [] }: Selected): Selection => ({ expand, fields, narrowings: narrow });
 
 type Selected = { readonly [K in 'expand' | 'fields' | 'narrow']?: ListValues[K] | undefined };
 
@@ -98,7 +110,7 @@ export function parseExportRequest(query: string): ExportRequest {
     formulas,
     fields,
     sort,
-    filter: allOf(filter, or),
+    filter: combineFilters(filter, or),
     ...(search === undefined ? {} : { search }),
   };
 }

@@ -15,15 +15,15 @@ export interface SearchQuery {
   readonly words: readonly string[];
   readonly phrases: readonly Phrase[];
   /** Words and phrases that must not be there. */
-  readonly without: readonly Phrase[];
+  readonly excluded: readonly Phrase[];
   /** What is typed last: a phrase whose last word may go on. */
   readonly unfinished: Phrase | undefined;
 }
 
 // A minus, then a phrase in quotes, of which the last may be open, or all up to a space or quote.
 const TERM = /(-*)(?:"([^"]*)("?)|([^\s"]+))/gu;
-const WORDS = /[\p{L}\p{Nd}\p{M}]+/gu;
-const SAYS_SOMETHING = /[\p{L}\p{Nd}]/u;
+const WORD = /[\p{L}\p{Nd}\p{M}]+/gu;
+const HAS_LETTER = /[\p{L}\p{Nd}]/u;
 
 /**
  * `ann "new york" -paris sto` -> all of these words, the last one as the beginning of a word. Signs separate words: those
@@ -36,27 +36,27 @@ export function parseSearch(text: string, name = 'search'): SearchQuery {
     throw badRequest('INVALID_SEARCH', `${name} must not contain NUL characters or lone surrogates`);
   const words: string[] = [];
   const phrases: Phrase[] = [];
-  const without: Phrase[] = [];
+  const excluded: Phrase[] = [];
   let unfinished: Phrase | undefined;
   const trimmed = text.trimEnd();
   for (const { 0: term, 1: minus = '', 2: quoted, 3: end, 4: plain, index } of trimmed.matchAll(TERM)) {
-    const phrase = wordsOf(quoted ?? plain ?? '');
+    const phrase = splitWords(quoted ?? plain ?? '');
     if (phrase.length === 0) continue;
-    if (minus !== '') without.push(phrase);
+    if (minus !== '') excluded.push(phrase);
     else if (index + term.length === trimmed.length && end !== '"') unfinished = phrase;
     else if (phrase.length > 1) phrases.push(phrase);
     else words.push(...phrase);
   }
   if (words.length + phrases.length > 0 || unfinished !== undefined)
-    return { text, words, phrases, without, unfinished };
+    return { text, words, phrases, excluded, unfinished };
   throw badRequest(
     'INVALID_SEARCH',
-    without.length > 0
+    excluded.length > 0
       ? `${name} must have a word to look for beside those that it excludes`
       : `${name} must have a word to look for: letters or digits`,
   );
 }
 
-function wordsOf(text: string): string[] {
-  return (text.match(WORDS) ?? []).filter((word) => SAYS_SOMETHING.test(word));
+function splitWords(text: string): string[] {
+  return (text.match(WORD) ?? []).filter((word) => HAS_LETTER.test(word));
 }

@@ -22,12 +22,12 @@ function parseSortTerm(value: string): SortTerm {
       `sort ${shown(value)} is malformed: it takes <field>,<asc or desc>; repeat the parameter for several keys`,
     );
   }
-  const wanted = direction.toLowerCase();
-  if (wanted !== 'asc' && wanted !== 'desc') {
+  const lowerDirection = direction.toLowerCase();
+  if (lowerDirection !== 'asc' && lowerDirection !== 'desc') {
     throw badRequest(
       'INVALID_SORT',
       `Unknown sort direction ${shown(direction)} in sort=${shown(value)}. Known: asc, desc`,
     );
   }
-  return { path: splitPath('sort', path), direction: wanted };
+  return { path: splitPath('sort', path), direction: lowerDirection };
 }

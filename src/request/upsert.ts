@@ -9,10 +9,10 @@ export interface Upsert {
 }
 
 /** The query string of POST …/{entity}; undefined for a create. */
-export const parseCreateOptions = (query: string): Upsert | undefined => upsertOf(readQuery('create', query));
+export const parseCreateOptions = (query: string): Upsert | undefined => parseUpsert(readQuery('create', query));
 
 /** 400 for `conflict` without `onConflict`. */
-export function upsertOf({ onConflict, conflict }: Values<'create', 'query'>): Upsert | undefined {
+export function parseUpsert({ onConflict, conflict }: Values<'create', 'query'>): Upsert | undefined {
   if (onConflict !== undefined) return { fields: onConflict, mode: conflict ?? 'update' };
   if (conflict === undefined) return undefined;
   throw badRequest('PARAMETER_CONFLICT', 'conflict is for requests with onConflict=<field>[,<field>…]');

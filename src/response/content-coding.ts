@@ -10,10 +10,10 @@ function accepts(header: string | undefined, names: readonly string[]): boolean 
   const codings = new Map(
     (header ?? '').split(',').map((text) => {
       const [name = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
-      const isRefused = parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
-      return [name, !isRefused] as const;
+      const isExcluded = parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
+      return [name, !isExcluded] as const;
     }),
   );
-  const known = [...names, '*'].find((name) => codings.has(name));
-  return known !== undefined && codings.get(known) === true;
+  const coding = [...names, '*'].find((name) => codings.has(name));
+  return coding !== undefined && codings.get(coding) === true;
 }

@@ -1,6 +1,6 @@
 // Rows of a statement -> the spec's envelopes. The records' JSON text passes through as PostgreSQL wrote it.
 import type { AggregatePlan } from '../plan/aggregate.ts';
-import { type ListPlan, lookAhead } from '../plan/plan.ts';
+import { getNextPageCheck, type ListPlan } from '../plan/plan.ts';
 import type { PageRow } from '../plan/result.ts';
 import { encodeCursor } from '../request/page.ts';
 
@@ -10,7 +10,7 @@ export function recordEnvelope(record: string): string {
 }
 
 /** `{"data": [...]}` of many written records, with `meta` when there is any. */
-export function writtenEnvelope(records: string, meta: Readonly<Record<string, unknown>>): string {
+export function bulkWriteEnvelope(records: string, meta: Readonly<Record<string, unknown>>): string {
   return `{"data":${records}${Object.keys(meta).length === 0 ? '' : `,"meta":${JSON.stringify(meta)}`}}`;
 }
 
@@ -27,20 +27,20 @@ export function listEnvelope(row: FittingPage, plan: ListPlan, estimate: number 
     more && row.last !== null
       ? JSON.stringify(encodeCursor({ sort: plan.ordering.text, keys: JSON.parse(row.last) }))
       : 'null';
-  const data = more && lookAhead(plan) === 'extra' ? withoutLast(row.data) : row.data;
-  const told = plan.versions || plan.preview !== undefined ? toldOf(row) : '';
-  return `{"data":${data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}${told}}}`;
+  const data = more && getNextPageCheck(plan) === 'extra' ? withoutLast(row.data) : row.data;
+  const extraMeta = plan.versions || plan.preview !== undefined ? formatMeta(row) : '';
+  return `{"data":${data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}${extraMeta}}}`;
 }
 
 /** `,"versions":[...],"previews":[...]`, what was asked for of the two. */
-function toldOf({ versions, cuts }: FittingPage): string {
-  const told = versions === null ? '' : `,"versions":${versions}`;
-  if (cuts === null) return told;
+function formatMeta({ versions, cuts }: FittingPage): string {
+  const versionsMember = versions === null ? '' : `,"versions":${versions}`;
+  if (cuts === null) return versionsMember;
   const byRecord = JSON.parse(cuts) as readonly (readonly (readonly [field: string, length: number])[] | null)[];
   const previews = byRecord.flatMap((record, index) =>
     (record ?? []).map(([field, length]) => ({ index, field, length })),
   );
-  return `${told},"previews":${JSON.stringify(previews)}`;
+  return `${versionsMember},"previews":${JSON.stringify(previews)}`;
 }
 
 /** `{"data": [...], "meta": {...}}` of groups; the total is their number. */

@@ -11,7 +11,7 @@ export function errorReply(error: ApiError): Reply {
 }
 
 /** The JSON text of a refusal. */
-export function errorText({ code, message, reason, operation, details, beside }: ApiError): string {
+export function errorText({ code, message, reason, operation, details, beside: extensions }: ApiError): string {
   const error = {
     code,
     message,
@@ -19,5 +19,5 @@ export function errorText({ code, message, reason, operation, details, beside }:
     ...(operation === undefined ? {} : { operation }),
     ...(details === undefined ? {} : { details }),
   };
-  return JSON.stringify({ error, ...beside });
+  return JSON.stringify({ error, ...extensions });
 }

@@ -16,10 +16,10 @@ export type Formulas = 'keep' | 'escape';
 
 /** CSV of RFC 4180 with lines that end in a newline: null is an empty cell, an empty string is `""`. */
 export function csvFile(fields: readonly Field[], formulas: Formulas = 'keep'): ExportFile {
-  const text = formulas === 'keep' ? quoted : escaped;
-  const cells = fields.map((field) => cellOf(field, text));
+  const text = formulas === 'keep' ? quoteCell : escapeCell;
+  const cells = fields.map((field) => makeCellFormatter(field, text));
   // An empty line would not be read as a row.
-  const alone = fields.length === 1;
+  const isSingleColumn = fields.length === 1;
   return {
     header: `${fields.map((field) => field.name).join(',')}\n`,
     line(row) {
@@ -28,7 +28,7 @@ export function csvFile(fields: readonly Field[], formulas: Formulas = 'keep'): 
         const value = row[index];
         if (index > 0) line += ',';
         if (value !== null && value !== undefined) line += (cells[index] as Cell)(value);
-        else if (alone) line += '""';
+        else if (isSingleColumn) line += '""';
       }
       return `${line}\n`;
     },
@@ -37,7 +37,7 @@ export function csvFile(fields: readonly Field[], formulas: Formulas = 'keep'): 
 
 /** One JSON object a line. Measured: half the time of PostgreSQL's row_to_json, which has one core and computes there. */
 export function ndjsonFile(fields: readonly Field[]): ExportFile {
-  const values = fields.map(memberOf);
+  const values = fields.map(makeMemberFormatter);
   const keys = fields.map((field, index) => `${index === 0 ? '' : ','}${JSON.stringify(field.name)}:`);
   return {
     header: '',
@@ -57,14 +57,14 @@ const verbatim: Cell = (text) => text;
 const truth: Cell = (text) => (text === 't' ? 'true' : 'false');
 
 const NEEDS_QUOTES = /[",\n\r]|^$/;
-const quoted: Cell = (text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const quoteCell: Cell = (text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 // What spreadsheets run, or skip before they run what follows (OWASP, "CSV Injection").
 const FORMULA = /^[=+\-@\t\r]/;
-const escaped: Cell = (text) => quoted(FORMULA.test(text) ? `'${text}` : text);
+const escapeCell: Cell = (text) => quoteCell(FORMULA.test(text) ? `'${text}` : text);
 
 /** PostgreSQL's text of a column -> the text that JSON responses have, quoted where CSV needs it. */
-function cellOf(field: Field, text: Cell): Cell {
+function makeCellFormatter(field: Field, text: Cell): Cell {
   const { json, textual } = fieldType(field.type);
   switch (json) {
     case 'boolean':
@@ -76,7 +76,7 @@ function cellOf(field: Field, text: Cell): Cell {
       return textual ? text : verbatim;
     // Texts in it have quotes, which CSV needs escaped.
     case 'any':
-      return quoted;
+      return quoteCell;
     default:
       return json satisfies never;
   }
@@ -87,7 +87,7 @@ const NEEDS_ESCAPE = /["\\\u0000-\u001f]/;
 const string: Cell = (text) => (NEEDS_ESCAPE.test(text) ? JSON.stringify(text) : `"${text}"`);
 
 /** PostgreSQL's text of a column -> JSON, as responses have it. */
-function memberOf(field: Field): Cell {
+function makeMemberFormatter(field: Field): Cell {
   const { json } = fieldType(field.type);
   switch (json) {
     case 'boolean':

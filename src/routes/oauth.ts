@@ -1,14 +1,14 @@
 // OAuth 2.0 of our own: token endpoint, key set, metadata (RFC 8414). Everything at these paths answers in the form of
 // RFC 6749, refusals included. A library speaks the protocol of the token endpoint; the two documents are ours, because
 // the library would list endpoints that are not there and build URLs from the Host header.
-import { type NodeHandler, PASSING } from '../auth/token-endpoint.ts';
+import { type NodeHandler, TEMPORARY_ERROR } from '../auth/token-endpoint.ts';
 import type { StoredJwk } from '../directory/signing-keys.ts';
 import { type ApiError, methodNotAllowed } from '../errors.ts';
 import { isAt, type Mount } from '../http/router.ts';
-import { type Operation, objectOf, type Refusal, TEXT, TEXTS } from '../openapi/operation.ts';
+import { type ErrorDescription, type Operation, objectShape, TEXT, TEXTS } from '../openapi/operation.ts';
 import { json, type Reply } from '../response/reply.ts';
 
-export interface OAuthRooms {
+export interface OAuthServices {
   /** Base of all URLs, and `iss`. */
   readonly publicUrl: string;
   readonly tokenEndpoint: () => Promise<NodeHandler>;
@@ -23,9 +23,13 @@ const METADATA_PATH = '/.well-known/oauth-authorization-server';
 const KEY_SET_TYPE = 'application/jwk-set+json';
 
 /** A refusal that may be gone when the request is repeated. */
-const passing = (status: 429 | 503, when: string): Refusal => ({ status, code: PASSING, when });
-const UNREADY = passing(503, 'the server or its database cannot answer at the moment');
-const OTHER_METHOD: Refusal = { status: 405, code: 'invalid_request', when: 'the method is another one' };
+const makeTransientError = (status: 429 | 503, when: string): ErrorDescription => ({
+  status,
+  code: TEMPORARY_ERROR,
+  when,
+});
+const UNREADY_ERROR = makeTransientError(503, 'the server or its database cannot answer at the moment');
+const OTHER_METHOD: ErrorDescription = { status: 405, code: 'invalid_request', when: 'the method is another one' };
 
 const TOKEN: Operation = {
   method: 'POST',
@@ -61,7 +65,7 @@ const TOKEN: Operation = {
       200: {
         shape: {
           title: 'Token',
-          ...objectOf({
+          ...objectShape({
             access_token: { type: 'string', description: 'A JWT (RFC 9068), sent as `Authorization: Bearer`.' },
             expires_in: { type: 'integer', description: 'Seconds.' },
             token_type: { type: 'string', enum: ['Bearer'] },
@@ -69,16 +73,16 @@ const TOKEN: Operation = {
         },
       },
     },
-    refusals: [
+    errors: [
       { status: 400, code: 'invalid_request', when: 'the request or its authentication is malformed' },
       { status: 400, code: 'unsupported_grant_type', when: '`grant_type` is another one' },
       { status: 400, code: 'invalid_target', when: '`resource` is neither this server nor the workspace for agents' },
       { status: 401, code: 'invalid_client', when: 'there is no such client, or its secret is another' },
       OTHER_METHOD,
-      passing(429, 'this client has sent too many requests'),
-      UNREADY,
+      makeTransientError(429, 'this client has sent too many requests'),
+      UNREADY_ERROR,
     ],
-    refusesAs: 'oauth',
+    errorFormat: 'oauth',
   },
 };
 
@@ -95,16 +99,16 @@ const KEYS: Operation = {
     responses: {
       200: {
         type: KEY_SET_TYPE,
-        shape: objectOf({
+        shape: objectShape({
           keys: {
             type: 'array',
-            items: objectOf({ kty: TEXT, crv: TEXT, x: TEXT, y: TEXT, kid: TEXT, use: TEXT, alg: TEXT }),
+            items: objectShape({ kty: TEXT, crv: TEXT, x: TEXT, y: TEXT, kid: TEXT, use: TEXT, alg: TEXT }),
           },
         }),
       },
     },
-    refusals: [OTHER_METHOD, UNREADY],
-    refusesAs: 'oauth',
+    errors: [OTHER_METHOD, UNREADY_ERROR],
+    errorFormat: 'oauth',
   },
 };
 
@@ -120,7 +124,7 @@ const METADATA: Operation = {
     query: {},
     responses: {
       200: {
-        shape: objectOf({
+        shape: objectShape({
           issuer: TEXT,
           authorization_endpoint: TEXT,
           token_endpoint: TEXT,
@@ -131,15 +135,15 @@ const METADATA: Operation = {
         }),
       },
     },
-    refusals: [OTHER_METHOD],
-    refusesAs: 'oauth',
+    errors: [OTHER_METHOD],
+    errorFormat: 'oauth',
   },
 };
 
-export function oauthMounts({ publicUrl, tokenEndpoint, publicKeys, algorithm }: OAuthRooms): Mount[] {
+export function oauthMounts({ publicUrl, tokenEndpoint, publicKeys, algorithm }: OAuthServices): Mount[] {
   return [
-    mountAt(TOKEN, { readyFirst: true, handle: async () => ({ serve: await tokenEndpoint() }) }),
-    mountAt(KEYS, {
+    makeMount(TOKEN, { readyFirst: true, handle: async () => ({ serve: await tokenEndpoint() }) }),
+    makeMount(KEYS, {
       readyFirst: true,
       async handle() {
         const keys = (await publicKeys()).map(({ kid, publicJwk }) => ({
@@ -152,25 +156,25 @@ export function oauthMounts({ publicUrl, tokenEndpoint, publicKeys, algorithm }:
         return { status: 200, headers: {}, body: { kind: 'text', contentType: KEY_SET_TYPE, text } };
       },
     }),
-    mountAt(METADATA, { readyFirst: false, handle: async () => json(200, metadata(publicUrl)) }),
+    makeMount(METADATA, { readyFirst: false, handle: async () => json(200, buildMetadata(publicUrl)) }),
   ];
 }
 
 /** A mount of one path with every method, whose refusals have the form of RFC 6749. */
-function mountAt(operation: Operation, { readyFirst, handle }: Pick<Mount, 'readyFirst' | 'handle'>): Mount {
+function makeMount(operation: Operation, { readyFirst, handle }: Pick<Mount, 'readyFirst' | 'handle'>): Mount {
   const { method, pattern: path } = operation;
   const methods = method === 'GET' ? ['GET', 'HEAD'] : [method];
   return {
     matches: (url) => isAt(url, path),
     readyFirst,
     operations: [operation],
-    operationOf: () => path,
+    getOperationName: () => path,
     async handle(request) {
       if (!methods.includes(request.method)) throw methodNotAllowed(request.method, methods);
       return handle(request);
     },
-    refuse: refusalReply,
-    isPaced: ({ status }) => status < 500,
+    toErrorReply: toErrorReply,
+    isThrottled: ({ status }) => status < 500,
   };
 }
 
@@ -179,7 +183,7 @@ function mountAt(operation: Operation, { readyFirst, handle }: Pick<Mount, 'read
  * The URL of one is there all the same: the official client of agents refuses metadata without it, and sends nobody to an
  * endpoint that supports no response type.
  */
-function metadata(publicUrl: string): Readonly<Record<string, unknown>> {
+function buildMetadata(publicUrl: string): Readonly<Record<string, unknown>> {
   return {
     issuer: publicUrl,
     authorization_endpoint: `${publicUrl}/oauth/authorize`,
@@ -192,7 +196,7 @@ function metadata(publicUrl: string): Readonly<Record<string, unknown>> {
 }
 
 /** One of our refusals in the form of RFC 6749 section 5.2. */
-function refusalReply({ status, message, headers }: ApiError): Reply {
-  const error = status === 503 || status === 429 ? PASSING : status >= 500 ? 'server_error' : 'invalid_request';
+function toErrorReply({ status, message, headers }: ApiError): Reply {
+  const error = status === 503 || status === 429 ? TEMPORARY_ERROR : status >= 500 ? 'server_error' : 'invalid_request';
   return json(status, { error, error_description: message }, headers);
 }

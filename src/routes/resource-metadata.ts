@@ -1,12 +1,12 @@
 // What clients of agents learn before they have a credential (RFC 9728): which URL tokens must be for, and who gives them.
 import { methodNotAllowed, notFound } from '../errors.ts';
-import { type Mount, USUAL_REFUSALS } from '../http/router.ts';
+import { DEFAULT_ERROR_HANDLING, type Mount } from '../http/router.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { type Operation, objectOf, TEXT, TEXTS } from '../openapi/operation.ts';
-import { agentsPath, PREFIX, RESOURCE_METADATA, segmentsOf } from '../request/record-path.ts';
+import { type Operation, objectShape, TEXT, TEXTS } from '../openapi/operation.ts';
+import { agentsPath, PREFIX, RESOURCE_METADATA, splitSegments } from '../request/record-path.ts';
 import { json } from '../response/reply.ts';
 
-export interface ResourceMetadataRooms {
+export interface ResourceMetadataServices {
   readonly publicUrl: string;
   /** False: no workspace is served to agents. */
   readonly mcp: boolean;
@@ -15,7 +15,7 @@ export interface ResourceMetadataRooms {
     slug: string,
   ) => Workspace | undefined | Promise<Workspace | undefined>;
   /** Resolves when somebody without a credential may be answered. */
-  readonly refusalTurn: () => Promise<void>;
+  readonly waitForThrottle: () => Promise<void>;
 }
 
 const READ = ['GET', 'HEAD'];
@@ -33,7 +33,7 @@ const METADATA: Operation = {
     query: {},
     responses: {
       200: {
-        shape: objectOf({
+        shape: objectShape({
           resource: TEXT,
           authorization_servers: TEXTS,
           bearer_methods_supported: TEXTS,
@@ -41,7 +41,7 @@ const METADATA: Operation = {
         }),
       },
     },
-    refusals: [
+    errors: [
       { status: 404, code: 'NOT_FOUND', when: 'the server serves no agents' },
       { status: 405, code: 'METHOD_NOT_ALLOWED', when: 'the method is another one' },
       { status: 503, code: 'SERVICE_UNAVAILABLE', when: 'the server or its database cannot answer at the moment' },
@@ -57,24 +57,29 @@ const METADATA: Operation = {
  * Nobody has a credential here, and a slug that is not in memory is asked for in the database: answers have the pace of
  * refusals, all of them, as its delay would otherwise tell which workspaces there are.
  */
-export function resourceMetadataMount({ publicUrl, mcp, findWorkspace, refusalTurn }: ResourceMetadataRooms): Mount {
+export function resourceMetadataMount({
+  publicUrl,
+  mcp,
+  findWorkspace,
+  waitForThrottle,
+}: ResourceMetadataServices): Mount {
   return {
-    ...USUAL_REFUSALS,
+    ...DEFAULT_ERROR_HANDLING,
     matches: (url) => url.startsWith(RESOURCE_METADATA + PREFIX),
     readyFirst: true,
     operations: [METADATA],
-    operationOf: () => RESOURCE_METADATA,
+    getOperationName: () => RESOURCE_METADATA,
     async handle({ method, path }) {
-      const [organization = '', slug = '', ...rest] = segmentsOf(path.slice(RESOURCE_METADATA.length));
-      const place = agentsPath(organization, slug);
-      if (!mcp || rest.join('/') !== place.split('/').at(-1))
+      const [organization = '', slug = '', ...segments] = splitSegments(path.slice(RESOURCE_METADATA.length));
+      const resourcePath = agentsPath(organization, slug);
+      if (!mcp || segments.join('/') !== resourcePath.split('/').at(-1))
         throw notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`);
       if (!READ.includes(method)) throw methodNotAllowed(method, READ);
-      await refusalTurn();
+      await waitForThrottle();
       const workspace = await findWorkspace(organization, slug);
       const provider = workspace?.agents.enabled === true ? workspace.identityProvider : null;
       return json(200, {
-        resource: publicUrl + place,
+        resource: publicUrl + resourcePath,
         authorization_servers: [publicUrl, ...(provider?.enabled === true ? [provider.issuerUrl] : [])],
         bearer_methods_supported: ['header'],
         resource_name: `${organization}/${slug}`,

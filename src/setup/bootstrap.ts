@@ -2,12 +2,12 @@
 // and when a process dies in the middle.
 import { randomBytes } from 'node:crypto';
 import { hashCredential, makeKey } from '../auth/api-key.ts';
-import { DEMO_DIGEST, digestOf } from '../backup/emptiness.ts';
+import { computeDigest, DEMO_DIGEST } from '../backup/emptiness.ts';
 import { loadWorkspace } from '../catalog/load-workspace.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../db/pool.ts';
 import { createApiKey } from '../directory/api-keys.ts';
-import { forgetOperatorHash, loadOperatorHash, storeOperatorHash } from '../directory/credentials.ts';
+import { deleteOperatorHash, loadOperatorHash, storeOperatorHash } from '../directory/credentials.ts';
 import type { Databases } from '../directory/databases.ts';
 import { loadFact, storeFact } from '../directory/instance.ts';
 import { createOrganization, findOrganization } from '../directory/organizations.ts';
@@ -15,7 +15,7 @@ import { findWorkspace } from '../directory/workspaces.ts';
 import { parseSchemaDocument } from '../document/document.ts';
 import { createWorkspace, deleteWorkspace } from '../migrate/workspace.ts';
 import type { Principal } from '../model/principal.ts';
-import { entityOf, type Workspace } from '../model/workspace.ts';
+import { getEntity, type Workspace } from '../model/workspace.ts';
 import { planAssignment } from '../plan/assignment.ts';
 import { planCreate } from '../plan/plan.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
@@ -35,7 +35,7 @@ export interface BootstrapOptions {
   readonly databases: Databases;
   readonly config: Pick<Config, 'adminKey' | 'demo' | 'maxResponseBytes'>;
   /** The operator's key is set by configuration: none is generated. */
-  readonly knownOperator: boolean;
+  readonly hasOperator: boolean;
   /** What earlier tries of this start have made and nobody has seen yet. Filled as things are made. */
   readonly secrets: Secrets;
 }
@@ -49,10 +49,10 @@ const DEMO = { organization: 'demo', slug: 'shop' } as const;
 const DEMO_LOCK = 7_764_610_002;
 
 /** May be tried again with the same `secrets` when the database goes away in the middle. */
-export async function bootstrap({ databases, config, knownOperator, secrets }: BootstrapOptions): Promise<Welcome> {
+export async function bootstrap({ databases, config, hasOperator, secrets }: BootstrapOptions): Promise<Welcome> {
   // A key that was replaced must not be valid again when the setting is removed.
-  if (config.adminKey !== undefined) await forgetOperatorHash(databases.directory);
-  const operator = knownOperator ? undefined : await ensureOperator(databases.directory, secrets);
+  if (config.adminKey !== undefined) await deleteOperatorHash(databases.directory);
+  const operator = hasOperator ? undefined : await ensureOperator(databases.directory, secrets);
   if (config.demo) await ensureDemo(databases, config.maxResponseBytes, secrets);
   const hasDemo = (await loadWorkspace(databases, DEMO.organization, DEMO.slug)) !== undefined;
   return { operatorHash: operator?.hash, operatorKey: operator?.key, demoKey: secrets.demoKey, hasDemo };
@@ -62,14 +62,17 @@ async function ensureOperator(
   db: Database,
   secrets: Secrets,
 ): Promise<{ readonly hash: string; readonly key: string | undefined }> {
-  const hashOf = (key: string): string => hashCredential(key).toString('hex');
+  const computeHash = (key: string): string => hashCredential(key).toString('hex');
   let inForce = await loadOperatorHash(db);
   if (inForce === undefined) {
     secrets.operatorKey ??= `wda_admin_${randomBytes(32).toString('base64url')}`;
-    inForce = await storeOperatorHash(db, hashOf(secrets.operatorKey));
+    inForce = await storeOperatorHash(db, computeHash(secrets.operatorKey));
   }
   const { operatorKey } = secrets;
-  return { hash: inForce, key: operatorKey !== undefined && hashOf(operatorKey) === inForce ? operatorKey : undefined };
+  return {
+    hash: inForce,
+    key: operatorKey !== undefined && computeHash(operatorKey) === inForce ? operatorKey : undefined,
+  };
 }
 
 /** Creates the demo once in the life of a database, and puts its API key into `secrets` if this call created it. */
@@ -88,7 +91,7 @@ function ensureDemo(databases: Databases, maxResponseBytes: number, secrets: Sec
         await storeFact(directory, 'demo', 'creating');
         secrets.demoKey = await createDemo(databases, maxResponseBytes);
         // By this a restore knows that nobody has changed it.
-        const digest = await digestOf(directory, DEMO.organization, DEMO.slug);
+        const digest = await computeDigest(directory, DEMO.organization, DEMO.slug);
         if (digest !== undefined) await storeFact(directory, DEMO_DIGEST, digest);
         await storeFact(directory, 'demo', 'done');
       } finally {
@@ -113,7 +116,7 @@ async function createDemo(databases: Databases, maxResponseBytes: number): Promi
   const summary = await createWorkspace(databases, { ...DEMO, name: 'Demo shop', document: parsed.document });
   const workspace = await loadWorkspace(databases, DEMO.organization, DEMO.slug);
   if (summary === undefined || workspace === undefined) throw new TypeError('the demo workspace was not created');
-  await fillDemo(databases.of(workspace), workspace, maxResponseBytes);
+  await fillDemo(databases.forWorkspace(workspace), workspace, maxResponseBytes);
   const { key, prefix, hash } = makeKey();
   await createApiKey(databases.directory, {
     workspaceId: summary.id,
@@ -132,7 +135,7 @@ async function createDemo(databases: Databases, maxResponseBytes: number): Promi
 async function fillDemo(db: Database, workspace: Workspace, maxResponseBytes: number): Promise<void> {
   const principal: Principal = { kind: 'operator', scope: null, credentialId: 'operator' };
   for (const [name, records] of DEMO_RECORDS) {
-    const entity = entityOf(workspace, name);
+    const entity = getEntity(workspace, name);
     for (const record of records) {
       const { values, details } = planAssignment(record, entity, undefined);
       if (details.length > 0) throw new TypeError(`a demo record of ${name} is wrong: ${JSON.stringify(details)}`);

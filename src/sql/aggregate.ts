@@ -13,7 +13,7 @@ import {
   MORE_DIGITS,
   type Source,
 } from '../plan/aggregate.ts';
-import { boundOf, runningBound } from './bounds.ts';
+import { limitRunningSize, makeSizeLimit } from './bounds.ts';
 import {
   bind,
   dateTimeText,
@@ -24,53 +24,53 @@ import {
   renderScan,
   where,
 } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
-import { keptTotal } from './read.ts';
+import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
+import { selectStoredTotal } from './read.ts';
 
 /**
  * One row: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (number of groups), `counted`
  * (number of all records when they were counted for a total that might be kept, else null).
  */
 export function selectAggregate(plan: AggregatePlan, maxBytes: number): Fragment {
-  const grouped = isTotal(plan) ? selectTotal(plan) : selectGroups(plan);
-  const kept =
+  const groupedRows = isTotal(plan) ? selectTotal(plan) : selectGroups(plan);
+  const filteredGroups =
     plan.having === undefined
-      ? grouped
-      : sql`select h.* from (${grouped}) h${where(renderPredicate(plan.having, ident('h'), makeAliases()))}`;
-  const body = bodyOf(plan, kept, maxBytes);
-  return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, q.total, q.counted from (${body}) q`;
+      ? groupedRows
+      : sql`select h.* from (${groupedRows}) h${where(renderPredicate(plan.having, ident('h'), makeAliases()))}`;
+  const body = renderBody(plan, filteredGroups, maxBytes);
+  return sql`select case when octet_length(q.data) <= ${integerLiteral(maxBytes)} then q.data end as data, q.total, q.counted from (${body}) q`;
 }
 
 const DATA = sql`coalesce(json_agg(x.${RECORD}), '[]')::text as data`;
-const NOT_COUNTED = keyword('null::int8 as counted');
+const NO_COUNT = keyword('null::int8 as counted');
 const IN_ALL = ident('$groups');
 
 /** A page of the groups that are left, and the number of those. */
-function bodyOf(plan: AggregatePlan, kept: Fragment, maxBytes: number): Fragment {
+function renderBody(plan: AggregatePlan, filteredGroups: Fragment, maxBytes: number): Fragment {
   const groups = ident('g');
   if (plan.groups.length === 0) {
-    const carried = isTotal(plan) ? keyword(', p."a0", p."$counted"') : empty;
-    const counted = isTotal(plan) ? keyword('max(x."a0") filter (where x."$counted") as counted') : NOT_COUNTED;
+    const extraColumns = isTotal(plan) ? keyword(', p."a0", p."$counted"') : empty;
+    const recordCount = isTotal(plan) ? keyword('max(x."a0") filter (where x."$counted") as counted') : NO_COUNT;
     const data = plan.page === 0 ? DATA : sql`${literal('[]')} as data`;
-    return sql`select ${data}, count(*) as total, ${counted} from (${objects(plan, kept, carried, maxBytes)}) x`;
+    return sql`select ${data}, count(*) as total, ${recordCount} from (${objects(plan, filteredGroups, extraColumns, maxBytes)}) x`;
   }
   const order = join(plan.order.map((key) => sql`${groups}.${ident(key.field.column)} ${keyword(key.direction)}`));
-  const bounds = sql`order by ${order} limit ${wholeNumber(plan.size)}`;
+  const bounds = sql`order by ${order} limit ${integerLiteral(plan.size)}`;
   if (plan.page === 0) {
     // A first page is empty only when there are no groups; of a later one only a second look at them tells their number.
-    const page = sql`select ${groups}.*, count(*) over () as ${IN_ALL} from (${kept}) ${groups} ${bounds}`;
+    const page = sql`select ${groups}.*, count(*) over () as ${IN_ALL} from (${filteredGroups}) ${groups} ${bounds}`;
     const rows = objects(plan, page, sql`, p.${IN_ALL}`, maxBytes);
-    return sql`select ${DATA}, coalesce(max(x.${IN_ALL}), 0) as total, ${NOT_COUNTED} from (${rows}) x`;
+    return sql`select ${DATA}, coalesce(max(x.${IN_ALL}), 0) as total, ${NO_COUNT} from (${rows}) x`;
   }
   const page = sql`select ${groups}.* from ${groups} ${bounds} offset ${bind(plan.offset)}`;
-  return sql`with ${groups} as materialized (${kept}) select ${DATA}, (select count(*) from ${groups}) as total, ${NOT_COUNTED} from (${objects(plan, page, empty, maxBytes)}) x`;
+  return sql`with ${groups} as materialized (${filteredGroups}) select ${DATA}, (select count(*) from ${groups}) as total, ${NO_COUNT} from (${objects(plan, page, empty, maxBytes)}) x`;
 }
 
 /** The groups of a page as JSON objects, with what is carried along; no more of them are made than an answer may hold. */
 function objects(
   { scan, groups, functions }: AggregatePlan,
   page: Fragment,
-  carried: Fragment,
+  extraColumns: Fragment,
   maxBytes: number,
 ): Fragment {
   const row = keyword('p');
@@ -78,14 +78,14 @@ function objects(
   const members = [...groups, ...functions].map(
     ({ field }) => sql`${literal(field.name)}, ${jsonValue(field, sql`${row}.${ident(field.column)}`)}`,
   );
-  const made = sql`json_build_object(${join(members)}) as ${RECORD}${carried}`;
+  const objectColumns = sql`json_build_object(${join(members)}) as ${RECORD}${extraColumns}`;
   const sizes = [...groups.filter(({ part }) => part === undefined), ...functions.filter(isValue)]
     .filter(({ source }) => source !== undefined && fieldType(source.field.type).size(source.field) !== 'fixed')
     .map(({ field }) => sql`coalesce(octet_length((${row}.${ident(field.column)})::text), 0)::int8`);
-  if (sizes.length === 0) return sql`select ${made} from (${page}) ${row}`;
-  return runningBound(
-    sql`select ${made}, ${join(sizes, ' + ')} as "$size" from (${page}) ${row}`,
-    boundOf(scan, maxBytes),
+  if (sizes.length === 0) return sql`select ${objectColumns} from (${page}) ${row}`;
+  return limitRunningSize(
+    sql`select ${objectColumns}, ${join(sizes, ' + ')} as "$size" from (${page}) ${row}`,
+    makeSizeLimit(scan, maxBytes),
   );
 }
 
@@ -108,7 +108,7 @@ function jsonValue(field: Field, column: Fragment): Fragment {
 function selectTotal(plan: AggregatePlan): Fragment {
   const { table, condition } = renderScan(plan.scan, ident('r0'));
   const columns = plan.functions.map(({ field }) => sql`t.n as ${ident(field.column)}`);
-  const total = sql`select coalesce(k.n, (select count(*) from ${table}${where(condition)})) as n, k.n is null as "$counted" from (${keptTotal(plan)}) k`;
+  const total = sql`select coalesce(k.n, (select count(*) from ${table}${where(condition)})) as n, k.n is null as "$counted" from (${selectStoredTotal(plan)}) k`;
   return sql`select ${join(columns)}, t."$counted" from (${total}) t`;
 }
 
@@ -117,27 +117,27 @@ function selectGroups(plan: AggregatePlan): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
-  const joined: Fragment[] = [];
+  const joinAliases: Fragment[] = [];
   const joins = plan.joins.map(({ from, link }) => {
-    const near = aliases.next('j');
-    joined.push(near);
-    const { table: other, condition: visible } = renderScan(link.scan, near);
-    const parent = from === null ? root : (joined[from] as Fragment);
-    const on = linkCondition(link, near, parent, aliases, from !== null);
+    const related = aliases.next('j');
+    joinAliases.push(related);
+    const { table: other, condition: visible } = renderScan(link.scan, related);
+    const parent = from === null ? root : (joinAliases[from] as Fragment);
+    const on = linkCondition(link, related, parent, aliases, from !== null);
     return sql` left join ${other} on ${visible.text === '' ? on : sql`${on} and ${visible}`}`;
   });
-  const columnOf = ({ join: at, field }: Source): Fragment =>
-    sql`${at === null ? root : (joined[at] as Fragment)}.${ident(field.column)}`;
+  const renderColumn = ({ join: at, field }: Source): Fragment =>
+    sql`${at === null ? root : (joinAliases[at] as Fragment)}.${ident(field.column)}`;
   const keys = plan.groups.map(
-    (key) => sql`${renderKey(key, columnOf(key.source), plan)} as ${ident(key.field.column)}`,
+    (key) => sql`${renderKey(key, renderColumn(key.source), plan)} as ${ident(key.field.column)}`,
   );
   const results = plan.functions.map(
-    (one) => sql`${renderFunction(one, one.source && columnOf(one.source))} as ${ident(one.field.column)}`,
+    (one) => sql`${renderFunction(one, one.source && renderColumn(one.source))} as ${ident(one.field.column)}`,
   );
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
   // By their places: a bound value in a key would make it another expression each time that it is written.
-  const places = plan.groups.map((_, index) => wholeNumber(index + 1));
-  const by = places.length === 0 ? empty : sql` group by ${join(places)}`;
+  const positions = plan.groups.map((_, index) => integerLiteral(index + 1));
+  const by = positions.length === 0 ? empty : sql` group by ${join(positions)}`;
   return sql`select ${join([...keys, ...results])} from ${table}${join(joins, '')}${where(condition, predicate)}${by}`;
 }
 
@@ -206,7 +206,7 @@ function renderAverage(field: Field, column: Fragment): Fragment {
       ? // The sum has as many digits after the point as the longest of the values.
         ['1e', '1e-'].map(
           (power) =>
-            sql`(${literal(power)} || least(${wholeNumber(MAX_DIGITS)}, scale(${sum}) + ${wholeNumber(MORE_DIGITS)}))::numeric`,
+            sql`(${literal(power)} || least(${integerLiteral(MAX_DIGITS)}, scale(${sum}) + ${integerLiteral(MORE_DIGITS)}))::numeric`,
         )
       : [`1e${digits}`, `1e-${digits}`].map((power) => sql`${literal(power)}::numeric`);
   return sql`div(2 * ${sum} * ${up as Fragment} + sign(${sum}) * ${count}, 2 * ${count}) * ${down as Fragment}`;

@@ -5,7 +5,7 @@ import type { EntityTable } from '../model/entity.ts';
 import { type Fragment, keyword, tableRef } from './fragment.ts';
 
 /** Tables and functions, without the `$` that their names begin with. */
-export type BesideName =
+export type InternalName =
   /** Kept numbers of records, and what tells, folds and counts them. */
   | 'total'
   | 'total_of'
@@ -39,23 +39,23 @@ export type BesideName =
   | 'is_whole';
 
 /** The table or function as statements name it; `schema`: that of the workspace. */
-export const beside = (schema: string, name: BesideName): Fragment => tableRef({ schema, name: `$${name}` });
+export const internalRef = (schema: string, name: InternalName): Fragment => tableRef({ schema, name: `$${name}` });
 
 /** What keeps totals of a workspace: a table, and functions that name it. */
-export const KEEPING = ['total', 'total_of', 'count_records', 'is_total_kept', 'fold_totals'] as const;
+export const TOTAL_OBJECTS = ['total', 'total_of', 'count_records', 'is_total_kept', 'fold_totals'] as const;
 
 /** Where the totals of a workspace are kept: in its schema, or on a node of a cluster in a shard of its tables. */
-export type TotalPlace = Pick<EntityTable, 'schema' | 'total'>;
+export type TotalLocation = Pick<EntityTable, 'schema' | 'total'>;
 
 /** The table or function; on a node with the number of the shard of the table, as functions are made there for it. */
-export const keeping = ({ schema, total }: TotalPlace, name: (typeof KEEPING)[number]): Fragment =>
-  total === undefined ? beside(schema, name) : tableRef({ schema, name: `$${name}_${total.shard}` });
+export const totalRef = ({ schema, total }: TotalLocation, name: (typeof TOTAL_OBJECTS)[number]): Fragment =>
+  total === undefined ? internalRef(schema, name) : tableRef({ schema, name: `$${name}_${total.shard}` });
 
 /**
  * What the bases of totals call a table. On a node with the number of the node, as a move takes rows of totals along, and tables
  * of two nodes may have the same oid: a base of another node is nobody's.
  */
-export const notedAs = ({ name, total }: Pick<EntityTable, 'name' | 'total'>): string =>
+export const getTotalKey = ({ name, total }: Pick<EntityTable, 'name' | 'total'>): string =>
   total === undefined ? name : `${name}@${total.group}`;
 
 const INSTALLATION = {
@@ -66,4 +66,4 @@ const INSTALLATION = {
 } as const;
 
 /** What the installation has for all workspaces. No statement about records and no trigger names it. */
-export const installed = (name: keyof typeof INSTALLATION): Fragment => INSTALLATION[name];
+export const installedRef = (name: keyof typeof INSTALLATION): Fragment => INSTALLATION[name];

@@ -1,33 +1,33 @@
 // Many records that are created, or found by a key: one statement for all of them, or an error of our own that undoes it.
 import type { Field } from '../model/entity.ts';
-import { type BulkUpsertPlan, GIVEN, listOperands } from '../plan/bulk.ts';
+import { type BulkUpsertPlan, listOperands, PROVIDED } from '../plan/bulk.ts';
 import { listOperand } from '../plan/operand.ts';
-import { beside } from './beside-names.ts';
-import { boundOf } from './bounds.ts';
+import { internalRef } from './beside-names.ts';
+import { makeSizeLimit } from './bounds.ts';
 import {
   changedValue,
-  clearance,
   createdValue,
   ID,
   listedRows,
-  noted,
-  nothingDangles,
+  makeGuard,
   R,
   RECORDS,
   ROW,
   recordRows,
+  renderReferencesExist,
   S,
+  setUpdatedAt,
   W,
 } from './bulk.ts';
 import { bind, makeAliases, renderScan, where } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
+import { empty, type Fragment, ident, integerLiteral, join, keyword, sql } from './fragment.ts';
 import { insertRows, nodeForms } from './statement-forms.ts';
-import { sequenceOf, targetOf } from './table.ts';
-import { asStored, conflictTarget, touched } from './upsert.ts';
+import { renderSequence, renderTarget } from './table.ts';
+import { asStored, conflictTarget, setExcludedUpdatedAt } from './upsert.ts';
 
 const AT = ident('$at');
 const CREATED = ident('$created');
-const MADE = ident('$made');
+const INSERTED = ident('$made');
 
 /**
  * `data`, the JSON array of the records in the order of the lists, and `inserted`, how many of them were created:
@@ -43,14 +43,14 @@ const MADE = ident('$made');
  */
 export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment {
   const { scan, key } = plan;
-  const bound = boundOf(scan, maxBytes);
+  const sizeLimit = makeSizeLimit(scan, maxBytes);
   const [first] = key.fields as readonly [Field];
   const isById = first.role === 'id';
   const id = isById
-    ? sql`${beside(bound.schema, 'reached_id')}(${sequenceOf(scan)}, u.${ident(first.name)})`
-    : sql`nextval(${sequenceOf(scan)})`;
+    ? sql`${internalRef(sizeLimit.schema, 'reached_id')}(${renderSequence(scan)}, u.${ident(first.name)})`
+    : sql`nextval(${renderSequence(scan)})`;
   const rows = sql`select ${id} as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
-  const others = plan.columns.filter(({ role }) => role !== 'id');
+  const otherColumns = plan.columns.filter(({ role }) => role !== 'id');
   const keys = key.fields.map((field) => asStored(sql`${S}.${ident(field.name)}`, field));
   const { table, condition } = renderScan(scan, R);
   const same = (row: Fragment): Fragment =>
@@ -61,59 +61,62 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
   // A record that is left as it is brings no references.
   const isNew =
     plan.changes.length === 0 ? sql`not exists (select from ${table}${where(same(R), condition)})` : undefined;
-  const clear = clearance(nothingDangles(plan.references, makeAliases(), isNew));
+  const guard = makeGuard(renderReferencesExist(plan.references, makeAliases(), isNew));
   const { before, columns, source } = insertRows(scan, {
-    assigned: [['id', sql`${S}.${ID}`], ...others.map((field) => [field.column, createdValue(plan, field)] as const)],
-    from: sql`${S}${clear.beside}`,
+    assigned: [
+      ['id', sql`${S}.${ID}`],
+      ...otherColumns.map((field) => [field.column, createdValue(plan, field)] as const),
+    ],
+    from: sql`${S}${guard.fromItem}`,
     order: sql`${join(keys)}, ${S}.${ROW}`,
     name: '$new',
   });
-  const insert = sql`insert into ${targetOf(scan)} as ${R} ${columns}
+  const insert = sql`insert into ${renderTarget(scan)} as ${R} ${columns}
   ${source} on conflict ${conflictTarget(key)}`;
-  const made = sql`select ${S}.${ROW} as ${AT}, ${W}.* from ${S} join ${W} on ${W}."id" = ${S}.${ID}`;
-  const answer = (found: Fragment, count: Fragment): Fragment => {
-    const from = sql`${S} join (${found}) ${W} on ${W}.${AT} = ${S}.${ROW}`;
-    const wanted = sql`cardinality(${bind(listOperand(first))})::int8`;
+  const insertedRows = sql`select ${S}.${ROW} as ${AT}, ${W}.* from ${S} join ${W} on ${W}."id" = ${S}.${ID}`;
+  const renderResult = (records: Fragment, count: Fragment): Fragment => {
+    const from = sql`${S} join (${records}) ${W} on ${W}.${AT} = ${S}.${ROW}`;
+    const expectedCount = sql`cardinality(${bind(listOperand(first))})::int8`;
     return sql`select ${RECORDS} as data, (select count(*) from ${W} where ${W}.${CREATED})::text as inserted
-from (${recordRows(plan.projection, from, bound)}) q having ${beside(bound.schema, 'is_whole')}(${count}, ${wanted})`;
+from (${recordRows(plan.projection, from, sizeLimit)}) q having ${internalRef(sizeLimit.schema, 'is_whole')}(${count}, ${expectedCount})`;
   };
-  const twice = sql`exists (select from ${S}${where(...keys.map((value) => sql`${value} is not null`))} group by ${join(keys)} having count(*) > 1)`;
-  const single = sql`case when ${twice} then -1 else count(*) end`;
+  const hasDuplicates = sql`exists (select from ${S}${where(...keys.map((value) => sql`${value} is not null`))} group by ${join(keys)} having count(*) > 1)`;
+  const uniqueCount = sql`case when ${hasDuplicates} then -1 else count(*) end`;
   if (plan.changes.length === 0) {
-    const there = sql`select ${S}.${ROW}, ${R}.*, false from ${S}, ${table}${where(same(R), condition, sql`not exists (select from ${W} where ${W}."id" = ${S}.${ID})`)}`;
-    return sql`with ${S} as materialized (${rows}),${clear.before}${before}
+    const existingRows = sql`select ${S}.${ROW}, ${R}.*, false from ${S}, ${table}${where(same(R), condition, sql`not exists (select from ${W} where ${W}."id" = ${S}.${ID})`)}`;
+    return sql`with ${S} as materialized (${rows}),${guard.before}${before}
 ${W} as (${insert} do nothing returning ${R}.*, true as ${CREATED})
-${answer(sql`${made} union all ${there}`, single)}`;
+${renderResult(sql`${insertedRows} union all ${existingRows}`, uniqueCount)}`;
   }
   const changed = sql`select ${S}.${ROW}, ${W}.* from ${S} join ${W} on ${same(W)} where not ${W}.${CREATED}`;
-  const all = isById ? made : sql`${made} union all ${changed}`;
+  const all = isById ? insertedRows : sql`${insertedRows} union all ${changed}`;
   if (plan.isSparse && nodeForms(scan.entity) !== undefined) {
     // No look at other rows may decide what an update of an insert sets. The coordinator runs the parts one after the other, so
     // whom the insert has met the update sees.
     const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
-    const update = sql`update ${table} set ${join([...sets, ...noted(scan)])} from ${S}${clear.beside}
-  ${where(same(R), condition, sql`not exists (select from ${MADE} where ${MADE}."id" = ${S}.${ID})`)} returning ${R}.*`;
-    return sql`with ${S} as materialized (${rows}),${clear.before}${before}
-${MADE} as (${insert} do nothing returning ${R}.*),
+    const update = sql`update ${table} set ${join([...sets, ...setUpdatedAt(scan)])} from ${S}${guard.fromItem}
+  ${where(same(R), condition, sql`not exists (select from ${INSERTED} where ${INSERTED}."id" = ${S}.${ID})`)} returning ${R}.*`;
+    return sql`with ${S} as materialized (${rows}),${guard.before}${before}
+${INSERTED} as (${insert} do nothing returning ${R}.*),
 "$changed" as (${update}),
-${W} as (select *, true as ${CREATED} from ${MADE} union all select *, false from "$changed")
-${answer(all, single)}`;
+${W} as (select *, true as ${CREATED} from ${INSERTED} union all select *, false from "$changed")
+${renderResult(all, uniqueCount)}`;
   }
-  const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${takenValue(plan, field)}`);
+  const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${renderOverwriteValue(plan, field)}`);
   const bits = plan.isSparse
     ? sql`
-"$bits" as materialized (select jsonb_object_agg(${S}.${ID}::text, ${S}.${ident(GIVEN)}) as of from ${S}),`
+"$bits" as materialized (select jsonb_object_agg(${S}.${ID}::text, ${S}.${ident(PROVIDED)}) as of from ${S}),`
     : empty;
-  return sql`with ${S} as materialized (${rows}),${bits}${clear.before}${before}
-${W} as (${insert} do update set ${join([...sets, ...touched(scan)])}${where(condition)} returning ${R}.*, (${R}.xmax = 0) as ${CREATED})
-${answer(all, keyword('count(*)'))}`;
+  return sql`with ${S} as materialized (${rows}),${bits}${guard.before}${before}
+${W} as (${insert} do update set ${join([...sets, ...setExcludedUpdatedAt(scan)])}${where(condition)} returning ${R}.*, (${R}.xmax = 0) as ${CREATED})
+${renderResult(all, keyword('count(*)'))}`;
 }
 
 /** What a record that is there takes over: what the request gives for it, else what it has. */
-function takenValue({ columns, isSparse }: BulkUpsertPlan, field: Field): Fragment {
+function renderOverwriteValue({ columns, isSparse }: BulkUpsertPlan, field: Field): Fragment {
   const value = sql`excluded.${ident(field.column)}`;
   if (!isSparse) return value;
   // One look-up in what was put together once: searching the rows for each record would take a second for a thousand.
-  const isGiven = sql`substr((select of from "$bits") ->> excluded."id"::text, ${wholeNumber(columns.indexOf(field) + 1)}, 1) = '1'`;
-  return sql`case when ${isGiven} then ${value} else ${R}.${ident(field.column)} end`;
+  const isProvided = sql`substr((select of from "$bits") ->> excluded."id"::text, ${integerLiteral(columns.indexOf(field) + 1)}, 1) = '1'`;
+  return sql`case when ${isProvided} then ${value} else ${R}.${ident(field.column)} end`;
 }

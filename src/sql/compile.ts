@@ -10,15 +10,15 @@ import { hasLists, type Projection } from '../plan/projection.ts';
 import type {
   AggregateRow,
   ChangedRows,
-  DanglingRow,
   DeletedRow,
   DeletedRows,
-  FoundRow,
+  MissingBulkReference,
   MissingReference,
   PageRow,
   RecordRow,
+  RecordVersionRow,
   ReferredRow,
-  TakenRow,
+  UniqueConflictRow,
   UpsertedRow,
   UpsertedRows,
   WrittenRow,
@@ -26,14 +26,14 @@ import type {
 } from '../plan/result.ts';
 import { claimText } from '../plan/row-policy.ts';
 import { selectAggregate } from './aggregate.ts';
-import { isTold, isUnbounded } from './bounds.ts';
+import { isMeasurable, isUnbounded } from './bounds.ts';
 import {
   deleteRecords,
   findRecords,
   insertRecords,
-  selectDangling,
+  selectMissingBulkReferences,
   selectReferred,
-  selectTaken,
+  selectUniqueConflicts,
   updateRecords,
 } from './bulk.ts';
 import { upsertRecords } from './bulk-upsert.ts';
@@ -49,7 +49,7 @@ export interface Statement {
   readonly name: string | undefined;
   readonly operands: readonly Operand[];
   /** See Query; undefined when the plain text can build nothing large. */
-  readonly careful: (() => Pick<Statement, 'text' | 'operands'>) | undefined;
+  readonly bounded: (() => Pick<Statement, 'text' | 'operands'>) | undefined;
   /** What a run will take, before there was one. */
   readonly expected: 'quick' | 'unknown';
   /**
@@ -73,9 +73,9 @@ type Shape = Pick<Statement, 'text' | 'name'>;
 
 // A text is about 1 kB. What is longer than this is a filter that a program wrote, and is seldom the same twice: kept
 // prepared, it would take ten times its length of memory of each connection. Columns are not the client's.
-const MAX_KEPT_TEXT = 16_384;
+const MAX_PREPARED_TEXT = 16_384;
 const MAX_COLUMN_TEXT = 300;
-const MOST_KEPT_TEXT = 65_536;
+const PREPARED_TEXT_CAP = 65_536;
 // Texts of statements that were compiled lately, so that equal texts share a prepared statement. Bounded by number and,
 // as clients make the texts, by characters.
 const shapes = new LRUCache<string, Shape>({
@@ -110,9 +110,9 @@ interface Results {
   readonly bulkUpdate: ChangedRows;
   readonly bulkUpsert: UpsertedRows;
   readonly bulkDelete: DeletedRows;
-  readonly find: FoundRow;
-  readonly dangling: DanglingRow;
-  readonly taken: TakenRow;
+  readonly find: RecordVersionRow;
+  readonly dangling: MissingBulkReference;
+  readonly taken: UniqueConflictRow;
   readonly referred: ReferredRow;
   readonly export: Cells;
 }
@@ -122,53 +122,53 @@ export type ResultOf<P extends Plan> = Results[P['kind']];
 
 /** The only place that knows columns by their position, beside the statements that name them. */
 const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
-  list: ([data = null, total = null, last = null, more = null, counted, versions = null, cuts = null]) => ({
+  list: ([data = null, total = null, last = null, more = null, isCounted, versions = null, cuts = null]) => ({
     data,
     total,
     last,
     more: more === null ? null : more === 't',
-    isCounted: counted === 't',
+    isCounted: isCounted === 't',
     versions,
     cuts,
   }),
-  read: ([data = null, version]) => ({ data, version: known(version) }),
-  create: readWritten,
-  update: readWritten,
-  upsert: (row) => ({ ...readWritten(row), isCreated: row[3] === 'true' }),
-  delete: ([id]) => ({ id: known(id) }),
-  references: ([field]) => ({ field: known(field) }),
-  aggregate: ([data = null, groups, counted = null]) => ({ data, groups: known(groups), counted }),
+  read: ([data = null, version]) => ({ data, version: requireCell(version) }),
+  create: readWrittenRow,
+  update: readWrittenRow,
+  upsert: (row) => ({ ...readWrittenRow(row), isCreated: row[3] === 'true' }),
+  delete: ([id]) => ({ id: requireCell(id) }),
+  references: ([field]) => ({ field: requireCell(field) }),
+  aggregate: ([data = null, groups, recordCount = null]) => ({ data, groups: requireCell(groups), recordCount }),
   export: (row) => row,
-  bulkCreate: ([data]) => ({ data: known(data) }),
-  bulkUpdate: ([data, versions = null]) => ({ data: known(data), versions }),
-  bulkUpsert: ([data, inserted]) => ({ data: known(data), inserted: Number(known(inserted)) }),
-  bulkDelete: ([count]) => ({ count: Number(known(count)) }),
-  find: ([id, version]) => ({ id: known(id), version: known(version) }),
-  dangling: ([index, field]) => ({ index: Number(known(index)), field: known(field) }),
+  bulkCreate: ([data]) => ({ data: requireCell(data) }),
+  bulkUpdate: ([data, versions = null]) => ({ data: requireCell(data), versions }),
+  bulkUpsert: ([data, inserted]) => ({ data: requireCell(data), inserted: Number(requireCell(inserted)) }),
+  bulkDelete: ([count]) => ({ count: Number(requireCell(count)) }),
+  find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
+  dangling: ([index, field]) => ({ index: Number(requireCell(index)), field: requireCell(field) }),
   taken: ([index, other = null, isThere]) => ({
-    index: Number(known(index)),
+    index: Number(requireCell(index)),
     other: other === null ? null : Number(other),
     isThere: isThere === 't',
   }),
-  referred: ([index]) => ({ index: Number(known(index)) }),
+  referred: ([index]) => ({ index: Number(requireCell(index)) }),
 };
 
-function readWritten([data, version, id]: Cells): WrittenRow {
-  return { data: known(data), version: known(version), id: known(id) };
+function readWrittenRow([data, version, id]: Cells): WrittenRow {
+  return { data: requireCell(data), version: requireCell(version), id: requireCell(id) };
 }
 
-function known(cell: string | null | undefined): string {
+function requireCell(cell: string | null | undefined): string {
   if (cell === null || cell === undefined) throw new TypeError('a statement gave no value where it always does');
   return cell;
 }
 
 export function compile<P extends Plan>(plan: P, options: CompileOptions): Compiled<ResultOf<P>> {
   const read = READERS[plan.kind] as unknown as (row: Cells) => ResultOf<P>;
-  return { ...compileText(plan, options), expected: expectedOf(plan), read };
+  return { ...compileText(plan, options), expected: getExpectedDuration(plan), read };
 }
 
 /** A record by its id is quick, to read and to write; what lists come with it may hold millions. */
-function expectedOf(plan: Plan): Statement['expected'] {
+function getExpectedDuration(plan: Plan): Statement['expected'] {
   switch (plan.kind) {
     case 'create':
     case 'update':
@@ -200,9 +200,9 @@ type Text = Omit<Statement, 'expected'>;
 function compileText(plan: Plan, options: CompileOptions): Text {
   switch (plan.kind) {
     case 'list':
-      return close(selectPage(plan, options.maxResponseBytes), plan.projection, carefulPage(plan, options));
+      return close(selectPage(plan, options.maxResponseBytes), plan.projection, makeBoundedPage(plan, options));
     case 'read':
-      return close(selectRecord(plan, options.maxResponseBytes), plan.projection, carefulRecord(plan, options));
+      return close(selectRecord(plan, options.maxResponseBytes), plan.projection, makeBoundedRecord(plan, options));
     case 'create':
       return close(insertRecord(plan, options.maxResponseBytes), plan.projection);
     case 'update':
@@ -228,9 +228,9 @@ function compileText(plan: Plan, options: CompileOptions): Text {
     case 'find':
       return close(findRecords(plan));
     case 'dangling':
-      return close(selectDangling(plan));
+      return close(selectMissingBulkReferences(plan));
     case 'taken':
-      return close(selectTaken(plan));
+      return close(selectUniqueConflicts(plan));
     case 'referred':
       return close(selectReferred(plan));
     default:
@@ -244,7 +244,7 @@ export function compileEstimate(plan: ListPlan): Compiled<number> {
   return {
     ...statement,
     expected: 'unknown',
-    read: ([json]) => plannedRows(JSON.parse(known(json)) as Explained),
+    read: ([json]) => getPlannedRows(JSON.parse(requireCell(json)) as Explained),
   };
 }
 
@@ -258,46 +258,46 @@ interface ExplainedPlan {
   };
 }
 
-function plannedRows([{ Plan: plan }]: Explained): number {
+function getPlannedRows([{ Plan: plan }]: Explained): number {
   const remote = plan['Distributed Query']?.Job.Tasks?.[0]?.['Remote Plan']?.[0];
-  return remote === undefined ? plan['Plan Rows'] : plannedRows(remote);
+  return remote === undefined ? plan['Plan Rows'] : getPlannedRows(remote);
 }
 
-function close(fragment: Fragment, projection?: Projection, careful?: () => Fragment): Text {
+function close(fragment: Fragment, projection?: Projection, bounded?: () => Fragment): Text {
   const operands = fragment.values as Operand[];
   return {
     operands,
-    careful: careful && once(careful),
-    tag: tagOf(projection),
-    ...shapeOf(fragment.text, projection?.outputs.length ?? 0),
+    bounded: bounded && memoize(bounded),
+    tag: getTag(projection),
+    ...getShape(fragment.text, projection?.outputs.length ?? 0),
   };
 }
 
-function once(render: () => Fragment): NonNullable<Statement['careful']> {
-  let made: Pick<Statement, 'text' | 'operands'> | undefined;
+function memoize(render: () => Fragment): NonNullable<Statement['bounded']> {
+  let rendered: Pick<Statement, 'text' | 'operands'> | undefined;
   return () => {
-    if (made === undefined) {
+    if (rendered === undefined) {
       const { text, values } = render();
-      made = { text, operands: values as Operand[] };
+      rendered = { text, operands: values as Operand[] };
     }
-    return made;
+    return rendered;
   };
 }
 
-function carefulPage(plan: ListPlan, { maxResponseBytes }: CompileOptions): (() => Fragment) | undefined {
-  const canGrow = isUnbounded(plan.projection) || tagOf(plan.projection) === undefined;
+function makeBoundedPage(plan: ListPlan, { maxResponseBytes }: CompileOptions): (() => Fragment) | undefined {
+  const canGrow = isUnbounded(plan.projection) || getTag(plan.projection) === undefined;
   return canGrow ? () => selectPage(plan, maxResponseBytes, true) : undefined;
 }
 
-function carefulRecord(plan: ReadPlan, { maxResponseBytes }: CompileOptions): (() => Fragment) | undefined {
-  const canGrow = hasLists(plan.projection) || (tagOf(plan.projection) !== undefined && isTold(plan.projection));
+function makeBoundedRecord(plan: ReadPlan, { maxResponseBytes }: CompileOptions): (() => Fragment) | undefined {
+  const canGrow = hasLists(plan.projection) || (getTag(plan.projection) !== undefined && isMeasurable(plan.projection));
   return canGrow ? () => selectRecord(plan, maxResponseBytes, true) : undefined;
 }
 
-function shapeOf(text: string, columns: number): Shape {
-  const known = shapes.get(text);
-  if (known !== undefined) return known;
-  if (text.length > Math.min(MAX_KEPT_TEXT + columns * MAX_COLUMN_TEXT, MOST_KEPT_TEXT))
+function getShape(text: string, columns: number): Shape {
+  const cached = shapes.get(text);
+  if (cached !== undefined) return cached;
+  if (text.length > Math.min(MAX_PREPARED_TEXT + columns * MAX_COLUMN_TEXT, PREPARED_TEXT_CAP))
     return { text, name: undefined };
   const shape = { text, name: `s${(nextName++).toString(36)}` };
   shapes.set(text, shape);
@@ -305,25 +305,25 @@ function shapeOf(text: string, columns: number): Shape {
 }
 
 /** The careful text as a statement of its own, when the plain one leaves open whether a record is too large. */
-export function carefulOf<R>({ careful, tag, expected, read }: Compiled<R>): Compiled<R> | undefined {
-  return careful === undefined ? undefined : { ...careful(), name: undefined, careful: undefined, tag, expected, read };
+export function toBoundedStatement<R>({ bounded, tag, expected, read }: Compiled<R>): Compiled<R> | undefined {
+  return bounded === undefined ? undefined : { ...bounded(), name: undefined, bounded: undefined, tag, expected, read };
 }
 
 /** What a statement takes of memory while it is remembered, in bytes, roughly: its text is shared with its shape. */
-export function sizeOf({ text, operands }: Statement): number {
+export function estimateBytes({ text, operands }: Statement): number {
   return 500 + text.length + 200 * operands.length;
 }
 
 /** The query of one request: the statement's text with its slots filled. */
 export function bindQuery(statement: Statement, inputs: Inputs): Query {
   const values = statement.operands.map((operand) => valueFor(operand, inputs));
-  const { text, name, careful } = statement;
-  if (careful === undefined) return name === undefined ? { text, values } : { text, name, values };
-  const bindCareful = () => {
-    const { text: other, operands } = careful();
+  const { text, name, bounded } = statement;
+  if (bounded === undefined) return name === undefined ? { text, values } : { text, name, values };
+  const bindBounded = () => {
+    const { text: other, operands } = bounded();
     return { text: other, values: operands.map((operand) => valueFor(operand, inputs)) };
   };
-  return name === undefined ? { text, values, careful: bindCareful } : { text, name, values, careful: bindCareful };
+  return name === undefined ? { text, values, bounded: bindBounded } : { text, name, values, bounded: bindBounded };
 }
 
 /** The query of a fragment whose values are operands, for a text that is run once. */
@@ -350,7 +350,7 @@ function valueFor(operand: Operand, inputs: Inputs): unknown {
   }
 }
 
-function tagOf(projection: Projection | undefined): string | undefined {
+function getTag(projection: Projection | undefined): string | undefined {
   const columns: string[] = [];
   for (const output of projection?.outputs ?? []) {
     if (output.kind !== 'column') return undefined;

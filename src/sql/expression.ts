@@ -11,7 +11,7 @@ import type { Scan } from '../plan/scan.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 import { renderOperator } from './operators.ts';
 import { matches } from './search.ts';
-import { liesHere } from './table.ts';
+import { renderNodeGuard } from './table.ts';
 
 /** Hands out table aliases of one statement: r0, r1, … */
 export interface Aliases {
@@ -46,16 +46,16 @@ export function renderScan(
 ): { readonly table: Fragment; readonly condition: Fragment } {
   const { schema, name } = scan.entity.table;
   const table = sql`${ident(schema)}.${ident(name)} ${alias}`;
-  const here = liesHere(scan);
+  const guard = renderNodeGuard(scan);
   switch (scan.filter.kind) {
     case 'unrestricted':
-      return { table, condition: here };
+      return { table, condition: guard };
     case 'rules': {
       const rules = scan.filter.rules.map(({ field, operand }) => {
         const value = isLocated ? maybeNull(bind(operand)) : bind(operand);
         return sql`${alias}.${ident(field.column)} = ${value}`;
       });
-      return { table, condition: join(here === empty ? rules : [here, ...rules], ' and ') };
+      return { table, condition: join(guard === empty ? rules : [guard, ...rules], ' and ') };
     }
     default:
       return scan.filter satisfies never;
@@ -67,9 +67,9 @@ export const maybeNull = (value: Fragment): Fragment => sql`any(array[${value}])
 
 /** The record that a reference points at exists, and the principal can see it. */
 export function isVisible({ scan, operand }: ReferenceCheck, aliases: Aliases): Fragment {
-  const near = aliases.next('k');
-  const { table, condition } = renderScan(scan, near);
-  return sql`exists (select from ${table}${where(sql`${near}."id" = ${bind(operand)}`, condition)})`;
+  const related = aliases.next('k');
+  const { table, condition } = renderScan(scan, related);
+  return sql`exists (select from ${table}${where(sql`${related}."id" = ${bind(operand)}`, condition)})`;
 }
 
 /** The reference of the row stays as it is. */
@@ -97,8 +97,8 @@ export function linkCondition(
 ): Fragment {
   switch (link.kind) {
     case 'key': {
-      const far = sql`${parent}.${ident(link.far)}`;
-      return sql`${alias}.${ident(link.near)} = ${isMaybe ? sql`${far} + 0` : far}`;
+      const parentColumn = sql`${parent}.${ident(link.parentColumn)}`;
+      return sql`${alias}.${ident(link.relatedColumn)} = ${isMaybe ? sql`${parentColumn} + 0` : parentColumn}`;
     }
     case 'through': {
       const through = aliases.next('m');
@@ -122,10 +122,10 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
     case 'not':
       return sql`((${renderPredicate(predicate.member, alias, aliases)}) is not true)`;
     case 'exists': {
-      const near = aliases.next('f');
-      const { table, condition } = renderScan(predicate.link.scan, near);
-      const link = linkCondition(predicate.link, near, alias, aliases);
-      const member = renderPredicate(predicate.member, near, aliases);
+      const related = aliases.next('f');
+      const { table, condition } = renderScan(predicate.link.scan, related);
+      const link = linkCondition(predicate.link, related, alias, aliases);
+      const member = renderPredicate(predicate.member, related, aliases);
       return sql`exists (select from ${table}${where(link, condition, member)})`;
     }
     case 'search':
@@ -135,7 +135,7 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
         predicate.operator,
         sql`${alias}.${ident(predicate.field.column)}`,
         predicate.operands.map(bind),
-        predicate.isHard,
+        predicate.isExpensive,
       );
     default:
       return predicate satisfies never;
@@ -146,10 +146,10 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
 export function orderExpression(key: OrderKey, alias: Fragment, aliases: Aliases): Fragment {
   const [link, ...rest] = key.links;
   if (link === undefined) return sql`${alias}.${ident(key.field.column)}`;
-  const near = aliases.next('o');
-  const { table, condition } = renderScan(link.scan, near);
-  const inner = orderExpression({ ...key, links: rest }, near, aliases);
-  return sql`(select ${inner} from ${table}${where(linkCondition(link, near, alias, aliases), condition)})`;
+  const related = aliases.next('o');
+  const { table, condition } = renderScan(link.scan, related);
+  const inner = orderExpression({ ...key, links: rest }, related, aliases);
+  return sql`(select ${inner} from ${table}${where(linkCondition(link, related, alias, aliases), condition)})`;
 }
 
 export function renderOrdering(ordering: Ordering, alias: Fragment, aliases: Aliases): Fragment {

@@ -14,7 +14,7 @@ export interface Query {
    * The same question in words that let PostgreSQL build no answer beyond the limit, where the plain ones would only
    * look at what was built. They cost more, and are for runs that may take their time.
    */
-  readonly careful?: () => Pick<Query, 'text' | 'values'>;
+  readonly bounded?: () => Pick<Query, 'text' | 'values'>;
 }
 
 /** Composes SQL; interpolated fragments are spliced, anything else becomes a bound value. */
@@ -26,8 +26,8 @@ const MAX_IDENTIFIERS = 50_000;
 
 /** A quoted identifier. Callers pass names that they looked up in a schema, never text of a request. */
 export function ident(name: string): Fragment {
-  const known = identifiers.get(name);
-  if (known !== undefined) return known;
+  const cached = identifiers.get(name);
+  if (cached !== undefined) return cached;
   if (identifiers.size >= MAX_IDENTIFIERS) identifiers.clear();
   const fragment = raw(`"${name.replaceAll('"', '""')}"`);
   identifiers.set(name, fragment);
@@ -53,7 +53,7 @@ export function literal(text: string): Fragment {
  * every general plan too expensive and plans the statement anew on each run (20 of a million records: 0.17 instead of
  * 0.11 ms). Throws RangeError for anything else.
  */
-export function wholeNumber(value: number): Fragment {
+export function integerLiteral(value: number): Fragment {
   if (!Number.isSafeInteger(value)) throw new RangeError('not a whole number');
   return raw(String(value));
 }

@@ -6,12 +6,12 @@ import type { Principal } from '../model/principal.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
 import { hidesRows } from '../plan/scan.ts';
-import { beside } from './beside-names.ts';
+import { internalRef } from './beside-names.ts';
 import { bindFragment } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, type Query, sql, toQuery } from './fragment.ts';
 import { insertRows, nodeForms, plainRows, type RowsOfInsert } from './statement-forms.ts';
-import { targetOf } from './table.ts';
+import { renderTarget } from './table.ts';
 
 // One import a connection at a time, and the table goes with its transaction: a fixed name is enough. `$` is in no
 // name of a schema document.
@@ -20,7 +20,7 @@ const STAGING = keyword('pg_temp."$import"');
 // gives, and not with a table of the session. PostgreSQL plans both alike.
 const STAGED = sql`(select * from ${STAGING})`;
 const ROW = ident('$row');
-const GIVEN = ident('$given');
+const PROVIDED = ident('$given');
 const s = ident('s');
 const r = ident('r');
 
@@ -42,8 +42,8 @@ export function createStaging(plan: ImportPlan): Fragment {
   const columns = plan.columns.map(
     (field) => sql`${ident(field.name)} ${keyword(fieldType(field.type).columnType(field))}`,
   );
-  const given = plan.sparse ? [sql`${GIVEN} varbit`] : [];
-  return sql`create temp table "$import" (${join([sql`${ROW} int8`, ...columns, ...given])}) on commit drop`;
+  const providedColumn = plan.sparse ? [sql`${PROVIDED} varbit`] : [];
+  return sql`create temp table "$import" (${join([sql`${ROW} int8`, ...columns, ...providedColumn])}) on commit drop`;
 }
 
 export function copyToStaging(): Fragment {
@@ -59,8 +59,8 @@ export function addMatches(): Fragment {
 export function matchRecords(plan: ImportPlan, fields: readonly Field[]): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const same = fields.map((field) => sql`${r}.${ident(field.column)} = f.${ident(field.name)}`);
-  const found = sql`select f.${ROW} as "$at", ${r}."id" from ${STAGED} f left join ${table} on ${join(condition.text === '' ? same : [...same, condition], ' and ')}`;
-  return sql`update ${STAGING} ${s} set "id" = m."id" from (${found}) m where m."$at" = ${s}.${ROW} and m."id" is distinct from ${s}."id"`;
+  const matches = sql`select f.${ROW} as "$at", ${r}."id" from ${STAGED} f left join ${table} on ${join(condition.text === '' ? same : [...same, condition], ' and ')}`;
+  return sql`update ${STAGING} ${s} set "id" = m."id" from (${matches}) m where m."$at" = ${s}.${ROW} and m."id" is distinct from ${s}."id"`;
 }
 
 /** Row counts and spreads for the planner, which knows nothing of a new table. */
@@ -74,8 +74,8 @@ export function analyzeStaging(): Fragment {
  */
 export function lockTables(plan: ImportPlan): readonly Fragment[] {
   return [
-    ...plan.references.map(({ scan }) => sql`lock table ${targetOf(scan)} in access share mode`),
-    sql`lock table ${targetOf(plan.scan)} in row exclusive mode`,
+    ...plan.references.map(({ scan }) => sql`lock table ${renderTarget(scan)} in access share mode`),
+    sql`lock table ${renderTarget(plan.scan)} in row exclusive mode`,
   ];
 }
 
@@ -84,47 +84,47 @@ export function lockTables(plan: ImportPlan): readonly Fragment[] {
 /** Rows whose values of the columns an earlier row of the file has too: `row`, `other`. Rows passed over do not count, but for their ids. */
 export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
   const names = columns.map((field) => ident(field.name));
-  const counted = columns.some((field) => field.role === 'id') ? empty : written(plan);
-  const conditions = [...names.map((name) => sql`${s}.${name} is not null`), counted];
+  const writtenCondition = columns.some((field) => field.role === 'id') ? empty : isWritten(plan);
+  const conditions = [...names.map((name) => sql`${s}.${name} is not null`), writtenCondition];
   const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "$first" from ${STAGED} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
   const same = names.map((name) => sql`${s}.${name} = d.${name}`);
-  return sql`select ${s}.${ROW}::text as "row", d."$first"::text as "other" from ${STAGED} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."$first"`, counted)} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
+  return sql`select ${s}.${ROW}::text as "row", d."$first"::text as "other" from ${STAGED} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."$first"`, writtenCondition)} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
 }
 
 /** Rows whose values of the columns another record of the table has. */
-export function findTaken(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
+export function findUniqueConflicts(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const same = columns.map((field) => sql`${r}.${ident(field.column)} = ${s}.${ident(field.name)}`);
   const another = plan.ids === 'none' ? empty : sql`${r}."id" is distinct from ${s}."id"`;
-  return rowsOf(sql`join ${table} on ${join(same, ' and ')}${where(condition, another, written(plan))}`, limit);
+  return selectRows(sql`join ${table} on ${join(same, ' and ')}${where(condition, another, isWritten(plan))}`, limit);
 }
 
 /** Rows with an id that a record has. */
 export function findExistingIds(plan: ImportPlan, limit: number): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
-  return rowsOf(sql`join ${table} on ${r}."id" = ${s}."id"${where(condition)}`, limit);
+  return selectRows(sql`join ${table} on ${r}."id" = ${s}."id"${where(condition)}`, limit);
 }
 
 /** Rows with an id that no record which the principal can see has. */
 export function findUnknownIds(plan: ImportPlan, limit: number): Fragment {
-  return rowsOf(where(sql`${s}."id" is not null`, sql`not ${exists(plan)}`), limit);
+  return selectRows(where(sql`${s}."id" is not null`, sql`not ${exists(plan)}`), limit);
 }
 
 /** Rows that create a record and do not give the field. */
 export function findMissing(plan: ImportPlan, field: Field, limit: number): Fragment {
   const isNull = plan.columns.includes(field) ? sql`${s}.${ident(field.name)} is null` : empty;
-  return rowsOf(where(creates(plan), isNull), limit);
+  return selectRows(where(creates(plan), isNull), limit);
 }
 
 /** Rows that refer to a record that is not there, or not for the principal. */
-export function findDangling(plan: ImportPlan, reference: ImportReference, limit: number): Fragment {
+export function findMissingReferences(plan: ImportPlan, reference: ImportReference, limit: number): Fragment {
   const column = sql`${s}.${ident(reference.field.name)}`;
-  const near = ident('t');
-  const { table, condition } = renderScan(reference.scan, near);
+  const related = ident('t');
+  const { table, condition } = renderScan(reference.scan, related);
   const conditions = [
     sql`${column} is not null`,
-    written(plan),
-    sql`not exists (select from ${table}${where(sql`${near}."id" = ${column}`, condition)})`,
+    isWritten(plan),
+    sql`not exists (select from ${table}${where(sql`${related}."id" = ${column}`, condition)})`,
   ];
   if (reference.own && plan.ids !== 'none') {
     conditions.push(sql`not exists (select from ${STAGED} o where o."id" = ${column})`);
@@ -135,10 +135,10 @@ export function findDangling(plan: ImportPlan, reference: ImportReference, limit
     const same = [sql`${r}."id" = ${s}."id"`, sql`${r}.${ident(reference.field.column)} = ${column}`];
     conditions.push(sql`not exists (select from ${own}${where(...same, visible)})`);
   }
-  return rowsOf(where(...conditions), limit);
+  return selectRows(where(...conditions), limit);
 }
 
-function rowsOf(rest: Fragment, limit: number): Fragment {
+function selectRows(rest: Fragment, limit: number): Fragment {
   return sql`select ${s}.${ROW}::text as "row" from ${STAGED} ${s} ${rest} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
 }
 
@@ -149,7 +149,7 @@ function exists(plan: ImportPlan): Fragment {
 }
 
 /** The row is not passed over; empty when none is. */
-function written(plan: ImportPlan): Fragment {
+function isWritten(plan: ImportPlan): Fragment {
   return plan.onConflict === 'skip' && plan.ids !== 'none' ? sql`not ${exists(plan)}` : empty;
 }
 
@@ -162,7 +162,7 @@ function creates(plan: ImportPlan): Fragment {
 /* ---- ids ahead of the sequence ---- */
 
 // Beyond that a gap is passed in one step: drawing takes a second for a million ids. Within one statement nobody draws so many.
-const MAX_DRAWN = 1_000_000;
+const MAX_SEQUENCE_STEPS = 1_000_000;
 const LOCK_CLASS = 0x776461;
 
 /** `behind`: true when the sequence of the ids would reach the largest id of the file later on. */
@@ -174,7 +174,7 @@ export function isSequenceBehind(plan: ImportPlan): Fragment {
 export function lockForIds(plan: ImportPlan, timeoutMs: number): readonly Fragment[] {
   return [
     sql`set local lock_timeout = ${keyword(String(timeoutMs))}`,
-    sql`lock table ${targetOf(plan.scan)} in share row exclusive mode`,
+    sql`lock table ${renderTarget(plan.scan)} in share row exclusive mode`,
   ];
 }
 
@@ -189,11 +189,11 @@ export function setSequence(plan: ImportPlan): Fragment {
  * would go back if others had come further since the statement looked.
  */
 export function passSequence(plan: ImportPlan): readonly Fragment[] {
-  const of = sequence(plan);
+  const sequenceName = sequence(plan);
   return [
-    sql`select pg_advisory_xact_lock(${keyword(String(LOCK_CLASS))}, (${of}::oid::int8 & 2147483647)::int4)`,
-    sql`select setval(${of}, gap.largest) from ${gap(plan)} where gap.ids > ${keyword(String(MAX_DRAWN))}`,
-    sql`select count(nextval(${of})) from (select generate_series(1, gap.ids) from ${gap(plan)}) each`,
+    sql`select pg_advisory_xact_lock(${keyword(String(LOCK_CLASS))}, (${sequenceName}::oid::int8 & 2147483647)::int4)`,
+    sql`select setval(${sequenceName}, gap.largest) from ${gap(plan)} where gap.ids > ${keyword(String(MAX_SEQUENCE_STEPS))}`,
+    sql`select count(nextval(${sequenceName})) from (select generate_series(1, gap.ids) from ${gap(plan)}) each`,
   ];
 }
 
@@ -202,7 +202,7 @@ function gap(plan: ImportPlan): Fragment {
 }
 
 /** Transactions that have drawn ids and not ended: one of them may be about to write an id of the file. */
-export function findDrawing(plan: ImportPlan): Fragment {
+export function findSequenceUsers(plan: ImportPlan): Fragment {
   return sql`select virtualtransaction as "transaction" from pg_locks where locktype = 'relation'
 and database = (select oid from pg_database where datname = current_database()) and relation = ${sequence(plan)}
 and mode = 'RowExclusiveLock' and granted and pid <> pg_backend_pid()`;
@@ -210,7 +210,7 @@ and mode = 'RowExclusiveLock' and granted and pid <> pg_backend_pid()`;
 
 /** Looked up once a statement, as an uncorrelated subquery is. */
 function sequence(plan: ImportPlan): Fragment {
-  return sql`(select pg_get_serial_sequence(${literal(targetOf(plan.scan).text)}, 'id')::regclass)`;
+  return sql`(select pg_get_serial_sequence(${literal(renderTarget(plan.scan).text)}, 'id')::regclass)`;
 }
 
 function lastId(plan: ImportPlan): Fragment {
@@ -220,7 +220,7 @@ function lastId(plan: ImportPlan): Fragment {
 /* ---- the write ---- */
 
 // Records with ids of the file.
-const THERE = ident('there');
+const EXISTING = ident('there');
 
 /**
  * Writes everything that is staged in one statement: columns `inserted` and `updated` as text. PostgreSQL shows each part the
@@ -230,10 +230,10 @@ const THERE = ident('there');
 export function writeStaged(plan: ImportPlan): Fragment {
   const updates = plan.onConflict === 'update' && plan.ids !== 'none';
   const rows = stagedRows(plan);
-  const pass = plan.onConflict === 'skip' ? keyword(' on conflict ("id") do nothing') : empty;
-  const insert = sql`insert into ${targetOf(plan.scan)} ${rows.columns} ${rows.source}${pass} returning 1`;
+  const conflictClause = plan.onConflict === 'skip' ? keyword(' on conflict ("id") do nothing') : empty;
+  const insert = sql`insert into ${renderTarget(plan.scan)} ${rows.columns} ${rows.source}${conflictClause} returning 1`;
   const parts = [
-    ...(mayMeet(plan) ? [sql`${THERE} as materialized (${findThere(plan)})`] : []),
+    ...(mayConflict(plan) ? [sql`${EXISTING} as materialized (${findExisting(plan)})`] : []),
     ...(updates ? [sql`updated as (${updateStaged(plan)})`] : []),
     sql`${rows.before}inserted as (${insert})`,
   ];
@@ -242,34 +242,34 @@ export function writeStaged(plan: ImportPlan): Fragment {
 }
 
 /** Rows that bring an id create a record, or not: it depends on what is there. */
-const mayMeet = ({ ids, onConflict }: ImportPlan): boolean => ids === 'new' && onConflict !== 'fail';
+const mayConflict = ({ ids, onConflict }: ImportPlan): boolean => ids === 'new' && onConflict !== 'fail';
 
-function findThere(plan: ImportPlan): Fragment {
+function findExisting(plan: ImportPlan): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   return sql`select ${r}."id" from ${STAGED} ${s} join ${table} on ${r}."id" = ${s}."id"${where(condition)}`;
 }
 
 function stagedRows(plan: ImportPlan): RowsOfInsert {
-  const others = plan.columns.filter((field) => field.role !== 'id');
+  const otherFields = plan.columns.filter((field) => field.role !== 'id');
   const next = sql`nextval(${sequence(plan)})`;
   const id = plan.ids === 'new' ? sql`coalesce(${s}."id", ${next})` : next;
   // Looking into the table here would send the insert to the node of the table, where no sequence is.
-  const isNew = sql`(${s}."id" is null or not exists (select from ${THERE} where ${THERE}."id" = ${s}."id"))`;
-  const condition = where(mayMeet(plan) ? isNew : creates(plan));
+  const isNew = sql`(${s}."id" is null or not exists (select from ${EXISTING} where ${EXISTING}."id" = ${s}."id"))`;
+  const condition = where(mayConflict(plan) ? isNew : creates(plan));
   const rows = {
-    assigned: [['id', id], ...others.map((field) => [field.column, insertedValue(plan, field)] as const)] as const,
+    assigned: [['id', id], ...otherFields.map((field) => [field.column, insertedValue(plan, field)] as const)] as const,
     from: sql`${STAGED} ${s}${condition}`,
     // Staged rows come in the order of the file; only a join may change that.
     order: condition.text === '' ? empty : sql`${s}.${ROW}`,
   };
-  return mayMeet(plan) ? insertRows(plan.scan, { ...rows, name: '$new' }) : plainRows(rows);
+  return mayConflict(plan) ? insertRows(plan.scan, { ...rows, name: '$new' }) : plainRows(rows);
 }
 
 function insertedValue(plan: ImportPlan, field: Field): Fragment {
   const column = sql`${s}.${ident(field.name)}`;
   if (field.role === 'createdAt' || field.role === 'updatedAt') return sql`coalesce(${column}, now())`;
-  const value = plan.sparse ? defaultOf(field) : undefined;
-  return value === undefined ? column : sql`case when ${isGiven(plan, field)} then ${column} else ${value} end`;
+  const value = plan.sparse ? renderDefault(field) : undefined;
+  return value === undefined ? column : sql`case when ${isProvided(plan, field)} then ${column} else ${value} end`;
 }
 
 /** A record found by its id gets what its row gives; when it was created stays, and that it changed is noted. */
@@ -281,21 +281,21 @@ function updateStaged(plan: ImportPlan): Fragment {
     .map((field) => {
       const column = ident(field.column);
       const value = sql`${s}.${ident(field.name)}`;
-      return sql`${column} = ${plan.sparse ? sql`case when ${isGiven(plan, field)} then ${value} else ${r}.${column} end` : value}`;
+      return sql`${column} = ${plan.sparse ? sql`case when ${isProvided(plan, field)} then ${value} else ${r}.${column} end` : value}`;
     });
-  if (sets.length === 0 && mayMeet(plan)) return sql`select from ${THERE}`;
+  if (sets.length === 0 && mayConflict(plan)) return sql`select from ${EXISTING}`;
   if (sets.length === 0) return sql`select 1 from ${table} join ${STAGED} ${s} on true${match}`;
   const updatedAt = plan.scan.entity.timestamps ? plan.scan.entity.fields.get('updatedAt') : undefined;
   if (updatedAt !== undefined) sets.push(sql`${ident(updatedAt.column)} = now()`);
   return sql`update ${table} set ${join(sets)} from ${STAGED} ${s}${match} returning 1`;
 }
 
-function isGiven(plan: ImportPlan, field: Field): Fragment {
-  return sql`get_bit(${s}.${GIVEN}, ${keyword(String(plan.columns.indexOf(field)))}) = 1`;
+function isProvided(plan: ImportPlan, field: Field): Fragment {
+  return sql`get_bit(${s}.${PROVIDED}, ${keyword(String(plan.columns.indexOf(field)))}) = 1`;
 }
 
 /** What a create without the field stores in it; undefined for null. */
-function defaultOf(field: Field): Fragment | undefined {
+function renderDefault(field: Field): Fragment | undefined {
   const stored = columnDefault(field);
   if (stored === undefined) return undefined;
   return stored.kind === 'expression' ? keyword(stored.expression) : bind(valueOperand(field, stored.text));
@@ -307,8 +307,8 @@ function defaultOf(field: Field): Fragment | undefined {
 const OUTCOMES_REMOVED = 1000;
 
 /** Writes the token of an import (a UUID) in its transaction, and removes tokens of a day ago. */
-export function noteOutcome(schema: string, token: string): Query {
-  const table = beside(schema, 'import_outcome');
+export function recordOutcome(schema: string, token: string): Query {
+  const table = internalRef(schema, 'import_outcome');
   const old = sql`select token from ${table} where created_at < clock_timestamp() - interval '1 day' limit ${keyword(String(OUTCOMES_REMOVED))} for update skip locked`;
   return toQuery(
     sql`with old as (delete from ${table} where token in (${old})) insert into ${table} (token, is_done) values (${token}::uuid, true)`,
@@ -316,6 +316,6 @@ export function noteOutcome(schema: string, token: string): Query {
 }
 
 /** One row, `is_done`: whether the import with the token has committed; if not, it cannot any more. */
-export function settleOutcome(schema: string, token: string): Query {
-  return toQuery(sql`select ${beside(schema, 'settle_import')}(${token}::uuid) as is_done`);
+export function resolveOutcome(schema: string, token: string): Query {
+  return toQuery(sql`select ${internalRef(schema, 'settle_import')}(${token}::uuid) as is_done`);
 }

@@ -1,11 +1,11 @@
 // Expressions over texts that an index holds: PostgreSQL uses it only for statements that write the same.
-import { type Fragment, ident, join, literal, sql, wholeNumber } from './fragment.ts';
+import { type Fragment, ident, integerLiteral, join, literal, sql } from './fragment.ts';
 
 /**
  * Case-folds as Unicode does (full folding: ß and ẞ, σ and ς are alike). PostgreSQL has casefold() only since 18;
  * lower and then upper under ICU comes to the same but for the dotless ı.
  */
-export function folded(text: Fragment): Fragment {
+export function foldCase(text: Fragment): Fragment {
   return sql`upper(lower(${text} collate "und-x-icu"))`;
 }
 
@@ -13,7 +13,7 @@ export function folded(text: Fragment): Fragment {
  * A text without case, accents and signs, by the function that install/data makes in the schema of a
  * workspace.
  */
-export function plainWords(schema: string, text: Fragment): Fragment {
+export function normalizeText(schema: string, text: Fragment): Fragment {
   return sql`${ident(schema)}."$words"(${text})`;
 }
 
@@ -24,17 +24,28 @@ export const textConfiguration = (language: string): Fragment => sql`${literal(`
  * The words of columns with their places; null when a single column is. `most`: characters of the columns together, from
  * their beginning, whose words are made; with it no index is used.
  */
-export function wordVector(schema: string, language: string, columns: readonly Fragment[], most?: number): Fragment {
+export function toTsvector(
+  schema: string,
+  language: string,
+  columns: readonly Fragment[],
+  maxCharacters?: number,
+): Fragment {
   // Of each column no more is read than it can take.
-  const parts = most === undefined ? columns : columns.map((column) => sql`left(${column}, ${wholeNumber(most)})`);
+  const parts =
+    maxCharacters === undefined
+      ? columns
+      : columns.map((column) => sql`left(${column}, ${integerLiteral(maxCharacters)})`);
   const [only] = parts;
-  const whole =
+  const fullText =
     parts.length === 1 && only !== undefined
       ? only
       : join(
           parts.map((part) => sql`coalesce(${part}, '')`),
           " || ' ' || ",
         );
-  const text = most === undefined || parts.length === 1 ? whole : sql`left(${whole}, ${wholeNumber(most)})`;
-  return sql`to_tsvector(${textConfiguration(language)}, ${plainWords(schema, text)})`;
+  const text =
+    maxCharacters === undefined || parts.length === 1
+      ? fullText
+      : sql`left(${fullText}, ${integerLiteral(maxCharacters)})`;
+  return sql`to_tsvector(${textConfiguration(language)}, ${normalizeText(schema, text)})`;
 }

@@ -2,21 +2,21 @@
 import type { Field } from '../model/entity.ts';
 import type { Projection } from '../plan/projection.ts';
 import { outputColumn } from './expression.ts';
-import { type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
+import { type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 
 /** How the values of a field can be cut; undefined when none of them is longer than `most` characters. */
-function kindOf(field: Field, most: number): 'text' | 'json' | undefined {
+function getPreviewKind(field: Field, maxCharacters: number): 'text' | 'json' | undefined {
   if (field.type === 'json') return 'json';
   if (field.type !== 'string' && field.type !== 'text') return undefined;
-  return field.maxLength !== undefined && field.maxLength <= most ? undefined : 'text';
+  return field.maxLength !== undefined && field.maxLength <= maxCharacters ? undefined : 'text';
 }
 
 /** The column as records show it: of a text its first `most` characters, of a long json those of its text, as a string. */
-export function previewColumn(field: Field, row: Fragment, most: number): Fragment {
+export function previewColumn(field: Field, row: Fragment, maxCharacters: number): Fragment {
   const column = sql`${row}.${ident(field.column)}`;
-  const kind = kindOf(field, most);
+  const kind = getPreviewKind(field, maxCharacters);
   if (kind === undefined) return outputColumn(field, row);
-  const limit = wholeNumber(most);
+  const limit = integerLiteral(maxCharacters);
   const start = kind === 'text' ? column : sql`${column}::text`;
   const value =
     kind === 'text'
@@ -26,22 +26,22 @@ export function previewColumn(field: Field, row: Fragment, most: number): Fragme
 }
 
 /** What is left of the column's text, for its length in bytes; undefined when nothing is cut off. */
-export function previewText(field: Field, row: Fragment, most: number): Fragment | undefined {
-  const kind = kindOf(field, most);
+export function previewText(field: Field, row: Fragment, maxCharacters: number): Fragment | undefined {
+  const kind = getPreviewKind(field, maxCharacters);
   if (kind === undefined) return undefined;
   const column = sql`${row}.${ident(field.column)}`;
-  return sql`left(${kind === 'json' ? sql`${column}::text` : column}, ${wholeNumber(most)})`;
+  return sql`left(${kind === 'json' ? sql`${column}::text` : column}, ${integerLiteral(maxCharacters)})`;
 }
 
 /** `[[field, length], …]` of the values of a row that were cut, as json; null when none was. */
-export function cutsOf({ outputs }: Projection, row: Fragment, most: number): Fragment {
+export function renderCuts({ outputs }: Projection, row: Fragment, maxCharacters: number): Fragment {
   const lengths = outputs.flatMap((output) => {
-    const kind = output.kind === 'column' ? kindOf(output.field, most) : undefined;
+    const kind = output.kind === 'column' ? getPreviewKind(output.field, maxCharacters) : undefined;
     if (output.kind !== 'column' || kind === undefined) return [];
     const column = sql`${row}.${ident(output.field.column)}`;
     const text = kind === 'json' ? sql`${column}::text` : column;
     return [sql`(${literal(output.field.name)}, char_length(${text}))`];
   });
   if (lengths.length === 0) return keyword('null::json');
-  return sql`(select json_agg(json_build_array(v.f, v.n)) from (values ${join(lengths)}) v (f, n) where v.n > ${wholeNumber(most)})`;
+  return sql`(select json_agg(json_build_array(v.f, v.n)) from (values ${join(lengths)}) v (f, n) where v.n > ${integerLiteral(maxCharacters)})`;
 }

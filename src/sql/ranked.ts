@@ -4,8 +4,8 @@ import type { Operand } from '../plan/operand.ts';
 import type { ListPlan } from '../plan/plan.ts';
 import type { Search } from '../plan/search.ts';
 import { type Aliases, bind, renderPredicate, renderScan, where } from './expression.ts';
-import { empty, type Fragment, ident, sql, wholeNumber } from './fragment.ts';
-import { inOneProcess, ONE_PROCESS, queryOf, rankOf } from './search.ts';
+import { empty, type Fragment, ident, integerLiteral, sql } from './fragment.ts';
+import { inOneProcess, ONE_PROCESS, renderRank, renderTsquery } from './search.ts';
 
 /** Records that are ranked. It takes PostgreSQL 20 µs to make the words of a short text. */
 export const MAX_RANKED = 1000;
@@ -13,63 +13,63 @@ export const MAX_RANKED = 1000;
 /** Characters of the texts of a record that are ranked: the words of whole texts of 9 KB took 1 to 5 ms a record. */
 export const RANKED_CHARACTERS = 500;
 
-const FOUND = ident('found');
+const MATCHED_IDS = ident('found');
 
 /**
  * `with found …`: the ids of all that the list finds, which stands before the statement. Looked for once, as the page and its
  * total both ask for them.
  */
-export function withFound(plan: ListPlan, aliases: Aliases): Fragment {
+export function renderMatches(plan: ListPlan, aliases: Aliases): Fragment {
   const row = aliases.next('n');
   const { table, condition } = renderScan(plan.scan, row);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, row, aliases);
   const rows = sql`select ${row}."id" from ${table}${where(condition, predicate, ONE_PROCESS)}`;
-  return sql`with ${FOUND} as materialized (select ${row}."id" from ${inOneProcess(rows, row)})`;
+  return sql`with ${MATCHED_IDS} as materialized (select ${row}."id" from ${inOneProcess(rows, row)})`;
 }
 
 /** How many that is. */
-export const countFound = sql`(select count(*) from ${FOUND})`;
+export const MATCH_COUNT = sql`(select count(*) from ${MATCHED_IDS})`;
 
 /**
  * Columns `id` and `$rank` of at most `limit` records, null for one that is not ranked; in the order `$rank desc nulls last,
  * id` once they are sorted by it. Needs withFound().
  */
-export function rankedIds(plan: ListPlan, search: Search, aliases: Aliases, limit: number): Fragment {
+export function selectRankedIds(plan: ListPlan, search: Search, aliases: Aliases, limit: number): Fragment {
   const { start } = plan;
-  const rest = (condition: Fragment, bounds: Fragment): Fragment =>
-    sql`select "id", null::float4 as "$rank" from ${FOUND}${where(condition)} order by "id" ${bounds}`;
-  const best = (condition: Fragment, bounds: Fragment): Fragment =>
-    sql`select "id", "$rank" from (${rankedRows(plan, search, aliases)}) ranked${where(condition)} order by "$rank" desc, "id" ${bounds}`;
-  const most = wholeNumber(limit);
+  const selectUnranked = (condition: Fragment, bounds: Fragment): Fragment =>
+    sql`select "id", null::float4 as "$rank" from ${MATCHED_IDS}${where(condition)} order by "id" ${bounds}`;
+  const selectRanked = (condition: Fragment, bounds: Fragment): Fragment =>
+    sql`select "id", "$rank" from (${selectRankedRows(plan, search, aliases)}) ranked${where(condition)} order by "$rank" desc, "id" ${bounds}`;
+  const rowLimit = integerLiteral(limit);
   if (start.kind === 'page') {
     const first = start.page * plan.size;
     const offset = start.page === 0 ? empty : sql` offset ${bind(start.offset)}`;
-    const bounds = sql`limit ${most}${offset}`;
-    const room = MAX_RANKED - first;
-    if (limit <= room) return best(empty, bounds);
-    if (room <= 0) return rest(empty, bounds);
-    const left = sql`limit ${wholeNumber(limit - room)} offset ${wholeNumber(MAX_RANKED)}`;
-    return sql`(${best(empty, sql`limit ${wholeNumber(room)}${offset}`)}) union all (${rest(empty, left)})`;
+    const bounds = sql`limit ${rowLimit}${offset}`;
+    const remainingRanked = MAX_RANKED - first;
+    if (limit <= remainingRanked) return selectRanked(empty, bounds);
+    if (remainingRanked <= 0) return selectUnranked(empty, bounds);
+    const unrankedBounds = sql`limit ${integerLiteral(limit - remainingRanked)} offset ${integerLiteral(MAX_RANKED)}`;
+    return sql`(${selectRanked(empty, sql`limit ${integerLiteral(remainingRanked)}${offset}`)}) union all (${selectUnranked(empty, unrankedBounds)})`;
   }
   const [rank = null, id = null] = start.keys;
   // The door to a cursor without an id is closed (planCursor).
   const last = bind(id as Operand);
-  if (rank === null) return rest(sql`"id" > ${last}`, sql`limit ${most}`);
+  if (rank === null) return selectUnranked(sql`"id" > ${last}`, sql`limit ${rowLimit}`);
   const value = bind(rank);
   const after = sql`("$rank" < ${value} or ("$rank" = ${value} and "id" > ${last}))`;
   // With a limit of 0 the others are not looked for.
-  const left = sql`limit (select greatest(0, ${most} - count(*)) from best) offset ${wholeNumber(MAX_RANKED)}`;
-  return sql`with best as materialized (${best(after, sql`limit ${most}`)}) select * from best union all (${rest(empty, left)})`;
+  const unrankedBounds = sql`limit (select greatest(0, ${rowLimit} - count(*)) from best) offset ${integerLiteral(MAX_RANKED)}`;
+  return sql`with best as materialized (${selectRanked(after, sql`limit ${rowLimit}`)}) select * from best union all (${selectUnranked(empty, unrankedBounds)})`;
 }
 
 /** The records that are ranked, with their ranks. */
-function rankedRows(plan: ListPlan, search: Search, aliases: Aliases): Fragment {
+function selectRankedRows(plan: ListPlan, search: Search, aliases: Aliases): Fragment {
   const row = aliases.next('n');
   const { table, condition } = renderScan(plan.scan, row);
-  const first = sql`select "id" from ${FOUND} order by "id" limit ${wholeNumber(MAX_RANKED)}`;
+  const first = sql`select "id" from ${MATCHED_IDS} order by "id" limit ${integerLiteral(MAX_RANKED)}`;
   const query = ident('query');
   // Each record is read by its id: PostgreSQL does not know how few were found, and might read the table instead. `offset 0`:
   // the query is made once, not for each row, and each row is ranked once, not for each time that the rank is asked for.
-  const ranked = sql`select ${rankOf(search, row, sql`${query}.q`, RANKED_CHARACTERS)} as "$rank" from ${table}${where(sql`${row}."id" = first."id"`, condition)} offset 0`;
-  return sql`select first."id", ${row}."$rank" from (${first}) first, (select ${queryOf(search)} as q offset 0) ${query}, lateral (${ranked}) ${row} offset 0`;
+  const rankedRow = sql`select ${renderRank(search, row, sql`${query}.q`, RANKED_CHARACTERS)} as "$rank" from ${table}${where(sql`${row}."id" = first."id"`, condition)} offset 0`;
+  return sql`select first."id", ${row}."$rank" from (${first}) first, (select ${renderTsquery(search)} as q offset 0) ${query}, lateral (${rankedRow}) ${row} offset 0`;
 }

@@ -3,11 +3,11 @@
 import type { Field } from '../model/entity.ts';
 import type { Link } from '../plan/link.ts';
 import { ID_OPERAND } from '../plan/operand.ts';
-import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
+import { type ExportPlan, getNextPageCheck, type ListPlan, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
 import { hasSearch } from '../plan/predicate.ts';
 import type { Output, Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
-import { boundOf, guardedResult, isTold, recordBytes, runningBound, shortText } from './bounds.ts';
+import { guardedResult, isMeasurable, limitRunningSize, makeSizeLimit, recordBytes, shortText } from './bounds.ts';
 import {
   type Aliases,
   bind,
@@ -25,33 +25,33 @@ import {
   renderScan,
   where,
 } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
-import { cutsOf, previewColumn } from './preview.ts';
-import { countFound, rankedIds, withFound } from './ranked.ts';
+import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
+import { previewColumn, renderCuts } from './preview.ts';
+import { MATCH_COUNT, renderMatches, selectRankedIds } from './ranked.ts';
 import { inOneProcess, ONE_PROCESS } from './search.ts';
-import { nameOf, totalsOf, versionOf } from './table.ts';
+import { getTableNames, renderTotalTable, renderVersion } from './table.ts';
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
  * would be longer than `maxBytes`. Without them that is an error of our own; where `data` is null, the careful text tells.
  * `careful`: nothing beyond is built (Query).
  */
-export function selectRecord(plan: ReadPlan, maxBytes: number, careful = false): Fragment {
+export function selectRecord(plan: ReadPlan, maxBytes: number, isBounded = false): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root, true);
-  const { joins, columns } = renderProjection(plan.projection, root, aliases, careful ? maxBytes : undefined);
+  const { joins, columns } = renderProjection(plan.projection, root, aliases, isBounded ? maxBytes : undefined);
   const from = sql`from ${table}${joins} cross join lateral (select ${columns}) ${RECORD}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition)}`;
   if (joins.text === '') {
     const text = sql`row_to_json(${RECORD})::text`;
     const data =
-      !careful && isTold(plan.projection)
+      !isBounded && isMeasurable(plan.projection)
         ? shortText(text, plan.projection, root, maxBytes)
-        : guardedResult(text, plan.projection, boundOf(plan.scan, maxBytes));
-    return sql`select ${data} as data, ${versionOf(plan.scan, root)} as version ${from}`;
+        : guardedResult(text, plan.projection, makeSizeLimit(plan.scan, maxBytes));
+    return sql`select ${data} as data, ${renderVersion(plan.scan, root)} as version ${from}`;
   }
   // `offset 0` keeps PostgreSQL from building the JSON once for the length and once for the text.
-  return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, q.version from (select row_to_json(${RECORD})::text as data, ${versionOf(plan.scan, root)} as version ${from} offset 0) q`;
+  return sql`select case when octet_length(q.data) <= ${integerLiteral(maxBytes)} then q.data end as data, q.version from (select row_to_json(${RECORD})::text as data, ${renderVersion(plan.scan, root)} as version ${from} offset 0) q`;
 }
 
 /**
@@ -90,30 +90,30 @@ export function selectRecord(plan: ReadPlan, maxBytes: number, careful = false):
  *       ) records
  *     ) answer, (…) total
  */
-export function selectPage(plan: ListPlan, maxBytes: number, careful = false): Fragment {
+export function selectPage(plan: ListPlan, maxBytes: number, isBounded = false): Fragment {
   const aliases = makeAliases();
   const page = pageRows(plan, aliases);
-  const records = pageRecords(plan, page, aliases, careful ? maxBytes : undefined);
-  const answer = pageAnswer(plan, records, maxBytes);
-  return plan.ordering.ranked === undefined ? answer : clauses(withFound(plan, aliases), answer);
+  const records = pageRecords(plan, page, aliases, isBounded ? maxBytes : undefined);
+  const result = renderPageResult(plan, records, maxBytes);
+  return plan.ordering.rankBy === undefined ? result : clauses(renderMatches(plan, aliases), result);
 }
 
 /** By the id alone, which no two records share. */
-const isById = ({ ordering }: ListPlan): boolean => ordering.keys.length === 1 && ordering.ranked === undefined;
+const isById = ({ ordering }: ListPlan): boolean => ordering.keys.length === 1 && ordering.rankBy === undefined;
 
 /** The page itself, with the columns that anything outside needs; `$…` is a name that no field can have. */
 function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const { start, ordering } = plan;
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root, plan.versions);
-  const most = lookAhead(plan) === 'none' ? plan.size : plan.size + 1;
+  const rowLimit = getNextPageCheck(plan) === 'none' ? plan.size : plan.size + 1;
   const needed = [...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`);
-  if (plan.versions) needed.push(sql`${versionOf(plan.scan, root)} as "$version"`);
-  if (ordering.ranked !== undefined) {
+  if (plan.versions) needed.push(sql`${renderVersion(plan.scan, root)} as "$version"`);
+  if (ordering.rankBy !== undefined) {
     const byId = where(sql`${root}."id" = chosen."id"`, condition);
     return clauses(
       sql`select ${root}.*, json_build_array(chosen."$rank"::text, chosen."id"::text)::text as "$keys"`,
-      sql`from (${rankedIds(plan, ordering.ranked, aliases, most)}) chosen,`,
+      sql`from (${selectRankedIds(plan, ordering.rankBy, aliases, rowLimit)}) chosen,`,
       sql`lateral (select ${join(needed)} from ${table}${byId} offset 0) ${root}`,
       sql`order by chosen."$rank" desc nulls last, chosen."id"`,
     );
@@ -123,7 +123,7 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const keys = ordering.keys.map((key) => cursorText(key.field, orderExpression(key, root, aliases)));
   const columns = join([...needed, ...(isById(plan) ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`])]);
   const offset = start.kind === 'page' && start.page > 0 ? sql` offset ${bind(start.offset)}` : empty;
-  const limit = sql`limit ${wholeNumber(most)}${offset}`;
+  const limit = sql`limit ${integerLiteral(rowLimit)}${offset}`;
   const order = sql`order by ${renderOrdering(ordering, root, aliases)}`;
   if (plan.distinct !== undefined) {
     // The cursor chooses among the records of the list, so it must not hide the first record of a value.
@@ -135,13 +135,13 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
       limit,
     );
   }
-  const chosen = isSearched(plan) || isDeep(plan) ? orderedIds(plan, aliases, limit) : undefined;
-  if (chosen === undefined) {
+  const pageIds = isSearched(plan) || isDeep(plan) ? orderedIds(plan, aliases, limit) : undefined;
+  if (pageIds === undefined) {
     return clauses(sql`select ${columns}`, sql`from ${table}${where(condition, predicate, after)}`, order, limit);
   }
   return clauses(
     sql`select ${columns}`,
-    sql`from (${chosen}) chosen`,
+    sql`from (${pageIds}) chosen`,
     sql`join ${table} on ${root}."id" = chosen."id"${where(condition)}`,
     order,
   );
@@ -152,11 +152,11 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
  * holds, and with `"$seen"`, how many were read, when the record after the page is only counted. `most`: bytes beyond
  * which no more are made; undefined: no bound.
  */
-function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, most: number | undefined): Fragment {
+function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, maxBytes: number | undefined): Fragment {
   const outer = ident('page');
   const byId = isById(plan);
-  const isWindow = lookAhead(plan) === 'window';
-  const { joins, columns, size } = renderProjection(plan.projection, outer, aliases, most, plan.preview);
+  const isWindow = getNextPageCheck(plan) === 'window';
+  const { joins, columns, size } = renderProjection(plan.projection, outer, aliases, maxBytes, plan.preview);
   const expands = joins.text !== '';
   // Joins may be run in any order; a page with expansions is put back into its own. By the id PostgreSQL knows that the
   // rows come sorted and adds no sort.
@@ -166,58 +166,61 @@ function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, most: num
     ...(isWindow ? [keyword('row_number() over () as "$at", count(*) over () as "$seen"')] : []),
   ];
   const numbered = numbers.length === 0 ? page : sql`select numbered.*, ${join(numbers)} from (${page}) numbered`;
-  const seen = isWindow ? sql`select * from (${numbered}) numbered where "$at" <= ${wholeNumber(plan.size)}` : numbered;
+  const visibleRows = isWindow
+    ? sql`select * from (${numbered}) numbered where "$at" <= ${integerLiteral(plan.size)}`
+    : numbered;
   const direction = keyword(plan.ordering.keys[0]?.direction ?? 'asc');
   const inOrder = (row: Fragment, key: Fragment) =>
     expands ? sql` order by ${row}.${byId ? sql`${key} ${direction}` : ident('$row')}` : empty;
-  const carried = [
+  const extraColumns = [
     sql`${outer}.${byId ? ident('id') : ident('$keys')} as "$key"`,
     ...(isWindow ? [sql`${outer}."$seen"`] : []),
     ...(plan.versions ? [sql`${outer}."$version"`] : []),
-    ...(plan.preview === undefined ? [] : [sql`${cutsOf(plan.projection, outer, plan.preview)} as "$cuts"`]),
+    ...(plan.preview === undefined ? [] : [sql`${renderCuts(plan.projection, outer, plan.preview)} as "$cuts"`]),
   ];
-  const made = sql`from (${seen}) ${outer}${joins} cross join lateral (select ${columns}) ${RECORD}`;
-  if (most === undefined) return sql`select ${RECORD}, ${join(carried)} ${made}${inOrder(outer, ident('id'))}`;
-  const placed = isNumbered ? [...carried, sql`${outer}."$row"`] : carried;
-  const measured = sql`select ${RECORD}, ${join(placed)}, ${size} as "$size" ${made}`;
-  return runningBound(measured, boundOf(plan.scan, most), inOrder(ident('w'), ident('$key')));
+  const fromClause = sql`from (${visibleRows}) ${outer}${joins} cross join lateral (select ${columns}) ${RECORD}`;
+  if (maxBytes === undefined)
+    return sql`select ${RECORD}, ${join(extraColumns)} ${fromClause}${inOrder(outer, ident('id'))}`;
+  const placed = isNumbered ? [...extraColumns, sql`${outer}."$row"`] : extraColumns;
+  const measured = sql`select ${RECORD}, ${join(placed)}, ${size} as "$size" ${fromClause}`;
+  return limitRunningSize(measured, makeSizeLimit(plan.scan, maxBytes), inOrder(ident('w'), ident('$key')));
 }
 
 /** The one row of the statement: the records as one text, and what is known of those that are not on the page. */
-function pageAnswer(plan: ListPlan, records: Fragment, maxBytes: number): Fragment {
-  const ahead = lookAhead(plan);
-  const size = wholeNumber(plan.size);
-  const at = ahead === 'extra' ? sql`least(count(*), ${size})` : keyword('count(*)');
+function renderPageResult(plan: ListPlan, records: Fragment, maxBytes: number): Fragment {
+  const nextPageCheck = getNextPageCheck(plan);
+  const size = integerLiteral(plan.size);
+  const at = nextPageCheck === 'extra' ? sql`least(count(*), ${size})` : keyword('count(*)');
   const key = sql`(array_agg(records."$key"))[${at}]`;
   const last = isById(plan) ? sql`json_build_array(${key}::text)::text` : key;
   const more = {
     none: () => keyword('null::bool'),
     extra: () => sql`count(*) > ${size}`,
     window: () => sql`max(records."$seen") > ${size}`,
-  }[ahead]();
-  const answer = clauses(
-    sql`select coalesce(json_agg(records.${RECORD}), '[]')::text as data, ${last} as last, ${more} as more${plan.versions || plan.preview !== undefined ? toldOfRecords(plan) : empty}`,
+  }[nextPageCheck]();
+  const result = clauses(
+    sql`select coalesce(json_agg(records.${RECORD}), '[]')::text as data, ${last} as last, ${more} as more${plan.versions || plan.preview !== undefined ? renderMetaColumns(plan) : empty}`,
     sql`from (${records}) records`,
   );
-  const data = sql`case when octet_length(answer.data) <= ${wholeNumber(maxBytes)} then answer.data end as data`;
+  const data = sql`case when octet_length(answer.data) <= ${integerLiteral(maxBytes)} then answer.data end as data`;
   const select = (total: Fragment): Fragment => sql`select ${data}, ${total} as total, answer.last, answer.more`;
-  const isTelling = plan.versions || plan.preview !== undefined;
-  const told = isTelling ? keyword(', answer.versions, answer.cuts') : empty;
-  const uncounted = isTelling ? sql`, false as counted${told}` : empty;
-  if (plan.count !== 'exact') return sql`${select(keyword('null::int8'))}${uncounted} from (${answer}) answer`;
-  const count = plan.ordering.ranked === undefined ? sql`(${selectMatching(plan, keyword('count(*)'))})` : countFound;
-  if (!isWhole(plan)) return sql`${select(count)}${uncounted} from (${answer}) answer`;
+  const includesMeta = plan.versions || plan.preview !== undefined;
+  const metaColumns = includesMeta ? keyword(', answer.versions, answer.cuts') : empty;
+  const uncounted = includesMeta ? sql`, false as counted${metaColumns}` : empty;
+  if (plan.count !== 'exact') return sql`${select(keyword('null::int8'))}${uncounted} from (${result}) answer`;
+  const count = plan.ordering.rankBy === undefined ? sql`(${selectMatching(plan, keyword('count(*)'))})` : MATCH_COUNT;
+  if (!isWholeTable(plan)) return sql`${select(count)}${uncounted} from (${result}) answer`;
   // coalesce looks at the records only when no total is kept.
   return clauses(
-    sql`${select(sql`coalesce(total.n, ${count})`)}, total.n is null as counted${told}`,
-    sql`from (${answer}) answer, (${keptTotal(plan)}) total`,
+    sql`${select(sql`coalesce(total.n, ${count})`)}, total.n is null as counted${metaColumns}`,
+    sql`from (${result}) answer, (${selectStoredTotal(plan)}) total`,
   );
 }
 
 /** What a list is asked to tell of its records, in their order: JSON arrays `versions` and `cuts`, null without. */
-function toldOfRecords({ versions, preview, size }: ListPlan): Fragment {
+function renderMetaColumns({ versions, preview, size }: ListPlan): Fragment {
   const array = (column: string): Fragment =>
-    sql`coalesce(to_json((array_agg(records.${ident(column)}))[1:${wholeNumber(size)}]), '[]')::text`;
+    sql`coalesce(to_json((array_agg(records.${ident(column)}))[1:${integerLiteral(size)}]), '[]')::text`;
   return sql`, ${versions ? array('$version') : keyword('null::text')} as versions, ${preview === undefined ? keyword('null::text') : array('$cuts')} as cuts`;
 }
 
@@ -272,7 +275,7 @@ function matchingRows(
 }
 
 /** True when the list is every record that the table holds. */
-function isWhole({ scan, predicate, distinct }: ListPlan): boolean {
+function isWholeTable({ scan, predicate, distinct }: ListPlan): boolean {
   return scan.filter.kind === 'unrestricted' && predicate === undefined && distinct === undefined;
 }
 
@@ -281,12 +284,12 @@ function isWhole({ scan, predicate, distinct }: ListPlan): boolean {
  * base and what it has not seen, as install/workspace explains: three look-ups in one index. `offset 0` keeps
  * PostgreSQL from doing them twice, as `n` is asked for twice.
  */
-export function keptTotal({ scan }: { readonly scan: Scan }): Fragment {
-  const { quoted, noted } = nameOf(scan);
-  const total = totalsOf(scan);
+export function selectStoredTotal({ scan }: { readonly scan: Scan }): Fragment {
+  const { quoted, totalKey } = getTableNames(scan);
+  const total = renderTotalTable(scan);
   const added = (isNew: Fragment): Fragment =>
     sql`(select coalesce(sum(t.n), 0)::int8 from ${total} t where t.relid = b.relid and t.slot ${isNew})`;
-  return sql`select (select case when b.pending is not null and b.relation = ${noted} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${total} b where b.relid = ${quoted}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
+  return sql`select (select case when b.pending is not null and b.relation = ${totalKey} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${total} b where b.relid = ${quoted}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
 }
 
 /** The rows of the list without page and order, for the planner's estimate. */
@@ -334,7 +337,7 @@ function renderProjection(
   projection: Projection,
   parent: Fragment,
   aliases: Aliases,
-  most: number | undefined,
+  maxBytes: number | undefined,
   preview?: number,
 ): { readonly joins: Fragment; readonly columns: Fragment; readonly size: Fragment } {
   const joins: Fragment[] = [];
@@ -344,11 +347,11 @@ function renderProjection(
       return preview === undefined ? outputColumn(output.field, parent) : previewColumn(output.field, parent, preview);
     }
     const joined = aliases.next('e');
-    joins.push(sql` left join lateral (${renderExpansion(output, parent, aliases, most)}) ${joined} on true`);
+    joins.push(sql` left join lateral (${renderExpansion(output, parent, aliases, maxBytes)}) ${joined} on true`);
     values.push(sql`${joined}.j`);
     return sql`${joined}.j as ${ident(output.name)}`;
   });
-  const size = most === undefined ? empty : recordBytes(projection, parent, values, preview);
+  const size = maxBytes === undefined ? empty : recordBytes(projection, parent, values, preview);
   return { joins: join(joins, ''), columns: join(columns), size };
 }
 
@@ -357,26 +360,26 @@ function renderExpansion(
   output: Exclude<Output, { kind: 'column' }>,
   parent: Fragment,
   aliases: Aliases,
-  most: number | undefined,
+  maxBytes: number | undefined,
 ): Fragment {
-  const near = aliases.next('r');
-  const { table, condition } = renderScan(output.link.scan, near);
-  const link = linkCondition(output.link, near, parent, aliases);
-  const { joins, columns, size } = renderProjection(output.projection, near, aliases, most);
+  const related = aliases.next('r');
+  const { table, condition } = renderScan(output.link.scan, related);
+  const link = linkCondition(output.link, related, parent, aliases);
+  const { joins, columns, size } = renderProjection(output.projection, related, aliases, maxBytes);
   if (output.kind === 'toOne') {
     return sql`select row_to_json(${RECORD}) as j from (select ${columns} from ${table}${joins}${where(link, condition)}) ${RECORD}`;
   }
-  const predicate = output.predicate === undefined ? empty : renderPredicate(output.predicate, near, aliases);
-  const limit = output.size === undefined ? empty : sql` limit ${wholeNumber(output.size)}`;
-  const ordering = renderOrdering(output.ordering, near, aliases);
-  const chosen = sql`${where(link, condition, predicate)} order by ${ordering}${limit}`;
-  if (most !== undefined) {
+  const predicate = output.predicate === undefined ? empty : renderPredicate(output.predicate, related, aliases);
+  const limit = output.size === undefined ? empty : sql` limit ${integerLiteral(output.size)}`;
+  const ordering = renderOrdering(output.ordering, related, aliases);
+  const selection = sql`${where(link, condition, predicate)} order by ${ordering}${limit}`;
+  if (maxBytes !== undefined) {
     // In their order before anything is joined to them: sorting them later would hold the JSON of all.
-    const placed = sql`select ${near}.*, row_number() over () as "$row" from (select ${near}.* from ${table}${chosen}) ${near}`;
-    const made = sql`select ${RECORD}, ${near}."$row", ${size} as "$size" from (${placed}) ${near}${joins} cross join lateral (select ${columns}) ${RECORD}`;
-    return sql`select coalesce(json_agg(x.${RECORD}), '[]') as j from (${runningBound(made, boundOf(output.link.scan, most), sql` order by w."$row"`)}) x`;
+    const placed = sql`select ${related}.*, row_number() over () as "$row" from (select ${related}.* from ${table}${selection}) ${related}`;
+    const measuredRows = sql`select ${RECORD}, ${related}."$row", ${size} as "$size" from (${placed}) ${related}${joins} cross join lateral (select ${columns}) ${RECORD}`;
+    return sql`select coalesce(json_agg(x.${RECORD}), '[]') as j from (${limitRunningSize(measuredRows, makeSizeLimit(output.link.scan, maxBytes), sql` order by w."$row"`)}) x`;
   }
-  const rows = sql`select ${columns} from ${table}${joins}${chosen}`;
+  const rows = sql`select ${columns} from ${table}${joins}${selection}`;
   return sql`select coalesce(json_agg(${RECORD}), '[]') as j from (${rows}) ${RECORD}`;
 }
 
@@ -385,11 +388,11 @@ function neededColumns(projection: Projection): Set<string> {
   const names = new Set<string>(['id']);
   for (const output of projection.outputs) {
     if (output.kind === 'column') names.add(output.field.column);
-    else names.add(farColumn(output.link));
+    else names.add(getParentColumn(output.link));
   }
   return names;
 }
 
-function farColumn(link: Link): string {
-  return link.kind === 'key' ? link.far : 'id';
+function getParentColumn(link: Link): string {
+  return link.kind === 'key' ? link.parentColumn : 'id';
 }

@@ -4,8 +4,8 @@
 import type { Operand } from '../plan/operand.ts';
 import type { Search, SearchTerm } from '../plan/search.ts';
 import { type Fragment, ident, join, keyword, sql } from './fragment.ts';
-import { plainWords, textConfiguration, wordVector } from './indexed.ts';
-import { schemaOf } from './table.ts';
+import { normalizeText, textConfiguration, toTsvector } from './indexed.ts';
+import { getSchema } from './table.ts';
 
 /**
  * The row satisfies the search. Of a query that a subquery gives PostgreSQL knows nothing and supposes that few rows
@@ -13,7 +13,7 @@ import { schemaOf } from './table.ts';
  * of each row, 40 s for a million instead of 1.
  */
 export function matches(search: Search, row: Fragment): Fragment {
-  return sql`${vectorOf(search, row)} @@ (select ${queryOf(search)})`;
+  return sql`${renderTsvector(search, row)} @@ (select ${renderTsquery(search)})`;
 }
 
 /**
@@ -30,17 +30,17 @@ export const ONE_PROCESS = keyword('one.process');
  * How well the first `most` characters of its texts satisfy what queryOf gives: a float4, the same for a row and a search
  * whenever it is asked.
  */
-export function rankOf(search: Search, row: Fragment, query: Fragment, most: number): Fragment {
-  return sql`ts_rank(${vectorOf(search, row, most)}, ${query})`;
+export function renderRank(search: Search, row: Fragment, query: Fragment, maxCharacters: number): Fragment {
+  return sql`ts_rank(${renderTsvector(search, row, maxCharacters)}, ${query})`;
 }
 
-function vectorOf({ entity, through }: Search, row: Fragment, most?: number): Fragment {
+function renderTsvector({ entity, through }: Search, row: Fragment, maxCharacters?: number): Fragment {
   const columns = through.fields.map(({ column }) => sql`${row}.${ident(column)}`);
-  return wordVector(schemaOf(entity), through.language, columns, most);
+  return toTsvector(getSchema(entity), through.language, columns, maxCharacters);
 }
 
 /** What the words of a row must satisfy: a tsquery. */
-export function queryOf(search: Search): Fragment {
+export function renderTsquery(search: Search): Fragment {
   return sql`(${join(
     search.terms.map((term) => renderTerm(search, term)),
     ' && ',
@@ -51,19 +51,19 @@ function renderTerm({ entity, through }: Search, term: SearchTerm): Fragment {
   const configuration = textConfiguration(through.language);
   // Out of a subquery PostgreSQL does not make the words while it plans. Where it did, plans for one search looked cheaper
   // than one for all, and each search was planned anew: 3.8 instead of 0.6 ms for a rare word.
-  const words = (text: Operand): Fragment => plainWords(schemaOf(entity), sql`(select ${text}::text)`);
+  const normalize = (text: Operand): Fragment => normalizeText(getSchema(entity), sql`(select ${text}::text)`);
   switch (term.kind) {
     case 'words':
-      return sql`plainto_tsquery(${configuration}, ${words(term.text)})`;
+      return sql`plainto_tsquery(${configuration}, ${normalize(term.text)})`;
     case 'phrase':
-      return sql`phraseto_tsquery(${configuration}, ${words(term.text)})`;
+      return sql`phraseto_tsquery(${configuration}, ${normalize(term.text)})`;
     case 'without':
-      return sql`!!phraseto_tsquery(${configuration}, ${words(term.text)})`;
+      return sql`!!phraseto_tsquery(${configuration}, ${normalize(term.text)})`;
     case 'unfinished': {
       // Plain words have no quotes. Of nothing to_tsquery would make a mistake.
-      const beginning = sql`coalesce(to_tsquery(${configuration}, '''' || nullif(btrim(${words(term.beginning)}), '') || ''':*'), '')`;
+      const beginning = sql`coalesce(to_tsquery(${configuration}, '''' || nullif(btrim(${normalize(term.beginning)}), '') || ''':*'), '')`;
       if (term.phrase === undefined) return beginning;
-      return sql`(phraseto_tsquery(${configuration}, ${words(term.phrase)}) <-> ${beginning})`;
+      return sql`(phraseto_tsquery(${configuration}, ${normalize(term.phrase)}) <-> ${beginning})`;
     }
     default:
       return term satisfies never;

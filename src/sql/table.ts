@@ -2,16 +2,16 @@
 // renderScan(), which reads by the filter, the only place that knows where the records of an entity lie.
 import type { Entity } from '../model/entity.ts';
 import type { Scan } from '../plan/scan.ts';
-import { keeping, notedAs } from './beside-names.ts';
+import { getTotalKey, totalRef } from './beside-names.ts';
 import { empty, type Fragment, literal, sql, tableRef } from './fragment.ts';
 
 /** The table of a scan where no condition can stand: as the target of an insert, or to be locked. Nothing is read by it. */
-export const targetOf = ({ entity }: Scan): Fragment => tableRef(entity.table);
+export const renderTarget = ({ entity }: Scan): Fragment => tableRef(entity.table);
 
 /** The table by its name, for functions and kept totals: `quoted` as SQL has it, `noted` as rows of totals do. */
-export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly noted: Fragment } => ({
+export const getTableNames = ({ entity }: Scan): { readonly quoted: Fragment; readonly totalKey: Fragment } => ({
   quoted: literal(tableRef(entity.table).text),
-  noted: literal(notedAs(entity.table)),
+  totalKey: literal(getTotalKey(entity.table)),
 });
 
 /**
@@ -19,9 +19,9 @@ export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly 
  * the epoch of its workspace (install/data) and the number of its moves, if there were any. Whoever got it
  * sends it back as it is.
  */
-export function versionOf(scan: Scan, alias: Fragment, column?: Fragment): Fragment {
+export function renderVersion(scan: Scan, alias: Fragment, column?: Fragment): Fragment {
   const { epoch = '', moves = 0 } = scan.entity;
-  const own = column === undefined ? markOf(scan, alias) : sql`${alias}.${column}`;
+  const own = column === undefined ? renderRowMark(scan, alias) : sql`${alias}.${column}`;
   const rest = `${epoch === '' && moves === 0 ? '' : `-${epoch}`}${moves === 0 ? '' : `-${moves}`}`;
   return rest === '' ? sql`${own}::text` : sql`${own}::text || ${literal(rest)}`;
 }
@@ -30,25 +30,25 @@ export function versionOf(scan: Scan, alias: Fragment, column?: Fragment): Fragm
  * What tells the versions of a record apart: the number of the transaction that wrote the row. Two nodes of a cluster give
  * the same numbers, so while the workspace moves from one to the other (src/citus/relocate.ts) the table itself is part of it.
  */
-export const markOf = ({ entity: { moves = 0 } }: Scan, alias: Fragment): Fragment =>
+export const renderRowMark = ({ entity: { moves = 0 } }: Scan, alias: Fragment): Fragment =>
   moves % 2 === 0 ? sql`${alias}.xmin` : sql`(${alias}.xmin::text || ':' || ${alias}.tableoid::text)`;
 
 /** The table of kept totals of the entity's workspace. */
-export const totalsOf = ({ entity: { table } }: Scan): Fragment => keeping(table, 'total');
+export const renderTotalTable = ({ entity: { table } }: Scan): Fragment => totalRef(table, 'total');
 
 /**
  * True while the table lies on this node of the cluster; else the statement fails (22012), as what is left there of a
  * table that was moved away is of the past. Asked once a statement, of the same snapshot as the records: 5 % of a read by
  * id. Nothing for a table that lies nowhere else.
  */
-export function liesHere({ entity: { table } }: Scan): Fragment {
+export function renderNodeGuard({ entity: { table } }: Scan): Fragment {
   return (table.node?.guard as Fragment | undefined) ?? empty;
 }
 
 /** The PostgreSQL schema of the entity's workspace, where functions of it lie. */
-export const schemaOf = (entity: Entity): string => entity.table.schema;
+export const getSchema = (entity: Entity): string => entity.table.schema;
 
 /** What draws the ids of a table. Looked up once a statement, as an uncorrelated subquery is. */
-export function sequenceOf({ entity }: Scan): Fragment {
+export function renderSequence({ entity }: Scan): Fragment {
   return sql`(select pg_get_serial_sequence(${literal(tableRef(entity.table).text)}, 'id')::regclass)`;
 }

@@ -8,8 +8,8 @@ import type { UpsertPlan } from '../plan/plan.ts';
 import type { Scan } from '../plan/scan.ts';
 import { bind, makeAliases, maybeNull, renderScan, where } from './expression.ts';
 import { type Fragment, ident, join, keyword, sql } from './fragment.ts';
-import { targetOf } from './table.ts';
-import { insertedRow, resultColumns, writtenColumns } from './write.ts';
+import { renderTarget } from './table.ts';
+import { insertedRow, renderInsertedColumns, resultColumns } from './write.ts';
 
 /**
  * `data`, `version`, `id` and `created`; no row when a reference points at a record that the principal cannot see, when
@@ -26,22 +26,22 @@ export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
   const root = aliases.next('r');
   const { condition } = renderScan(plan.scan, root);
   const { before, columns, source } = insertedRow(plan, [...plan.values.keys()], aliases);
-  const target = sql`insert into ${targetOf(plan.scan)} as ${root} ${columns}${source} on conflict ${conflictTarget(plan.key)}`;
-  const given = writtenColumns(plan, root);
-  const answer = sql`${resultColumns(plan, root, maxBytes, keyword('"$version"'))}`;
+  const target = sql`insert into ${renderTarget(plan.scan)} as ${root} ${columns}${source} on conflict ${conflictTarget(plan.key)}`;
+  const insertedColumns = renderInsertedColumns(plan, root);
+  const result = sql`${resultColumns(plan, root, maxBytes, keyword('"$version"'))}`;
   if (plan.changes.length > 0) {
     const sets = plan.changes.map(({ column }) => sql`${ident(column)} = excluded.${ident(column)}`);
-    return sql`with ${before}"$r" as (${target} do update set ${join([...sets, ...touched(plan.scan)])}${where(condition)} returning ${given}, (${root}.xmax = 0) as "$created"),
-"$w" as (select ${answer}, ${root}."$created"::text as created from "$r" ${root}) select * from "$w"`;
+    return sql`with ${before}"$r" as (${target} do update set ${join([...sets, ...setExcludedUpdatedAt(plan.scan)])}${where(condition)} returning ${insertedColumns}, (${root}.xmax = 0) as "$created"),
+"$w" as (select ${result}, ${root}."$created"::text as created from "$r" ${root}) select * from "$w"`;
   }
-  const near = aliases.next('r');
-  const there = renderScan(plan.scan, near, true);
+  const existing = aliases.next('r');
+  const existingScan = renderScan(plan.scan, existing, true);
   const same = plan.key.fields.map(
-    (field) => sql`${near}.${ident(field.column)} = ${maybeNull(asStored(bind(bodyOperand(field)), field))}`,
+    (field) => sql`${existing}.${ident(field.column)} = ${maybeNull(asStored(bind(bodyOperand(field)), field))}`,
   );
-  return sql`with ${before}"$r" as (${target} do nothing returning ${given}),
-"$w" as (select ${answer}, 'true' as created from "$r" ${root}
-union all select ${resultColumns(plan, near, maxBytes)}, 'false' as created from ${there.table}${where(...same, there.condition, keyword('not exists (select from "$r")'))}) select * from "$w"`;
+  return sql`with ${before}"$r" as (${target} do nothing returning ${insertedColumns}),
+"$w" as (select ${result}, 'true' as created from "$r" ${root}
+union all select ${resultColumns(plan, existing, maxBytes)}, 'false' as created from ${existingScan.table}${where(...same, existingScan.condition, keyword('not exists (select from "$r")'))}) select * from "$w"`;
 }
 
 export function conflictTarget({ fields }: ConflictKey): Fragment {
@@ -52,7 +52,7 @@ export function conflictTarget({ fields }: ConflictKey): Fragment {
  * That the record was changed is noted: with the default of the row that was to be inserted, as no function may stand
  * there that is not immutable where tables are distributed.
  */
-export function touched({ entity }: Scan): readonly Fragment[] {
+export function setExcludedUpdatedAt({ entity }: Scan): readonly Fragment[] {
   const updatedAt = entity.timestamps ? entity.fields.get('updatedAt') : undefined;
   if (updatedAt === undefined) return [];
   const column = ident(updatedAt.column);

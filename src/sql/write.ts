@@ -4,8 +4,8 @@ import { bodyOperand, ID_OPERAND, type Operand } from '../plan/operand.ts';
 import type { CreatePlan, DeletePlan, UpdatePlan } from '../plan/plan.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
-import { beside } from './beside-names.ts';
-import { boundOf, guardedResult } from './bounds.ts';
+import { internalRef } from './beside-names.ts';
+import { guardedResult, makeSizeLimit } from './bounds.ts';
 import {
   type Aliases,
   bind,
@@ -19,7 +19,7 @@ import {
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 import { insertRows } from './statement-forms.ts';
-import { markOf, schemaOf, sequenceOf, targetOf, versionOf } from './table.ts';
+import { getSchema, renderRowMark, renderSequence, renderTarget, renderVersion } from './table.ts';
 
 const VERSION = ident('$version');
 
@@ -37,18 +37,18 @@ export function insertRecord(plan: CreatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { before, columns, source } = insertedRow(plan, [...plan.values.keys()], aliases);
-  const insert = sql`insert into ${targetOf(plan.scan)} as ${root} ${columns}${source} returning ${writtenColumns(plan, root)}`;
-  return sql`with ${before}"$r" as (${insert}), ${answerOf(plan, root, maxBytes)}`;
+  const insert = sql`insert into ${renderTarget(plan.scan)} as ${root} ${columns}${source} returning ${renderInsertedColumns(plan, root)}`;
+  return sql`with ${before}"$r" as (${insert}), ${renderResult(plan, root, maxBytes)}`;
 }
 
 /** What an insert gives: the columns of the answer, `id`, and `"$version"`. */
-export function writtenColumns({ scan, projection }: Written, root: Fragment): Fragment {
-  const columns = new Set(['id', ...shownFields(projection).map(({ column }) => column)]);
-  return sql`${join([...columns].map((column) => sql`${root}.${ident(column)}`))}, ${markOf(scan, root)} as ${VERSION}`;
+export function renderInsertedColumns({ scan, projection }: WritePlan, root: Fragment): Fragment {
+  const columns = new Set(['id', ...getProjectedFields(projection).map(({ column }) => column)]);
+  return sql`${join([...columns].map((column) => sql`${root}.${ident(column)}`))}, ${renderRowMark(scan, root)} as ${VERSION}`;
 }
 
 /** `"$w"`: the answer with what `"$r"` gave, and the rest of the statement. A key of the request goes between (beside/keys.ts). */
-function answerOf(plan: Written, root: Fragment, maxBytes: number): Fragment {
+function renderResult(plan: WritePlan, root: Fragment, maxBytes: number): Fragment {
   return sql`"$w" as (select ${resultColumns(plan, root, maxBytes, VERSION)} from "$r" ${root}) select * from "$w"`;
 }
 
@@ -68,12 +68,12 @@ export function insertedRow(
   aliases: Aliases,
 ): InsertedRow {
   if (names.length === 0) return { before: empty, columns: empty, source: keyword('default values') };
-  const fields = names.map((field) => fieldOf(plan.scan, field));
-  const given = fields.find(({ role }) => role === 'id');
-  const others = fields.filter((field) => field !== given);
-  const isSeen = where(...plan.references.map((check) => isVisible(check, aliases)));
-  const assigned = others.map((field) => [field.column, bind(bodyOperand(field))] as const);
-  if (given === undefined && plan.references.length === 0) {
+  const fields = names.map((field) => getField(plan.scan, field));
+  const idField = fields.find(({ role }) => role === 'id');
+  const otherFields = fields.filter((field) => field !== idField);
+  const visibleCondition = where(...plan.references.map((check) => isVisible(check, aliases)));
+  const assigned = otherFields.map((field) => [field.column, bind(bodyOperand(field))] as const);
+  if (idField === undefined && plan.references.length === 0) {
     const columns = join(assigned.map(([column]) => ident(column)));
     return {
       before: empty,
@@ -82,22 +82,23 @@ export function insertedRow(
     };
   }
   // The id is known before: where tables are distributed, the node that looks and inserts has no sequence.
-  const sequence = sequenceOf(plan.scan);
+  const sequence = renderSequence(plan.scan);
   const id =
-    given === undefined
+    idField === undefined
       ? sql`nextval(${sequence})`
-      : sql`${beside(schemaOf(plan.scan.entity), 'reached_id')}(${sequence}, ${bind(bodyOperand(given))})`;
+      : sql`${internalRef(getSchema(plan.scan.entity), 'reached_id')}(${sequence}, ${bind(bodyOperand(idField))})`;
   // One statement, so that nothing can come between the look and the write; and the insert itself looks at no table: where
   // tables are distributed some of those that do fail.
-  const seen = isSeen.text === '' ? empty : sql`"$seen" as materialized (select true as "is"${isSeen}), `;
-  const drawn = isSeen.text === '' ? empty : keyword(' from "$seen"');
+  const visibleRow =
+    visibleCondition.text === '' ? empty : sql`"$seen" as materialized (select true as "is"${visibleCondition}), `;
+  const fromVisible = visibleCondition.text === '' ? empty : keyword(' from "$seen"');
   const rows = insertRows(plan.scan, {
     assigned: [['id', sql`"$s"."id"`], ...assigned],
     from: sql`"$s"`,
     name: '$new',
   });
   return {
-    before: sql`${seen}"$s" as materialized (select ${id} as "id"${drawn}),${rows.before} `,
+    before: sql`${visibleRow}"$s" as materialized (select ${id} as "id"${fromVisible}),${rows.before} `,
     columns: rows.columns,
     source: sql` ${rows.source}`,
   };
@@ -112,7 +113,7 @@ export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root, true);
   const entity = plan.scan.entity;
-  const condition_ = where(
+  const conditions = where(
     sql`${root}."id" = ${bind(ID_OPERAND)}`,
     condition,
     plan.guarded ? hasVersion(plan.scan, root) : empty,
@@ -121,14 +122,14 @@ export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
   const names = [...plan.values.keys()];
   // A body that changes nothing is answered with the record; locking and rewriting the row would be for nothing.
   if (names.length === 0) {
-    return sql`select ${resultColumns(plan, root, maxBytes)} from ${table}${condition_}`;
+    return sql`select ${resultColumns(plan, root, maxBytes)} from ${table}${conditions}`;
   }
   const sets = names.map((name) => {
-    const field = fieldOf(plan.scan, name);
+    const field = getField(plan.scan, name);
     return sql`${ident(field.column)} = ${bind(bodyOperand(field))}`;
   });
-  if (entity.timestamps) sets.push(sql`${ident(fieldOf(plan.scan, 'updatedAt').column)} = now()`);
-  return sql`update ${table} set ${join(sets)}${condition_} ${returning(plan, root, maxBytes)}`;
+  if (entity.timestamps) sets.push(sql`${ident(getField(plan.scan, 'updatedAt').column)} = now()`);
+  return sql`update ${table} set ${join(sets)}${conditions} ${returning(plan, root, maxBytes)}`;
 }
 
 /** delete … returning the id; no row when the record is not there (or not of that version). */
@@ -138,32 +139,32 @@ export function deleteRecord(plan: DeletePlan): Fragment {
   return sql`delete from ${table}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(plan.scan, root) : empty)} returning ${root}."id"::text`;
 }
 
-function returning(plan: Written, root: Fragment, maxBytes: number): Fragment {
+function returning(plan: WritePlan, root: Fragment, maxBytes: number): Fragment {
   return sql`returning ${resultColumns(plan, root, maxBytes)}`;
 }
 
-type Written = Pick<CreatePlan, 'scan' | 'projection'>;
+type WritePlan = Pick<CreatePlan, 'scan' | 'projection'>;
 
 /** A record that no answer could hold is an error, which undoes the write. `version`: the column that has it. */
 export function resultColumns(
-  { scan, projection }: Written,
+  { scan, projection }: WritePlan,
   root: Fragment,
   maxBytes: number,
   version?: Fragment,
 ): Fragment {
-  const columns = shownFields(projection).map((field) => outputColumn(field, root));
+  const columns = getProjectedFields(projection).map((field) => outputColumn(field, root));
   const data = sql`(select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text`;
-  return sql`${guardedResult(data, projection, boundOf(scan, maxBytes))} as data, ${versionOf(scan, root, version)} as version, ${root}."id"::text as id`;
+  return sql`${guardedResult(data, projection, makeSizeLimit(scan, maxBytes))} as data, ${renderVersion(scan, root, version)} as version, ${root}."id"::text as id`;
 }
 
-function shownFields(projection: Projection): readonly Field[] {
+function getProjectedFields(projection: Projection): readonly Field[] {
   return projection.outputs.map((output) => {
     if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
     return output.field;
   });
 }
 
-function fieldOf(scan: Scan, name: string): Field {
+function getField(scan: Scan, name: string): Field {
   const field = scan.entity.fields.get(name);
   if (field === undefined) throw new TypeError(`entity ${scan.entity.name} has no field ${name}`);
   return field;
@@ -171,5 +172,5 @@ function fieldOf(scan: Scan, name: string): Field {
 
 function hasVersion(scan: Scan, root: Fragment): Fragment {
   const versions: Operand = { kind: 'versions', type: 'text[]' };
-  return sql`${versionOf(scan, root)} = any(${bind(versions)})`;
+  return sql`${renderVersion(scan, root)} = any(${bind(versions)})`;
 }

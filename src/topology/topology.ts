@@ -2,16 +2,16 @@
 // asks this interface, which says "here" by default; src/citus/ is the other answer, and is loaded only where the database
 // coordinates a cluster.
 
-import type { Place } from '../db/executor.ts';
+import type { NodeStatus } from '../db/executor.ts';
 import type { Database, Executor, Session } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Placement, Workspace } from '../model/workspace.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
-type Runs = Pick<Session, 'query'>;
+type Queryable = Pick<Session, 'query'>;
 
 /** All nodes together: unavailable while any of them is silent. */
-export interface EveryNode extends Place {
+export interface EveryNode extends NodeStatus {
   /** `host:port` of those that are silent. */
   readonly names: () => readonly string[];
 }
@@ -52,17 +52,17 @@ export interface Topology {
   /** The node of a workspace by its PostgreSQL schema; undefined for one that lies in the database itself. */
   readonly locate: (databaseSchema: string) => Promise<Placement | undefined>;
   /** The node as statements wait for it; undefined as above. */
-  readonly nodeOf: (workspace: Pick<Workspace, 'placement'>) => Place | undefined;
+  readonly getNode: (workspace: Pick<Workspace, 'placement'>) => NodeStatus | undefined;
   /** For what all nodes are told, such as each change of a table. */
   readonly everyNode: EveryNode | undefined;
   /** `host:port` of nodes that do not answer. */
-  readonly down: () => readonly string[];
+  readonly listUnavailableNodes: () => readonly string[];
   /** A statement took suspiciously long: looks after the nodes soon. */
-  readonly suspect: () => void;
+  readonly checkSoon: () => void;
   /** Reads past the coordinator; undefined while they go the common way. */
-  readonly readOn: (workspace: Workspace, entity: Entity) => NodeRead | undefined;
+  readonly routeRead: (workspace: Workspace, entity: Entity) => NodeRead | undefined;
   /** True when the total of the entity is kept on a node, or cannot be kept from here. */
-  readonly keepTotal: (entity: Pick<Entity, 'table' | 'statementForms'>) => boolean;
+  readonly maintainTotal: (entity: Pick<Entity, 'table' | 'statementForms'>) => boolean;
   /** How statements about records are written (sql/statement-forms.ts); undefined: as anywhere. */
   readonly statementForms: object | undefined;
   /** Why tables of workspaces can have no triggers, as words behind the description of a step; undefined: they can. */
@@ -70,46 +70,46 @@ export interface Topology {
   /** Bytes of the table `c.oid`, as SQL. */
   readonly tableBytes: Fragment;
   /** Statements by which a transaction takes locks where it is, and not on every node. */
-  readonly lockHere: readonly Fragment[];
+  readonly localLockStatements: readonly Fragment[];
   /** Before the schema of a workspace with tables of these names is made, in its transaction. */
-  readonly prepareSchema: (session: Runs, tables: readonly string[]) => Promise<void>;
+  readonly prepareSchema: (session: Queryable, tables: readonly string[]) => Promise<void>;
   /** The session on a node that holds the tables and began first. */
-  readonly findHolder: (session: Runs, locks: TableLocks) => Promise<LockHolder | undefined>;
+  readonly findLockHolder: (session: Queryable, locks: TableLocks) => Promise<LockHolder | undefined>;
   /** For whom a session of the database waits on nodes. */
-  readonly findBlocker: (session: Runs, pid: number) => Promise<LockHolder | undefined>;
+  readonly findBlocker: (session: Queryable, pid: number) => Promise<LockHolder | undefined>;
   /** Ends autovacuums on nodes that hold the tables. */
-  readonly endVacuums: (session: Runs, locks: TableLocks) => Promise<void>;
+  readonly endVacuums: (session: Queryable, locks: TableLocks) => Promise<void>;
   /** The share, 0 to 1, that is built of an index on nodes for a session of the database; `share`: of the view that tells it. */
-  readonly findIndexShare: (session: Runs, pid: number, share: Fragment) => Promise<number | undefined>;
+  readonly findIndexProgress: (session: Queryable, pid: number, progress: Fragment) => Promise<number | undefined>;
   /** Sizes of the tables of some workspaces, as nodes have them; undefined: the database itself knows. */
-  readonly sizes: (db: Database, workspaceIds: readonly string[]) => Promise<NodeSizes | undefined>;
+  readonly measureSizes: (db: Database, workspaceIds: readonly string[]) => Promise<NodeSizes | undefined>;
 }
 
-const nothing = async (): Promise<undefined> => undefined;
+const findNothing = async (): Promise<undefined> => undefined;
 
 /** One PostgreSQL. */
 export const ONE_DATABASE: Topology = {
-  locate: nothing,
-  nodeOf: () => undefined,
+  locate: findNothing,
+  getNode: () => undefined,
   everyNode: undefined,
-  down: () => [],
-  suspect: () => undefined,
-  readOn: () => undefined,
-  keepTotal: () => false,
+  listUnavailableNodes: () => [],
+  checkSoon: () => undefined,
+  routeRead: () => undefined,
+  maintainTotal: () => false,
   statementForms: undefined,
   triggersMissing: undefined,
   tableBytes: sql`pg_relation_size(c.oid)`,
-  lockHere: [],
-  prepareSchema: nothing,
-  findHolder: nothing,
-  findBlocker: nothing,
-  endVacuums: nothing,
-  findIndexShare: nothing,
-  sizes: nothing,
+  localLockStatements: [],
+  prepareSchema: findNothing,
+  findLockHolder: findNothing,
+  findBlocker: findNothing,
+  endVacuums: findNothing,
+  findIndexProgress: findNothing,
+  measureSizes: findNothing,
 };
 
 /** Whether the database coordinates a cluster of Citus, the one kind that there is. */
-export async function coordinatesNodes(db: Runs): Promise<boolean> {
+export async function coordinatesNodes(db: Queryable): Promise<boolean> {
   const rows = await db.query(toQuery(sql`select from pg_extension where extname = 'citus'`));
   return rows.length > 0;
 }

@@ -1,17 +1,17 @@
 // What a configuration file asks for against what is there, as steps: tables of wanted, actual and the requests that follow.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { onlyWorkspace, parseConfig, type WantedOrganization } from '../../src/cli/config-file.ts';
+import { type DesiredOrganization, parseConfig, selectWorkspace } from '../../src/cli/config-file.ts';
 import { type Actual, ambiguousNames, makeSteps, type Step } from '../../src/cli/config-steps.ts';
 import { CommandFailure } from '../../src/cli/failure.ts';
 import { parseSchema } from '../../src/cli/schema-file.ts';
 
 const SCHEMA = 'entities:\n  orders:\n    fields: { total: { type: integer } }\n';
 
-const read = (text: string): Promise<readonly WantedOrganization[]> =>
+const read = (text: string): Promise<readonly DesiredOrganization[]> =>
   parseConfig(parseSchema(text, 'config.yaml'), async (name) => parseSchema(SCHEMA, name));
 
-const ofShop = (members: string): Promise<readonly WantedOrganization[]> =>
+const ofShop = (members: string): Promise<readonly DesiredOrganization[]> =>
   read(`organizations:\n  acme:\n    workspaces:\n      shop:${members === '' ? ' {}' : `\n        ${members}`}\n`);
 
 const there = (shop: object = {}): Actual => ({
@@ -21,10 +21,10 @@ const there = (shop: object = {}): Actual => ({
       workspaces: { shop: { name: 'shop', document: { entities: {} }, plan: null, parts: {}, lists: {}, ...shop } },
     },
   },
-  others: [],
+  unlisted: [],
 });
 
-const NOTHING: Actual = { organizations: {}, others: [] };
+const NOTHING: Actual = { organizations: {}, unlisted: [] };
 const KEY = { id: 7, name: 'web', prefix: 'wda_x', permissions: 'READ_ONLY', expiresAt: null, lastUsedAt: null };
 const WS = '/api/admin/v1/organizations/acme/workspaces/shop';
 const PROVIDER = { issuerUrl: 'https://a.example/', jwksUri: null, audience: null, defaultPermissions: 'READ_ONLY' };
@@ -180,14 +180,14 @@ test('one workspace of a file leaves out the others, and the name of the organiz
   const wanted = await read(
     'organizations:\n  acme: { name: Acme, workspaces: { shop: {}, other: { name: x } } }\n  more: {}',
   );
-  const only = onlyWorkspace(wanted, { organization: 'acme', workspace: 'other' });
+  const only = selectWorkspace(wanted, { organization: 'acme', workspace: 'other' });
   assert.deepEqual(makeSteps(only, there()).map(line), [
     'create acme/other: workspace POST /api/admin/v1/organizations/acme/workspaces',
   ]);
-  assert.throws(() => onlyWorkspace(wanted, { organization: 'more', workspace: 'shop' }), {
+  assert.throws(() => selectWorkspace(wanted, { organization: 'more', workspace: 'shop' }), {
     message: 'The file names no workspace more/shop. Known: acme/shop, acme/other',
   });
-  assert.throws(() => onlyWorkspace([], { organization: 'more', workspace: 'shop' }), /Known: none$/);
+  assert.throws(() => selectWorkspace([], { organization: 'more', workspace: 'shop' }), /Known: none$/);
 });
 
 test('a name that stands twice is found, when the file has it', async () => {

@@ -29,19 +29,19 @@ test('durations are said in seconds, minutes or hours', () => {
 
 test('a transfer shows bar, percent, amount, rate and time left', () => {
   const line = transferLine(
-    { label: 'tracks', unit: 'bytes', done: 1024 ** 2, total: 4 * 1024 ** 2, elapsedMs: 2000 },
+    { label: 'tracks', unit: 'bytes', current: 1024 ** 2, total: 4 * 1024 ** 2, elapsedMs: 2000 },
     120,
   );
   assert.equal(line, 'tracks [======                  ]  25 %  1.0 MiB of 4.0 MiB  512.0 KiB/s  ETA 6.0 s');
 });
 
 test('a transfer of records counts records', () => {
-  const line = transferLine({ label: 'tracks', unit: 'records', done: 1500, total: 3503, elapsedMs: 1000 }, 120);
+  const line = transferLine({ label: 'tracks', unit: 'records', current: 1500, total: 3503, elapsedMs: 1000 }, 120);
   assert.equal(line, 'tracks [==========              ]  42 %  1,500 of 3,503  1,500 records/s  ETA 1.3 s');
 });
 
 test('a line keeps to the width of the terminal by its bar', () => {
-  const state = { label: 'invoiceLines', unit: 'bytes', done: 5e7, total: 1e8, elapsedMs: 9000 } as const;
+  const state = { label: 'invoiceLines', unit: 'bytes', current: 5e7, total: 1e8, elapsedMs: 9000 } as const;
   const facts = ' 50 %  47.7 MiB of 95.4 MiB  5.3 MiB/s  ETA 9.0 s';
   assert.equal(transferLine(state, 80), `invoiceLines [========       ] ${facts}`);
   assert.equal(transferLine(state, 80).length, 80);
@@ -49,17 +49,17 @@ test('a line keeps to the width of the terminal by its bar', () => {
 });
 
 test('a transfer of unknown size shows no percent', () => {
-  const line = transferLine({ label: 'tracks', unit: 'bytes', done: 2048, total: null, elapsedMs: 12_000 }, 120);
+  const line = transferLine({ label: 'tracks', unit: 'bytes', current: 2048, total: null, elapsedMs: 12_000 }, 120);
   assert.equal(line, 'tracks  2.0 KiB  171 B/s  12 s');
 });
 
 test('a phase stands in place of the time left, and 100 % is said only of what is whole', () => {
-  const nearly = transferLine({ label: 'x', unit: 'bytes', done: 9999, total: 10_000, elapsedMs: 1000 });
+  const nearly = transferLine({ label: 'x', unit: 'bytes', current: 9999, total: 10_000, elapsedMs: 1000 });
   assert.match(nearly, / 99 % /);
   const whole = transferLine({
     label: 'x',
     unit: 'bytes',
-    done: 0,
+    current: 0,
     total: 0,
     elapsedMs: 0,
     phase: 'checking and storing',
@@ -68,27 +68,27 @@ test('a phase stands in place of the time left, and 100 % is said only of what i
 });
 
 test('more records than expected stay at 100 %', () => {
-  const line = transferLine({ label: 'x', unit: 'records', done: 12, total: 10, elapsedMs: 1000 }, 120);
+  const line = transferLine({ label: 'x', unit: 'records', current: 12, total: 10, elapsedMs: 1000 }, 120);
   assert.equal(line, 'x [========================] 100 %  12 of 10  12 records/s  ETA 0.0 s');
 });
 
 test('a step shows its words, bar, percent, records per second and time left', () => {
-  const state = { label: 'Step 1 of 2: change x', share: 0.25, rate: 9500, leftMs: 19_000, elapsedMs: 6000 };
+  const state = { label: 'Step 1 of 2: change x', fraction: 0.25, rate: 9500, remainingMs: 19_000, elapsedMs: 6000 };
   assert.equal(
     stepLine(state, 120),
     'Step 1 of 2: change x [======                  ]  25 %  9,500 records/s  ETA 19 s',
   );
   assert.equal(
-    stepLine({ ...state, rate: null, leftMs: null }, 120),
+    stepLine({ ...state, rate: null, remainingMs: null }, 120),
     'Step 1 of 2: change x [======                  ]  25 %  ETA -',
   );
-  assert.equal(stepLine({ ...state, share: null }, 120), 'Step 1 of 2: change x  6.0 s so far  ETA 19 s');
-  assert.equal(stepLine({ ...state, share: null, leftMs: null }, 120), 'Step 1 of 2: change x  6.0 s so far');
+  assert.equal(stepLine({ ...state, fraction: null }, 120), 'Step 1 of 2: change x  6.0 s so far  ETA 19 s');
+  assert.equal(stepLine({ ...state, fraction: null, remainingMs: null }, 120), 'Step 1 of 2: change x  6.0 s so far');
 });
 
 test('the words of a step are cut where the line is too narrow', () => {
   const label = 'Step 1 of 2: change field total of orders from decimal(12, 2) to integer';
-  const state = { label, share: 0.5, rate: 9500, leftMs: 19_000, elapsedMs: 6000 };
+  const state = { label, fraction: 0.5, rate: 9500, remainingMs: 19_000, elapsedMs: 6000 };
   const line = stepLine(state, 80);
   assert.equal(line, 'Step 1 of 2: change field total of or… [===   ]  50 %  9,500 records/s  ETA 19 s');
   assert.ok(line.length <= 80);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CommandFailure, refused } from '../../src/cli/failure.ts';
-import { parseSchema, refuseWithLines, schemaAsYaml } from '../../src/cli/schema-file.ts';
+import { CommandFailure, serverFailure } from '../../src/cli/failure.ts';
+import { parseSchema, rethrowWithLines, schemaAsYaml } from '../../src/cli/schema-file.ts';
 
 const says = (pattern: RegExp) => (error: unknown) => error instanceof CommandFailure && pattern.test(error.message);
 
@@ -69,7 +69,7 @@ test('anything but an object is no schema document', () => {
 });
 
 test('a path of the document leads to its line, as deep as the file has it', () => {
-  const { lineOf } = parseSchema(YAML, 'schema.yaml');
+  const { getLine: lineOf } = parseSchema(YAML, 'schema.yaml');
   const cases: readonly (readonly [string, number | null])[] = [
     ['entities', 2],
     ['entities.orders', 3],
@@ -87,7 +87,7 @@ test('a path of the document leads to its line, as deep as the file has it', () 
 
 test('mistakes that the server lists are shown with their lines', () => {
   const file = parseSchema(YAML, 'schema.yaml');
-  const refusal = refused(
+  const refusal = serverFailure(
     400,
     {
       code: 'VALIDATION_FAILED',
@@ -97,7 +97,7 @@ test('mistakes that the server lists are shown with their lines', () => {
     null,
   );
   assert.throws(
-    () => refuseWithLines(refusal, file, ['schema']),
+    () => rethrowWithLines(refusal, file, ['schema']),
     (error) =>
       error instanceof CommandFailure &&
       error.failure.kind === 'refused' &&

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Migration, MigrationStep } from '../../admin-types/admin-api.d.ts';
-import { describeFailure, failureDocument, refused, usageFailure } from '../../src/cli/failure.ts';
-import { describeMigration, describePlan, makeStepWatch } from '../../src/cli/migration-view.ts';
+import { describeFailure, failureDocument, serverFailure, usageFailure } from '../../src/cli/failure.ts';
+import { describeMigration, describePlan, makeStepTracker } from '../../src/cli/migration-view.ts';
 import { printable, renderPairs, renderTable } from '../../src/cli/table.ts';
 
 const step = (more: Partial<MigrationStep>): MigrationStep => ({
@@ -46,7 +46,7 @@ test('nothing that a server or a file says can act on the terminal', () => {
   assert.equal(printable('a\u001b[31mb\rc\u202ed'), 'a\\u001b[31mb\\u000dc\\u202ed');
   assert.equal(printable('héé 日本 🎵'), 'héé 日本 🎵');
   assert.ok(!renderTable(['X'], [['\u001b]0;evil\u0007']]).includes('\u001b'));
-  const failure = refused(
+  const failure = serverFailure(
     400,
     { code: 'BAD_REQUEST', message: 'bad \u001b[2J', details: [{ row: 1, field: 'a\u001b', message: '\u0007' }] },
     null,
@@ -55,7 +55,7 @@ test('nothing that a server or a file says can act on the terminal', () => {
 });
 
 test('a refusal shows its message and each detail on its own line', () => {
-  const failure = refused(
+  const failure = serverFailure(
     400,
     {
       code: 'VALIDATION_FAILED',
@@ -78,7 +78,7 @@ test('a refusal shows its message and each detail on its own line', () => {
 });
 
 test('refused rows are a table', () => {
-  const failure = refused(
+  const failure = serverFailure(
     400,
     {
       code: 'VALIDATION_FAILED',
@@ -104,7 +104,7 @@ test('refused rows are a table', () => {
 });
 
 test('a failure of the server names the request, and scripts get the error as it came', () => {
-  const failure = refused(500, { code: 'INTERNAL_ERROR', message: 'Something went wrong' }, 'req-9');
+  const failure = serverFailure(500, { code: 'INTERNAL_ERROR', message: 'Something went wrong' }, 'req-9');
   assert.match(describeFailure(failure), /Request id: req-9$/);
   assert.deepEqual(failureDocument(failure), {
     error: { code: 'INTERNAL_ERROR', message: 'Something went wrong' },
@@ -166,7 +166,7 @@ const filling = (done: number): MigrationStep =>
   step({ state: 'running', progress: done / 10_000, description: 'change the type', records: { done, total: 10_000 } });
 
 test('a step that fills records has its speed and its time left from what was seen of it', () => {
-  const watch = makeStepWatch();
+  const watch = makeStepTracker();
   const label = 'Step 1 of 1: change the type';
   assert.deepEqual(watch(running([filling(1000)]), 0), { label, elapsedMs: 0, share: 0.1, rate: 0, leftMs: null });
   assert.deepEqual(watch(running([filling(3000)]), 4000), {
@@ -179,7 +179,7 @@ test('a step that fills records has its speed and its time left from what was se
 });
 
 test('a step without records has its time left from its share, and each step is timed on its own', () => {
-  const watch = makeStepWatch();
+  const watch = makeStepTracker();
   watch(running([filling(1000)]), 0);
   const done = { ...filling(10_000), progress: 0.99 };
   const building = (progress: number): MigrationStep =>
@@ -187,21 +187,21 @@ test('a step without records has its time left from its share, and each step is 
   const label = 'Step 2 of 2: add an index';
   const begun = watch(running([done, building(0.2)]), 1000);
   assert.deepEqual(begun, { label, elapsedMs: 0, share: 0.2, rate: null, leftMs: null });
-  const { leftMs, ...later } = watch(running([done, building(0.4)]), 3000);
+  const { remainingMs: leftMs, ...later } = watch(running([done, building(0.4)]), 3000);
   assert.deepEqual(later, { label, elapsedMs: 2000, share: 0.4, rate: null });
   assert.equal(Math.round(leftMs ?? 0), 6000);
 });
 
 test('between its steps a migration says what it does', () => {
-  const label = (migration: Migration): string => makeStepWatch()(migration, 0).label;
+  const label = (migration: Migration): string => makeStepTracker()(migration, 0).label;
   const waiting = [step({ state: 'pending', progress: 0 })];
   assert.equal(label(running(waiting, { state: 'pending' })), 'Migration 3: looking for records in the way');
   assert.equal(label(running(waiting)), 'Migration 3: putting it in force');
   assert.equal(label(running(waiting, { strategy: 'blocking' })), 'Migration 3: all steps at once');
   const slow = step({ state: 'pending', progress: 0, estimatedSeconds: 7 });
-  const watch = makeStepWatch();
+  const watch = makeStepTracker();
   watch(running([slow], { strategy: 'blocking' }), 0);
-  assert.equal(watch(running([slow], { strategy: 'blocking' }), 3000).leftMs, 4000);
+  assert.equal(watch(running([slow], { strategy: 'blocking' }), 3000).remainingMs, 4000);
   const full = { ...filling(10_000), progress: 0.99 };
   assert.equal(label(running([full])), 'Step 1 of 1: change the type');
 });

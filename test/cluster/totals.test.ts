@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { makeNodeTotals } from '../../src/citus/totals.ts';
+import { makeClusterTotals } from '../../src/citus/totals.ts';
 import { readConfig } from '../../src/config.ts';
 import { makeDatabase } from '../../src/db/pool.ts';
 import { isCluster } from '../support/citus.ts';
@@ -270,7 +270,7 @@ function onCluster(): void {
       await sql('insert into ws2_blog.things (size) values (1)');
       const connection = { connectionString: database.url };
       const db = makeDatabase({ ...readConfig({}), connection, processes: 1, onError: assert.ifError });
-      const totals = makeNodeTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
+      const totals = makeClusterTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
       await totals.foldAll().finally(() => db.close());
       assert.deepEqual(await there.query(`select * from ${there.named('total')}`), []);
     });

@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
 import { install, runFiles } from '../../src/db/install.ts';
 import { makeDatabase, type Session } from '../../src/db/pool.ts';
-import { outcomeOf } from '../../src/records/import/run.ts';
-import { noteOutcome } from '../../src/sql/import.ts';
+import { findOutcome } from '../../src/records/import/run.ts';
+import { recordOutcome } from '../../src/sql/import.ts';
 import { openProxy } from '../support/database-proxy.ts';
 import { openFolder, postmasterPid, query, startHere, until, untilAnswers } from './support.ts';
 
@@ -69,7 +69,7 @@ test('it was not done, although another transaction has its number by now', asyn
     const token = randomUUID();
     let lost = 0n;
     const work = async (session: Session): Promise<void> => {
-      await session.query(noteOutcome(SCHEMA, token));
+      await session.query(recordOutcome(SCHEMA, token));
       const [row] = await session.query<{ id: string }>({
         text: 'select pg_current_xact_id()::text as id',
         values: [],
@@ -82,15 +82,15 @@ test('it was not done, although another transaction has its number by now', asyn
     const [[status] = []] = await query(connection, `select pg_xact_status('${lost}'::xid8)`);
     isGivenAgain = status === 'committed';
     proxy.restore();
-    assert.equal(await outcomeOf(db, SCHEMA, token), 'aborted');
+    assert.equal(await findOutcome(db, SCHEMA, token), 'aborted');
   }
 });
 
 test('it was done', async (t) => {
   const { proxy, db, crash } = await start(t);
   const token = randomUUID();
-  await db.transaction((session) => session.query(noteOutcome(SCHEMA, token)));
+  await db.transaction((session) => session.query(recordOutcome(SCHEMA, token)));
   await crash();
   proxy.restore();
-  assert.equal(await outcomeOf(db, SCHEMA, token), 'committed');
+  assert.equal(await findOutcome(db, SCHEMA, token), 'committed');
 });

@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { installedBinaries, usableBinaries } from '../../src/embedded/binaries.ts';
 import { startEmbedded } from '../../src/embedded/embedded.ts';
-import { canExecute, closedTo, isRoot, unprivilegedUser } from '../../src/embedded/user.ts';
+import { canExecute, findClosedDirectory, isRoot, unprivilegedUser } from '../../src/embedded/user.ts';
 import { keepLog, openFolder, query, startProcess } from './support.ts';
 
 const nobody = { uid: 65534, gid: 65534 };
@@ -48,7 +48,7 @@ test('a directory is reached by its owner, its group or others as each of its pa
   ];
   const reached = (mode: number) => {
     chmodSync(join(folder, 'outer'), mode);
-    return [owner, member, other].map((user) => closedTo(user, inner) === undefined);
+    return [owner, member, other].map((user) => findClosedDirectory(user, inner) === undefined);
   };
   assert.deepEqual(reached(0o755), [true, true, true]);
   assert.deepEqual(reached(0o711), [true, true, true]);
@@ -56,7 +56,7 @@ test('a directory is reached by its owner, its group or others as each of its pa
   assert.deepEqual(reached(0o700), [true, false, false]);
   if (isRoot()) assert.deepEqual(reached(0o077), [false, true, true]);
   chmodSync(join(folder, 'outer'), 0o700);
-  assert.equal(closedTo(other, inner), join(folder, 'outer'));
+  assert.equal(findClosedDirectory(other, inner), join(folder, 'outer'));
   assert.equal(canExecute(other, inner), true);
 });
 
@@ -135,7 +135,7 @@ test('binaries that only root can reach are copied, once, and run from there', r
   symlinkSync(installed.directory, join(closed, 'native'));
   const copy = usableBinaries({ ...installed, directory: join(closed, 'native') }, unprivilegedUser(), stateRoot);
   assert.equal(copy.directory, join(stateRoot, `postgresql-${installed.version}`));
-  assert.equal(closedTo(nobody, join(copy.directory, 'bin')), undefined);
+  assert.equal(findClosedDirectory(nobody, join(copy.directory, 'bin')), undefined);
   const run = spawnSync(join(copy.directory, 'bin', 'initdb'), ['--version'], {
     ...nobody,
     cwd: '/',
@@ -146,7 +146,7 @@ test('binaries that only root can reach are copied, once, and run from there', r
 
 test('an ordinary user runs it as itself, and root keeps that owner', root, async (t) => {
   const dataDir = openFolder(t);
-  const program = closedTo(nobody, process.execPath) ?? closedTo(nobody, import.meta.dirname);
+  const program = findClosedDirectory(nobody, process.execPath) ?? findClosedDirectory(nobody, import.meta.dirname);
   if (program !== undefined) return t.skip(`${program} is closed to ordinary users`);
   chownSync(dataDir, nobody.uid, nobody.gid);
   const ordinary = await startProcess(t, dataDir, nobody);

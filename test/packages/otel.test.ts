@@ -147,7 +147,7 @@ test('a request is one trace below the span of its caller, with its statements',
   const list = {
     'db.system.name': 'postgresql',
     'db.operation.name': 'SELECT',
-    'wda.lane': 'read',
+    'wda.pool': 'read',
     'db.response.returned_rows': 1,
   };
   assert.ok(

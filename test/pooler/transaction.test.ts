@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
-import { sqlState } from '../../src/db/errors.ts';
+import { getSqlState } from '../../src/db/errors.ts';
 import { makeDatabase } from '../../src/db/pool.ts';
 import { type PgBouncer, startPgBouncer, withoutNewerPgBouncer } from '../support/pgbouncer.ts';
 import { makePostgres, type OwnPostgres } from '../support/postgres.ts';
@@ -201,7 +201,7 @@ test('a statement of a transaction is stopped by the pooler that knows its backe
       async (session) => {
         setTimeout(() => void db.cancel(session), 200);
         const sleeping = session.query({ text: 'select pg_sleep(60)', values: [] });
-        await assert.rejects(sleeping, (error) => sqlState(error) === '57014');
+        await assert.rejects(sleeping, (error) => getSqlState(error) === '57014');
         await session.execute('rollback; begin');
         return session.query<{ limit: string }>({
           text: `select current_setting('lock_timeout') as limit`,
@@ -218,7 +218,7 @@ test('a statement of a transaction is stopped by the pooler that knows its backe
       expected: 'unknown',
       deadline: performance.now() + 500,
     });
-    await assert.rejects(late, (error) => sqlState(error) === '57014');
+    await assert.rejects(late, (error) => getSqlState(error) === '57014');
   } finally {
     await db.close();
   }

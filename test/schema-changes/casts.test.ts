@@ -2,7 +2,7 @@
 // cannot hold them exactly. Both ways of changing a type must judge the same.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { castOf } from '../../src/migrate/cast.ts';
+import { findCast } from '../../src/migrate/cast.ts';
 import type { Field } from '../../src/model/entity.ts';
 import { FIELD_TYPE_NAMES, type FieldTypeName } from '../../src/model/field-types.ts';
 import { applySchema, assertTidy, type Json } from '../support/migration.ts';
@@ -302,7 +302,7 @@ test('every pair of types that can be changed is looked at below', () => {
   const field = (type: FieldTypeName): Field => ({ type }) as Field;
   for (const from of FIELD_TYPE_NAMES) {
     for (const to of FIELD_TYPE_NAMES) {
-      if (castOf(field(from), field(to)).kind !== 'convert') continue;
+      if (findCast(field(from), field(to)).kind !== 'convert') continue;
       const pair = `${familyOf(from)} ${familyOf(to)}`;
       assert.ok(looked.has(pair), `${pair} is missing`);
     }

@@ -5,7 +5,7 @@ import { findMigration } from '../../src/catalog/migrations.ts';
 import { readConfig } from '../../src/config.ts';
 import { makeDatabase } from '../../src/db/pool.ts';
 import type { Operation } from '../../src/migrate/operation.ts';
-import { EndedElsewhere, makeProgress } from '../../src/migrate/progress.ts';
+import { AlreadyEndedError, makeProgress } from '../../src/migrate/progress.ts';
 import { holdAt, prepareHolds } from '../support/held-migration.ts';
 import { applySchema, assertTidy, ended, type Json } from '../support/migration.ts';
 import type { TestWorkspace } from '../support/server.ts';
@@ -67,8 +67,8 @@ test('progress that is stored when the migration has ended changes nothing', asy
     async (session) => {
       const late = makeProgress(session, { ...before, operations: [operation] });
       await late.build(db, operation, 0.5);
-      await late.begin(operation);
-      await assert.rejects(late.succeed(), EndedElsewhere);
+      await late.startStep(operation);
+      await assert.rejects(late.succeed(), AlreadyEndedError);
       await late.conclude({ how: 'cancelled' });
     },
     { purpose: 'migration', tenant: 'progress' },

@@ -78,7 +78,7 @@ function answerMistake(operation: Operation, { status, headers, text, json }: An
 }
 
 function refusalMistake({ describe }: Operation, { status, json }: Answer): string | undefined {
-  const { refusals, refusesAs = 'api' } = describe;
+  const { errors: refusals, errorFormat: refusesAs = 'api' } = describe;
   const code = refusesAs === 'api' ? json?.error?.code : json?.error;
   if (!refusals.some((one) => one.status === status && one.code === code)) return 'the refusal is not described';
   return mistakesOf(json, 'components', 'schemas', refusesAs === 'api' ? 'wda.Error' : 'OAuthError');

@@ -8,8 +8,8 @@ import type { EntityDocument, SchemaDocument } from '../../src/document/format.t
 import type { Entity, MigrationGate } from '../../src/model/entity.ts';
 import { NO_NAMES } from '../../src/model/physical-name.ts';
 import type { External, Operator, Owner, Principal } from '../../src/model/principal.ts';
-import { entityOf, type Workspace } from '../../src/model/workspace.ts';
-import type { Viewpoint } from '../../src/plan/link.ts';
+import { getEntity, type Workspace } from '../../src/model/workspace.ts';
+import type { PlanContext } from '../../src/plan/link.ts';
 import { SHOP as BASE } from './shop-document.ts';
 
 /** Every kind of relation, one entity with every type, no settings and no row rules. */
@@ -87,7 +87,7 @@ const IDENTITY = {
 
 /** The snapshot while a migration of the entity runs. */
 export function withGate(workspace: Workspace, name: string, gate: MigrationGate): Workspace {
-  const entity: Entity = { ...entityOf(workspace, name), gate };
+  const entity: Entity = { ...getEntity(workspace, name), gate };
   return { ...workspace, entities: new Map([...workspace.entities, [name, entity]]) };
 }
 
@@ -116,7 +116,7 @@ export function external(
   return { kind: 'external', permissions, workspaceId: '7', scope: null, credentialId: 'sub:1', claims };
 }
 
-export function viewpoint(workspace: Workspace = makeShop(), principal: Principal = OWNER): Viewpoint {
+export function makePlanContext(workspace: Workspace = makeShop(), principal: Principal = OWNER): PlanContext {
   return { workspace, principal };
 }
 

@@ -1,6 +1,6 @@
 // The kept total of a table where it is: in the schema of its workspace, or on the node of the cluster that holds it.
 import pg from 'pg';
-import type { CountedTable } from '../../src/beside/count.ts';
+import type { TotalTable } from '../../src/beside/count.ts';
 import { isCluster } from './citus.ts';
 import type { TestDatabase } from './database.ts';
 
@@ -12,7 +12,7 @@ export interface KeptTotal {
   readonly table: string;
   readonly named: (name: string) => string;
   /** As whoever counts it there knows it. */
-  readonly counted: CountedTable;
+  readonly counted: TotalTable;
   /** Null while none is kept. */
   readonly total: () => Promise<number | null>;
   readonly close: () => Promise<void>;
@@ -45,7 +45,7 @@ export async function keptTotal(database: TestDatabase, schema: string, table: s
   };
 }
 
-interface Place extends Pick<CountedTable, 'name' | 'total'> {
+interface Place extends Pick<TotalTable, 'name' | 'total'> {
   readonly url: string;
 }
 

@@ -2,7 +2,15 @@
 // `node test/support/migration-states.ts` writes it.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { MigrationError } from '../../src/catalog/migrations.ts';
-import { EVENTS, type Event, next, type Setback, STATES, type State, type Stored } from '../../src/migrate/state.ts';
+import {
+  EVENTS,
+  type Event,
+  next,
+  type Setback,
+  STATES,
+  type State,
+  type StoredState,
+} from '../../src/migrate/state.ts';
 import { PAGE } from './rooms.ts';
 
 const ERROR: MigrationError = {
@@ -16,7 +24,7 @@ const ERROR: MigrationError = {
 export const FAILURE = { error: ERROR, step: 1 };
 export const STUCK = { error: { ...ERROR, code: 'DEPENDENT_OBJECTS' } };
 
-const STORED: readonly Stored[] = ['pending', 'running'];
+const STORED: readonly StoredState[] = ['pending', 'running'];
 export const SETBACKS: readonly Setback[] = [
   { how: 'failed', failure: FAILURE },
   { how: 'cancelled' },

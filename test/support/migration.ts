@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { totalTriggers } from '../../src/beside/count.ts';
 import { parseDocument } from '../../src/catalog/load-workspace.ts';
-import { tablesOf } from '../../src/document/tables.ts';
+import { buildTables } from '../../src/document/tables.ts';
 import { isCluster, queryDataNodes } from './citus.ts';
 import type { TestDatabase } from './database.ts';
 import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from './server.ts';
@@ -118,7 +118,7 @@ export async function settled(server: TestServer, slug: string, limitMs = 60_000
 }
 
 function assertInventory({ schema, document, names, gates }: Stored, present: readonly string[]): void {
-  const expected = [...tablesOf(parseDocument(document), schema, names).values()].flatMap((table) => [
+  const expected = [...buildTables(parseDocument(document), schema, names).values()].flatMap((table) => [
     `table ${table.name}`,
     ...[...table.columns.values()].map(({ column }) => `column ${table.name} ${column}`),
     ...[table.primaryKey, ...[...table.checks, ...table.references].map(({ name }) => name)].map(

@@ -91,15 +91,15 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^The cluster has no node \S+ for workspaces\.( Did you mean \S+\?)? Known: \S+:\d+/,
     made: () => errors.unknownNode('a:1', null, ['a:5432']),
   },
-  nodesAway: {
+  nodesUnavailable: {
     file: MOVES,
     words: /^A node of the cluster does not answer: \S+:\d+; retry when it is back$/,
-    made: () => errors.nodesAway(['a:5432']),
+    made: () => errors.nodesUnavailable(['a:5432']),
   },
-  workspaceAway: {
+  workspaceUnavailable: {
     file: MOVES,
     words: 'The part of the database that has this workspace is not reachable; retry',
-    made: () => errors.workspaceAway(),
+    made: () => errors.workspaceUnavailable(),
   },
   workspaceMoves: {
     file: MOVES,
@@ -393,10 +393,10 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^The change destroys data \(drop .+\)\. Repeat it with allowDestructive=true if that is meant$/,
     made: () => errors.destructiveChange(details),
   },
-  databaseAway: {
+  databaseUnavailable: {
     file: 'api/operation/database-away.test.ts',
     words: 'The database is not reachable at the moment; retry',
-    made: errors.databaseAway,
+    made: errors.databaseUnavailable,
   },
   tooManyOperations: {
     file: 'api/writing/batch.test.ts',

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { NARROWING_NAMES } from '../../src/request/narrowing.ts';
 import { FILTER_OPERATORS, type FilterOperator, OPERATORS } from '../../src/request/operators.ts';
 import {
-  nameOf,
+  type AnyOperationName,
+  getParameterName,
+  getParameters,
   PARAMETERS,
   type Parameter,
   type ParameterKey,
-  type Place,
-  parametersAt,
 } from '../../src/request/parameters.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -85,13 +85,13 @@ function clientParameters(): string {
 }
 
 const entryOf = (key: ParameterKey): Parameter<unknown> => PARAMETERS[key];
-const at = (place: Place): readonly ParameterKey[] =>
-  parametersAt(place, 'query').filter((key) => entryOf(key).client !== false);
+const at = (place: AnyOperationName): readonly ParameterKey[] =>
+  getParameters(place, 'query').filter((key) => entryOf(key).client !== false);
 
 function options(name: string, keys: readonly ParameterKey[], isDescribed = true): string[] {
   const members = keys.flatMap((key) => [
     ...(isDescribed ? [`  /** ${entryOf(key).description} */`] : []),
-    `  readonly ${nameOf(key)}?: ${optionType(key)};`,
+    `  readonly ${getParameterName(key)}?: ${optionType(key)};`,
   ]);
   return ['', `export interface ${name} {`, ...members, '}'];
 }
@@ -115,8 +115,8 @@ function consoleTables(): string {
   return lines(
     HEAD,
     'export type ListParameter =',
-    ...parametersAt('list', 'query').map(
-      (key, index, all) => `  | '${nameOf(key)}'${index + 1 < all.length ? '' : ';'}`,
+    ...getParameters('list', 'query').map(
+      (key, index, all) => `  | '${getParameterName(key)}'${index + 1 < all.length ? '' : ';'}`,
     ),
     '',
     `export const COUNT_MODES = [${wordsOf('count').join(', ')}] as const;`,

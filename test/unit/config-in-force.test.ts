@@ -1,14 +1,14 @@
 // The settings that an operator is shown: all of them, as they hold, and no secret.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readConfig, SETTINGS, settingsInForce } from '../../src/config.ts';
+import { listSettings, readConfig, SETTINGS } from '../../src/config.ts';
 
 const shown = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(settingsInForce(readConfig(env)).map(({ name, value }) => [name, value]));
+  Object.fromEntries(listSettings(readConfig(env)).map(({ name, value }) => [name, value]));
 
 test('every setting is there, in the order of the reference page', () => {
   assert.deepEqual(
-    settingsInForce(readConfig({})).map(({ name }) => name),
+    listSettings(readConfig({})).map(({ name }) => name),
     SETTINGS.map(({ name }) => name),
   );
 });

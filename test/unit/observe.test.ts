@@ -1,11 +1,11 @@
 // What is remembered for a moment, and what the log tells of an error.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { remembered, rootOf } from '../../src/observe.ts';
+import { getRootCause, memoize } from '../../src/observe.ts';
 
 function makeScene() {
   const scene = { time: 0, works: 0, fails: false, hold: undefined as Promise<void> | undefined };
-  const ask = remembered(
+  const ask = memoize(
     async () => {
       const number = ++scene.works;
       await scene.hold;
@@ -66,7 +66,7 @@ for (const [what, error] of [
   ['as the cause of a cause', new Error('a', { cause: new Error('b', { cause: databaseError() }) })],
 ] as const) {
   test(`an error of the database tells no value: ${what}`, () => {
-    const told = rootOf(error);
+    const told = getRootCause(error);
     assert.ok(!JSON.stringify(told).includes('secret'), JSON.stringify(told));
     assert.partialDeepStrictEqual(told, { type: 'DatabaseError', code: '22P02', routine: 'pg_strtoint32' });
   });
@@ -74,5 +74,5 @@ for (const [what, error] of [
 
 test('any other error is told as it is', () => {
   const error = new TypeError('a mistake of ours');
-  assert.equal(rootOf(error), error);
+  assert.equal(getRootCause(error), error);
 });

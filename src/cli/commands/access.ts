@@ -4,21 +4,21 @@
 import type { Command } from 'commander';
 import type { AccessTested, SchemaDocument, TokenExplained } from '../../../admin-types/admin-api.d.ts';
 import { numberText } from '../../model/exact-json.ts';
-import { type Check, checksOf, type Expectation, type Way } from '../access-checks.ts';
+import { buildChecks, type Check, type Expectation, type InboundRelation } from '../access-checks.ts';
 import { type AccessCase, readAccessFile } from '../access-file.ts';
 import type { AdminClient } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
 import {
-  chosenWorkspace,
   connect,
   entityPath,
   type GlobalOptions,
+  requireWorkspace,
   type WorkspaceAddress,
   workspacePath,
 } from '../connection.ts';
-import { CommandFailure, failed, usageFailure } from '../failure.ts';
+import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { type Io, printResult, readInput } from '../io.ts';
-import { readSchemaFile, refuseWithLines, type SchemaFile } from '../schema-file.ts';
+import { readSchemaFile, rethrowWithLines, type SchemaFile } from '../schema-file.ts';
 import { renderTable } from '../table.ts';
 
 export function register(program: Command): void {
@@ -49,7 +49,7 @@ interface ExplainOptions extends GlobalOptions {
 
 /** `path` is a file with the token, `-` stdin. Fails, after it has printed why, when the token would be refused. */
 export async function explainAccess(path: string | undefined, options: ExplainOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const client = connect(options);
   const token = await readToken(options.io, path, options.token);
   const { data } = await client.send<TokenExplained>('POST', `${workspacePath(address)}/identity-provider/test`, {
@@ -58,12 +58,12 @@ export async function explainAccess(path: string | undefined, options: ExplainOp
   await printResult(options, data, () => describeExplanation(data));
   if (!data.accepted) {
     const message = data.checks.find(({ passed }) => passed === false)?.message;
-    throw failed(`The token is refused: ${message ?? 'a check did not pass'}`);
+    throw runtimeFailure(`The token is refused: ${message ?? 'a check did not pass'}`);
   }
 }
 
 function describeExplanation({ permissions, checks, entities }: TokenExplained): string {
-  const told = checks.map(({ check, passed, message }) => [
+  const rows = checks.map(({ check, passed, message }) => [
     check,
     passed === null ? 'skipped' : passed ? 'pass' : 'fail',
     passed === null ? 'an earlier check failed' : message,
@@ -73,7 +73,7 @@ function describeExplanation({ permissions, checks, entities }: TokenExplained):
     permissions === null
       ? ['permission', 'skipped', 'an earlier check failed']
       : ['permission', 'pass', `${permissions}: ${may[permissions]}`];
-  const parts = [renderTable(['CHECK', 'RESULT', 'REASON'], [...told, permission])];
+  const parts = [renderTable(['CHECK', 'RESULT', 'REASON'], [...rows, permission])];
   if (entities.length > 0) {
     const heading =
       permissions === null ? 'With its claims, if it were accepted, its user would see:' : 'Its user sees:';
@@ -89,9 +89,10 @@ function describeExplanation({ permissions, checks, entities }: TokenExplained):
 }
 
 /** A token, with or without the `Bearer` that people copy along. */
-async function readToken(io: Io, path: string | undefined, given: string | undefined): Promise<string> {
-  if (given !== undefined && path !== undefined) throw usageFailure('Give the token by --token or in a file, not both');
-  const text = given ?? (await readSource(io, path));
+async function readToken(io: Io, path: string | undefined, tokenOption: string | undefined): Promise<string> {
+  if (tokenOption !== undefined && path !== undefined)
+    throw usageFailure('Give the token by --token or in a file, not both');
+  const text = tokenOption ?? (await readSource(io, path));
   const token = text.trim().replace(/^(Authorization:\s*)?Bearer\s+/i, '');
   if (token === '') throw usageFailure('The token is empty');
   return token;
@@ -109,7 +110,7 @@ async function readSource(io: Io, path: string | undefined): Promise<string> {
 /** What the server takes in one call. */
 const BATCH = 100;
 /** For an entity with `only`, this many of its other records are asked for one by one. */
-const OTHERS = 100;
+const MAX_OTHER_IDS = 100;
 const PAGE = 200;
 const RULES = 'row rules: an object with a list for each entity';
 
@@ -130,27 +131,27 @@ interface RelationTo {
 
 /** Throws a failure that names the case, the record and the request of the first leak. */
 async function testAccess(path: string, options: GlobalOptions & { readonly rules?: string }): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const client = connect(options);
   const cases = await readAccessFile(options.io, path);
   const rules = options.rules === undefined ? undefined : await readSchemaFile(options.io, options.rules, RULES);
   const { data } = await client.send<SchemaDocument>('GET', `${workspacePath(address)}/schema`);
-  const target: Target = { client, address, relations: relationsOf(data), rules };
+  const target: Target = { client, address, relations: listRelations(data), rules };
   let requests = 0;
   for (const one of cases) requests += await runCase(target, one);
-  const done = { cases: cases.length, requests };
+  const result = { cases: cases.length, requests };
   await printResult(
     options,
-    done,
-    () => `${done.cases} cases, ${done.requests} requests: no leak, and nothing missing`,
+    result,
+    () => `${result.cases} cases, ${result.requests} requests: no leak, and nothing missing`,
   );
 }
 
 /** Gives the number of requests. */
 async function runCase(target: Target, one: AccessCase): Promise<number> {
   let requests = 0;
-  for (const expected of await expectationsOf(target, one)) {
-    const checks = checksOf(expected);
+  for (const expected of await loadExpectations(target, one)) {
+    const checks = buildChecks(expected);
     for (let at = 0; at < checks.length; at += BATCH) {
       await runBatch(target, one, expected.entity, checks.slice(at, at + BATCH));
     }
@@ -166,19 +167,19 @@ async function runBatch(
   checks: readonly Check[],
 ): Promise<void> {
   const requests = checks.map(({ path, body }) => ({ path, ...(body === undefined ? {} : { body }) }));
-  const tried = rules === undefined ? {} : { rules: rules.document };
+  const rulesMember = rules === undefined ? {} : { rules: rules.document };
   const { data } = await client
     .send<readonly AccessTested[]>('POST', `${workspacePath(address)}/access/test`, {
-      body: { claims, requests, ...tried },
+      body: { claims, requests, ...rulesMember },
     })
-    .catch((error) => refuseWithLines(error, rules, ['rules']));
+    .catch((error) => rethrowWithLines(error, rules, ['rules']));
   for (const [index, { path, body, judge }] of checks.entries()) {
-    const { status, body: answered } = data[index] as AccessTested;
-    const wrong = judge({ status, body: answered });
-    if (wrong === undefined) continue;
+    const { status, body: responseBody } = data[index] as AccessTested;
+    const mistake = judge({ status, body: responseBody });
+    if (mistake === undefined) continue;
     const request = `${body === undefined ? 'GET' : 'POST'} ${entityPath(address, '')}${path}`;
     const facts = { case: name, entity, request, ...(body === undefined ? {} : { body }), claims };
-    throw new CommandFailure({ kind: 'failed', message: `${name}: ${entity}: ${wrong}`, details: facts }, [
+    throw new CommandFailure({ kind: 'failed', message: `${name}: ${entity}: ${mistake}`, details: facts }, [
       `Request: ${request}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`,
       `Claims:  ${JSON.stringify(claims)}`,
     ]);
@@ -186,46 +187,57 @@ async function runBatch(
 }
 
 /** What the owner knows: that the records exist, the others of the entity, and which records are linked with them. */
-async function expectationsOf(target: Target, { name, visible, hidden, only }: AccessCase): Promise<Expectation[]> {
-  const found: Expectation[] = [];
+async function loadExpectations(target: Target, { name, visible, hidden, only }: AccessCase): Promise<Expectation[]> {
+  const expectations: Expectation[] = [];
   for (const entity of new Set([...visible.keys(), ...hidden.keys(), ...only.keys()])) {
     const exact = only.get(entity);
-    const shown = exact ?? visible.get(entity) ?? [];
-    const others = exact === undefined ? (hidden.get(entity) ?? []) : await othersOf(target, entity, exact);
-    const all = [...shown, ...others];
-    const there = await idsWhere(target, entity, 'id', all);
-    const missing = all.find((id) => !there.includes(id));
+    const visibleIds = exact ?? visible.get(entity) ?? [];
+    const otherIds = exact === undefined ? (hidden.get(entity) ?? []) : await loadOtherIds(target, entity, exact);
+    const all = [...visibleIds, ...otherIds];
+    const existingIds = await findIds(target, entity, 'id', all);
+    const missing = all.find((id) => !existingIds.includes(id));
     if (missing !== undefined)
-      throw failed(`${name}: record ${missing} of ${entity} does not exist, so a test of it shows nothing`);
-    const ways: Way[] = [];
+      throw runtimeFailure(`${name}: record ${missing} of ${entity} does not exist, so a test of it shows nothing`);
+    const inboundRelations: InboundRelation[] = [];
     for (const { from, relation, to, isToOne } of target.relations) {
       if (to === entity)
-        ways.push({ from, relation, isToOne, linked: await idsWhere(target, from, `${relation}.id`, all) });
+        inboundRelations.push({
+          from,
+          relation,
+          isToOne,
+          linkedIds: await findIds(target, from, `${relation}.id`, all),
+        });
     }
-    found.push({ entity, visible: [...shown].sort(byNumber), hidden: others, ways, isAll: exact !== undefined });
+    expectations.push({
+      entity,
+      visible: [...visibleIds].sort(byNumber),
+      hidden: otherIds,
+      inboundRelations,
+      isAll: exact !== undefined,
+    });
   }
-  return found;
+  return expectations;
 }
 
 /** Some records beside these, the first by id. */
-async function othersOf(target: Target, entity: string, ids: readonly string[]): Promise<string[]> {
+async function loadOtherIds(target: Target, entity: string, ids: readonly string[]): Promise<string[]> {
   const filter = ids.length === 0 ? [] : [['filter', `id,nin,${ids.slice(0, PAGE).join()}`] as const];
-  const others = await readIds(target, entity, [...filter, ['size', OTHERS]]);
-  return others.filter((id) => !ids.includes(id));
+  const otherIds = await readIds(target, entity, [...filter, ['size', MAX_OTHER_IDS]]);
+  return otherIds.filter((id) => !ids.includes(id));
 }
 
 /** Ids of the records whose path has one of the values, one page for each chunk of values. */
-async function idsWhere(target: Target, entity: string, path: string, values: readonly string[]): Promise<string[]> {
-  const found = new Set<string>();
+async function findIds(target: Target, entity: string, path: string, values: readonly string[]): Promise<string[]> {
+  const ids = new Set<string>();
   for (let at = 0; at < values.length; at += PAGE) {
     const filter = `${path},in,${values.slice(at, at + PAGE).join()}`;
     for (const id of await readIds(target, entity, [
       ['filter', filter],
       ['size', PAGE],
     ]))
-      found.add(id);
+      ids.add(id);
   }
-  return [...found];
+  return [...ids];
 }
 
 async function readIds(
@@ -239,7 +251,7 @@ async function readIds(
   return (data as readonly { readonly id: unknown }[]).map(({ id }) => numberText(id) ?? '');
 }
 
-function relationsOf(schema: SchemaDocument): RelationTo[] {
+function listRelations(schema: SchemaDocument): RelationTo[] {
   return Object.entries(schema.entities).flatMap(([from, { relations = {} }]) =>
     Object.entries(relations).map(([relation, { kind, entity }]) => ({
       from,

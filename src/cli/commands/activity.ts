@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Activity } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
-import { chosenWorkspace, connect, type GlobalOptions, workspacePath } from '../connection.ts';
+import { connect, type GlobalOptions, requireWorkspace, workspacePath } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { renderTable } from '../table.ts';
@@ -43,7 +43,7 @@ async function showActivity(options: ActivityOptions): Promise<void> {
   if (!/^\d+$/.test(first) || Number(first) < 1 || Number(first) > MAX_FIRST) {
     throw usageFailure(`--first must be an integer from 1 to ${MAX_FIRST}, not ${first}`);
   }
-  const path = all ? ADMIN_PREFIX : workspacePath(chosenWorkspace(options));
+  const path = all ? ADMIN_PREFIX : workspacePath(requireWorkspace(options));
   const { data } = await connect(options).send<readonly Activity[]>('GET', `${path}/activity`, {
     query: [
       ['size', first],
@@ -58,12 +58,12 @@ async function showActivity(options: ActivityOptions): Promise<void> {
       ? 'Nothing was changed'
       : renderTable(
           ['AT', ...(all ? ['WHERE'] : []), 'WHO', 'ACTION', 'SUBJECT'],
-          data.map((one) => [one.at, ...(all ? [workspaceOf(one)] : []), actorName(one), one.action, one.subject]),
+          data.map((one) => [one.at, ...(all ? [formatWorkspace(one)] : []), actorName(one), one.action, one.subject]),
         ),
   );
 }
 
-const workspaceOf = ({ organization, workspace }: Activity): string =>
+const formatWorkspace = ({ organization, workspace }: Activity): string =>
   [organization, workspace].filter((slug) => slug !== null).join('/');
 
 const actorName = ({ actor: { kind, name } }: Activity): string => (kind === name ? name : `${kind} ${name}`);

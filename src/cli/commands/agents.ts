@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { AgentSettings } from '../../../admin-types/admin-api.d.ts';
 import { action, examples } from '../command.ts';
-import { chosenWorkspace, connect, type GlobalOptions, workspacePath } from '../connection.ts';
+import { connect, type GlobalOptions, requireWorkspace, workspacePath } from '../connection.ts';
 import { entitiesMember, entitiesText } from '../credentials.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
@@ -47,7 +47,7 @@ async function set(
   await print(options, (await connect(options).send<AgentSettings>('PUT', settingsPath(options), { body })).data);
 }
 
-const settingsPath = (options: GlobalOptions): string => `${workspacePath(chosenWorkspace(options))}/mcp`;
+const settingsPath = (options: GlobalOptions): string => `${workspacePath(requireWorkspace(options))}/mcp`;
 
 function print(options: GlobalOptions, settings: AgentSettings): Promise<void> {
   const { enabled, writes, entities } = settings;

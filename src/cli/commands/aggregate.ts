@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { type AdminClient, type Query, totalElements } from '../admin-client.ts';
 import { action, collect, examples, FILTER_HELP, repeated } from '../command.ts';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions } from '../connection.ts';
+import { connect, entityPath, type GlobalOptions, requireWorkspace } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { formatCount, renderTable } from '../table.ts';
@@ -55,7 +55,7 @@ const PAGE = 1000;
 
 /** Prints all groups, or the first ones. */
 async function aggregate(entity: string, options: AggregateOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const first = parseFirst(options.first);
   const client = connect(options);
   const { groups, total } = await readGroups(client, `${entityPath(address, entity)}/_aggregate`, options, first);

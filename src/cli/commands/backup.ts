@@ -9,7 +9,7 @@ import { ApiError } from '../../errors.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
 import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from '../connection.ts';
-import { CommandFailure, failed, unreachable, usageFailure } from '../failure.ts';
+import { CommandFailure, runtimeFailure, unreachableFailure, usageFailure } from '../failure.ts';
 import { type Io, printResult } from '../io.ts';
 import { formatBytes, formatDuration, showsProgress, startTransferBar } from '../progress.ts';
 import { explainLoss, fileTarget, isBrokenPipe, openSource, stdoutTarget } from '../stream-files.ts';
@@ -51,16 +51,16 @@ async function backup(file: string, options: GlobalOptions): Promise<void> {
   const bar = startTransferBar(options.io, showsProgress(options) && !toStdout, subject, 'bytes', null);
   let bytes = 0;
   const meter = new Transform({
-    transform(chunk: Uint8Array, _encoding, done) {
+    transform(chunk: Uint8Array, _encoding, callback) {
       bytes += chunk.byteLength;
       bar.update(bytes);
-      done(null, chunk);
+      callback(null, chunk);
     },
   });
   try {
     const path = address === undefined ? ADMIN_PREFIX : workspacePath(address);
     await pipeline(await client.download(`${path}/backup`, [], BINARY), meter, target.stream);
-    await target.keep();
+    await target.commit();
   } catch (error) {
     await target.discard();
     if (isBrokenPipe(error) && toStdout) return;
@@ -84,27 +84,27 @@ async function restore(file: string, options: GlobalOptions & { readonly as?: st
   await inspect(options.io, file);
   const source = await openSource(options.io, file);
   const bar = startTransferBar(options.io, showsProgress(options), 'restore', 'bytes', source.size);
-  let whole = false;
-  const counted = async function* (): AsyncGenerator<Uint8Array> {
-    let sent = 0;
+  let isComplete = false;
+  const streamChunks = async function* (): AsyncGenerator<Uint8Array> {
+    let sentBytes = 0;
     for await (const chunk of source.chunks) {
-      sent += chunk.byteLength;
+      sentBytes += chunk.byteLength;
       yield chunk;
-      bar.update(sent);
+      bar.update(sentBytes);
     }
-    whole = true;
-    bar.update(sent, 'building indexes');
+    isComplete = true;
+    bar.update(sentBytes, 'building indexes');
   };
   try {
-    const { data } = await client.upload<Restored>(`${ADMIN_PREFIX}/restore`, [['as', as]], BINARY, counted());
+    const { data } = await client.upload<Restored>(`${ADMIN_PREFIX}/restore`, [['as', as]], BINARY, streamChunks());
     bar.stop();
     await printResult(options, data, () => describeRestore(data, performance.now() - startedAt));
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.failure.kind !== 'unreachable') throw error;
-    const consequence = whole
+    const consequence = isComplete
       ? 'The whole file had been sent: look what is there before trying again.'
       : 'Nothing was restored.';
-    throw unreachable(`${error.failure.message}. ${consequence}`, error);
+    throw unreachableFailure(`${error.failure.message}. ${consequence}`, error);
   } finally {
     bar.stop();
     await source.close();
@@ -130,7 +130,7 @@ async function inspect(io: Io, file: string): Promise<Header> {
   try {
     return await checkFile(source.chunks);
   } catch (error) {
-    if (error instanceof ApiError) throw failed(`${file}: ${error.message}`, undefined, error);
+    if (error instanceof ApiError) throw runtimeFailure(`${file}: ${error.message}`, undefined, error);
     throw error;
   } finally {
     await source.close();

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { OAuthClient, OAuthClientCreated, SigningKey } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
-import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from '../connection.ts';
+import { connect, type GlobalOptions, requireWorkspace, workspaceName, workspacePath } from '../connection.ts';
 import {
   addCredentialOptions,
   type CredentialOptions,
@@ -51,7 +51,7 @@ export function register(program: Command): void {
 }
 
 async function create(name: string, options: GlobalOptions & CredentialOptions): Promise<void> {
-  const path = `${workspacePath(chosenWorkspace(options))}/oauth-clients`;
+  const path = `${workspacePath(requireWorkspace(options))}/oauth-clients`;
   const body = { name, ...credentialBody(options) };
   const { data } = await connect(options).send<OAuthClientCreated>('POST', path, { body });
   await printResult(options, data, () =>
@@ -70,7 +70,7 @@ async function create(name: string, options: GlobalOptions & CredentialOptions):
 }
 
 async function list(options: GlobalOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const clients = await connect(options).readAll<OAuthClient>(`${workspacePath(address)}/oauth-clients`);
   const names = markedNames(clients);
   await printResult(options, clients, () =>
@@ -90,7 +90,7 @@ async function list(options: GlobalOptions): Promise<void> {
 }
 
 async function remove(id: string, options: GlobalOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   await connect(options).send('DELETE', `${workspacePath(address)}/oauth-clients/${encodeURIComponent(id)}`);
   await printResult(options, { deleted: id }, () => `Deleted OAuth client ${id} of ${workspaceName(address)}`);
 }

@@ -4,7 +4,7 @@ import type { Cluster, Move, PlacedWorkspace, RebalancePlan } from '../../../adm
 import { ADMIN_PREFIX, type AdminClient } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
 import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from '../connection.ts';
-import { failed, usageFailure } from '../failure.ts';
+import { runtimeFailure, usageFailure } from '../failure.ts';
 import { follow } from '../follow.ts';
 import { printResult } from '../io.ts';
 import { formatBytes, type StepState } from '../progress.ts';
@@ -67,13 +67,15 @@ async function showStatus(options: GlobalOptions): Promise<void> {
 async function listPlaced(options: GlobalOptions & { readonly node?: string }): Promise<void> {
   const { node } = options;
   const tail = node === undefined ? '' : `?node=${encodeURIComponent(node)}`;
-  const found = (await connect(options).readAll(`${CLUSTER}/workspaces${tail}`)) as readonly PlacedWorkspace[];
-  await printResult(options, found, () => describePlaced(found));
+  const placedWorkspaces = (await connect(options).readAll(
+    `${CLUSTER}/workspaces${tail}`,
+  )) as readonly PlacedWorkspace[];
+  await printResult(options, placedWorkspaces, () => describePlaced(placedWorkspaces));
 }
 
 async function listMoves(options: GlobalOptions): Promise<void> {
-  const found = (await connect(options).readAll(`${CLUSTER}/moves`)) as readonly Move[];
-  await printResult(options, found, () => describeMoves(found));
+  const moves = (await connect(options).readAll(`${CLUSTER}/moves`)) as readonly Move[];
+  await printResult(options, moves, () => describeMoves(moves));
 }
 
 async function cancelMove(id: string, options: GlobalOptions): Promise<void> {
@@ -97,7 +99,7 @@ async function moveWorkspace(
     return printResult(options, placed, () => `${workspaceName(parsed)} lies on ${placed.node} already`);
   }
   const move = options.wait === false ? (data as Move) : await followMove(client, data as Move, options);
-  await printResult(options, move, () => (hasEnded(move) ? ending(move) : `Move ${move.id} is ${move.state}`));
+  await printResult(options, move, () => (hasEnded(move) ? describeEnd(move) : `Move ${move.id} is ${move.state}`));
   requireSuccess(move);
 }
 
@@ -116,7 +118,7 @@ async function rebalance(
   const last: Move[] = [];
   for (const move of moves) last.push(options.wait === false ? move : await followMove(client, move, options));
   await printResult(options, last, () =>
-    last.length === 0 ? 'Nothing to move: the nodes hold about the same' : last.map(ending).join('\n'),
+    last.length === 0 ? 'Nothing to move: the nodes hold about the same' : last.map(describeEnd).join('\n'),
   );
   for (const move of last) requireSuccess(move);
 }
@@ -126,8 +128,8 @@ const followMove = (client: AdminClient, { id }: Move, options: GlobalOptions): 
     read: async () => (await client.send('GET', `${CLUSTER}/moves/${id}`)).data as Move,
     hasEnded,
     isRunning: ({ state }) => state === 'running',
-    stateOf: makeMoveWatch(),
-    whenLeft: [
+    getState: makeMoveTracker(),
+    interruptLines: [
       `Move ${id} goes on without this command.`,
       'Watch it:  wda cluster moves',
       `Stop it:   wda cluster cancel ${id}`,
@@ -136,17 +138,17 @@ const followMove = (client: AdminClient, { id }: Move, options: GlobalOptions): 
     deadline: null,
   });
 
-const ending = (move: Move): string => `${nameOf(move)}: ${move.state}`;
+const describeEnd = (move: Move): string => `${formatMove(move)}: ${move.state}`;
 
 /** The details are printed already. */
 function requireSuccess({ id, state, error }: Move): void {
-  if (state === 'failed') throw failed(`Move ${id} has failed: ${error}`, { move: id, state });
-  if (state === 'cancelled') throw failed(`Move ${id} has been cancelled`, { move: id, state });
+  if (state === 'failed') throw runtimeFailure(`Move ${id} has failed: ${error}`, { move: id, state });
+  if (state === 'cancelled') throw runtimeFailure(`Move ${id} has been cancelled`, { move: id, state });
 }
 
 const hasEnded = ({ state }: Move): boolean => ['succeeded', 'failed', 'cancelled'].includes(state);
 
-const bytes = (value: number | null): string => (value === null ? '-' : formatBytes(value));
+const formatSize = (value: number | null): string => (value === null ? '-' : formatBytes(value));
 
 function describeStatus({ version, triggers, nodes }: Cluster): string {
   return [
@@ -163,7 +165,7 @@ function describeStatus({ version, triggers, nodes }: Cluster): string {
         node.state,
         node.takesWorkspaces ? 'yes' : 'no',
         node.workspaces,
-        bytes(node.bytes),
+        formatSize(node.bytes),
       ]),
       ['WORKSPACES', 'SIZE'],
     ),
@@ -175,7 +177,7 @@ const describePlaced = (placed: readonly PlacedWorkspace[]): string =>
     ? 'No workspaces there'
     : renderTable(
         ['WORKSPACE', 'NODE', 'SIZE'],
-        placed.map((one) => [`${one.organization}/${one.workspace}`, one.node, bytes(one.bytes)]),
+        placed.map((one) => [`${one.organization}/${one.workspace}`, one.node, formatSize(one.bytes)]),
         ['SIZE'],
       );
 
@@ -189,23 +191,23 @@ function describePlan({ moves, nodes, bytes: all }: RebalancePlan): string {
         `${one.organization}/${one.workspace}`,
         one.from,
         one.to,
-        bytes(one.bytes),
+        formatSize(one.bytes),
       ]),
       ['#', 'SIZE'],
     ),
     '',
     renderTable(
       ['NODE', 'NOW', 'THEN'],
-      nodes.map((one) => [one.name, bytes(one.bytes), bytes(one.bytesAfter)]),
+      nodes.map((one) => [one.name, formatSize(one.bytes), formatSize(one.bytesAfter)]),
       ['NOW', 'THEN'],
     ),
     '',
-    `${moves.length} move${moves.length === 1 ? '' : 's'} of ${bytes(all)} in all. Do them: wda cluster rebalance --apply`,
+    `${moves.length} move${moves.length === 1 ? '' : 's'} of ${formatSize(all)} in all. Do them: wda cluster rebalance --apply`,
   ].join('\n');
 }
 
 /** `acme/shop: 10.0.0.11:5432 -> 10.0.0.12:5432` */
-const nameOf = ({ organization, workspace, from, to }: Move): string =>
+const formatMove = ({ organization, workspace, from, to }: Move): string =>
   `${organization}/${workspace}: ${from} -> ${to}`;
 
 const describeMoves = (moves: readonly Move[]): string =>
@@ -219,7 +221,7 @@ const describeMoves = (moves: readonly Move[]): string =>
           one.from,
           one.to,
           one.state,
-          one.progress === null ? '-' : (WORDS[one.progress.phase] ?? one.progress.phase),
+          one.progress === null ? '-' : (PHASE_LABELS[one.progress.phase] ?? one.progress.phase),
           one.startedAt,
           one.finishedAt,
           one.error,
@@ -227,7 +229,7 @@ const describeMoves = (moves: readonly Move[]): string =>
         ['ID'],
       );
 
-const WORDS: Readonly<Record<string, string>> = {
+const PHASE_LABELS: Readonly<Record<string, string>> = {
   preparing: 'preparing',
   copying: 'copying records',
   indexing: 'making indexes',
@@ -236,23 +238,23 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** How far a move is; the words of each phase are a step of their own. */
-function makeMoveWatch(): (move: Move, now: number) => StepState {
-  let first: { readonly label: string; readonly at: number; readonly share: number } | undefined;
+function makeMoveTracker(): (move: Move, now: number) => StepState {
+  let first: { readonly label: string; readonly at: number; readonly fraction: number } | undefined;
   return (move, now) => {
     const { progress, state } = move;
     const phase =
-      progress === null ? (state === 'pending' ? 'waiting for its turn' : 'at work') : WORDS[progress.phase];
-    const label = `${nameOf(move)}: ${phase}`;
+      progress === null ? (state === 'pending' ? 'waiting for its turn' : 'at work') : PHASE_LABELS[progress.phase];
+    const label = `${formatMove(move)}: ${phase}`;
     const total = progress?.bytes.total ?? 0;
-    const share = progress?.phase === 'copying' && total > 0 ? progress.bytes.done / total : null;
-    if (first?.label !== label) first = { label, at: now, share: share ?? 0 };
+    const fraction = progress?.phase === 'copying' && total > 0 ? progress.bytes.done / total : null;
+    if (first?.label !== label) first = { label, at: now, fraction: fraction ?? 0 };
     const elapsedMs = now - first.at;
-    const done = (share ?? 0) - first.share;
+    const delta = (fraction ?? 0) - first.fraction;
     return {
       label,
-      share,
+      fraction,
       rate: null,
-      leftMs: share === null || done <= 0 ? null : ((1 - share) / done) * elapsedMs,
+      remainingMs: fraction === null || delta <= 0 ? null : ((1 - fraction) / delta) * elapsedMs,
       elapsedMs,
     };
   };

@@ -8,12 +8,12 @@ import { ADMIN_PREFIX } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
 import { readActual, readParts, slugs } from '../config-actual.ts';
 import { openSecretFile, perform, type Secret } from '../config-apply.ts';
-import { onlyWorkspace, readConfigFile, type Values } from '../config-file.ts';
+import { readConfigFile, selectWorkspace, type Values } from '../config-file.ts';
 import { complete, LISTS, PARTS } from '../config-parts.ts';
 import {
   ambiguousNames,
   describeShared,
-  endingOf,
+  getDeleteCommand,
   makeSteps,
   type Need,
   type SharedName,
@@ -23,14 +23,14 @@ import {
 import {
   connect,
   type GlobalOptions,
+  getServer,
   organizationPath,
   parseWorkspace,
-  serverOf,
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
 } from '../connection.ts';
-import { CommandFailure, drift, failed, usageFailure } from '../failure.ts';
+import { CommandFailure, driftFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult, writeOut } from '../io.ts';
 import { schemaAsYaml } from '../schema-file.ts';
 import { printable } from '../table.ts';
@@ -79,45 +79,49 @@ interface ApplyConfigOptions extends ConfigOptions {
 
 /** Shows what `apply` would do with the same options, and fails where that would refuse. Nothing is changed. */
 async function planConfig(path: string, options: ConfigOptions): Promise<void> {
-  const steps = await stepsTo(connect(options), path, options);
+  const steps = await buildSteps(connect(options), path, options);
   await printSteps(steps, options);
   requireAllowed(steps, options);
 }
 
 /** Shows every difference, and fails when there is one. */
 async function checkConfig(path: string, options: ConfigOptions): Promise<void> {
-  const steps = await stepsTo(connect(options), path, options);
+  const steps = await buildSteps(connect(options), path, options);
   await printSteps(steps, options);
-  if (steps.length > 0) throw drift(`The server differs from ${path} in ${count(steps.length, 'place')}`);
+  if (steps.length > 0) throw driftFailure(`The server differs from ${path} in ${count(steps.length, 'place')}`);
 }
 
 /** Makes the server as the file says. What fails ends it; what was done stays, and another run goes on. */
 async function applyConfig(path: string, options: ApplyConfigOptions): Promise<void> {
   const client = connect(options);
-  const steps = await stepsTo(client, path, options);
+  const steps = await buildSteps(client, path, options);
   requireAllowed(steps, options);
-  const todo = steps.filter((step) => lacking(step, options).length === 0);
-  const left = steps.filter((step) => !todo.includes(step));
+  const todo = steps.filter((step) => getMissingFlags(step, options).length === 0);
+  const skippedSteps = steps.filter((step) => !todo.includes(step));
 
   const hasSecrets = todo.some(({ secret }) => secret !== undefined);
   const file =
     options.secretsOut !== undefined && hasSecrets ? openSecretFile(options.io, options.secretsOut) : undefined;
-  const done: Step[] = [];
+  const doneSteps: Step[] = [];
   const secrets: Secret[] = [];
   const finish = (): Promise<void> =>
     options.json
       ? printResult(
           options,
-          { applied: done.map(shownStep), left: left.map(shownStep), ...(file === undefined ? { secrets } : {}) },
+          {
+            applied: doneSteps.map(toJsonStep),
+            left: skippedSteps.map(toJsonStep),
+            ...(file === undefined ? { secrets } : {}),
+          },
           () => '',
         )
       : Promise.resolve();
   try {
     for (const step of todo) {
       const secret = await perform(client, step, options);
-      done.push(step);
+      doneSteps.push(step);
       if (secret !== undefined) {
-        file?.keep(secret);
+        file?.write(secret);
         secrets.push(secret);
       }
       if (!options.json)
@@ -125,14 +129,14 @@ async function applyConfig(path: string, options: ApplyConfigOptions): Promise<v
     }
   } catch (error) {
     await finish();
-    throw done.length === 0 ? error : interrupted(error, done.length, todo.length);
+    throw doneSteps.length === 0 ? error : explainInterruption(error, doneSteps.length, todo.length);
   } finally {
     file?.close();
   }
   await finish();
   if (options.json) return;
-  for (const step of left) await writeOut(options.io, `left ${describeUndone(step, options)}\n`);
-  await writeOut(options.io, `${summary(done.length, left.length, 'done')}\n`);
+  for (const step of skippedSteps) await writeOut(options.io, `left ${describeUndone(step, options)}\n`);
+  await writeOut(options.io, `${summary(doneSteps.length, skippedSteps.length, 'done')}\n`);
 }
 
 /**
@@ -141,19 +145,19 @@ async function applyConfig(path: string, options: ApplyConfigOptions): Promise<v
  */
 async function exportConfig(options: GlobalOptions): Promise<void> {
   const client = connect(options);
-  const only = options.workspace ?? clientSettings(options.io.env).workspace;
+  const workspaceOption = options.workspace ?? clientSettings(options.io.env).workspace;
   const organizations: Record<string, unknown> = {};
-  if (only !== undefined && only !== '') {
-    const address = parseWorkspace(only);
+  if (workspaceOption !== undefined && workspaceOption !== '') {
+    const address = parseWorkspace(workspaceOption);
     organizations[address.organization] = {
-      workspaces: { [address.workspace]: await exported(options, client, address) },
+      workspaces: { [address.workspace]: await exportWorkspace(options, client, address) },
     };
   } else {
     for (const organization of await slugs(client, `${ADMIN_PREFIX}/organizations`)) {
       const { data } = await client.send('GET', organizationPath(organization));
       const workspaces: Record<string, unknown> = {};
       for (const workspace of await slugs(client, `${organizationPath(organization)}/workspaces`))
-        workspaces[workspace] = await exported(options, client, { organization, workspace });
+        workspaces[workspace] = await exportWorkspace(options, client, { organization, workspace });
       organizations[organization] = { name: (data as Values).name, workspaces };
     }
   }
@@ -161,55 +165,64 @@ async function exportConfig(options: GlobalOptions): Promise<void> {
   await writeOut(options.io, `${options.json ? JSON.stringify(document, null, 2) : schemaAsYaml(document)}\n`);
 }
 
-async function exported(options: GlobalOptions, client: AdminClient, address: WorkspaceAddress): Promise<Values> {
+async function exportWorkspace(
+  options: GlobalOptions,
+  client: AdminClient,
+  address: WorkspaceAddress,
+): Promise<Values> {
   const { data } = await client.send('GET', workspacePath(address));
   const schema = (await client.send('GET', `${workspacePath(address)}/schema`)).data;
   const { parts, lists } = await readParts(client, address, Object.keys(PARTS), Object.keys(LISTS));
-  const named = Object.entries(lists).flatMap(([member, items]) => {
+  const listMembers = Object.entries(lists).flatMap(([member, items]) => {
     const [shared] = sharedNames(address, member, items);
     if (shared === undefined)
       return [[member, Object.fromEntries(items.map((item) => [item.name, complete(LISTS[member]!, item)]))]];
     const warning = `${workspaceName(address)}: ${member} is left out, as a name stands twice: ${describeShared(shared)}`;
-    options.io.stderr.write(`Warning: ${printable(`${warning}. End all but one of them: ${endingOf(shared)}`)}\n`);
+    options.io.stderr.write(
+      `Warning: ${printable(`${warning}. End all but one of them: ${getDeleteCommand(shared)}`)}\n`,
+    );
     return [];
   });
   const single = Object.entries(parts).map(([member, values]) => [
     member,
     values === null ? null : complete(PARTS[member]!, values),
   ]);
-  return { name: (data as Values).name, schema, ...Object.fromEntries(single), ...Object.fromEntries(named) };
+  return { name: (data as Values).name, schema, ...Object.fromEntries(single), ...Object.fromEntries(listMembers) };
 }
 
-async function stepsTo(client: AdminClient, path: string, options: ConfigOptions): Promise<readonly Step[]> {
+async function buildSteps(client: AdminClient, path: string, options: ConfigOptions): Promise<readonly Step[]> {
   if (options.workspace !== undefined && options.pruneWorkspaces)
     throw usageFailure(
       '-w is about one workspace of the file, --prune-workspaces about all others: pass one of the two',
     );
   // WDA_WORKSPACE does not count here: a file must not be applied in part because of a variable that was set long ago.
-  const only = options.workspace === undefined ? undefined : parseWorkspace(options.workspace);
-  const whole = await readConfigFile(options.io, path);
-  const wanted = only === undefined ? whole : onlyWorkspace(whole, only);
-  const actual = await readActual(client, wanted, options.pruneWorkspaces === true);
-  const twice = ambiguousNames(wanted, actual);
-  if (twice.length > 0) throw ambiguous(twice);
-  return makeSteps(wanted, actual);
+  const address = options.workspace === undefined ? undefined : parseWorkspace(options.workspace);
+  const allOrganizations = await readConfigFile(options.io, path);
+  const desired = address === undefined ? allOrganizations : selectWorkspace(allOrganizations, address);
+  const actual = await readActual(client, desired, options.pruneWorkspaces === true);
+  const duplicates = ambiguousNames(desired, actual);
+  if (duplicates.length > 0) throw makeAmbiguityFailure(duplicates);
+  return makeSteps(desired, actual);
 }
 
-const ambiguous = (names: readonly SharedName[]): CommandFailure =>
+const makeAmbiguityFailure = (names: readonly SharedName[]): CommandFailure =>
   new CommandFailure(
-    failed(`A name that stands twice cannot be managed: ${names.map(describeShared).join('; ')}`).failure,
-    ['Nothing has been changed. End all but one of them:', ...new Set(names.map((name) => `  ${endingOf(name)}`))],
+    runtimeFailure(`A name that stands twice cannot be managed: ${names.map(describeShared).join('; ')}`).failure,
+    [
+      'Nothing has been changed. End all but one of them:',
+      ...new Set(names.map((name) => `  ${getDeleteCommand(name)}`)),
+    ],
   );
 
 /** Steps that destroy data without the option for it: where there is one, none at all is done. */
-const lossesOf = (steps: readonly Step[], options: ConfigOptions): readonly Step[] =>
-  steps.filter((step) => lacking(step, options).join() === FLAGS.allowDestructive);
+const findLosses = (steps: readonly Step[], options: ConfigOptions): readonly Step[] =>
+  steps.filter((step) => getMissingFlags(step, options).join() === FLAGS.allowDestructive);
 
 /** Whether a step would end the key of this command, and with it all further steps. */
 function endsOwnKey(steps: readonly Step[], options: ConfigOptions): boolean {
-  const { key } = serverOf(options);
+  const { key } = getServer(options);
   return steps.some(
-    (step) => step.endsKey !== undefined && key.startsWith(step.endsKey) && lacking(step, options).length === 0,
+    (step) => step.endsKey !== undefined && key.startsWith(step.endsKey) && getMissingFlags(step, options).length === 0,
   );
 }
 
@@ -217,33 +230,36 @@ function endsOwnKey(steps: readonly Step[], options: ConfigOptions): boolean {
 function requireAllowed(steps: readonly Step[], options: ConfigOptions): void {
   if (endsOwnKey(steps, options))
     throw new CommandFailure(
-      failed('This ends the API key that the command uses, and nothing has been changed').failure,
+      runtimeFailure('This ends the API key that the command uses, and nothing has been changed').failure,
       ['Name it in the file as it is, or use the operator key or the key of another owner.'],
     );
-  const losses = lossesOf(steps, options);
+  const losses = findLosses(steps, options);
   if (losses.length === 0) return;
   // Nobody should follow a hint and lose a workspace that the file says nothing of.
   const hint = losses.some(({ needs }) => needs.includes('pruneWorkspaces'))
     ? 'Without --prune-workspaces, workspaces that the file does not name stay.'
     : 'Do it anyway with --allow-destructive.';
-  throw new CommandFailure(failed('This destroys data, and nothing has been changed').failure, [
+  throw new CommandFailure(runtimeFailure('This destroys data, and nothing has been changed').failure, [
     ...losses.flatMap((step) => describeStep(step).split('\n')),
     hint,
   ]);
 }
 
 /** The failure of a step, with how far the steps have come. */
-function interrupted(error: unknown, done: number, all: number): unknown {
+function explainInterruption(error: unknown, doneCount: number, all: number): unknown {
   if (!(error instanceof CommandFailure)) return error;
-  const hint = `${done} of ${all} steps are done and stay; apply the file again to go on.`;
+  const hint = `${doneCount} of ${all} steps are done and stay; apply the file again to go on.`;
   return new CommandFailure(error.failure, [...error.hints, hint], error);
 }
 
 async function printSteps(steps: readonly Step[], options: ConfigOptions): Promise<void> {
-  const isRefused = lossesOf(steps, options).length > 0 || endsOwnKey(steps, options);
-  const left = steps.filter((step) => isRefused || lacking(step, options).length > 0).length;
-  await printResult(options, { steps: steps.map(shownStep) }, () =>
-    [...steps.map((step) => describeUndone(step, options)), summary(steps.length - left, left, 'to do')].join('\n'),
+  const isRejected = findLosses(steps, options).length > 0 || endsOwnKey(steps, options);
+  const skippedCount = steps.filter((step) => isRejected || getMissingFlags(step, options).length > 0).length;
+  await printResult(options, { steps: steps.map(toJsonStep) }, () =>
+    [
+      ...steps.map((step) => describeUndone(step, options)),
+      summary(steps.length - skippedCount, skippedCount, 'to do'),
+    ].join('\n'),
   );
 }
 
@@ -253,7 +269,7 @@ const FLAGS: Readonly<Record<Need, string>> = {
   allowDestructive: '--allow-destructive',
 };
 
-const lacking = (step: Step, options: ConfigOptions): readonly string[] =>
+const getMissingFlags = (step: Step, options: ConfigOptions): readonly string[] =>
   step.needs.filter((need) => !options[need]).map((need) => FLAGS[need]);
 
 const SIGNS = { create: '+', change: '~', remove: '-' } as const;
@@ -263,7 +279,7 @@ const describeStep = ({ place, change, what, details }: Step): string =>
 
 /** A step that has not been done, with the options that it lacks. */
 function describeUndone(step: Step, options: ConfigOptions): string {
-  const flags = lacking(step, options);
+  const flags = getMissingFlags(step, options);
   return flags.length === 0 ? describeStep(step) : `${describeStep(step)}\n    needs ${flags.join(' and ')}`;
 }
 
@@ -272,11 +288,11 @@ const describeSecret = (secret: Secret | undefined): string =>
     .map(([name, value]) => `\n    ${name}: ${printable(value)}   (shown this once)`)
     .join('');
 
-const shownStep = ({ place, change, what, details, needs }: Step): object => ({ place, change, what, details, needs });
+const toJsonStep = ({ place, change, what, details, needs }: Step): object => ({ place, change, what, details, needs });
 
-function summary(done: number, left: number, word: string): string {
-  if (done + left === 0) return 'No change: the server is as the file says';
-  return `${count(done, 'change')} ${word}${left === 0 ? '' : `, ${left} left as ${left === 1 ? 'it is' : 'they are'}`}`;
+function summary(doneCount: number, skippedCount: number, word: string): string {
+  if (doneCount + skippedCount === 0) return 'No change: the server is as the file says';
+  return `${count(doneCount, 'change')} ${word}${skippedCount === 0 ? '' : `, ${skippedCount} left as ${skippedCount === 1 ? 'it is' : 'they are'}`}`;
 }
 
 const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`;

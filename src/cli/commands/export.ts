@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
 import type { AdminClient, Query } from '../admin-client.ts';
 import { action, collect, examples, FILTER_HELP, repeated } from '../command.ts';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions, type WorkspaceAddress } from '../connection.ts';
+import { connect, entityPath, type GlobalOptions, requireWorkspace, type WorkspaceAddress } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 import { chooseFormat, type FileFormat, MEDIA_TYPES, makeRecordCounter } from '../file-format.ts';
 import { printResult } from '../io.ts';
@@ -39,7 +39,7 @@ interface ExportOptions extends GlobalOptions {
 
 /** Exports an entity to `file`; `-` is stdout. */
 async function exportFile(entity: string, file: string, options: ExportOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const client = connect(options);
   const toStdout = file === '-';
   if (toStdout && options.json)
@@ -48,29 +48,29 @@ async function exportFile(entity: string, file: string, options: ExportOptions):
     ]);
   const format = chooseFormat(options.format, file, toStdout ? 'csv' : undefined);
   const startedAt = performance.now();
-  const shown = showsProgress(options) && !(toStdout && options.io.stdout.isTTY === true);
-  const total = shown ? await countRecords(client, address, entity, options.filter ?? []) : null;
+  const isVisible = showsProgress(options) && !(toStdout && options.io.stdout.isTTY === true);
+  const total = isVisible ? await countRecords(client, address, entity, options.filter ?? []) : null;
 
   const target = toStdout ? stdoutTarget(options.io) : await fileTarget(options.io, file);
-  const bar = startTransferBar(options.io, shown, entity, 'records', total);
+  const bar = startTransferBar(options.io, isVisible, entity, 'records', total);
   const counter = makeRecordCounter(format);
   let bytes = 0;
   const meter = new Transform({
-    transform(chunk: Uint8Array, _encoding, done) {
+    transform(chunk: Uint8Array, _encoding, callback) {
       bytes += chunk.byteLength;
       counter.add(chunk);
       bar.update(counter.count());
-      done(null, chunk);
+      callback(null, chunk);
     },
   });
   try {
-    const answer = await client.download(
+    const stream = await client.download(
       `${entityPath(address, entity)}/_export`,
       exportQuery(format, options),
       MEDIA_TYPES[format],
     );
-    await pipeline(answer, meter, target.stream);
-    await target.keep();
+    await pipeline(stream, meter, target.stream);
+    await target.commit();
   } catch (error) {
     await target.discard();
     if (isBrokenPipe(error) && toStdout) return;

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { IdentityProvider } from '../../../admin-types/admin-api.d.ts';
 import { action, examples } from '../command.ts';
-import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from '../connection.ts';
+import { connect, type GlobalOptions, requireWorkspace, workspaceName, workspacePath } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { printable, renderPairs } from '../table.ts';
@@ -84,7 +84,7 @@ async function set(options: ProviderOptions): Promise<void> {
 }
 
 async function remove(options: GlobalOptions): Promise<void> {
-  const name = workspaceName(chosenWorkspace(options));
+  const name = workspaceName(requireWorkspace(options));
   await connect(options).send('DELETE', providerPath(options));
   await printResult(options, { deleted: name }, () => `Deleted the identity provider of ${name}`);
 }
@@ -108,4 +108,5 @@ function parsePermissions(text: string): string {
   throw usageFailure(`Permissions are READ_ONLY or READ_WRITE, not ${text}`);
 }
 
-const providerPath = (options: GlobalOptions): string => `${workspacePath(chosenWorkspace(options))}/identity-provider`;
+const providerPath = (options: GlobalOptions): string =>
+  `${workspacePath(requireWorkspace(options))}/identity-provider`;

@@ -3,8 +3,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AdminClient } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions, type WorkspaceAddress } from '../connection.ts';
-import { CommandFailure, unreachable } from '../failure.ts';
+import { connect, entityPath, type GlobalOptions, requireWorkspace, type WorkspaceAddress } from '../connection.ts';
+import { CommandFailure, unreachableFailure } from '../failure.ts';
 import { chooseFormat, type FileFormat, MEDIA_TYPES } from '../file-format.ts';
 import { printResult } from '../io.ts';
 import { formatBytes, formatDuration, showsProgress, startTransferBar } from '../progress.ts';
@@ -60,22 +60,22 @@ const LISTED_ROWS = 100;
 
 /** Imports `file` (`-` is stdin) into an entity and prints what was inserted, updated and skipped. */
 async function importFile(entity: string, file: string, options: ImportOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const client = connect(options);
   const format = chooseFormat(options.format, file);
   const startedAt = performance.now();
   const source = await openSource(options.io, file);
   const bar = startTransferBar(options.io, showsProgress(options), entity, 'bytes', source.size);
-  let sent = 0;
+  let sentBytes = 0;
   try {
     const result = await sendRecords(client, address, entity, {
       format,
       body: source.chunks,
       ...(options.map === undefined ? {} : { map: options.map }),
       ...(options.onConflict === undefined ? {} : { onConflict: options.onConflict }),
-      onSent: (bytes, whole) => {
-        sent = bytes;
-        bar.update(bytes, whole ? 'checking and storing' : undefined);
+      onProgress: (bytes, isComplete) => {
+        sentBytes = bytes;
+        bar.update(bytes, isComplete ? 'checking and storing' : undefined);
       },
     });
     bar.stop();
@@ -83,7 +83,7 @@ async function importFile(entity: string, file: string, options: ImportOptions):
       options,
       { entity, ...result },
       () =>
-        `${describeImport(entity, result)} (${formatBytes(sent)} in ${formatDuration(performance.now() - startedAt)})`,
+        `${describeImport(entity, result)} (${formatBytes(sentBytes)} in ${formatDuration(performance.now() - startedAt)})`,
     );
   } finally {
     bar.stop();
@@ -98,7 +98,7 @@ interface Records {
   readonly map?: string;
   readonly onConflict?: string;
   /** Called with the bytes sent so far, and once with `whole` when there are no more. */
-  readonly onSent?: (bytes: number, whole: boolean) => void;
+  readonly onProgress?: (bytes: number, isComplete: boolean) => void;
 }
 
 /**
@@ -108,35 +108,35 @@ export async function sendRecords(
   client: AdminClient,
   address: WorkspaceAddress,
   entity: string,
-  { format, body, map, onConflict, onSent }: Records,
+  { format, body, map, onConflict, onProgress }: Records,
 ): Promise<ImportResult> {
-  let whole = false;
-  const counted = async function* (): AsyncGenerator<Uint8Array> {
+  let isComplete = false;
+  const streamChunks = async function* (): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     for await (const chunk of body) {
       bytes += chunk.byteLength;
       yield chunk;
-      onSent?.(bytes, false);
+      onProgress?.(bytes, false);
     }
-    whole = true;
-    onSent?.(bytes, true);
+    isComplete = true;
+    onProgress?.(bytes, true);
   };
   try {
     const { data } = await client.upload<ImportResult>(
       `${entityPath(address, entity)}/_import`,
       [['map', map], ...conflictParameters(onConflict)],
       MEDIA_TYPES[format],
-      counted(),
+      streamChunks(),
     );
     return data;
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     if (error.failure.kind === 'refused') throw new CommandFailure(error.failure, consequences(error), error);
     if (error.failure.kind !== 'unreachable') throw error;
-    const consequence = whole
+    const consequence = isComplete
       ? 'The whole file had been sent: look whether its records are there before trying again.'
       : 'Nothing was imported.';
-    throw unreachable(`${error.failure.message}. ${consequence}`, error);
+    throw unreachableFailure(`${error.failure.message}. ${consequence}`, error);
   }
 }
 
@@ -152,9 +152,9 @@ function conflictParameters(what: string | undefined): [name: string, value: str
 }
 
 function consequences({ failure, hints }: CommandFailure): readonly string[] {
-  const listed = failure.kind === 'refused' ? (failure.error.details?.length ?? 0) : 0;
+  const mistakeCount = failure.kind === 'refused' ? (failure.error.details?.length ?? 0) : 0;
   return [
-    ...(listed >= LISTED_ROWS ? [`Only the first ${LISTED_ROWS} mistakes are listed.`] : []),
+    ...(mistakeCount >= LISTED_ROWS ? [`Only the first ${LISTED_ROWS} mistakes are listed.`] : []),
     'Nothing was imported.',
     ...hints,
   ];

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { ApiKey, ApiKeyCreated } from '../../../admin-types/admin-api.d.ts';
 import { action, examples } from '../command.ts';
-import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from '../connection.ts';
+import { connect, type GlobalOptions, requireWorkspace, workspaceName, workspacePath } from '../connection.ts';
 import {
   addCredentialOptions,
   type CredentialOptions,
@@ -52,7 +52,7 @@ async function create(
   options: GlobalOptions & CredentialOptions & { readonly expires?: string },
 ): Promise<void> {
   const { expires } = options;
-  const path = `${workspacePath(chosenWorkspace(options))}/api-keys`;
+  const path = `${workspacePath(requireWorkspace(options))}/api-keys`;
   const body = {
     name,
     ...credentialBody(options),
@@ -76,7 +76,7 @@ async function create(
 }
 
 async function list(options: GlobalOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const keys = await connect(options).readAll<ApiKey>(`${workspacePath(address)}/api-keys`);
   const names = markedNames(keys);
   await printResult(options, keys, () =>
@@ -105,7 +105,7 @@ async function update(
 ): Promise<void> {
   const { name, expires } = options;
   if (name === undefined && expires === undefined) throw usageFailure('Nothing to change: give --name or --expires');
-  const path = `${workspacePath(chosenWorkspace(options))}/api-keys/${encodeURIComponent(id)}`;
+  const path = `${workspacePath(requireWorkspace(options))}/api-keys/${encodeURIComponent(id)}`;
   const body = {
     ...(name === undefined ? {} : { name }),
     ...(expires === undefined ? {} : { expiresAt: expires === 'never' ? null : parseExpiry(expires, new Date()) }),
@@ -121,7 +121,7 @@ async function update(
 }
 
 async function revoke(id: string, options: GlobalOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   await connect(options).send('DELETE', `${workspacePath(address)}/api-keys/${encodeURIComponent(id)}`);
   await printResult(options, { revoked: id }, () => `Revoked key ${id} of ${workspaceName(address)}`);
 }

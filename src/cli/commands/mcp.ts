@@ -3,7 +3,7 @@
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { action, examples } from '../command.ts';
-import { chosenWorkspace, entityPath, type GlobalOptions, serverOf } from '../connection.ts';
+import { entityPath, type GlobalOptions, getServer, requireWorkspace } from '../connection.ts';
 
 export function register(program: Command): void {
   const command = program
@@ -31,16 +31,16 @@ const SERVER_ERROR = -32_000;
 
 /** Forwards messages until stdin ends, and then until the last is answered. */
 async function forwardMessages(options: GlobalOptions): Promise<void> {
-  const { url, key } = serverOf(options);
-  const endpoint = { url: url.replace(/\/+$/, '') + entityPath(chosenWorkspace(options), '_mcp'), key };
+  const { url, key } = getServer(options);
+  const endpoint = { url: url.replace(/\/+$/, '') + entityPath(requireWorkspace(options), '_mcp'), key };
   const pending = new Set<Promise<void>>();
   for await (const line of createInterface({ input: options.io.stdin })) {
     if (line.trim() === '') continue;
-    const answered = forward(line, endpoint).then((answer) => {
-      if (answer !== undefined) options.io.stdout.write(`${answer}\n`);
-      pending.delete(answered);
+    const exchange = forward(line, endpoint).then((response) => {
+      if (response !== undefined) options.io.stdout.write(`${response}\n`);
+      pending.delete(exchange);
     });
-    pending.add(answered);
+    pending.add(exchange);
   }
   await Promise.all(pending);
 }
@@ -59,7 +59,7 @@ async function forward(line: string, { url, key }: Endpoint): Promise<string | u
     const text = await response.text();
     if (text.startsWith('{"jsonrpc"') || text.includes('"jsonrpc":"2.0"')) return text.replaceAll('\n', ' ');
     if (message.id === undefined) return undefined;
-    return errorLine(message.id, SERVER_ERROR, refusalText(response.status, text));
+    return errorLine(message.id, SERVER_ERROR, errorText(response.status, text));
   } catch {
     return message.id === undefined
       ? undefined
@@ -75,7 +75,7 @@ function protocolHeaders({ method, params }: Message): Record<string, string> {
   return { 'mcp-protocol-version': version, 'mcp-method': method, ...name };
 }
 
-function refusalText(status: number, text: string): string {
+function errorText(status: number, text: string): string {
   try {
     const { code, message } = JSON.parse(text).error;
     return `${status} ${code}: ${message}`;

@@ -5,17 +5,17 @@ import type { Migration } from '../../../admin-types/admin-api.d.ts';
 import type { AdminClient } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
 import {
-  chosenWorkspace,
   connect,
   type GlobalOptions,
+  requireWorkspace,
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
 } from '../connection.ts';
-import { CommandFailure, failed } from '../failure.ts';
+import { CommandFailure, runtimeFailure } from '../failure.ts';
 import { follow } from '../follow.ts';
 import { printResult } from '../io.ts';
-import { describeMigration, hasEnded, makeStepWatch } from '../migration-view.ts';
+import { describeMigration, hasEnded, makeStepTracker } from '../migration-view.ts';
 import { renderTable } from '../table.ts';
 
 export function register(program: Command): void {
@@ -36,7 +36,7 @@ export function register(program: Command): void {
 }
 
 async function list(options: GlobalOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const migrations = await connect(options).readAll<Migration>(`${workspacePath(address)}/migrations`);
   await printResult(options, migrations, () =>
     migrations.length === 0
@@ -58,7 +58,7 @@ async function list(options: GlobalOptions): Promise<void> {
 
 /** Shows a migration; with `follow`, once it has ended. Ends with a failure only when a followed migration did. */
 async function show(id: string, options: GlobalOptions & { readonly follow?: boolean }): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const client = connect(options);
   const migration = options.follow
     ? await followMigration(client, address, id, { options, deadline: null })
@@ -69,7 +69,7 @@ async function show(id: string, options: GlobalOptions & { readonly follow?: boo
 
 /** Asks the server to cancel a migration; the server takes back what it has done so far. */
 async function cancel(id: string, options: GlobalOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const { data } = await connect(options).send<Migration>('POST', `${migrationPath(address, id)}/cancel`);
   await printResult(options, data, () => `Cancelling migration ${id}: ${data.state}`);
 }
@@ -85,15 +85,15 @@ export function followMigration(
     read: () => readMigration(client, address, id),
     hasEnded,
     isRunning: ({ state }) => state === 'running',
-    stateOf: makeStepWatch(),
-    whenLeft: leftRunning(address, id),
+    getState: makeStepTracker(),
+    interruptLines: formatFollowUp(address, id),
     options,
     deadline,
   });
 }
 
 /** Lines that say how to look at a migration that goes on without us. */
-export function leftRunning(address: WorkspaceAddress, id: string | number): readonly string[] {
+export function formatFollowUp(address: WorkspaceAddress, id: string | number): readonly string[] {
   return [
     `Migration ${id} goes on without this command.`,
     `Watch it:  wda migration show ${id} --follow -w ${workspaceName(address)}`,
@@ -104,14 +104,14 @@ export function leftRunning(address: WorkspaceAddress, id: string | number): rea
 /** Throws when a migration ended in another state than succeeded; the details are already printed. */
 export function requireSuccess({ id, state, error }: Migration): void {
   if (state === 'failed') {
-    const failure = failed(`Migration ${id} has failed`, { migration: id, state });
+    const failure = runtimeFailure(`Migration ${id} has failed`, { migration: id, state });
     throw error?.code === 'DATA_CONFLICT'
       ? new CommandFailure(failure.failure, [
           'Nothing has been changed. Change or delete the records in the way, then apply the schema again.',
         ])
       : failure;
   }
-  if (state === 'cancelled') throw failed(`Migration ${id} has been cancelled`, { migration: id, state });
+  if (state === 'cancelled') throw runtimeFailure(`Migration ${id} has been cancelled`, { migration: id, state });
 }
 
 async function readMigration(client: AdminClient, address: WorkspaceAddress, id: string): Promise<Migration> {

@@ -5,8 +5,8 @@ import { text as readStream } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { ADMIN_PREFIX } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions } from '../connection.ts';
-import { failed, usageFailure } from '../failure.ts';
+import { connect, entityPath, type GlobalOptions, requireWorkspace } from '../connection.ts';
+import { runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult, writeOut } from '../io.ts';
 
 export function register(program: Command): void {
@@ -37,7 +37,7 @@ async function openapi(options: OpenapiOptions): Promise<void> {
   const { selection, entities, admin, output } = options;
   if (admin === true && (selection !== undefined || entities !== undefined))
     throw usageFailure('--admin goes without --selection and --entities: that document is the same for everybody');
-  const path = admin === true ? `${ADMIN_PREFIX}/openapi.json` : entityPath(chosenWorkspace(options), '_openapi.json');
+  const path = admin === true ? `${ADMIN_PREFIX}/openapi.json` : entityPath(requireWorkspace(options), '_openapi.json');
   const query = [
     ['selection', selection],
     ['entities', entities],
@@ -47,7 +47,7 @@ async function openapi(options: OpenapiOptions): Promise<void> {
   try {
     await writeFile(resolve(options.io.cwd, output), document);
   } catch (error) {
-    throw failed(`Cannot write ${output}: ${(error as Error).message}`, undefined, error);
+    throw runtimeFailure(`Cannot write ${output}: ${(error as Error).message}`, undefined, error);
   }
   await printResult(options, { file: output, bytes: Buffer.byteLength(document) }, () => `Written to ${output}`);
 }

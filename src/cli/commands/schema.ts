@@ -1,23 +1,23 @@
 // `wda schema`: the schema document of a workspace. Shows it, plans a change, applies one and watches it to its end.
 import { type Command, Option } from 'commander';
 import type { Migration, Plan } from '../../../admin-types/admin-api.d.ts';
-import type { Answer } from '../admin-client.ts';
+import type { ApiResponse } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
 import {
-  chosenWorkspace,
   connect,
   type GlobalOptions,
+  requireWorkspace,
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
 } from '../connection.ts';
 import { CommandFailure, usageFailure } from '../failure.ts';
-import { sayingWhenInterrupted } from '../follow.ts';
+import { printOnInterrupt } from '../follow.ts';
 import { printResult, writeOut } from '../io.ts';
 import { describeMigration, describePlan, hasEnded } from '../migration-view.ts';
-import { readSchemaFile, refuseWithLines, schemaAsYaml } from '../schema-file.ts';
+import { readSchemaFile, rethrowWithLines, schemaAsYaml } from '../schema-file.ts';
 import { printable } from '../table.ts';
-import { followMigration, leftRunning, requireSuccess } from './migration.ts';
+import { followMigration, formatFollowUp, requireSuccess } from './migration.ts';
 
 export function register(program: Command): void {
   const group = program.command('schema').description('the schema document of a workspace');
@@ -76,14 +76,14 @@ interface ApplyOptions extends PlanOptions {
 
 /** Prints the schema document in force, as YAML or JSON, ready to be edited and applied. */
 async function show(options: GlobalOptions & { readonly format?: string }): Promise<void> {
-  const { data } = await connect(options).send('GET', `${workspacePath(chosenWorkspace(options))}/schema`);
+  const { data } = await connect(options).send('GET', `${workspacePath(requireWorkspace(options))}/schema`);
   const asJson = options.json || options.format === 'json';
   await writeOut(options.io, `${asJson ? JSON.stringify(data, null, 2) : schemaAsYaml(data)}\n`);
 }
 
 /** Shows what `apply` would do. Nothing is changed. */
 async function plan(path: string, options: PlanOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const client = connect(options);
   const file = await readSchemaFile(options.io, path);
   const { data } = await client
@@ -94,7 +94,7 @@ async function plan(path: string, options: PlanOptions): Promise<void> {
         ['basedOn', options.basedOn],
       ],
     })
-    .catch((error) => refuseWithLines(error, file));
+    .catch((error) => rethrowWithLines(error, file));
   await printResult(options, data, () =>
     [describePlan(data), ...(canBeApplied(data) ? ['', applyCommand(data, path, address)] : [])].join('\n'),
   );
@@ -108,7 +108,7 @@ const applyCommand = ({ basedOn }: Plan, path: string, address: WorkspaceAddress
 
 /** Puts a schema document in force and waits for the migration, without end unless `wait` says how many seconds. */
 async function apply(path: string, options: ApplyOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const client = connect(options);
   const wait = options.wait === undefined ? null : parseWait(options.wait);
   const file = await readSchemaFile(options.io, path);
@@ -119,7 +119,7 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
       ? ((await client.send('GET', `${workspacePath(address)}/schema`)).tag ?? undefined)
       : `"${options.basedOn}"`;
 
-  const put = (allowDestructive: true | undefined): Promise<Answer<Migration>> =>
+  const put = (allowDestructive: true | undefined): Promise<ApiResponse<Migration>> =>
     client.send('PUT', `${workspacePath(address)}/schema`, {
       body: file.document,
       ifMatch,
@@ -131,9 +131,9 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
       ],
     });
   // First without permission to lose data: the refusal names what would be lost, and that is shown before it is done.
-  const answer = await sayingWhenInterrupted(
+  const response = await printOnInterrupt(
     options.io,
-    () => perhapsStarted(address),
+    () => describePossibleStart(address),
     () =>
       put(undefined).catch((error) => {
         if (!isDestructive(error)) throw error;
@@ -141,9 +141,9 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
         if (!options.json) options.io.stderr.write(`${describeLoss(error)}\n`);
         return put(true);
       }),
-  ).catch((error) => refuseWithLines(error, file));
+  ).catch((error) => rethrowWithLines(error, file));
 
-  const { data: started } = answer;
+  const { data: started } = response;
   const migration =
     hasEnded(started) || wait === 0
       ? started
@@ -153,7 +153,7 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
   if (!hasEnded(migration) && wait !== 0)
     throw new CommandFailure(
       { kind: 'failed', message: `Migration ${migration.id} has not ended within ${wait} s` },
-      leftRunning(address, migration.id),
+      formatFollowUp(address, migration.id),
     );
 }
 
@@ -167,11 +167,11 @@ function describeOutcome(migration: Migration, address: WorkspaceAddress, path: 
   if (migration.state !== 'succeeded') return describeMigration(migration);
   const steps = migration.steps.length;
   if (steps === 0) return `The schema of ${workspaceName(address)} is already in force: nothing to change`;
-  const done = migration.steps.map((step) => `  ${printable(step.description)}`).join('\n');
-  return `Applied ${path} to ${workspaceName(address)}: ${steps} step${steps === 1 ? '' : 's'}\n${done}`;
+  const descriptions = migration.steps.map((step) => `  ${printable(step.description)}`).join('\n');
+  return `Applied ${path} to ${workspaceName(address)}: ${steps} step${steps === 1 ? '' : 's'}\n${descriptions}`;
 }
 
-function perhapsStarted(address: WorkspaceAddress): readonly string[] {
+function describePossibleStart(address: WorkspaceAddress): readonly string[] {
   return [
     'The server may have started the migration; then it goes on without this command.',
     `Look:  wda migration list -w ${workspaceName(address)}`,

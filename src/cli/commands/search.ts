@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { totalElements } from '../admin-client.ts';
 import { action, collect, examples, FILTER_HELP, repeated } from '../command.ts';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions } from '../connection.ts';
+import { connect, entityPath, type GlobalOptions, requireWorkspace } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { formatCount, renderTable } from '../table.ts';
@@ -36,13 +36,13 @@ type Row = Readonly<Record<string, unknown>>;
 
 const FIRST = 20;
 // What the server answers at once, unless it is set to less.
-const MOST = 1000;
+const MAX_RECORDS = 1000;
 // A table is to be looked at; --json has everything.
-const SHOWN_CHARACTERS = 60;
+const MAX_CELL_CHARACTERS = 60;
 
 /** Prints the best matches. `words` as the data API takes them: phrases in quotes, `-word` to exclude. */
 async function search(entity: string, words: readonly string[], options: SearchOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const first = parseFirst(options.first);
   const { data, meta } = await connect(options).send<readonly Row[]>('GET', entityPath(address, entity), {
     query: [
@@ -58,8 +58,8 @@ async function search(entity: string, words: readonly string[], options: SearchO
 }
 
 function parseFirst(text: string): number {
-  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MOST) return Number(text);
-  throw usageFailure(`--first takes a number of records from 1 to ${MOST}, not ${text}`);
+  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_RECORDS) return Number(text);
+  throw usageFailure(`--first takes a number of records from 1 to ${MAX_RECORDS}, not ${text}`);
 }
 
 function describe(rows: readonly Row[], total: number): string {
@@ -68,13 +68,13 @@ function describe(rows: readonly Row[], total: number): string {
   const names = Object.keys(record);
   const table = renderTable(
     names,
-    rows.map((one) => names.map((name) => shortened(one[name]))),
+    rows.map((one) => names.map((name) => shorten(one[name]))),
   );
   return rows.length === total ? table : `${table}\n\n${formatCount(rows.length)} of ${formatCount(total)} records`;
 }
 
-function shortened(cell: unknown): unknown {
+function shorten(cell: unknown): unknown {
   if (typeof cell !== 'string') return cell;
   const characters = [...cell];
-  return characters.length <= SHOWN_CHARACTERS ? cell : `${characters.slice(0, SHOWN_CHARACTERS - 1).join('')}…`;
+  return characters.length <= MAX_CELL_CHARACTERS ? cell : `${characters.slice(0, MAX_CELL_CHARACTERS - 1).join('')}…`;
 }

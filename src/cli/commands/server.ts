@@ -6,7 +6,7 @@ import { ADMIN_PREFIX } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
 import { connect, type GlobalOptions, workspaceName } from '../connection.ts';
 import { entitiesText } from '../credentials.ts';
-import { failed } from '../failure.ts';
+import { runtimeFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { formatCount, renderPairs, renderTable } from '../table.ts';
 
@@ -49,10 +49,12 @@ async function checkHealth(options: GlobalOptions & { readonly ready?: boolean }
       return response.status;
     },
     (error: Error) => {
-      throw failed(`${address} does not answer: ${(error.cause as Error | undefined)?.message ?? error.message}`);
+      throw runtimeFailure(
+        `${address} does not answer: ${(error.cause as Error | undefined)?.message ?? error.message}`,
+      );
     },
   );
-  if (status !== 200) throw failed(`${address} answers ${status}`);
+  if (status !== 200) throw runtimeFailure(`${address} answers ${status}`);
   await printResult(options, { status }, () => `${address} answers ${status}`);
 }
 

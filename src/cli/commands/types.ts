@@ -4,8 +4,8 @@ import { diff } from 'node:util';
 import type { Command } from 'commander';
 import type { SchemaDocument } from '../../../admin-types/admin-api.d.ts';
 import { action, examples } from '../command.ts';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions, workspacePath } from '../connection.ts';
-import { CommandFailure, failed, usageFailure } from '../failure.ts';
+import { connect, entityPath, type GlobalOptions, requireWorkspace, workspacePath } from '../connection.ts';
+import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult, readInput } from '../io.ts';
 import { type Description, isDescription, type RuledColumns, typeFile } from '../type-file.ts';
 
@@ -40,19 +40,19 @@ async function types(options: TypesOptions): Promise<void> {
     throw usageFailure(`--name takes the name of an interface, not ${options.name}`);
   const description =
     options.from === undefined
-      ? await askDescription(options)
+      ? await fetchDescription(options)
       : await parse(await readInput(options.io, options.from), options.from);
   const isOwners = options.for === 'external' && description['x-wda']?.principal !== 'external';
   if (isOwners && options.from !== undefined)
     throw usageFailure('--for external with --from takes a document that a user of the identity provider was given');
-  const rules = isOwners ? await askRules(options) : undefined;
+  const rules = isOwners ? await fetchRules(options) : undefined;
   const text = typeFile(description, { name: options.name, rules });
   if (options.check === undefined) await printResult(options, { types: text }, () => text.trimEnd());
   else await compare(text, options.check, options);
 }
 
-async function askDescription(options: TypesOptions): Promise<Description> {
-  const path = entityPath(chosenWorkspace(options), '_openapi.json');
+async function fetchDescription(options: TypesOptions): Promise<Description> {
+  const path = entityPath(requireWorkspace(options), '_openapi.json');
   return parse(await readStream(await connect(options).download(path, [], 'application/json')), 'The answer');
 }
 
@@ -61,14 +61,14 @@ function parse(text: string, what: string): Description {
     const document: unknown = JSON.parse(text);
     if (isDescription(document)) return document;
   } catch {}
-  throw failed(`${what} is not the OpenAPI document of a workspace, as GET …/_openapi.json gives it`);
+  throw runtimeFailure(`${what} is not the OpenAPI document of a workspace, as GET …/_openapi.json gives it`);
 }
 
 /** The columns of the row rules in force. Owners can read them. */
-async function askRules(options: TypesOptions): Promise<RuledColumns> {
+async function fetchRules(options: TypesOptions): Promise<RuledColumns> {
   const { data } = await connect(options).send<SchemaDocument>(
     'GET',
-    `${workspacePath(chosenWorkspace(options))}/schema`,
+    `${workspacePath(requireWorkspace(options))}/schema`,
   );
   const ruled = Object.entries(data.entities).map(([entity, { rowRules = [] }]) => {
     const columns = rowRules.filter(({ enabled }) => enabled !== false).map(({ column }) => column);
@@ -78,29 +78,33 @@ async function askRules(options: TypesOptions): Promise<RuledColumns> {
 }
 
 async function compare(text: string, file: string, options: GlobalOptions): Promise<void> {
-  const found = await readInput(options.io, file);
-  if (found === text) return printResult(options, { file, current: true }, () => `${file} is current`);
-  const lines = difference(found.split('\n'), text.split('\n'));
+  const current = await readInput(options.io, file);
+  if (current === text) return printResult(options, { file, current: true }, () => `${file} is current`);
+  const lines = difference(current.split('\n'), text.split('\n'));
   throw new CommandFailure(
     { kind: 'failed', message: `${file} is not what the workspace is now`, details: { file, difference: lines } },
-    [...lines.slice(0, SHOWN), ...(lines.length > SHOWN ? [`… and ${lines.length - SHOWN} more lines`] : [])],
+    [
+      ...lines.slice(0, MAX_PRINTED_LINES),
+      ...(lines.length > MAX_PRINTED_LINES ? [`… and ${lines.length - MAX_PRINTED_LINES} more lines`] : []),
+    ],
   );
 }
 
-const SHOWN = 100;
+const MAX_PRINTED_LINES = 100;
 // The comparison takes the square of the number of lines that differ.
-const MOST_LINES = 2000;
+const MAX_COMPARED_LINES = 2000;
 
 /** Lines that are gone (`-`) and new (`+`), without those that both texts begin and end with. */
 function difference(old: readonly string[], now: readonly string[]): string[] {
   const least = Math.min(old.length, now.length);
-  let begin = 0;
-  while (begin < least && old[begin] === now[begin]) begin++;
+  let start = 0;
+  while (start < least && old[start] === now[start]) start++;
   let end = 0;
-  while (end < least - begin && old.at(-1 - end) === now.at(-1 - end)) end++;
-  const [before, after] = [old.slice(begin, old.length - end), now.slice(begin, now.length - end)];
+  while (end < least - start && old.at(-1 - end) === now.at(-1 - end)) end++;
+  const [before, after] = [old.slice(start, old.length - end), now.slice(start, now.length - end)];
   const mark = (sign: string, lines: readonly string[]): string[] => lines.map((line) => `${sign}${line}`);
-  if (before.length > MOST_LINES || after.length > MOST_LINES) return [...mark('-', before), ...mark('+', after)];
+  if (before.length > MAX_COMPARED_LINES || after.length > MAX_COMPARED_LINES)
+    return [...mark('-', before), ...mark('+', after)];
   return diff(before, after)
     .filter(([sign]) => sign !== 0)
     .map(([sign, line]) => `${sign === -1 ? '+' : '-'}${line}`);

@@ -3,18 +3,18 @@ import type { Command } from 'commander';
 import type { EntityStatistics, WorkspaceListed } from '../../../admin-types/admin-api.d.ts';
 import { action, examples } from '../command.ts';
 import {
-  chosenWorkspace,
   connect,
   type GlobalOptions,
   organizationPath,
   parseWorkspace,
+  requireWorkspace,
   workspaceName,
   workspacePath,
 } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { formatBytes } from '../progress.ts';
-import { readSchemaFile, refuseWithLines } from '../schema-file.ts';
+import { readSchemaFile, rethrowWithLines } from '../schema-file.ts';
 import { formatCount, renderTable } from '../table.ts';
 import { registerMove } from './cluster.ts';
 
@@ -64,7 +64,7 @@ async function create(
   };
   const { data } = await client
     .send('POST', `${organizationPath(organization)}/workspaces`, { body })
-    .catch((error) => refuseWithLines(error, file, ['schema']));
+    .catch((error) => rethrowWithLines(error, file, ['schema']));
   await printResult(options, data, () => `Created workspace ${organization}/${workspace}`);
 }
 
@@ -81,7 +81,7 @@ async function list(organization: string, options: GlobalOptions): Promise<void>
 }
 
 async function showStatistics(options: GlobalOptions): Promise<void> {
-  const address = chosenWorkspace(options);
+  const address = requireWorkspace(options);
   const path = `${workspacePath(address)}/statistics`;
   const { data } = await connect(options).send<readonly EntityStatistics[]>('GET', path);
   await printResult(options, data, () =>

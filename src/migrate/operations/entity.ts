@@ -1,30 +1,30 @@
 // Entities that are added and dropped.
-import { hasWords, type Table } from '../../document/tables.ts';
+import { hasTextIndex, type Table } from '../../document/tables.ts';
 import { createTable, dropConstraint, dropTable, type Extensions, finishTable } from '../ddl.ts';
-import { exclusive, type Operation, operation, shared, together } from '../operation.ts';
+import { buildOperation, inSharedTransaction, lockExclusive, lockShared, type Operation } from '../operation.ts';
 
 /** `isNew`: whether the same change creates the table of an entity, so that nobody can hold a lock on it. */
 export function createEntity(table: Table, isNew: (entity: string) => boolean, extensions: Extensions): Operation {
-  return operation({
+  return buildOperation({
     kind: 'createEntity',
     entity: table.entity,
     path: `entities.${table.entity}`,
     description: `create entity ${table.entity}`,
     statements: [
-      together('create', createTable(table)),
-      ...finishTable(table, extensions).map((statement) => together('link', statement)),
+      inSharedTransaction('create', createTable(table)),
+      ...finishTable(table, extensions).map((statement) => inSharedTransaction('link', statement)),
     ],
-    ahead: true,
-    makes: [
+    runsBeforeSwitch: true,
+    temporaryObjects: [
       { kind: 'table', table: table.name },
-      ...(hasWords(table) ? [{ kind: 'words', table: table.name } as const] : []),
+      ...(hasTextIndex(table) ? [{ kind: 'words', table: table.name } as const] : []),
     ],
-    locks: table.references.filter(({ relation }) => !isNew(relation.entity)).map(({ target }) => shared(target)),
+    locks: table.references.filter(({ relation }) => !isNew(relation.entity)).map(({ target }) => lockShared(target)),
   });
 }
 
 export function dropEntity(table: Table): Operation {
-  return operation({
+  return buildOperation({
     kind: 'dropEntity',
     entity: table.entity,
     path: `entities.${table.entity}`,
@@ -32,9 +32,9 @@ export function dropEntity(table: Table): Operation {
     destructive: true,
     statements: [
       // Foreign keys go first, as tables that refer to each other could not be dropped one by one.
-      ...table.references.map(({ name }) => together('detach', dropConstraint(table, name))),
-      together('drop', dropTable(table)),
+      ...table.references.map(({ name }) => inSharedTransaction('detach', dropConstraint(table, name))),
+      inSharedTransaction('drop', dropTable(table)),
     ],
-    locks: [exclusive(table.name), ...table.references.map(({ target }) => exclusive(target))],
+    locks: [lockExclusive(table.name), ...table.references.map(({ target }) => lockExclusive(target))],
   });
 }

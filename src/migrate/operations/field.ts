@@ -4,7 +4,7 @@ import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
 import { type Generated, generatedBy, isGenerated } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
-import { beside } from '../../sql/beside-names.ts';
+import { internalRef } from '../../sql/beside-names.ts';
 import { type Fragment, ident, keyword, sql, tableRef } from '../../sql/fragment.ts';
 import {
   addCheck,
@@ -21,15 +21,15 @@ import {
   validateConstraint,
 } from '../ddl.ts';
 import {
-  alone,
-  batches,
-  exclusive,
+  buildOperation,
+  inBatches,
+  inOwnTransaction,
+  inSharedTransaction,
+  lockExclusive,
+  lockShared,
   type Operation,
-  operation,
   type Statement,
-  shared,
   type TableLock,
-  together,
 } from '../operation.ts';
 
 export interface ChangedTable {
@@ -37,7 +37,7 @@ export interface ChangedTable {
   /** Whether it had no records when the change was planned; then everything is quick and is done at once. */
   readonly isEmpty: boolean;
   /** Whether all is done in one transaction, under locks: on an empty table, or with `blocking`. */
-  readonly atOnce: boolean;
+  readonly isBlocking: boolean;
   readonly extensions: Extensions;
 }
 
@@ -48,64 +48,66 @@ export function pathOfField(table: Table, field: Field): string {
     : `entities.${table.entity}.timestamps`;
 }
 
-export function addField(changed: ChangedTable, field: Field): Operation {
-  const { table, isEmpty, atOnce } = changed;
+export function addField(changedTable: ChangedTable, field: Field): Operation {
+  const { table, isEmpty, isBlocking } = changedTable;
   const checks = table.checks.filter((check) => check.field === field);
-  const needsRecordsGone = field.required && field.default === undefined;
+  const requiresNoRecords = field.required && field.default === undefined;
   // PostgreSQL writes the table anew only for a default that differs from record to record; any other default is a note in
   // its catalog, whatever the number of records.
   const generated = generatedBy(field.type, field.default);
   const rewrites = !isEmpty && generated?.varies === true;
-  const fills = rewrites && !atOnce;
-  const later = !atOnce && !fills && !needsRecordsGone && checks.length > 0;
-  return operation({
+  const fills = rewrites && !isBlocking;
+  const validatesLater = !isBlocking && !fills && !requiresNoRecords && checks.length > 0;
+  return buildOperation({
     path: pathOfField(table, field),
     kind: 'addField',
     entity: table.entity,
-    description: `add field ${field.name} to ${table.entity}${filling(field)}`,
-    work: rewrites ? 'rewrite' : later ? 'scan' : 'none',
+    description: `add field ${field.name} to ${table.entity}${describeFilling(field)}`,
+    work: rewrites ? 'rewrite' : validatesLater ? 'scan' : 'none',
     statements: fills
       ? fillGenerated(table, field, generated)
       : [
-          together('column', addColumn(table, field)),
-          ...checks.map((check) => together('column', addCheck(table, check, !later))),
-          ...(later ? checks.map((check) => alone('build', validateConstraint(table, check.name))) : []),
+          inSharedTransaction('column', addColumn(table, field)),
+          ...checks.map((check) => inSharedTransaction('column', addCheck(table, check, !validatesLater))),
+          ...(validatesLater
+            ? checks.map((check) => inOwnTransaction('build', validateConstraint(table, check.name)))
+            : []),
         ],
-    ahead: !atOnce,
-    makes: atOnce ? [] : [{ kind: 'column', table: table.name, column: field.column }],
-    locks: [exclusive(table.name)],
-    obstacle: needsRecordsGone && !isEmpty ? recordsWithout(table, field.name) : null,
+    runsBeforeSwitch: !isBlocking,
+    temporaryObjects: isBlocking ? [] : [{ kind: 'column', table: table.name, column: field.column }],
+    locks: [lockExclusive(table.name)],
+    conflictCheck: requiresNoRecords && !isEmpty ? buildRecordsCheck(table, field.name) : null,
   });
 }
 
 /** A generated value for each record: new ones get it by the default, the others a batch at a time. */
 function fillGenerated(table: Table, field: Field, generated: Generated): readonly Statement[] {
   const column = ident(field.column);
-  const value = generatedFor(table, generated);
+  const value = toFillValue(table, generated);
   const check = derivedName(table.name, [field.column], 'ck_null');
   return [
-    together('column', addPlainColumn(table, field)),
-    together('column', setDefault(table, field)),
-    batches({
+    inSharedTransaction('column', addPlainColumn(table, field)),
+    inSharedTransaction('column', setDefault(table, field)),
+    inBatches({
       next: (after, size) => nextRecords(table, after, size),
       fill: (stripe) => fillStripe(table, { column: field.column, value, pending: sql`${column} is null` }, stripe),
     }),
     ...(field.required
       ? [
-          together('build', addNotNullCheck(table, check, field.column)),
-          alone('build', validateConstraint(table, check)),
-          together('attach', setNotNull(table, field.column)),
-          together('attach', dropConstraint(table, check)),
+          inSharedTransaction('build', addNotNullCheck(table, check, field.column)),
+          inOwnTransaction('build', validateConstraint(table, check)),
+          inSharedTransaction('attach', setNotNull(table, field.column)),
+          inSharedTransaction('attach', dropConstraint(table, check)),
         ]
       : []),
   ];
 }
 
 /** For a record that is there. A cluster takes no function into an update that does not call itself immutable. */
-const generatedFor = ({ schema }: Table, generated: Generated): Fragment =>
-  generated.word === 'uuid' ? sql`${beside(schema, 'uuid_for')}("id")` : keyword(generated.expression);
+const toFillValue = ({ schema }: Table, generated: Generated): Fragment =>
+  generated.word === 'uuid' ? sql`${internalRef(schema, 'uuid_for')}("id")` : keyword(generated.expression);
 
-function filling(field: Field): string {
+function describeFilling(field: Field): string {
   if (field.role !== 'data') return ', the present time in existing records';
   if (field.default === undefined) return field.required ? ', which must have no records' : '';
   return isGenerated(field.type, field.default)
@@ -115,52 +117,52 @@ function filling(field: Field): string {
 
 /** The column of a belongsTo relation with its foreign key. New columns are null, so nothing has to be looked at. */
 export function addRelation(
-  changed: ChangedTable,
+  changedTable: ChangedTable,
   field: Field,
   reference: Reference,
   targetIsNew: boolean,
 ): Operation {
-  const { table, isEmpty, atOnce } = changed;
+  const { table, isEmpty, isBlocking } = changedTable;
   const { relation } = reference;
-  return operation({
+  return buildOperation({
     kind: 'addRelation',
     entity: table.entity,
     path: `entities.${table.entity}.relations.${relation.name}`,
     description: `add relation ${relation.name} to ${table.entity}, stored in ${field.name}`,
-    statements: [together('column', addColumn(table, field, reference))],
-    ahead: !atOnce,
-    makes: atOnce ? [] : [{ kind: 'column', table: table.name, column: field.column }],
-    locks: [exclusive(table.name), ...(targetIsNew ? [] : targetOf(table, reference, shared))],
-    obstacle: field.required && !isEmpty ? recordsWithout(table, field.name) : null,
+    statements: [inSharedTransaction('column', addColumn(table, field, reference))],
+    runsBeforeSwitch: !isBlocking,
+    temporaryObjects: isBlocking ? [] : [{ kind: 'column', table: table.name, column: field.column }],
+    locks: [lockExclusive(table.name), ...(targetIsNew ? [] : getTargetLocks(table, reference, lockShared))],
+    conflictCheck: field.required && !isEmpty ? buildRecordsCheck(table, field.name) : null,
   });
 }
 
 export function dropField(table: Table, field: Field): Operation {
-  return operation({
+  return buildOperation({
     kind: 'dropField',
     entity: table.entity,
     path: pathOfField(table, field),
     description: `drop field ${field.name} of ${table.entity} and its values`,
     destructive: true,
-    statements: [together('detach', dropColumn(table, field.column))],
-    locks: [exclusive(table.name)],
+    statements: [inSharedTransaction('detach', dropColumn(table, field.column))],
+    locks: [lockExclusive(table.name)],
   });
 }
 
 export function dropRelation(table: Table, field: Field, reference: Reference): Operation {
-  return operation({
+  return buildOperation({
     kind: 'dropRelation',
     entity: table.entity,
     path: `entities.${table.entity}.relations.${reference.relation.name}`,
     description: `drop relation ${reference.relation.name} of ${table.entity} and its field ${field.name} with its values`,
     destructive: true,
-    statements: [together('detach', dropColumn(table, field.column))],
-    locks: [exclusive(table.name), ...targetOf(table, reference, exclusive)],
+    statements: [inSharedTransaction('detach', dropColumn(table, field.column))],
+    locks: [lockExclusive(table.name), ...getTargetLocks(table, reference, lockExclusive)],
   });
 }
 
 /** The lock on the other table of a reference; none on its own. */
-export function targetOf(
+export function getTargetLocks(
   table: Table,
   { target }: Reference,
   lock: (table: string) => TableLock,
@@ -172,9 +174,14 @@ export function targetOf(
  * `early`: set before a constraint of the same change that the present default (or null) breaks, so that records which are
  * created without the field meet the constraint from the start.
  */
-export function changeDefault({ table, atOnce }: ChangedTable, field: Field, was: Field, early: boolean): Operation {
-  const ahead = early && !atOnce;
-  return operation({
+export function changeDefault(
+  { table, isBlocking }: ChangedTable,
+  field: Field,
+  previous: Field,
+  isEarly: boolean,
+): Operation {
+  const runsBeforeSwitch = isEarly && !isBlocking;
+  return buildOperation({
     kind: 'setDefault',
     entity: table.entity,
     path: `${pathOfField(table, field)}.default`,
@@ -182,18 +189,20 @@ export function changeDefault({ table, atOnce }: ChangedTable, field: Field, was
       field.default === undefined
         ? `drop the default of field ${field.name} of ${table.entity}`
         : `change the default of field ${field.name} of ${table.entity} for new records`,
-    statements: [together(ahead ? 'link' : 'attach', setDefault(table, field))],
-    ahead,
-    makes: ahead ? [{ kind: 'default', table: table.name, undo: setDefault(table, was).text }] : [],
-    locks: [exclusive(table.name)],
+    statements: [inSharedTransaction(runsBeforeSwitch ? 'link' : 'attach', setDefault(table, field))],
+    runsBeforeSwitch,
+    temporaryObjects: runsBeforeSwitch
+      ? [{ kind: 'default', table: table.name, undo: setDefault(table, previous).text }]
+      : [],
+    locks: [lockExclusive(table.name)],
   });
 }
 
-function recordsWithout(table: Table, field: string): Operation['obstacle'] {
+function buildRecordsCheck(table: Table, field: string): Operation['conflictCheck'] {
   return {
     field,
     reason: `${field} is required and has no default, so they would be without a value`,
     query: sql`select count(*) as count, array(select id from ${tableRef(table)} order by id limit 10) as ids from ${tableRef(table)}`,
-    known: true,
+    canRun: true,
   };
 }

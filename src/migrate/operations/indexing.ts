@@ -9,71 +9,83 @@ import {
   createIndexConcurrently,
   dropConstraint,
   dropIndex,
-  readyFor,
+  prepareIndex,
 } from '../ddl.ts';
-import { concurrently, exclusive, type Operation, operation, shared, together } from '../operation.ts';
+import {
+  buildOperation,
+  inSharedTransaction,
+  lockExclusive,
+  lockShared,
+  type Operation,
+  outsideTransaction,
+} from '../operation.ts';
 import type { ChangedTable } from './field.ts';
 
 /** `columnsExist` is false when a column comes with the same change. */
 export function addIndex(
-  { table, isEmpty, atOnce, extensions }: ChangedTable,
+  { table, isEmpty, isBlocking, extensions }: ChangedTable,
   index: Index,
   columnsExist: boolean,
 ): Operation {
   const parts = {
     kind: index.unique ? 'addUnique' : 'addIndex',
     entity: table.entity,
-    path: pathOf(table, index),
+    path: getPath(table, index),
     description: index.unique
-      ? `make ${listed(index)} of ${table.entity} unique`
-      : `add ${wordsFor(index)} on ${listed(index)} of ${table.entity}${ADDED[index.method.kind]}`,
-    obstacle: index.unique
+      ? `make ${listFields(index)} of ${table.entity} unique`
+      : `add ${describeIndex(index)} on ${listFields(index)} of ${table.entity}${COST_NOTES[index.method.kind]}`,
+    conflictCheck: index.unique
       ? {
-          field: listed(index),
-          reason: `they have the same ${listed(index)} as another record`,
+          field: listFields(index),
+          reason: `they have the same ${listFields(index)} as another record`,
           query: duplicates(table, index),
-          known: columnsExist,
+          canRun: columnsExist,
         }
       : null,
   } as const;
-  const ready = readyFor(table, index);
-  if (atOnce) {
+  const preparations = prepareIndex(table, index);
+  if (isBlocking) {
     const statement = index.unique ? addUnique(table, index) : createIndex(table, index, extensions);
-    return operation({
+    return buildOperation({
       ...parts,
       work: isEmpty ? 'none' : 'index',
-      statements: [...ready.map((each) => together('create', each)), together('attach', statement)],
+      statements: [
+        ...preparations.map((each) => inSharedTransaction('create', each)),
+        inSharedTransaction('attach', statement),
+      ],
       // `create index` lets others read, but not write.
-      locks: [index.unique ? exclusive(table.name) : shared(table.name)],
+      locks: [index.unique ? lockExclusive(table.name) : lockShared(table.name)],
     });
   }
-  return operation({
+  return buildOperation({
     ...parts,
     work: 'index',
     statements: [
-      ...ready.map((each) => together('create', each)),
-      concurrently('build', createIndexConcurrently(table, index, extensions)),
-      ...(index.unique ? [together('attach', attachUnique(table, index.name))] : []),
+      ...preparations.map((each) => inSharedTransaction('create', each)),
+      outsideTransaction('build', createIndexConcurrently(table, index, extensions)),
+      ...(index.unique ? [inSharedTransaction('attach', attachUnique(table, index.name))] : []),
     ],
-    ahead: true,
-    makes: [
+    runsBeforeSwitch: true,
+    temporaryObjects: [
       { kind: 'index', table: table.name, index: index.name },
       ...(index.method.kind === 'words' ? [{ kind: 'words', table: table.name } as const] : []),
     ],
-    locks: index.unique ? [exclusive(table.name)] : [],
+    locks: index.unique ? [lockExclusive(table.name)] : [],
   });
 }
 
 export function removeIndex(table: Table, index: Index): Operation {
-  return operation({
+  return buildOperation({
     kind: index.unique ? 'dropUnique' : 'dropIndex',
     entity: table.entity,
-    path: pathOf(table, index),
+    path: getPath(table, index),
     description: index.unique
-      ? `let ${listed(index)} of ${table.entity} repeat`
-      : `drop the ${KINDS[index.method.kind]} on ${listed(index)} of ${table.entity}`,
-    statements: [together('detach', index.unique ? dropConstraint(table, index.name) : dropIndex(table, index.name))],
-    locks: [exclusive(table.name)],
+      ? `let ${listFields(index)} of ${table.entity} repeat`
+      : `drop the ${KINDS[index.method.kind]} on ${listFields(index)} of ${table.entity}`,
+    statements: [
+      inSharedTransaction('detach', index.unique ? dropConstraint(table, index.name) : dropIndex(table, index.name)),
+    ],
+    locks: [lockExclusive(table.name)],
   });
 }
 
@@ -84,20 +96,20 @@ const KINDS: Readonly<Record<IndexMethod['kind'], string>> = {
 };
 
 /** What an index costs that others do not. 49 µs of the database for an insert become 95. */
-const ADDED: Readonly<Record<IndexMethod['kind'], string>> = {
+const COST_NOTES: Readonly<Record<IndexMethod['kind'], string>> = {
   values: '',
   words: ', which doubles the time of an insert',
   parts: ', which doubles the time of an insert',
 };
 
-function wordsFor({ method }: Index): string {
+function describeIndex({ method }: Index): string {
   const language = method.kind === 'words' && method.language !== NO_LANGUAGE ? ` in ${method.language}` : '';
   return `${method.kind === 'words' ? 'a' : 'an'} ${KINDS[method.kind]}${language}`;
 }
 
-const listed = (index: Index): string => index.fields.map((field) => field.name).join(', ');
+const listFields = (index: Index): string => index.fields.map((field) => field.name).join(', ');
 
-function pathOf(table: Table, index: Index): string {
+function getPath(table: Table, index: Index): string {
   const field = index.fields.length === 1 ? index.fields[0] : undefined;
   if (field?.role === 'data') return `entities.${table.entity}.fields.${field.name}`;
   if (field?.relation !== undefined) return `entities.${table.entity}.relations.${field.relation}`;

@@ -1,13 +1,13 @@
 // Changes that need no statement in PostgreSQL: they are in force as soon as the new document is.
-import { type Operation, type OperationKind, operation } from '../operation.ts';
+import { buildOperation, type Operation, type OperationKind } from '../operation.ts';
 
 export function changeMetadata(kind: OperationKind, entity: string, path: string, description: string): Operation {
-  return operation({ kind, entity, path, description });
+  return buildOperation({ kind, entity, path, description });
 }
 
 /** A relation without a column: nothing is lost, but requests that follow it are refused from then on. */
 export function dropVirtualRelation(entity: string, relation: string): Operation {
-  return operation({
+  return buildOperation({
     kind: 'dropRelation',
     entity,
     path: `entities.${entity}.relations.${relation}`,

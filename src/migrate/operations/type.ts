@@ -1,13 +1,13 @@
 // A field that changes its type: at once by writing the table anew, or online by a second column. Triggers keep that equal
 // to the first while existing values are converted; in the end it takes the place of the first.
 
-import { createSync, dropSync, forgetConflicts, notedRecords, syncNames } from '../../beside/sync.ts';
+import { buildSyncNames, createSync, deleteConflicts, dropSync, selectConflictRecords } from '../../beside/sync.ts';
 import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
 import { fieldType } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
 import { type Fragment, ident, join, sql, tableRef } from '../../sql/fragment.ts';
-import { type Cast, castOf, columnType } from '../cast.ts';
+import { type Cast, columnType, findCast } from '../cast.ts';
 import {
   addCheck,
   addNotNullCheck,
@@ -25,28 +25,28 @@ import {
   rewriteColumn,
   setDefault,
   setNotNull,
-  typed,
+  toTypedLiteral,
   validateConstraint,
   widenColumn,
 } from '../ddl.ts';
 import {
-  alone,
-  batches,
-  exclusive,
+  buildOperation,
+  inBatches,
+  inOwnTransaction,
+  inSharedTransaction,
+  lockExclusive,
+  lockShared,
   type Operation,
-  operation,
   type Statement,
-  shared,
-  together,
 } from '../operation.ts';
-import { standing } from './constraint.ts';
-import { type ChangedTable, pathOfField, targetOf } from './field.ts';
+import { buildConflictQuery } from './constraint.ts';
+import { type ChangedTable, getTargetLocks, pathOfField } from './field.ts';
 
 export interface TypeChange {
-  readonly changed: ChangedTable;
+  readonly changedTable: ChangedTable;
   readonly old: Table;
-  readonly was: Field;
-  readonly now: Field;
+  readonly previous: Field;
+  readonly next: Field;
   /** Foreign keys of the column. */
   readonly reference: Reference | undefined;
   readonly targetIsNew: boolean;
@@ -54,33 +54,33 @@ export interface TypeChange {
 
 /** Undefined when there are records and no value of the old type means anything in the new one. */
 export function changeType(change: TypeChange): Operation | undefined {
-  const { changed, was, now } = change;
-  const cast = castOf(was, now);
-  if (cast.kind === 'never' && !changed.isEmpty) return undefined;
+  const { changedTable, previous, next } = change;
+  const cast = findCast(previous, next);
+  if (cast.kind === 'never' && !changedTable.isEmpty) return undefined;
   const parts = {
     kind: 'changeType',
-    entity: changed.table.entity,
-    path: `${pathOfField(changed.table, now)}.type`,
-    description: `change field ${now.name} of ${changed.table.entity} from ${wordsFor(was)} to ${wordsFor(now)}`,
+    entity: changedTable.table.entity,
+    path: `${pathOfField(changedTable.table, next)}.type`,
+    description: `change field ${next.name} of ${changedTable.table.entity} from ${describeType(previous)} to ${describeType(next)}`,
   } as const;
   switch (cast.kind) {
     case 'none':
-      return operation(parts);
+      return buildOperation(parts);
     case 'widen':
-      return operation({
+      return buildOperation({
         ...parts,
-        statements: [together('attach', widenColumn(changed.table, now))],
-        locks: [exclusive(changed.table.name)],
+        statements: [inSharedTransaction('attach', widenColumn(changedTable.table, next))],
+        locks: [lockExclusive(changedTable.table.name)],
       });
     case 'convert':
     case 'never':
-      return operation({ ...parts, ...(changed.atOnce ? rewrite(change, cast) : convert(change, cast)) });
+      return buildOperation({ ...parts, ...(changedTable.isBlocking ? rewrite(change, cast) : convert(change, cast)) });
     default:
       return cast satisfies never;
   }
 }
 
-function wordsFor(field: Field): string {
+function describeType(field: Field): string {
   if (field.relation !== undefined) return `relation ${field.relation}`;
   if (field.type !== 'decimal' || field.precision === undefined) return field.type;
   return `decimal(${field.precision}, ${field.scale ?? 0})`;
@@ -88,108 +88,115 @@ function wordsFor(field: Field): string {
 
 type Parts = Partial<Operation>;
 
-const converterOf =
-  (cast: Cast, now: Field, { schema }: Table) =>
+const makeConverter =
+  (cast: Cast, next: Field, { schema }: Table) =>
   (column: Fragment): Fragment =>
-    cast.kind === 'convert' ? cast.value(column, schema) : sql`null::${columnType(now)}`;
+    cast.kind === 'convert' ? cast.value(column, schema) : sql`null::${columnType(next)}`;
 
 /** Under one lock: all that depends on the column is dropped before and made again after. */
 function rewrite(change: TypeChange, cast: Cast): Parts {
-  const { changed, old, was, now, reference, targetIsNew } = change;
-  const { table } = changed;
-  const value = converterOf(cast, now, table);
-  const obstacle = refused(change, value);
-  const indexes = [...old.indexes.values()].filter((index) => index.fields.includes(was));
-  const keys = old.references.filter((one) => one.field === was);
-  const take = [
+  const { changedTable, old, previous, next, reference, targetIsNew } = change;
+  const { table } = changedTable;
+  const value = makeConverter(cast, next, table);
+  const conflictCheck = buildConflictCheck(change, value);
+  const indexes = [...old.indexes.values()].filter((index) => index.fields.includes(previous));
+  const keys = old.references.filter((one) => one.field === previous);
+  const removals = [
     ...indexes.map(({ unique, name }) => (unique ? dropConstraint(table, name) : dropIndex(table, name))),
-    ...old.checks.filter((check) => check.field === was).map(({ name }) => dropConstraint(table, name)),
+    ...old.checks.filter((check) => check.field === previous).map(({ name }) => dropConstraint(table, name)),
     ...keys.map(({ name }) => dropConstraint(table, name)),
-    dropDefault(table, was.column),
-    rewriteColumn(table, was.column, now, value(ident(was.column))),
-    renameColumn(table, was.column, now.column),
+    dropDefault(table, previous.column),
+    rewriteColumn(table, previous.column, next, value(ident(previous.column))),
+    renameColumn(table, previous.column, next.column),
   ];
-  const put = [
-    ...(was.required === now.required
+  const additions = [
+    ...(previous.required === next.required
       ? []
-      : [now.required ? setNotNull(table, now.column) : dropNotNull(table, now.column)]),
-    ...(now.default === undefined ? [] : [setDefault(table, now)]),
-    ...table.checks.filter((check) => check.field === now).map((check) => addCheck(table, check)),
+      : [next.required ? setNotNull(table, next.column) : dropNotNull(table, next.column)]),
+    ...(next.default === undefined ? [] : [setDefault(table, next)]),
+    ...table.checks.filter((check) => check.field === next).map((check) => addCheck(table, check)),
     ...(reference === undefined ? [] : [addReference(table, reference)]),
   ];
   return {
-    work: changed.isEmpty ? 'none' : 'rewrite',
+    work: changedTable.isEmpty ? 'none' : 'rewrite',
     statements: [
-      ...take.map((statement) => together('detach', statement)),
-      ...put.map((statement) => together('attach', statement)),
+      ...removals.map((statement) => inSharedTransaction('detach', statement)),
+      ...additions.map((statement) => inSharedTransaction('attach', statement)),
     ],
     locks: [
-      exclusive(table.name),
-      ...keys.flatMap((key) => targetOf(table, key, exclusive)),
-      ...(reference === undefined || targetIsNew ? [] : targetOf(table, reference, shared)),
+      lockExclusive(table.name),
+      ...keys.flatMap((key) => getTargetLocks(table, key, lockExclusive)),
+      ...(reference === undefined || targetIsNew ? [] : getTargetLocks(table, reference, lockShared)),
     ],
-    obstacle,
-    late: obstacle,
+    conflictCheck,
+    lateConflictCheck: conflictCheck,
   };
 }
 
 function convert(change: TypeChange, cast: Cast): Parts {
-  const { changed, old, was, now, reference, targetIsNew } = change;
-  const { table } = changed;
-  const value = converterOf(cast, now, table);
-  const [from, to] = [ident(was.column), ident(now.column)];
-  const sync = syncNames(table, now.column);
-  const notNull = derivedName(table.name, [now.column], 'ck_null');
-  const checks = table.checks.filter((check) => check.field === now);
-  const obstacle = refused(change, value);
-  const placeholder = now.required ? typed(now, now.min ?? now.max ?? fieldType(now.type).placeholder) : null;
-  const validate = (name: string): Statement => alone('build', validateConstraint(table, name));
-  const keys = old.references.filter((one) => one.field === was);
+  const { changedTable, old, previous, next, reference, targetIsNew } = change;
+  const { table } = changedTable;
+  const value = makeConverter(cast, next, table);
+  const [from, to] = [ident(previous.column), ident(next.column)];
+  const sync = buildSyncNames(table, next.column);
+  const notNull = derivedName(table.name, [next.column], 'ck_null');
+  const checks = table.checks.filter((check) => check.field === next);
+  const conflictCheck = buildConflictCheck(change, value);
+  const placeholder = next.required
+    ? toTypedLiteral(next, next.min ?? next.max ?? fieldType(next.type).placeholder)
+    : null;
+  const validate = (name: string): Statement => inOwnTransaction('build', validateConstraint(table, name));
+  const keys = old.references.filter((one) => one.field === previous);
   return {
     work: 'rewrite',
     statements: [
-      together('column', addPlainColumn(table, now)),
-      ...createSync(table, { ...sync, from: was.column, field: now, value, placeholder }).map((statement) =>
-        together('column', statement),
+      inSharedTransaction('column', addPlainColumn(table, next)),
+      ...createSync(table, { ...sync, from: previous.column, field: next, value, placeholder }).map((statement) =>
+        inSharedTransaction('column', statement),
       ),
-      batches({
+      inBatches({
         next: (after, size) => nextRecords(table, after, size),
         fill: (stripe) =>
           fillStripe(
             table,
-            { column: now.column, value: value(from), pending: sql`${from} is not null and ${to} is null` },
+            { column: next.column, value: value(from), pending: sql`${from} is not null and ${to} is null` },
             stripe,
           ),
       }),
-      ...(now.required ? [together('build', addNotNullCheck(table, notNull, now.column)), validate(notNull)] : []),
-      ...checks.flatMap((check) => [together('build', addCheck(table, check, false)), validate(check.name)]),
+      ...(next.required
+        ? [inSharedTransaction('build', addNotNullCheck(table, notNull, next.column)), validate(notNull)]
+        : []),
+      ...checks.flatMap((check) => [inSharedTransaction('build', addCheck(table, check, false)), validate(check.name)]),
       ...(reference === undefined
         ? []
-        : [together('build', addReference(table, reference, false)), validate(reference.name)]),
-      together('detach', dropSync(table, sync.name)),
-      together('detach', forgetConflicts(table.schema, sync.subject)),
-      together('detach', dropColumn(table, was.column)),
-      ...(now.required
-        ? [together('attach', setNotNull(table, now.column)), together('attach', dropConstraint(table, notNull))]
+        : [inSharedTransaction('build', addReference(table, reference, false)), validate(reference.name)]),
+      inSharedTransaction('detach', dropSync(table, sync.name)),
+      inSharedTransaction('detach', deleteConflicts(table.schema, sync.subject)),
+      inSharedTransaction('detach', dropColumn(table, previous.column)),
+      ...(next.required
+        ? [
+            inSharedTransaction('attach', setNotNull(table, next.column)),
+            inSharedTransaction('attach', dropConstraint(table, notNull)),
+          ]
         : []),
-      ...(now.default === undefined ? [] : [together('attach', setDefault(table, now))]),
+      ...(next.default === undefined ? [] : [inSharedTransaction('attach', setDefault(table, next))]),
     ],
-    ahead: true,
-    makes: [
+    runsBeforeSwitch: true,
+    temporaryObjects: [
       { kind: 'sync', table: table.name, ...sync },
-      { kind: 'column', table: table.name, column: now.column },
+      { kind: 'column', table: table.name, column: next.column },
     ],
     locks: [
-      exclusive(table.name),
-      ...keys.flatMap((key) => targetOf(table, key, exclusive)),
-      ...(reference === undefined || targetIsNew ? [] : targetOf(table, reference, shared)),
+      lockExclusive(table.name),
+      ...keys.flatMap((key) => getTargetLocks(table, key, lockExclusive)),
+      ...(reference === undefined || targetIsNew ? [] : getTargetLocks(table, reference, lockShared)),
     ],
-    obstacle,
-    late: {
-      ...obstacle,
-      query: standing(
+    conflictCheck,
+    lateConflictCheck: {
+      ...conflictCheck,
+      query: buildConflictQuery(
         tableRef(table),
-        sql`id in (${notedRecords(table.schema, sync.subject)}) and ${from} is not null and ${value(from)} is null`,
+        sql`id in (${selectConflictRecords(table.schema, sync.subject)}) and ${from} is not null and ${value(from)} is null`,
       ),
     },
   };
@@ -199,36 +206,36 @@ function convert(change: TypeChange, cast: Cast): Parts {
  * Values that the new type cannot hold, or that break what the new document demands of the field; null, too, when the field
  * becomes required by the same change.
  */
-function refused(
-  { changed, was, now, reference, targetIsNew }: TypeChange,
+function buildConflictCheck(
+  { changedTable, previous, next, reference, targetIsNew }: TypeChange,
   value: (column: Fragment) => Fragment,
-): NonNullable<Operation['obstacle']> {
-  const { table } = changed;
-  const [before, after] = [ident('$before'), ident(now.column)];
-  const alsoNull = now.required && !was.required;
-  const checks = table.checks.filter((check) => check.field === now);
-  const converted = sql`(select "id", ${ident(was.column)} as ${before}, ${value(ident(was.column))} as ${after} from ${tableRef(table)}) c`;
+): NonNullable<Operation['conflictCheck']> {
+  const { table } = changedTable;
+  const [before, after] = [ident('$before'), ident(next.column)];
+  const alsoNull = next.required && !previous.required;
+  const checks = table.checks.filter((check) => check.field === next);
+  const converted = sql`(select "id", ${ident(previous.column)} as ${before}, ${value(ident(previous.column))} as ${after} from ${tableRef(table)}) c`;
   const conditions = [
     alsoNull ? sql`${after} is null` : sql`(${before} is not null and ${after} is null)`,
     ...checks.map((check) => sql`not (${checkCondition(check)})`),
-    ...(reference === undefined ? [] : [orphaned(table, reference, after, targetIsNew)]),
+    ...(reference === undefined ? [] : [buildOrphanCondition(table, reference, after, targetIsNew)]),
   ];
   const reasons = [
     ...(alsoNull ? ['is null'] : []),
-    `holds what ${wordsFor(now)} cannot hold exactly`,
+    `holds what ${describeType(next)} cannot hold exactly`,
     ...(checks.length === 0 ? [] : ['holds what its bounds, length or values do not allow']),
     ...(reference === undefined ? [] : [`refers to no record of ${reference.relation.entity}`]),
   ];
   return {
-    field: now.name,
-    reason: `${was.name} ${reasons.join(' or ')}`,
-    query: standing(converted, join(conditions, ' or ')),
-    known: true,
+    field: next.name,
+    reason: `${previous.name} ${reasons.join(' or ')}`,
+    query: buildConflictQuery(converted, join(conditions, ' or ')),
+    canRun: true,
   };
 }
 
 /** A condition: the value refers to no record. A table that comes with the same change has none. */
-function orphaned(table: Table, { target }: Reference, value: Fragment, targetIsNew: boolean): Fragment {
+function buildOrphanCondition(table: Table, { target }: Reference, value: Fragment, targetIsNew: boolean): Fragment {
   if (targetIsNew) return sql`${value} is not null`;
   const other = tableRef({ schema: table.schema, name: target });
   return sql`(${value} is not null and not exists (select from ${other} t where t.id = c.${value}))`;

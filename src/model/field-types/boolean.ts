@@ -1,5 +1,5 @@
 // boolean: true or false; in files also what databases and spreadsheets write for them.
-import { done, fixedSize, isSameText, wrongType } from './decoding.ts';
+import { decoded, fixedSize, isSameText, wrongType } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
 
 const CELLS: ReadonlyMap<string, string> = new Map([
@@ -12,17 +12,17 @@ const CELLS: ReadonlyMap<string, string> = new Map([
 ]);
 
 const truthFrom = (text: string): Decoded =>
-  text === 'true' || text === 'false' ? done(text) : wrongType('true or false');
+  text === 'true' || text === 'false' ? decoded(text) : wrongType('true or false');
 
 export const boolean: FieldType = {
-  words: null,
+  label: null,
   columnType: () => 'bool',
   bindType: 'bool',
   json: 'boolean',
   schema: () => ({ type: 'boolean' }),
   example: true,
   output: 'plain',
-  decode: (value) => (typeof value === 'boolean' ? done(String(value)) : wrongType('true or false')),
+  decode: (value) => (typeof value === 'boolean' ? decoded(String(value)) : wrongType('true or false')),
   parseText: truthFrom,
   cell: (text) => truthFrom(CELLS.get(text.toLowerCase()) ?? text),
   equal: isSameText,

@@ -1,15 +1,15 @@
 // date: a day of the calendar, `yyyy-mm-dd`.
 import { parseDate } from '../date-time.ts';
-import { checkIso, done, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
+import { checkIso, decoded, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
 import { DATE_PARTS, type Decoded, type FieldType } from './field-type.ts';
 
 const dateFrom = (text: string): Decoded => {
   const day = parseDate(text);
-  return day === undefined ? invalid('must be a date such as 2026-01-31') : done(day);
+  return day === undefined ? invalid('must be a date such as 2026-01-31') : decoded(day);
 };
 
 export const date: FieldType = {
-  words: null,
+  label: null,
   columnType: () => 'date',
   bindType: 'date',
   json: 'string',

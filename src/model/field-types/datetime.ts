@@ -1,13 +1,13 @@
 // datetime: a moment in UTC to the millisecond, `yyyy-mm-ddThh:mm:ssZ`.
 import { parseDateTime } from '../date-time.ts';
-import { checkIso, done, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
+import { checkIso, decoded, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
 import { DATE_PARTS, type Decoded, type FieldType } from './field-type.ts';
 
 const dateTimeFrom = (text: string): Decoded => {
   const time = parseDateTime(text);
   return time === undefined
     ? invalid('must be an ISO 8601 datetime with Z or an offset such as 2026-01-31T12:00:00Z')
-    : done(time);
+    : decoded(time);
 };
 
 /** `2026-01-31 12:00:00` is what databases print; with a T it is ISO 8601. */
@@ -16,11 +16,11 @@ const SQL_DATE_TIME = /^(\d{4}-\d{2}-\d{2}) (?=\d)/;
 /** Without a zone it is UTC. */
 const cellFrom = (text: string): Decoded => {
   const time = parseDateTime(text.replace(SQL_DATE_TIME, '$1T'), true);
-  return time === undefined ? invalid('must be an ISO 8601 datetime such as 2026-01-31T12:00:00Z') : done(time);
+  return time === undefined ? invalid('must be an ISO 8601 datetime such as 2026-01-31T12:00:00Z') : decoded(time);
 };
 
 export const datetime: FieldType = {
-  words: 'UTC, milliseconds',
+  label: 'UTC, milliseconds',
   columnType: () => 'timestamptz(3)',
   bindType: 'timestamptz',
   json: 'string',

@@ -1,12 +1,12 @@
 // decimal: numbers that keep every digit; a precision limits how many.
 import { compareDecimals, formatDecimal, isNumber, parseDecimal } from '../decimal.ts';
 import { numberText } from '../exact-json.ts';
-import { checkNumber, done, numberBounds, outOfRange, wrongType } from './decoding.ts';
+import { checkNumber, decoded, numberBounds, outOfRange, wrongType } from './decoding.ts';
 import type { Decoded, FieldType, TypeAttributes } from './field-type.ts';
 
 function decimalFrom(text: string): Decoded {
   const parsed = parseDecimal(text);
-  if (parsed !== undefined) return done(keepsZeros(text) ?? formatDecimal(parsed));
+  if (parsed !== undefined) return decoded(keepsZeros(text) ?? formatDecimal(parsed));
   return isNumber(text) ? outOfRange('has too many digits') : wrongType('a number');
 }
 
@@ -20,9 +20,9 @@ function checkDecimal(value: string, field: TypeAttributes): Decoded {
     const parsed = parseDecimal(value);
     const scale = field.scale ?? 0;
     if (parsed !== undefined) {
-      const whole = parsed.whole === '0' ? 0 : parsed.whole.length;
+      const integerDigits = parsed.integer === '0' ? 0 : parsed.integer.length;
       if (parsed.fraction.length > scale) return outOfRange(`must have at most ${scale} digits after the point`);
-      if (whole > field.precision - scale)
+      if (integerDigits > field.precision - scale)
         return outOfRange(`must have at most ${field.precision - scale} digits before the point`);
     }
   }
@@ -30,13 +30,13 @@ function checkDecimal(value: string, field: TypeAttributes): Decoded {
 }
 
 /** 1.5 and 1.50 are one value with two texts. */
-function isSameNumber(left: string, right: string): boolean {
-  const [a, b] = [parseDecimal(left), parseDecimal(right)];
-  return left === right || (a !== undefined && b !== undefined && compareDecimals(a, b) === 0);
+function isSameNumber(one: string, other: string): boolean {
+  const [a, b] = [parseDecimal(one), parseDecimal(other)];
+  return one === other || (a !== undefined && b !== undefined && compareDecimals(a, b) === 0);
 }
 
 export const decimal: FieldType = {
-  words: 'exact',
+  label: 'exact',
   columnType: (field) =>
     field.precision === undefined ? 'numeric' : `numeric(${field.precision}, ${field.scale ?? 0})`,
   bindType: 'numeric',

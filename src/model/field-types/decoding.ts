@@ -4,7 +4,7 @@ import { compareDecimals, parseDecimal } from '../decimal.ts';
 import { exactNumber, isStorable } from '../exact-json.ts';
 import type { Decoded, JsonSchema, TypeAttributes } from './field-type.ts';
 
-export const done = (value: string): Decoded => ({ ok: true, value });
+export const decoded = (value: string): Decoded => ({ ok: true, value });
 export const mistake = (code: DetailCode, message: string): Decoded => ({ ok: false, code, message });
 export const wrongType = (expected: string): Decoded => mistake('TYPE_MISMATCH', `must be ${expected}`);
 export const invalid = (message: string): Decoded => mistake('INVALID', message);
@@ -17,25 +17,25 @@ export function fromString(expected: string, parse: (text: string, field: TypeAt
 }
 
 export function parseString(text: string): Decoded {
-  return isStorable(text) ? done(text) : invalid('must not contain NUL characters or lone surrogates');
+  return isStorable(text) ? decoded(text) : invalid('must not contain NUL characters or lone surrogates');
 }
 
 export function checkNumber(value: string, field: TypeAttributes): Decoded {
-  if (field.min === undefined && field.max === undefined) return done(value);
+  if (field.min === undefined && field.max === undefined) return decoded(value);
   const number = parseDecimal(value);
-  if (number === undefined) return done(value);
+  if (number === undefined) return decoded(value);
   const min = field.min === undefined ? undefined : parseDecimal(field.min);
   const max = field.max === undefined ? undefined : parseDecimal(field.max);
   if (min !== undefined && compareDecimals(number, min) < 0) return outOfRange(`must be at least ${field.min}`);
   if (max !== undefined && compareDecimals(number, max) > 0) return outOfRange(`must be at most ${field.max}`);
-  return done(value);
+  return decoded(value);
 }
 
 /** ISO text of one form compares as text. */
 export function checkIso(value: string, field: TypeAttributes): Decoded {
   if (field.min !== undefined && value < field.min) return outOfRange(`must not be before ${field.min}`);
   if (field.max !== undefined && value > field.max) return outOfRange(`must not be after ${field.max}`);
-  return done(value);
+  return decoded(value);
 }
 
 /** Bounds of a number in JSON Schema, with all of their digits. */
@@ -45,6 +45,6 @@ export const numberBounds = ({ min, max }: TypeAttributes): JsonSchema => ({
 });
 
 /** For types whose values have one text each. */
-export const isSameText = (left: string, right: string): boolean => left === right;
+export const isSameText = (one: string, other: string): boolean => one === other;
 
 export const fixedSize = (): 'fixed' => 'fixed';

@@ -22,7 +22,7 @@ export type FieldTypeName =
  * print a json longer than it was written.
  */
 export type Decoded =
-  | { readonly ok: true; readonly value: string; readonly growth?: number }
+  | { readonly ok: true; readonly value: string; readonly expandedBytes?: number }
   | { readonly ok: false; readonly code: DetailCode; readonly message: string };
 
 /** The attributes of a field that a type looks at. */
@@ -68,7 +68,7 @@ export interface Generated {
 
 export interface FieldType {
   /** What sets the type apart, in a few words for the schema of documents; null when its name says it. */
-  readonly words: string | null;
+  readonly label: string | null;
   /** PostgreSQL type of the column, without constraints. */
   readonly columnType: (field: TypeAttributes) => string;
   /** PostgreSQL type that a bound value is cast to. */
@@ -95,7 +95,7 @@ export interface FieldType {
   /** Bounds, lengths and digits of a decoded value that is to be stored. */
   readonly check?: (value: string, field: TypeAttributes) => Decoded;
   /** True when two decoded values are equal to the database. */
-  readonly equal: (left: string, right: string) => boolean;
+  readonly equal: (one: string, right: string) => boolean;
   /** A decoded value for a required column while its values are converted; no request sees it. */
   readonly placeholder: string;
   readonly generated: Generated | null;

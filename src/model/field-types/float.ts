@@ -1,19 +1,19 @@
 // float: numbers of 64 bits, as most languages have them.
 import { isNumber } from '../decimal.ts';
 import { numberText } from '../exact-json.ts';
-import { checkNumber, done, fixedSize, numberBounds, outOfRange, wrongType } from './decoding.ts';
+import { checkNumber, decoded, fixedSize, numberBounds, outOfRange, wrongType } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
 
 function floatFrom(text: string): Decoded {
   if (!isNumber(text)) return wrongType('a number');
   const number = Number(text);
   return Number.isFinite(number)
-    ? done(Object.is(number, -0) ? '-0' : String(number))
+    ? decoded(Object.is(number, -0) ? '-0' : String(number))
     : outOfRange('must fit into a 64-bit float');
 }
 
 export const float: FieldType = {
-  words: '64 bit',
+  label: '64 bit',
   columnType: () => 'float8',
   bindType: 'float8',
   json: 'number',
@@ -28,7 +28,7 @@ export const float: FieldType = {
   cell: floatFrom,
   check: checkNumber,
   // -0 and 0 are one.
-  equal: (left, right) => Number(left) === Number(right),
+  equal: (one, other) => Number(one) === Number(other),
   summing: { by: 'text', digits: () => undefined },
   placeholder: '0',
   generated: null,

@@ -4,18 +4,18 @@ import { checkJson } from '../json-digits.ts';
 import { invalid, isSameText, outOfRange } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
 
-export const TOO_MUCH_GROWTH = 'has numbers that are more than a million characters longer without their exponents';
+export const EXPANDS_TOO_MUCH = 'has numbers that are more than a million characters longer without their exponents';
 
 function jsonFrom(value: unknown): Decoded {
   const check = checkJson(value);
-  if (check.ok) return { ok: true, value: JSON.stringify(value), growth: check.growth };
+  if (check.ok) return { ok: true, value: JSON.stringify(value), expandedBytes: check.expandedBytes };
   switch (check.mistake) {
     case 'text':
       return invalid('must not contain NUL characters or lone surrogates');
     case 'digits':
       return outOfRange('must not hold a number with more than 1000 digits before or behind the point');
     case 'growth':
-      return outOfRange(TOO_MUCH_GROWTH);
+      return outOfRange(EXPANDS_TOO_MUCH);
     default:
       return check.mistake satisfies never;
   }
@@ -33,7 +33,7 @@ function jsonFromText(text: string): Decoded {
 }
 
 export const json: FieldType = {
-  words: null,
+  label: null,
   columnType: () => 'jsonb',
   bindType: 'jsonb',
   json: 'any',

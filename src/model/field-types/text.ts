@@ -1,6 +1,6 @@
 // string and text: any Unicode, with a length when the field has one. They are one type of PostgreSQL; the difference
 // is for people.
-import { done, fromString, isSameText, mistake, parseString } from './decoding.ts';
+import { decoded, fromString, isSameText, mistake, parseString } from './decoding.ts';
 import type { Decoded, FieldType, TypeAttributes } from './field-type.ts';
 
 /**
@@ -18,17 +18,17 @@ export const textSize = (field: TypeAttributes): 'fixed' | 'text' =>
   (field.maxLength ?? SHORT_TEXT + 1) > SHORT_TEXT ? 'text' : 'fixed';
 
 function checkLength(value: string, field: TypeAttributes): Decoded {
-  if (field.maxLength === undefined || value.length <= field.maxLength) return done(value);
+  if (field.maxLength === undefined || value.length <= field.maxLength) return decoded(value);
   // Length counts characters (code points), as PostgreSQL's char_length does, and as maxLength of JSON Schema.
   let length = 0;
   for (const _ of value) length++;
   return length <= field.maxLength
-    ? done(value)
+    ? decoded(value)
     : mistake('TOO_LONG', `must have at most ${field.maxLength} characters, has ${length}`);
 }
 
 export const text: FieldType = {
-  words: 'any Unicode',
+  label: 'any Unicode',
   columnType: collatedText,
   bindType: 'text',
   json: 'string',

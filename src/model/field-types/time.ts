@@ -1,5 +1,5 @@
 // time: a time of the day without a zone, `hh:mm:ss`.
-import { checkIso, done, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
+import { checkIso, decoded, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
 
 // PostgreSQL takes 24:00 and a second 60; no clock shows them.
@@ -8,11 +8,11 @@ const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/;
 const timeFrom = (text: string): Decoded => {
   const match = TIME.exec(text);
   if (match === null) return invalid('must be a time such as 12:00:00');
-  return done(match[2] === undefined ? `${text}:00` : text);
+  return decoded(match[2] === undefined ? `${text}:00` : text);
 };
 
 export const time: FieldType = {
-  words: 'of the day, seconds, no zone',
+  label: 'of the day, seconds, no zone',
   columnType: () => 'time(0)',
   bindType: 'time',
   json: 'string',

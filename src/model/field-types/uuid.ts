@@ -1,13 +1,13 @@
 // uuid: 128 bits, in lower case with hyphens.
-import { done, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
+import { decoded, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-const uuidFrom = (text: string): Decoded => (UUID.test(text) ? done(text.toLowerCase()) : invalid('must be a UUID'));
+const uuidFrom = (text: string): Decoded => (UUID.test(text) ? decoded(text.toLowerCase()) : invalid('must be a UUID'));
 
 export const uuid: FieldType = {
-  words: null,
+  label: null,
   columnType: () => 'uuid',
   bindType: 'uuid',
   json: 'string',

@@ -2,12 +2,12 @@
 // again when the workspace turns out to be another one before a byte was sent. Lines are put together here from the text of
 // the columns.
 import { Readable } from 'node:stream';
-import { versionInForce } from '../../catalog/load-workspace.ts';
-import { backendOf, holdTables, type RowStream, streamRows } from '../../db/copy.ts';
+import { loadCurrentVersion } from '../../catalog/load-workspace.ts';
+import { lockTables, makeBackend, type RowStream, streamRows } from '../../db/copy.ts';
 import { isStaleSnapshot } from '../../db/errors.ts';
 import { queryTimeout, serviceUnavailable } from '../../errors.ts';
 import { makeRateMeter } from '../../limits/upload.ts';
-import { nameExport } from '../../migrate/holders.ts';
+import { markExport } from '../../migrate/holders.ts';
 import type { Field } from '../../model/entity.ts';
 import { planExport } from '../../plan/plan.ts';
 import { type ExportRequest, parseExportRequest } from '../../request/record-request.ts';
@@ -16,20 +16,20 @@ import type { Reply } from '../../response/reply.ts';
 import { bindQuery, compile } from '../../sql/compile.ts';
 import type { Query } from '../../sql/fragment.ts';
 import type { EntityContext } from '../context.ts';
-import { recordError } from '../record-error.ts';
+import { toRecordError } from '../record-error.ts';
 import type { TransferDeps } from '../transfer.ts';
 
 const MAX_ATTEMPTS = 3;
 /** The workspace has changed since an export was planned. */
-const CHANGED = new Error('changed');
+const SCHEMA_CHANGED = new Error('changed');
 
 export async function exportRecords(deps: TransferDeps, context: EntityContext): Promise<Reply> {
   const request = parseExportRequest(context.call.query);
   for (let current = context, attempt = 1; ; attempt++) {
     try {
-      return await openAs(deps, current, request);
+      return await openExport(deps, current, request);
     } catch (error) {
-      if (error !== CHANGED) throw error;
+      if (error !== SCHEMA_CHANGED) throw error;
       if (attempt >= MAX_ATTEMPTS)
         throw serviceUnavailable('SCHEMA_CHANGING', 'The schema is changing at the moment; retry');
       current = await context.refresh();
@@ -38,7 +38,7 @@ export async function exportRecords(deps: TransferDeps, context: EntityContext):
 }
 
 /** Throws CHANGED when the workspace is not as it was planned for. */
-async function openAs(deps: TransferDeps, context: EntityContext, request: ExportRequest): Promise<Reply> {
+async function openExport(deps: TransferDeps, context: EntityContext, request: ExportRequest): Promise<Reply> {
   const { entity, principal, workspace } = context;
   const plan = planExport(request, entity, context);
   const statement = compile(plan, { maxResponseBytes: deps.config.maxResponseBytes });
@@ -48,8 +48,8 @@ async function openAs(deps: TransferDeps, context: EntityContext, request: Expor
   const release = await deps.takePermit(context);
   const stream = await openStream(deps, context, { text, values }, file, release).catch((error) => {
     // Nothing was sent: the request is planned again from the new snapshot.
-    if (error === CHANGED || isStaleSnapshot(error)) throw error;
-    throw recordError(error, workspace, entity.name);
+    if (error === SCHEMA_CHANGED || isStaleSnapshot(error)) throw error;
+    throw toRecordError(error, workspace, entity.name);
   });
   return {
     status: 200,
@@ -71,42 +71,42 @@ const CHUNK_CHARACTERS = 65_536;
  */
 function openStream(
   { config, databases }: TransferDeps,
-  { workspace, signal, deadline, place }: EntityContext,
+  { workspace, signal, deadline, node }: EntityContext,
   query: Query,
   file: ExportFile,
   release: () => void,
 ): Promise<Readable> {
-  const db = databases.of(workspace);
+  const db = databases.forWorkspace(workspace);
   const timeoutMs = config.transferTimeoutMs;
-  const minRate = { bytesPerSecond: config.exportFloor, seconds: config.floorSeconds };
+  const minRate = { bytesPerSecond: config.minExportBytesPerSecond, seconds: config.transferWindowSeconds };
   return new Promise((resolve, reject) => {
     let rows: RowStream | undefined;
     let text = file.header;
-    let stalled: NodeJS.Timeout | undefined;
+    let stallTimer: NodeJS.Timeout | undefined;
     let stopWaiting: (() => void) | undefined;
     // PostgreSQL's own clock does not tick while it waits for a client that reads a little now and then.
     const limit = setTimeout(() => stream.destroy(new Error('the export took too long')), timeoutMs);
     const meter = makeRateMeter(minRate, () => stream.destroy(new Error('the client reads too slowly')));
     // Until the response is under way nothing else tells.
-    const stay = signal.onGone(() => stream.destroy(new Error('the client has left')));
-    const goOn = (): void => {
-      clearTimeout(stalled);
+    const unsubscribe = signal.onAbort(() => stream.destroy(new Error('the client has left')));
+    const clearStall = (): void => {
+      clearTimeout(stallTimer);
       stopWaiting?.();
       stopWaiting = undefined;
     };
     const stream = new Readable({
       highWaterMark: CHUNK_CHARACTERS,
       read() {
-        goOn();
+        clearStall();
         rows?.resume();
       },
-      destroy(error, done) {
-        goOn();
+      destroy(error, callback) {
+        clearStall();
         clearTimeout(limit);
-        stay();
+        unsubscribe();
         // The rest of the rows would be computed and sent for nothing.
         rows?.cancel();
-        done(error);
+        callback(error);
       },
     });
     // The pipeline of the response listens later; until then an error must not end the process.
@@ -118,34 +118,34 @@ function openStream(
       meter.count(Buffer.byteLength(chunk));
       if (stream.push(chunk) || stopWaiting !== undefined) return;
       rows?.pause();
-      stalled = setTimeout(() => stream.destroy(new Error('the client stopped reading')), config.bodyTimeoutMs);
+      stallTimer = setTimeout(() => stream.destroy(new Error('the client stopped reading')), config.bodyTimeoutMs);
       stopWaiting = meter.wait();
     };
 
     db.transaction(
       async (session) => {
         // From here on no column can take another's name; what was planned before that must still hold.
-        await holdTables(session, query);
-        if ((await versionInForce(session, workspace.id)) !== workspace.version) throw CHANGED;
-        const backend = backendOf(db, session);
-        if (stream.destroyed || signal.isGone()) throw queryTimeout();
+        await lockTables(session, query);
+        if ((await loadCurrentVersion(session, workspace.id)) !== workspace.version) throw SCHEMA_CHANGED;
+        const backend = makeBackend(db, session);
+        if (stream.destroyed || signal.isAborted()) throw queryTimeout();
         // A migration in whose way it is for long may end it.
-        await nameExport(session);
+        await markExport(session);
         rows = streamRows(session, backend, query, (row) => {
           if (stream.destroyed) return;
           text += file.line(row);
           if (text.length >= CHUNK_CHARACTERS) flush();
           resolve(stream);
         });
-        await rows.done;
+        await rows.completion;
       },
       {
         readOnly: true,
         statementTimeoutMs: timeoutMs,
         purpose: 'transfer',
-        caller: signal,
+        signal: signal,
         deadline: deadline.at,
-        place,
+        node,
       },
     )
       .then(

@@ -1,7 +1,7 @@
 // Between the first byte of a file and its write the credential may be revoked and the schema changed. Under locks that
 // keep the schema as it is, the plan is held against what is in force: it holds, is made anew, or the import ends.
 import { isDeepStrictEqual } from 'node:util';
-import { versionInForce } from '../../catalog/load-workspace.ts';
+import { loadCurrentVersion } from '../../catalog/load-workspace.ts';
 import { inSavepoint } from '../../db/copy.ts';
 import { isStaleSnapshot } from '../../db/errors.ts';
 import type { Session } from '../../db/pool.ts';
@@ -12,7 +12,7 @@ import { lockTables } from '../../sql/import.ts';
 import type { EntityContext } from '../context.ts';
 
 /** Who imports, and by which plan. */
-export interface Grounds {
+export interface PlannedImport {
   readonly context: EntityContext;
   readonly plan: ImportPlan;
 }
@@ -26,23 +26,28 @@ const ATTEMPTS = 3;
  * The grounds as they are now, good until the end of the transaction but for access rules. Throws 401 and 403 when the
  * principal may no longer do this, 503 when the rows that are staged were decoded by another schema.
  */
-export async function confirmGrounds(session: Session, grounds: Grounds, replan: Replan): Promise<Grounds> {
-  let { context, plan } = grounds;
+export async function confirmPlan(
+  session: Session,
+  plannedImport: PlannedImport,
+  replan: Replan,
+): Promise<PlannedImport> {
+  let { context, plan } = plannedImport;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     // A table that has another name by now: the version tells.
     await lock(session, plan);
     // A statement of its own, so that it sees what was committed while the locks were waited for.
-    if ((await versionInForce(session, context.workspace.id)) === context.workspace.version) return { context, plan };
+    if ((await loadCurrentVersion(session, context.workspace.id)) === context.workspace.version)
+      return { context, plan };
     context = await context.refresh();
     plan = replan(context);
-    if (!isDeepStrictEqual(decodedBy(plan), decodedBy(grounds.plan))) throw schemaChanged();
+    if (!isDeepStrictEqual(getDecodingInputs(plan), getDecodingInputs(plannedImport.plan))) throw schemaChanged();
   }
   throw schemaChanged();
 }
 
 /** Throws when anything by which the import was checked and written has changed since. To be asked before the commit. */
-export async function confirmAccess(session: Session, { context, plan }: Grounds, replan: Replan): Promise<void> {
-  if ((await versionInForce(session, context.workspace.id)) === context.workspace.version) return;
+export async function confirmAccess(session: Session, { context, plan }: PlannedImport, replan: Replan): Promise<void> {
+  if ((await loadCurrentVersion(session, context.workspace.id)) === context.workspace.version) return;
   if (!isDeepStrictEqual(replan(await context.refresh()), plan)) throw schemaChanged();
 }
 
@@ -57,13 +62,13 @@ async function lock(session: Session, plan: ImportPlan): Promise<void> {
 }
 
 /** All that decides which text of a row is staged, and what is a mistake in it. Names in PostgreSQL do not. */
-function decodedBy({ columns, sparse, ids, onConflict, required, scan }: ImportPlan): unknown {
+function getDecodingInputs({ columns, sparse, ids, onConflict, required, scan }: ImportPlan): unknown {
   const { fields, rowRules } = scan.entity;
   const rules = scan.filter.kind === 'rules' ? rowRules : [];
   return [
-    [...fields.values()].map(inDocument),
-    columns.map(inDocument),
-    required.map(inDocument),
+    [...fields.values()].map(toDocumentField),
+    columns.map(toDocumentField),
+    required.map(toDocumentField),
     rules,
     sparse,
     ids,
@@ -71,7 +76,7 @@ function decodedBy({ columns, sparse, ids, onConflict, required, scan }: ImportP
   ];
 }
 
-function inDocument({
+function toDocumentField({
   column: _column,
   indexed: _indexed,
   hasPartsIndex: _hasPartsIndex,

@@ -1,19 +1,19 @@
 // `_import`: a file -> rows -> one transaction. The order of refusals is that of the data API: parameters, then the media
 // type, then the body.
 import { badRequest, payloadTooLarge, validationFailed } from '../../errors.ts';
-import { inSlices } from '../../http/body.ts';
+import { runInSlices } from '../../http/body.ts';
 import { readUpload, type Upload } from '../../limits/upload.ts';
 import { checkImport, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../../plan/import-row.ts';
 import { type ImportRequest, parseImportRequest } from '../../request/import-request.ts';
 import { json, type Reply } from '../../response/reply.ts';
 import type { EntityContext } from '../context.ts';
-import { type ImportKey, importOnce } from '../idempotency.ts';
+import { type ImportKey, importIdempotent } from '../idempotency.ts';
 import type { TransferDeps } from '../transfer.ts';
 import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './rows.ts';
-import { type ImportCounts, importReply, runImport } from './run.ts';
+import { type ImportCounts, makeImportReply, runImport } from './run.ts';
 
-interface KeyedArrival extends Upload {
+interface KeyedUpload extends Upload {
   readonly key: ImportKey | undefined;
 }
 
@@ -26,19 +26,22 @@ export async function importRecords(deps: TransferDeps, context: EntityContext):
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw payloadTooLarge(maxBytes);
   const release = await deps.takePermit(context);
   const source = request.stream();
-  const arrival = readUpload(source, { bytesPerSecond: config.importFloor, seconds: config.floorSeconds });
+  const upload = readUpload(source, {
+    bytesPerSecond: config.minImportBytesPerSecond,
+    seconds: config.transferWindowSeconds,
+  });
   // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
-  const deadline = setTimeout(() => arrival.end(badRequest('BODY_INTERRUPTED', tookTooLong(timeoutMs))), timeoutMs);
+  const deadline = setTimeout(() => upload.end(badRequest('BODY_INTERRUPTED', formatTimeout(timeoutMs))), timeoutMs);
   try {
     const readFile = options.format === 'csv' ? importCsv : importNdjson;
     if (options.isDryRun) {
-      const data = await readFile(deps, options, context, { ...arrival, key: undefined });
+      const data = await readFile(deps, options, context, { ...upload, key: undefined });
       return json(200, { data, meta: { dryRun: true } });
     }
-    const { chunks, end: interrupt } = arrival;
+    const { chunks, end: interrupt } = upload;
     const file = { chunks, maxBytes, waitMs: config.statementTimeoutMs };
-    return await importOnce(keys, context, file, async (hashed, key) =>
-      importReply(await readFile(deps, options, context, { chunks: hashed, end: interrupt, key })),
+    return await importIdempotent(keys, context, file, async (hashedChunks, key) =>
+      makeImportReply(await readFile(deps, options, context, { chunks: hashedChunks, end: interrupt, key })),
     );
   } finally {
     clearTimeout(deadline);
@@ -50,23 +53,23 @@ async function importCsv(
   deps: TransferDeps,
   request: ImportRequest,
   context: EntityContext,
-  arrival: KeyedArrival,
+  upload: KeyedUpload,
 ): Promise<ImportCounts> {
-  const batches = readCsv(arrival.chunks, rowLimits(deps));
+  const batches = readCsv(upload.chunks, getRowLimits(deps));
   try {
     const [headers, first] = await readHeaders(batches);
-    const plan = (now: EntityContext) => planCsvImport(request, headers, now.entity, now);
-    const planned = plan(context);
-    const decode = makeCellDecoder(planned, context.entity, context);
+    const planFor = (current: EntityContext) => planCsvImport(request, headers, current.entity, current);
+    const csvPlan = planFor(context);
+    const decode = makeCellDecoder(csvPlan, context.entity, context);
     return await runImport(
       {
-        plan: planned.plan,
+        plan: csvPlan.plan,
         batches: chain(first, batches),
         decode,
-        replan: (now) => plan(now).plan,
-        interrupt: arrival.end,
+        replan: (current) => planFor(current).plan,
+        interrupt: upload.end,
         isDryRun: request.isDryRun === true,
-        key: arrival.key,
+        key: upload.key,
       },
       context,
       deps,
@@ -80,12 +83,12 @@ async function importNdjson(
   deps: TransferDeps,
   request: ImportRequest,
   context: EntityContext,
-  arrival: KeyedArrival,
+  upload: KeyedUpload,
 ): Promise<ImportCounts> {
-  const batches = readLines(arrival.chunks, rowLimits(deps), (work) =>
-    inSlices(work, context.request.slices, context.signal),
+  const batches = readLines(upload.chunks, getRowLimits(deps), (work) =>
+    runInSlices(work, context.request.slices, context.signal),
   );
-  const replan = (now: EntityContext) => planNdjsonImport(request, now.entity, now);
+  const replan = (current: EntityContext) => planNdjsonImport(request, current.entity, current);
   const plan = replan(context);
   const decodeMembers = makeMemberDecoder(plan, request, context.entity, context);
   const decode: RowDecoder<Line> = (line, row, report) => {
@@ -95,7 +98,7 @@ async function importNdjson(
   };
   try {
     return await runImport(
-      { plan, batches, decode, replan, interrupt: arrival.end, isDryRun: request.isDryRun === true, key: arrival.key },
+      { plan, batches, decode, replan, interrupt: upload.end, isDryRun: request.isDryRun === true, key: upload.key },
       context,
       deps,
     );
@@ -104,12 +107,12 @@ async function importNdjson(
   }
 }
 
-const rowLimits = ({ config }: TransferDeps): SourceLimits => ({
+const getRowLimits = ({ config }: TransferDeps): SourceLimits => ({
   maxBytes: config.maxImportBytes,
   maxRowBytes: config.maxBodyBytes,
 });
 
-const tookTooLong = (timeoutMs: number): string =>
+const formatTimeout = (timeoutMs: number): string =>
   `The import took longer than ${timeoutMs / 1000} s. Nothing was imported`;
 
 /** The first row of a CSV file, and the rows that came with it. */

@@ -3,7 +3,7 @@
 // ImportFault; the rows before it were given.
 import { isUtf8 } from 'node:buffer';
 import { type CsvError, Parser } from 'csv-parse';
-import { copyLine } from '../../db/copy.ts';
+import { formatCopyLine } from '../../db/copy.ts';
 import {
   type ApiError,
   conflict,
@@ -70,7 +70,7 @@ export async function* readCsv(source: AsyncIterable<Buffer>, limits: SourceLimi
     for await (const chunk of readUtf8(source, limits.maxBytes)) {
       await new Promise<void>((resolve) => parser.write(chunk, () => resolve()));
       if (batch.length > 0) yield take();
-      if (failure !== undefined) throw csvFault(failure, limits);
+      if (failure !== undefined) throw toCsvFault(failure, limits);
     }
     await new Promise<void>((resolve) => {
       parser.once('end', resolve);
@@ -78,13 +78,13 @@ export async function* readCsv(source: AsyncIterable<Buffer>, limits: SourceLimi
       parser.end();
     });
     if (batch.length > 0) yield take();
-    if (failure !== undefined) throw csvFault(failure, limits);
+    if (failure !== undefined) throw toCsvFault(failure, limits);
   } finally {
     parser.destroy();
   }
 }
 
-function csvFault(error: Error, { maxRowBytes }: SourceLimits): ImportFault {
+function toCsvFault(error: Error, { maxRowBytes }: SourceLimits): ImportFault {
   switch ((error as CsvError).code) {
     case 'CSV_MAX_RECORD_SIZE':
       return new ImportFault('TOO_LONG', `is longer than ${maxRowBytes} bytes; is a quote left open?`, error);
@@ -109,16 +109,16 @@ const NEWLINE = 0x0a;
 const MAX_PIECES = 1000;
 
 /** Does the work of a long line in pieces. */
-export type InPieces = <T>(work: Generator<undefined, T>) => Promise<T>;
+export type RunInSlices = <T>(work: Generator<undefined, T>) => Promise<T>;
 
 // A longer line is read in pieces.
-const AT_ONCE = 8192;
+const MAX_SYNC_BYTES = 8192;
 
 /** Lines of JSON (NDJSON); lines of white space are none. */
 export async function* readLines(
   source: AsyncIterable<Buffer>,
   limits: SourceLimits,
-  inSlices: InPieces,
+  runInSlices: RunInSlices,
 ): AsyncGenerator<Line[]> {
   let rest: Buffer[] = [];
   let restBytes = 0;
@@ -137,7 +137,7 @@ export async function* readLines(
         rest = [];
         restBytes = 0;
       }
-      const line = bytes.length > AT_ONCE ? await readLongLine(bytes, inSlices) : parseLine(bytes);
+      const line = bytes.length > MAX_SYNC_BYTES ? await readLongLine(bytes, runInSlices) : parseLine(bytes);
       if (line !== undefined) lines.push(line);
     }
     if (start < chunk.length) {
@@ -149,7 +149,7 @@ export async function* readLines(
     if (lines.length > 0) yield lines;
     if (restBytes > limits.maxRowBytes) throw tooLongLine(limits);
   }
-  const line = await readLongLine(Buffer.concat(rest), inSlices);
+  const line = await readLongLine(Buffer.concat(rest), runInSlices);
   if (line !== undefined) yield [line];
 }
 
@@ -157,11 +157,11 @@ function tooLongLine({ maxRowBytes }: SourceLimits): ImportFault {
   return new ImportFault('TOO_LONG', `is longer than ${maxRowBytes} bytes`);
 }
 
-async function readLongLine(bytes: Buffer, inSlices: InPieces): Promise<Line | undefined> {
+async function readLongLine(bytes: Buffer, runInSlices: RunInSlices): Promise<Line | undefined> {
   const text = bytes.toString('utf8');
   if (text.trim() === '') return undefined;
   try {
-    return { value: await inSlices(readJson(text, UNLIMITED)) };
+    return { value: await runInSlices(readJson(text, UNLIMITED)) };
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     return { fault: error.kind === 'depth' ? TOO_DEEP : MALFORMED };
@@ -190,33 +190,33 @@ function parseLine(bytes: Buffer): Line | undefined {
  */
 async function* readUtf8(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let size = 0;
-  let carried: Buffer = Buffer.alloc(0);
+  let incomplete: Buffer = Buffer.alloc(0);
   let isStart = true;
   for await (const part of source) {
     size += part.length;
     if (size > maxBytes) throw payloadTooLarge(maxBytes);
-    let chunk = carried.length === 0 ? part : Buffer.concat([carried, part]);
+    let chunk = incomplete.length === 0 ? part : Buffer.concat([incomplete, part]);
     if (isStart) {
       if (chunk.length < BOM.length) {
-        carried = chunk;
+        incomplete = chunk;
         continue;
       }
       isStart = false;
       if (chunk.subarray(0, BOM.length).equals(BOM)) chunk = chunk.subarray(BOM.length);
     }
-    const end = chunk.length - openCharacter(chunk);
+    const end = chunk.length - countOpenBytes(chunk);
     const text = chunk.subarray(0, end);
-    carried = chunk.subarray(end);
+    incomplete = chunk.subarray(end);
     if (!isUtf8(text)) {
       // The CSV parser looks some bytes ahead: it gets replacement characters, so that all rows before the fault are given.
-      yield Buffer.concat([text.subarray(0, validLength(text)), LOOKAHEAD]);
+      yield Buffer.concat([text.subarray(0, findValidLength(text)), LOOKAHEAD]);
       throw notUtf8();
     }
     if (text.length > 0) yield text;
   }
-  if (carried.length === 0) return;
-  if (!isUtf8(carried)) throw notUtf8();
-  yield carried;
+  if (incomplete.length === 0) return;
+  if (!isUtf8(incomplete)) throw notUtf8();
+  yield incomplete;
 }
 
 function notUtf8(): ImportFault {
@@ -224,7 +224,7 @@ function notUtf8(): ImportFault {
 }
 
 /** Bytes at the end that begin a character and do not finish it (RFC 3629 section 3): 0 to 3. */
-function openCharacter(bytes: Buffer): number {
+function countOpenBytes(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number;
     if (byte < 0x80) return 0;
@@ -234,17 +234,17 @@ function openCharacter(bytes: Buffer): number {
 }
 
 /** Length of the longest start of the bytes that is UTF-8, by halving. */
-function validLength(bytes: Buffer): number {
+function findValidLength(bytes: Buffer): number {
   let low = 0;
   let high = bytes.length;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
     const part = bytes.subarray(0, middle);
-    if (isUtf8(part.subarray(0, middle - openCharacter(part)))) low = middle;
+    if (isUtf8(part.subarray(0, middle - countOpenBytes(part)))) low = middle;
     else high = middle - 1;
   }
   const part = bytes.subarray(0, low);
-  return low - openCharacter(part);
+  return low - countOpenBytes(part);
 }
 
 /* ---- rows as text for COPY ---- */
@@ -252,7 +252,7 @@ function validLength(bytes: Buffer): number {
 // A write that is sent for each row would cost more than the row; a longer text would only wait.
 const COPY_CHARACTERS = 65_536;
 
-export interface Reading {
+export interface ImportReader {
   /** Text for COPY. Throws when no more need be read: 100 mistakes, or a row that cannot be read. */
   readonly lines: () => AsyncGenerator<string>;
   readonly details: readonly Detail[];
@@ -264,31 +264,35 @@ export interface Reading {
 
 // A file that is there at once, or comes as fast as it is read, would keep everybody else from the process: 0.2 s for
 // 100,000 rows.
-const PIECE_MS = 2;
-const LOOK_EVERY = 100;
+const SLICE_MS = 2;
+const CHECK_EVERY = 100;
 
 /** `turn`: see RawRequest. */
-export function makeReading<T>(batches: AsyncIterable<readonly T[]>, decode: RowDecoder<T>, turn: TimeSlices): Reading {
+export function makeImportReader<T>(
+  batches: AsyncIterable<readonly T[]>,
+  decode: RowDecoder<T>,
+  slices: TimeSlices,
+): ImportReader {
   const details: Detail[] = [];
-  const mistaken: number[] = [];
+  const invalidRows: number[] = [];
   let row = 0;
   const report = (detail: Detail): boolean => details.push(detail) < MAX_DETAILS;
   async function* lines(): AsyncGenerator<string> {
     let text = '';
-    let began = performance.now();
+    let startedAt = performance.now();
     try {
       for await (const batch of batches) {
         for (const source of batch) {
           row++;
-          if (row % LOOK_EVERY === 0 && performance.now() - began > PIECE_MS) {
-            await turn.next();
-            began = performance.now();
+          if (row % CHECK_EVERY === 0 && performance.now() - startedAt > SLICE_MS) {
+            await slices.next();
+            startedAt = performance.now();
           }
-          const staged = decode(source, row, report);
-          if (staged === undefined) {
-            mistaken.push(row);
-            if (details.length >= MAX_DETAILS) throw refusal(details);
-          } else text += copyLine([String(row), ...staged]);
+          const cells = decode(source, row, report);
+          if (cells === undefined) {
+            invalidRows.push(row);
+            if (details.length >= MAX_DETAILS) throw toImportError(details);
+          } else text += formatCopyLine([String(row), ...cells]);
           if (text.length >= COPY_CHARACTERS) {
             yield text;
             text = '';
@@ -297,16 +301,16 @@ export function makeReading<T>(batches: AsyncIterable<readonly T[]>, decode: Row
       }
     } catch (error) {
       if (!(error instanceof ImportFault)) throw error;
-      throw refusal([...details, { row: row + 1, field: null, code: error.code, message: error.message }]);
+      throw toImportError([...details, { row: row + 1, field: null, code: error.code, message: error.message }]);
     }
     if (text !== '') yield text;
   }
-  const rowOfLine = (line: number): number => mistaken.reduce((at, bad) => (bad <= at ? at + 1 : at), line);
+  const rowOfLine = (line: number): number => invalidRows.reduce((at, bad) => (bad <= at ? at + 1 : at), line);
   return { lines, details, rows: () => row, rowOfLine };
 }
 
 /** The first mistakes by row: 409 when all are about records that exist or stand twice, else 400. */
-export function refusal(details: readonly Detail[]): ApiError {
+export function toImportError(details: readonly Detail[]): ApiError {
   const first = [...details].sort((a, b) => (a.row ?? 0) - (b.row ?? 0)).slice(0, MAX_DETAILS);
   const [detail] = first;
   if (detail === undefined || first.some(({ code }) => code !== 'NOT_UNIQUE')) return validationFailed(first);

@@ -2,11 +2,11 @@
 // sets, and written to the target by one statement. All or nothing, with every mistake that was found told by its row.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backendOf, copyInto, copyPosition, inSavepoint } from '../../db/copy.ts';
-import { callerGone, isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../db/errors.ts';
-import type { Place } from '../../db/executor.ts';
+import { copyInto, inSavepoint, makeBackend, parseCopyPosition } from '../../db/copy.ts';
+import { clientDisconnected, getSqlState, isConnectionLoss, isRetryable, isStaleSnapshot } from '../../db/errors.ts';
+import type { NodeStatus } from '../../db/executor.ts';
 import type { Database, Session, Transaction } from '../../db/pool.ts';
-import { actorOf, insertActivity } from '../../directory/activity.ts';
+import { insertActivity, loadActor } from '../../directory/activity.ts';
 import type { Detail, DetailCode } from '../../errors.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
 import type { RowDecoder } from '../../plan/import-row.ts';
@@ -18,27 +18,27 @@ import {
   analyzeStaging,
   copyToStaging,
   createStaging,
-  findDangling,
   findDuplicates,
   findExistingIds,
   findMissing,
-  findTaken,
+  findMissingReferences,
+  findUniqueConflicts,
   findUnknownIds,
   importQuery,
   importSettings,
   matchRecords,
-  noteOutcome,
-  settleOutcome,
+  recordOutcome,
+  resolveOutcome,
   writeStaged,
 } from '../../sql/import.ts';
 import type { EntityContext } from '../context.ts';
 import { writeUnknown } from '../errors.ts';
 import type { ImportKey } from '../idempotency.ts';
-import { recordError } from '../record-error.ts';
+import { toRecordError } from '../record-error.ts';
 import type { TransferDeps } from '../transfer.ts';
-import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './confirm.ts';
+import { confirmAccess, confirmPlan, type PlannedImport, type Replan } from './confirm.ts';
 import { passIds, reserveIds } from './ids.ts';
-import { makeReading, type Reading, refusal } from './rows.ts';
+import { type ImportReader, makeImportReader, toImportError } from './rows.ts';
 
 export interface ImportCounts {
   readonly inserted: number;
@@ -50,7 +50,7 @@ export interface ImportCounts {
 const ANALYZE_ROWS = 1000;
 const WRITE_ATTEMPTS = 3;
 const MATCH_ATTEMPTS = 3;
-const UNDONE = new Error('a dry run is undone');
+const DRY_RUN_ROLLBACK = new Error('a dry run is undone');
 
 export interface Import<T> {
   readonly plan: ImportPlan;
@@ -72,56 +72,56 @@ export async function runImport<T>(
   context: EntityContext,
   { config, databases, cache }: TransferDeps,
 ): Promise<ImportCounts> {
-  const db = databases.of(context.workspace);
-  const reading = makeReading(batches, decode, context.request.slices);
-  let undone: ImportCounts | undefined;
+  const db = databases.forWorkspace(context.workspace);
+  const reader = makeImportReader(batches, decode, context.request.slices);
+  let dryRunCounts: ImportCounts | undefined;
   const token = randomUUID();
-  let written: ImportCounts | undefined;
+  let finishedCounts: ImportCounts | undefined;
   try {
     return await db.transaction(
       (session) =>
-        whileClientStays(db, session, context, async (own) => {
-          const counts = await importStaged(own, { context, plan }, replan, { reading, interrupt, key });
+        runWhileConnected(db, session, context, async (own) => {
+          const counts = await importStaged(own, { context, plan }, replan, { reader, interrupt, key });
           if (isDryRun) {
-            undone = counts;
-            throw UNDONE;
+            dryRunCounts = counts;
+            throw DRY_RUN_ROLLBACK;
           }
-          await key?.finish(own, importReply(counts));
-          await own.query(noteOutcome(context.workspace.databaseSchema, token));
-          await noteImport(own, context, counts);
-          written = counts;
+          await key?.finish(own, makeImportReply(counts));
+          await own.query(recordOutcome(context.workspace.databaseSchema, token));
+          await recordImport(own, context, counts);
+          finishedCounts = counts;
           return counts;
         }),
       {
         statementTimeoutMs: config.transferTimeoutMs,
         purpose: 'transfer',
-        caller: context.signal,
+        signal: context.signal,
         deadline: context.deadline.at,
-        place: context.place,
+        node: context.node,
       },
     );
   } catch (error) {
-    if (error === UNDONE && undone !== undefined) return undone;
-    if (written !== undefined && isConnectionLoss(error)) {
-      const outcome = await outcomeOf(db, context.workspace.databaseSchema, token, context.place);
-      if (outcome === 'committed') return written;
+    if (error === DRY_RUN_ROLLBACK && dryRunCounts !== undefined) return dryRunCounts;
+    if (finishedCounts !== undefined && isConnectionLoss(error)) {
+      const outcome = await findOutcome(db, context.workspace.databaseSchema, token, context.node);
+      if (outcome === 'committed') return finishedCounts;
       if (outcome === 'unknown') throw writeUnknown(error);
     }
     // The body is read, so the request cannot be planned again: the client sends it again (503).
-    if (isStaleSnapshot(error)) cache.changed(context.workspace.id);
-    throw recordError(error, context.workspace, context.entity.name, 'create');
+    if (isStaleSnapshot(error)) cache.invalidate(context.workspace.id);
+    throw toRecordError(error, context.workspace, context.entity.name, 'create');
   }
 }
 
 /** Who imported what; nothing is told of a file that changed nothing. */
-async function noteImport(
+async function recordImport(
   session: Session,
   { principal, workspace, entity }: EntityContext,
   counts: ImportCounts,
 ): Promise<void> {
   if (counts.inserted + counts.updated === 0) return;
   await insertActivity(session, {
-    actor: await actorOf(session, principal),
+    actor: await loadActor(session, principal),
     action: 'records.import',
     organization: workspace.organization,
     workspace,
@@ -132,66 +132,67 @@ async function noteImport(
 }
 
 /** Runs `work`; when the client leaves, the statement that runs is cancelled and no other begins. */
-async function whileClientStays<T>(
+async function runWhileConnected<T>(
   db: Database,
   session: Transaction,
   { signal }: EntityContext,
   work: (session: Transaction) => Promise<T>,
 ): Promise<T> {
-  const backend = backendOf(db, session);
-  let hasLeft = signal.isGone();
-  const ask = <R>(run: () => Promise<R>): Promise<R> => (hasLeft ? Promise.reject(callerGone()) : run());
-  const stay = signal.onGone(() => {
-    hasLeft = true;
+  const backend = makeBackend(db, session);
+  let isDisconnected = signal.isAborted();
+  const runIfConnected = <R>(run: () => Promise<R>): Promise<R> =>
+    isDisconnected ? Promise.reject(clientDisconnected()) : run();
+  const unsubscribe = signal.onAbort(() => {
+    isDisconnected = true;
     backend.cancel();
   });
   try {
     const result = await work({
       ...session,
-      query: (query) => ask(() => session.query(query)),
-      execute: (text) => ask(() => session.execute(text)),
+      query: (query) => runIfConnected(() => session.query(query)),
+      execute: (text) => runIfConnected(() => session.execute(text)),
     });
-    return await ask(() => Promise.resolve(result));
+    return await runIfConnected(() => Promise.resolve(result));
   } finally {
-    stay();
-    await backend.settled();
+    unsubscribe();
+    await backend.waitForCancel();
   }
 }
 
 /** The answer to an import that was done. */
-export const importReply = (data: ImportCounts): Reply => json(200, { data });
+export const makeImportReply = (data: ImportCounts): Reply => json(200, { data });
 
 interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key'> {
-  readonly reading: Reading;
+  readonly reader: ImportReader;
 }
 
 async function importStaged(
   session: Transaction,
-  planned: Grounds,
+  initial: PlannedImport,
   replan: Replan,
-  { reading, interrupt, key }: IncomingBody,
+  { reader, interrupt, key }: IncomingBody,
 ): Promise<ImportCounts> {
-  await session.execute(importSettings(planned.plan.scan.entity).text);
-  await session.execute(createStaging(planned.plan).text);
+  await session.execute(importSettings(initial.plan.scan.entity).text);
+  await session.execute(createStaging(initial.plan).text);
   try {
-    await copyInto(session, copyToStaging().text, reading.lines(), interrupt);
+    await copyInto(session, copyToStaging().text, reader.lines(), interrupt);
   } catch (error) {
-    throw withPosition(error, planned.context, reading);
+    throw addPosition(error, initial.context, reader);
   }
   await key?.begin(session);
-  const { details } = reading;
-  if (reading.rows() > ANALYZE_ROWS) await session.execute(analyzeStaging().text);
-  const bringsIds = details.length === 0 && planned.plan.ids === 'new';
-  if (bringsIds) await reserveIds(session, planned);
-  const grounds = await confirmGrounds(session, planned, replan);
-  const { context, plan } = grounds;
+  const { details } = reader;
+  if (reader.rows() > ANALYZE_ROWS) await session.execute(analyzeStaging().text);
+  const hasNewIds = details.length === 0 && initial.plan.ids === 'new';
+  if (hasNewIds) await reserveIds(session, initial);
+  const plannedImport = await confirmPlan(session, initial, replan);
+  const { context, plan } = plannedImport;
   if (plan.matchOn !== undefined) await session.execute(addMatches().text);
   await match(session, context, plan);
-  if (bringsIds) await passIds(session, grounds);
-  const found = await findLasting(session, context, plan, details.length === 0);
-  if (details.length + found.length > 0) throw refusal([...details, ...found]);
-  const counts = await write(session, context, plan, reading.rows());
-  await confirmAccess(session, grounds, replan);
+  if (hasNewIds) await passIds(session, plannedImport);
+  const mistakes = await findLastingMistakes(session, context, plan, details.length === 0);
+  if (details.length + mistakes.length > 0) throw toImportError([...details, ...mistakes]);
+  const counts = await write(session, context, plan, reader.rows());
+  await confirmAccess(session, plannedImport, replan);
   return counts;
 }
 
@@ -201,16 +202,16 @@ async function match(session: Session, { principal }: EntityContext, plan: Impor
 }
 
 /** Looks again while a value may only be taken by a record that came after the rows were matched with records. */
-async function findLasting(
+async function findLastingMistakes(
   session: Session,
   context: EntityContext,
   plan: ImportPlan,
-  isWhole: boolean,
+  isComplete: boolean,
 ): Promise<Detail[]> {
   for (let attempt = 1; ; attempt++) {
-    const found = await findMistakes(session, context, plan, isWhole);
-    const isTaken = found.some(({ code }) => code === 'NOT_UNIQUE');
-    if (plan.matchOn === undefined || !isTaken || attempt === MATCH_ATTEMPTS) return found;
+    const mistakes = await findMistakes(session, context, plan, isComplete);
+    const hasConflict = mistakes.some(({ code }) => code === 'NOT_UNIQUE');
+    if (plan.matchOn === undefined || !hasConflict || attempt === MATCH_ATTEMPTS) return mistakes;
     await match(session, context, plan);
   }
 }
@@ -218,20 +219,20 @@ async function findLasting(
 /* ---- checks ---- */
 
 /** A value that passed our checks and not PostgreSQL's: the same refusal, with the row that it says. */
-function withPosition(error: unknown, context: EntityContext, reading: Reading): unknown {
-  const position = copyPosition(error);
-  const refused =
-    position === undefined ? undefined : recordError(error, context.workspace, context.entity.name, 'create');
-  if (position === undefined || refused?.details === undefined) return error;
-  const row = reading.rowOfLine(position.line);
+function addPosition(error: unknown, context: EntityContext, reader: ImportReader): unknown {
+  const position = parseCopyPosition(error);
+  const apiError =
+    position === undefined ? undefined : toRecordError(error, context.workspace, context.entity.name, 'create');
+  if (position === undefined || apiError?.details === undefined) return error;
+  const row = reader.rowOfLine(position.line);
   const field = position.column !== null && context.entity.fields.has(position.column) ? position.column : null;
-  return refusal([
-    ...reading.details,
-    ...refused.details.map((detail) => ({ ...detail, row, field: field ?? detail.field })),
+  return toImportError([
+    ...reader.details,
+    ...apiError.details.map((detail) => ({ ...detail, row, field: field ?? detail.field })),
   ]);
 }
 
-interface FoundRow {
+interface MistakeRow {
   readonly row: string;
   readonly other?: string;
 }
@@ -241,35 +242,51 @@ async function findMistakes(
   session: Session,
   context: EntityContext,
   plan: ImportPlan,
-  isWhole: boolean,
+  isComplete: boolean,
 ): Promise<Detail[]> {
   const { principal } = context;
-  const found: Detail[] = [];
-  const look = async (
+  const mistakes: Detail[] = [];
+  const collectMistakes = async (
     fragment: Fragment,
     field: string,
     code: DetailCode,
-    message: string | ((row: FoundRow) => string),
+    message: string | ((row: MistakeRow) => string),
   ): Promise<void> => {
-    for (const row of await session.query<FoundRow>(importQuery(fragment, principal))) {
-      found.push({ row: Number(row.row), field, code, message: typeof message === 'string' ? message : message(row) });
+    for (const row of await session.query<MistakeRow>(importQuery(fragment, principal))) {
+      mistakes.push({
+        row: Number(row.row),
+        field,
+        code,
+        message: typeof message === 'string' ? message : message(row),
+      });
     }
   };
-  const sameAs = ({ other }: FoundRow): string => `must be unique: row ${other} has this value too`;
-  const taken = 'must be unique: another record has this value';
+  const formatDuplicate = ({ other }: MistakeRow): string => `must be unique: row ${other} has this value too`;
+  const takenMessage = 'must be unique: another record has this value';
 
   const id = plan.columns.filter((field) => field.role === 'id');
   const isById = plan.matchOn === undefined;
-  if (plan.ids !== 'none' && isById) await look(findDuplicates(plan, id, MAX_DETAILS), 'id', 'NOT_UNIQUE', sameAs);
+  if (plan.ids !== 'none' && isById)
+    await collectMistakes(findDuplicates(plan, id, MAX_DETAILS), 'id', 'NOT_UNIQUE', formatDuplicate);
   if (plan.ids === 'new' && plan.onConflict === 'fail') {
-    await look(findExistingIds(plan, MAX_DETAILS), 'id', 'NOT_UNIQUE', 'must be unique: a record with this id exists');
+    await collectMistakes(
+      findExistingIds(plan, MAX_DETAILS),
+      'id',
+      'NOT_UNIQUE',
+      'must be unique: a record with this id exists',
+    );
   }
   if (plan.ids === 'known' && isById) {
-    await look(findUnknownIds(plan, MAX_DETAILS), 'id', 'READ_ONLY', 'is set by the server: no record has this id');
+    await collectMistakes(
+      findUnknownIds(plan, MAX_DETAILS),
+      'id',
+      'READ_ONLY',
+      'is set by the server: no record has this id',
+    );
   }
   for (const field of plan.required) {
     const key = (plan.matchOn ?? id).map(({ name }) => name).join(', ');
-    await look(
+    await collectMistakes(
       findMissing(plan, field, MAX_DETAILS),
       field.name,
       'REQUIRED',
@@ -278,15 +295,20 @@ async function findMistakes(
   }
   for (const fields of plan.uniques) {
     const name = fields.map((field) => field.name).join(', ');
-    await look(findDuplicates(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', sameAs);
-    await look(findTaken(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', taken);
+    await collectMistakes(findDuplicates(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', formatDuplicate);
+    await collectMistakes(findUniqueConflicts(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', takenMessage);
   }
   for (const reference of plan.references) {
-    if (reference.own && !isWhole) continue;
+    if (reference.own && !isComplete) continue;
     const message = 'refers to a record that does not exist';
-    await look(findDangling(plan, reference, MAX_DETAILS), reference.field.name, 'REFERENCE_NOT_FOUND', message);
+    await collectMistakes(
+      findMissingReferences(plan, reference, MAX_DETAILS),
+      reference.field.name,
+      'REFERENCE_NOT_FOUND',
+      message,
+    );
   }
-  return found;
+  return mistakes;
 }
 
 /* ---- writing ---- */
@@ -302,11 +324,11 @@ async function write(session: Session, context: EntityContext, plan: ImportPlan,
       return { inserted, updated, skipped: rows - inserted - updated };
     } catch (error) {
       // Somebody was faster between our checks and the write: what the checks say now tells the row.
-      const isRace = sqlState(error) === '23505' || sqlState(error) === '23503' || sqlState(error) === '23502';
+      const isRace = getSqlState(error) === '23505' || getSqlState(error) === '23503' || getSqlState(error) === '23502';
       if (!isRace && !isRetryable(error)) throw error;
       await match(session, context, plan);
-      const found = await findLasting(session, context, plan, true);
-      if (found.length > 0) throw refusal(found);
+      const mistakes = await findLastingMistakes(session, context, plan, true);
+      if (mistakes.length > 0) throw toImportError(mistakes);
       if (attempt >= WRITE_ATTEMPTS) throw error;
     }
   }
@@ -325,17 +347,17 @@ const PAUSE_MS = 100;
  * there: it can no longer commit. `place`: the node that has the records. While that is away nothing is asked, as the question
  * would keep one of the connections for the control tables waiting.
  */
-export async function outcomeOf(
+export async function findOutcome(
   db: Database,
   schema: string,
   token: string,
-  place?: Pick<Place, 'isAway'>,
+  node?: Pick<NodeStatus, 'isUnavailable'>,
 ): Promise<Outcome> {
   const deadline = performance.now() + OUTCOME_TIMEOUT_MS;
   for (;;) {
-    if (place?.isAway() === true) return 'unknown';
+    if (node?.isUnavailable() === true) return 'unknown';
     try {
-      const [row] = await db.query<{ is_done: boolean }>(settleOutcome(schema, token));
+      const [row] = await db.query<{ is_done: boolean }>(resolveOutcome(schema, token));
       if (row !== undefined) return row.is_done ? 'committed' : 'aborted';
     } catch {
       // The import is still at its COMMIT, or there is no database.

@@ -13,9 +13,9 @@ import { PREFIX } from '../../request/record-path.ts';
 import { errorReply } from '../../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../../response/reply.ts';
 import { exactBody } from './body.ts';
-import { anything, closed, data, listOf, respondText } from './response.ts';
+import { anyShape, arrayShape, data, objectShape, respondText } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
-import { RulesToTry, rulesToTry } from './trial-rules.ts';
+import { PreviewRulesShape, parsePreviewRules } from './trial-rules.ts';
 
 export interface AccessTestServices extends AdminServices {
   /** The data API's answer to a given principal. */
@@ -27,30 +27,30 @@ export interface AccessTestServices extends AdminServices {
 // One call holds no more than a few connections for a few seconds; a longer list is sent in parts.
 const MAX_REQUESTS = 100;
 
-const AccessTest = closed(
+const AccessTest = objectShape(
   {
     claims: Type.Unsafe<External['claims']>({ type: 'object', description: 'What the token of the user would say.' }),
     requests: Type.Array(
-      closed({
+      objectShape({
         path: Type.String({
           minLength: 1,
           maxLength: 16_384,
           description: 'Below the workspace in the data API, with its query.',
         }),
-        body: Type.Optional(anything('With a body the request is a POST, as `_query` needs it.')),
+        body: Type.Optional(anyShape('With a body the request is a POST, as `_query` needs it.')),
       }),
       { maxItems: MAX_REQUESTS },
     ),
-    rules: Type.Optional(RulesToTry),
+    rules: Type.Optional(PreviewRulesShape),
   },
   { title: 'AccessTest' },
 );
 
-const Tested = closed(
+const AccessTestResponse = objectShape(
   {
     path: Type.String(),
     status: Type.Integer(),
-    body: anything('As the data API answers; an export as a text, null when there is none.'),
+    body: anyShape('As the data API answers; an export as a text, null when there is none.'),
   },
   { title: 'AccessTested' },
 );
@@ -62,13 +62,13 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
       id: 'access.test',
       method: 'POST',
       path: `${WORKSPACE}/access/test`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'nothing',
       activity: 'none',
       summary: 'What a user with these claims would be answered',
       description:
         'The requests run as of a user of the identity provider who may only read. With `rules` they run as if these were in force: those of entities that are not named stay. Nothing is changed.',
-      refuses: {
+      errors: {
         SCHEMA_MIGRATION_IN_PROGRESS: 'an entity is closed by a migration',
         CONFLICT: 'the schema has changed while rules were tried',
       },
@@ -78,10 +78,11 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
         requests: [{ path: 'orders?expand=customer' }],
         rules: { orders: [{ column: 'customerId', claim: 'customer_id' }] },
       },
-      responses: { 200: data(listOf(Tested)) },
+      responses: { 200: data(arrayShape(AccessTestResponse)) },
       async handle({ workspace: { id, organization, slug }, body: { claims, requests, rules } }) {
-        const trial = rules === undefined ? undefined : await rulesToTry(services.databases, id, rules);
-        const restrict = trial === undefined ? undefined : (workspace: Workspace) => withRules(workspace, trial);
+        const previewRules = rules === undefined ? undefined : await parsePreviewRules(services.databases, id, rules);
+        const restrict =
+          previewRules === undefined ? undefined : (workspace: Workspace) => withRules(workspace, previewRules);
         const principal: External = {
           kind: 'external',
           permissions: 'READ_ONLY',
@@ -90,14 +91,14 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
           credentialId: 'access-test',
           claims,
         };
-        let left = services.maxResponseBytes;
+        let remainingBytes = services.maxResponseBytes;
         const responses: string[] = [];
         for (const { path, body } of requests) {
           const request = makeRequest(parseRequest(`${PREFIX}${organization}/${slug}/${path}`, body), makeSource());
-          const reply = await services.executeAs(principal, request, restrict).catch(refusal);
-          const text = await bodyText(reply, left);
-          left -= text.length;
-          if (left < 0) throw responseTooLarge(services.maxResponseBytes);
+          const reply = await services.executeAs(principal, request, restrict).catch(toErrorReply);
+          const text = await bodyText(reply, remainingBytes);
+          remainingBytes -= text.length;
+          if (remainingBytes < 0) throw responseTooLarge(services.maxResponseBytes);
           const parts = [`"path":${JSON.stringify(path)}`, `"status":${reply.status}`, `"body":${text}`];
           responses.push(`{${parts.join()}}`);
         }
@@ -112,23 +113,23 @@ function makeSource(): RequestSource {
   return {
     id: 'access-test',
     arrivedAt: performance.now(),
-    caller: { isGone: () => false, onGone: () => () => undefined },
-    slices: { next: setImmediate, hasTime: () => true, spent: () => undefined },
+    signal: { isAborted: () => false, onAbort: () => () => undefined },
+    slices: { next: setImmediate, hasTime: () => true, addTime: () => undefined },
   };
 }
 
 function parseRequest(url: string, body: unknown): InternalRequest {
-  const at = url.indexOf('?');
+  const queryStart = url.indexOf('?');
   return {
     method: body === undefined ? 'GET' : 'POST',
-    path: at < 0 ? url : url.slice(0, at),
-    query: at < 0 ? '' : url.slice(at + 1),
+    path: queryStart < 0 ? url : url.slice(0, queryStart),
+    query: queryStart < 0 ? '' : url.slice(queryStart + 1),
     body,
   };
 }
 
 /** A refusal is an answer like any other; a fault of our own, or one that may pass, ends the whole test. */
-function refusal(error: unknown): Reply {
+function toErrorReply(error: unknown): Reply {
   if (error instanceof ApiError && error.status < 500) return errorReply(error);
   throw error;
 }

@@ -1,7 +1,7 @@
 // Access to the admin API: the right of the credential, and whether the path names something that exists and is theirs.
 
 import type { Database } from '../../db/pool.ts';
-import { findOrganization, findOrganizationOf, type Organization } from '../../directory/organizations.ts';
+import { findOrganization, findOwningOrganization, type Organization } from '../../directory/organizations.ts';
 import { findWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { SLUG_PATTERN } from '../../document/format.ts';
 import { forbidden, notFound } from '../../errors.ts';
@@ -13,10 +13,10 @@ import { isAdministrator, mayAdminister, type Operator, type Owner, type Princip
  * identity provider; the `operator` of the instance; any `administrator`, who is the operator or an owner of some
  * workspace, for what that belongs to; whoever may administer the `workspace` of the path, who is the operator or its owner.
  */
-export type May = 'anyone' | 'credential' | 'operator' | 'administrator' | 'workspace';
+export type AccessLevel = 'anyone' | 'credential' | 'operator' | 'administrator' | 'workspace';
 
 /** The principals that a route meets. */
-export interface Admitted {
+export interface Principals {
   readonly anyone: undefined;
   readonly credential: Operator | Owner;
   readonly operator: Operator;
@@ -28,25 +28,29 @@ export interface Admitted {
 export type Authenticate = (credential: Credential) => Promise<Principal>;
 
 /** 401 or 403 for everybody who may not use the route. */
-export async function admit(authenticate: Authenticate, may: May, credential: Credential): Promise<Admitted[May]> {
-  if (may === 'anyone') return undefined;
+export async function admit(
+  authenticate: Authenticate,
+  access: AccessLevel,
+  credential: Credential,
+): Promise<Principals[AccessLevel]> {
+  if (access === 'anyone') return undefined;
   const principal = await authenticate(credential);
-  if (may === 'credential') {
+  if (access === 'credential') {
     if (principal.kind === 'external')
       throw forbidden('NOT_FOR_USERS', 'Users of an identity provider have no part in the admin API');
     return principal;
   }
-  if (may === 'operator') {
+  if (access === 'operator') {
     if (principal.kind !== 'operator' || !isAdministrator(principal))
       throw forbidden('OPERATOR_REQUIRED', 'Only the instance administrator may do this');
     return principal;
   }
-  if (!isAdministrator(principal)) throw mayNot();
+  if (!isAdministrator(principal)) throw administrationForbidden();
   return principal;
 }
 
 /** The workspace of a path; to an owner all others look the same, whether or not they exist. */
-export async function workspaceFor(
+export async function requireWorkspace(
   db: Database,
   principal: Operator | Owner,
   organization: string,
@@ -56,18 +60,22 @@ export async function workspaceFor(
   if (workspace === undefined) {
     throw principal.kind === 'operator'
       ? notFound('WORKSPACE_NOT_FOUND', `Workspace ${organization}/${slug} does not exist`)
-      : mayNot();
+      : administrationForbidden();
   }
-  if (!mayAdminister(principal, workspace.id)) throw mayNot();
+  if (!mayAdminister(principal, workspace.id)) throw administrationForbidden();
   return workspace;
 }
 
 /** The organization of a path; an owner has that of its workspace, and all others look the same. */
-export async function organizationFor(db: Database, principal: Operator | Owner, slug: string): Promise<Organization> {
+export async function requireOrganization(
+  db: Database,
+  principal: Operator | Owner,
+  slug: string,
+): Promise<Organization> {
   if (principal.kind === 'owner') {
-    const own = isSlug(slug) ? await findOrganizationOf(db, slug, principal.workspaceId) : undefined;
-    if (own === undefined) throw mayNot();
-    return own;
+    const organization = isSlug(slug) ? await findOwningOrganization(db, slug, principal.workspaceId) : undefined;
+    if (organization === undefined) throw administrationForbidden();
+    return organization;
   }
   const organization = isSlug(slug) ? await findOrganization(db, slug) : undefined;
   if (organization === undefined) throw noOrganization(slug);
@@ -75,7 +83,7 @@ export async function organizationFor(db: Database, principal: Operator | Owner,
 }
 
 /** The row of a statement; throws the error when there is none. */
-export async function required<T>(row: Promise<T | undefined>, error: () => Error): Promise<T> {
+export async function requireValue<T>(row: Promise<T | undefined>, error: () => Error): Promise<T> {
   const value = await row;
   if (value === undefined) throw error();
   return value;
@@ -84,11 +92,12 @@ export async function required<T>(row: Promise<T | undefined>, error: () => Erro
 const SLUG = new RegExp(SLUG_PATTERN);
 export const isSlug = (text: string): boolean => SLUG.test(text);
 
-const mayNot = (): Error => forbidden('ADMIN_RIGHT_REQUIRED', 'The credential gives no right to administer this');
+const administrationForbidden = (): Error =>
+  forbidden('ADMIN_RIGHT_REQUIRED', 'The credential gives no right to administer this');
 
 export const noOrganization = (slug: string): Error =>
   notFound('ORGANIZATION_NOT_FOUND', `Organization ${slug} does not exist`);
 
 export const noWorkspace = (slug: string): Error => notFound('WORKSPACE_NOT_FOUND', `Workspace ${slug} does not exist`);
 
-export const noWorkspaceAnyMore = (): Error => notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist any more');
+export const workspaceDeleted = (): Error => notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist any more');

@@ -4,14 +4,14 @@ import { loadEntityIds } from '../../catalog/documents.ts';
 import { loadAgentSettings, putAgentSettings } from '../../directory/agent-settings.ts';
 import { Type } from '../../document/type.ts';
 import type { AgentSettings } from '../../model/agent-settings.ts';
-import { noWorkspaceAnyMore } from './access.ts';
+import { workspaceDeleted } from './access.ts';
 import { refinedBody } from './body.ts';
-import { closed, data, oneOf, single } from './response.ts';
+import { data, enumShape, objectShape, respondData } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
-import { EntityNames, findEntityIds, idsOf, ReachedNames } from './scopes.ts';
+import { EntityNames, findEntityIds, ReachedNames, resolveEntityIds } from './scopes.ts';
 
-const Writes = oneOf('off', 'confirm', 'on');
-const Change = closed(
+const Writes = enumShape('off', 'confirm', 'on');
+const Change = objectShape(
   {
     enabled: Type.Optional(Type.Boolean({ description: 'Whether the workspace is served to agents.' })),
     writes: Type.Optional(Writes),
@@ -22,7 +22,7 @@ const Change = closed(
     description: 'What is left out stays. `confirm`: a write waits for a yes of a person.',
   },
 );
-const AgentSettingsResponse = closed(
+const AgentSettingsResponse = objectShape(
   { enabled: Type.Boolean(), writes: Writes, entities: ReachedNames },
   { title: 'AgentSettings' },
 );
@@ -37,7 +37,7 @@ export function agentRoutes(services: AdminServices): AdminRoute[] {
     { enabled, writes, entities }: AgentSettings,
   ): Promise<Static<typeof AgentSettingsResponse>> {
     if (entities === null) return { enabled, writes, entities };
-    const ids = await loadEntityIds(databases.of({ id: workspaceId }), workspaceId);
+    const ids = await loadEntityIds(databases.forWorkspace({ id: workspaceId }), workspaceId);
     return {
       enabled,
       writes,
@@ -50,40 +50,43 @@ export function agentRoutes(services: AdminServices): AdminRoute[] {
       id: 'mcp.read',
       method: 'GET',
       path: `${WORKSPACE}/mcp`,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'What agents may do in a workspace',
       description: 'The defaults where nothing was set: agents may read every entity that their credential reaches.',
-      refuses: {},
+      errors: {},
       responses: { 200: data(AgentSettingsResponse) },
-      handle: async ({ workspace: { id } }) => single(await toResponse(id, await loadAgentSettings(directory, id))),
+      handle: async ({ workspace: { id } }) =>
+        respondData(await toResponse(id, await loadAgentSettings(directory, id))),
     }),
     route({
       id: 'mcp.replace',
       method: 'PUT',
       path: `${WORKSPACE}/mcp`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'workspace',
       activity: 'written',
       summary: 'Changes what agents may do in a workspace',
       description: 'It is in force in every process when it is answered.',
-      refuses: {},
+      errors: {},
       find: findEntityIds(databases),
-      body: refinedBody(Change, ({ entities, ...given }, report, _, ids: ReadonlyMap<string, string>) => ({
-        ...given,
-        ...(entities === undefined ? {} : { entities: entities === null ? null : idsOf(entities, report, ids) }),
+      body: refinedBody(Change, ({ entities, ...members }, report, _, ids: ReadonlyMap<string, string>) => ({
+        ...members,
+        ...(entities === undefined
+          ? {}
+          : { entities: entities === null ? null : resolveEntityIds(entities, report, ids) }),
       })),
       example: { writes: 'confirm', entities: ['orders'] },
       responses: { 200: data(AgentSettingsResponse) },
       async handle({ workspace: { id }, body: change, audit }) {
         const settings: AgentSettings = { ...(await loadAgentSettings(directory, id)), ...change };
-        const shown = await toResponse(id, settings);
+        const response = await toResponse(id, settings);
         await audit.change(
           async (session) => {
-            if (!(await putAgentSettings(session, id, settings))) throw noWorkspaceAnyMore();
+            if (!(await putAgentSettings(session, id, settings))) throw workspaceDeleted();
           },
-          () => ({ subject: 'mcp', details: shown }),
+          () => ({ subject: 'mcp', details: response }),
         );
-        return single(shown);
+        return respondData(response);
       },
     }),
   ];

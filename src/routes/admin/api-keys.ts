@@ -5,20 +5,33 @@ import type { Report } from '../../document/report.ts';
 import { Type } from '../../document/type.ts';
 import { notFound } from '../../errors.ts';
 import { parseDateTime } from '../../model/date-time.ts';
-import { noWorkspace, required } from './access.ts';
+import { noWorkspace, requireValue } from './access.ts';
 import { refinedBody } from './body.ts';
 import { idParam } from './describe.ts';
 import { CreatedBy, DisplayName, KeyPermissions } from './names.ts';
 import { PAGE } from './query.ts';
-import { closed, created, data, Id, list, NOTHING, nothing, orNull, pageOf, single, Time, time } from './response.ts';
+import {
+  data,
+  formatTime,
+  Id,
+  NOTHING,
+  nullableShape,
+  objectShape,
+  pageShape,
+  respondCreated,
+  respondData,
+  respondNothing,
+  respondPage,
+  Time,
+} from './response.ts';
 import { type AdminRoute, type AdminServices, parseId, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
-import { EntityNames, findEntityIds, ReachedNames, scopeOf } from './scopes.ts';
+import { EntityNames, findEntityIds, parseScope, ReachedNames } from './scopes.ts';
 
 export interface ApiKeyMaker {
   readonly makeKey: () => { readonly key: string; readonly prefix: string; readonly hash: Buffer };
 }
 
-const NewApiKey = closed(
+const NewApiKey = objectShape(
   {
     name: DisplayName,
     permissions: Type.Optional(KeyPermissions),
@@ -33,7 +46,7 @@ const NewApiKey = closed(
   { title: 'NewApiKey', description: 'Without `permissions` it is an OWNER.' },
 );
 
-const ApiKeyChange = closed(
+const ApiKeyChange = objectShape(
   {
     name: Type.Optional(DisplayName),
     expiresAt: Type.Optional(
@@ -53,12 +66,12 @@ const MEMBERS = {
   permissions: KeyPermissions,
   entities: ReachedNames,
   createdAt: Time,
-  expiresAt: orNull(Time),
-  lastUsedAt: orNull(Time),
+  expiresAt: nullableShape(Time),
+  lastUsedAt: nullableShape(Time),
   createdBy: CreatedBy,
 };
-const ApiKeyResponse = closed(MEMBERS, { title: 'ApiKey' });
-const ApiKeyCreated = closed(
+const ApiKeyResponse = objectShape(MEMBERS, { title: 'ApiKey' });
+const ApiKeyCreated = objectShape(
   { ...MEMBERS, key: Type.String({ description: 'The credential. It is stored as a hash and shown this once.' }) },
   { title: 'ApiKeyCreated' },
 );
@@ -71,98 +84,101 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
       id: 'apiKeys.list',
       method: 'GET',
       path: `${WORKSPACE}/api-keys`,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'The API keys of a workspace, without the keys themselves',
       description: 'The oldest first, expired ones among them. `lastUsedAt` is exact to about a minute.',
-      refuses: {},
+      errors: {},
       query: PAGE,
-      responses: { 200: pageOf(ApiKeyResponse) },
+      responses: { 200: pageShape(ApiKeyResponse) },
       handle: async ({ workspace, query }) =>
-        list(await loadApiKeys(databases.directory, workspace.id, query), query, toResponse),
+        respondPage(await loadApiKeys(databases.directory, workspace.id, query), query, toResponse),
     }),
     route({
       id: 'apiKeys.create',
       method: 'POST',
       path: `${WORKSPACE}/api-keys`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'workspace',
       activity: 'written',
       summary: 'Makes an API key, and shows it this once',
       description: 'It works in every process when it is answered.',
-      refuses: { CONFLICT: 'the workspace has as many keys as it may have' },
+      errors: { CONFLICT: 'the workspace has as many keys as it may have' },
       find: findEntityIds(databases),
-      body: refinedBody(NewApiKey, (asked, report, _, ids: ReadonlyMap<string, string>) => {
-        const { name, permissions = 'OWNER', expiresAt } = asked;
+      body: refinedBody(NewApiKey, (input, report, _, ids: ReadonlyMap<string, string>) => {
+        const { name, permissions = 'OWNER', expiresAt } = input;
         return {
           name,
           permissions,
-          scope: scopeOf(asked, report, ids),
-          expiresAt: typeof expiresAt === 'string' ? timeToCome(expiresAt, report) : null,
+          scope: parseScope(input, report, ids),
+          expiresAt: typeof expiresAt === 'string' ? parseFutureTime(expiresAt, report) : null,
         };
       }),
       example: { name: 'nightly export', permissions: 'READ_ONLY', expiresAt: '2027-12-31T00:00:00Z' },
       responses: { 201: data(ApiKeyCreated) },
       async handle({ workspace, body, audit }) {
         const { key, prefix, hash } = makeKey();
-        const stored = await audit.change(
+        const apiKey = await audit.change(
           (session, createdBy) =>
-            required(createApiKey(session, { workspaceId: workspace.id, prefix, hash, createdBy, ...body }), () =>
+            requireValue(createApiKey(session, { workspaceId: workspace.id, prefix, hash, createdBy, ...body }), () =>
               noWorkspace(workspace.slug),
             ),
           ({ id, name, permissions, entities, expiresAt }) => ({
             subject: name,
-            details: { id: Number(id), permissions, entities, expiresAt: time(expiresAt) },
+            details: { id: Number(id), permissions, entities, expiresAt: formatTime(expiresAt) },
           }),
         );
-        return created({ ...toResponse(stored), key }, workspaceLocation(workspace, `/api-keys/${stored.id}`));
+        return respondCreated({ ...toResponse(apiKey), key }, workspaceLocation(workspace, `/api-keys/${apiKey.id}`));
       },
     }),
     route({
       id: 'apiKeys.update',
       method: 'PUT',
       path: `${WORKSPACE}/api-keys/:id`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'workspace',
       activity: 'written',
       summary: 'Renames an API key or changes its expiry',
       description:
         'The key itself stays. Permissions and entities cannot be changed: whoever has the key relies on them, so a new one is made.',
-      refuses: { CONFLICT: 'the key has expired, and its end was to be changed' },
+      errors: { CONFLICT: 'the key has expired, and its end was to be changed' },
       params: { id: idParam('key') },
       find: ({ params }) => parseId(params.id, 'API key'),
       body: refinedBody(ApiKeyChange, ({ name, expiresAt }, report) => ({
         name,
-        expiresAt: typeof expiresAt === 'string' ? timeToCome(expiresAt, report) : expiresAt,
+        expiresAt: typeof expiresAt === 'string' ? parseFutureTime(expiresAt, report) : expiresAt,
       })),
       example: { name: 'nightly export of orders', expiresAt: null },
       responses: { 200: data(ApiKeyResponse) },
       async handle({ workspace, resource: id, body, audit }) {
-        const changed = await audit.change(
-          (session) => required(updateApiKey(session, workspace.id, id, body), () => noKey(id)),
-          ({ name, expiresAt }) => ({ subject: name, details: { id: Number(id), name, expiresAt: time(expiresAt) } }),
+        const apiKey = await audit.change(
+          (session) => requireValue(updateApiKey(session, workspace.id, id, body), () => noKey(id)),
+          ({ name, expiresAt }) => ({
+            subject: name,
+            details: { id: Number(id), name, expiresAt: formatTime(expiresAt) },
+          }),
         );
-        return single(toResponse(changed));
+        return respondData(toResponse(apiKey));
       },
     }),
     route({
       id: 'apiKeys.delete',
       method: 'DELETE',
       path: `${WORKSPACE}/api-keys/:id`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'workspace',
       activity: 'written',
       summary: 'Revokes an API key',
       description: 'It works in no process any more when this is answered.',
-      refuses: {},
+      errors: {},
       params: { id: idParam('key') },
       find: ({ params }) => parseId(params.id, 'API key'),
       responses: { 204: NOTHING },
       async handle({ workspace, resource: id, audit }) {
         await audit.change(
-          (session) => required(deleteApiKey(session, workspace.id, id), () => noKey(id)),
+          (session) => requireValue(deleteApiKey(session, workspace.id, id), () => noKey(id)),
           (name) => ({ subject: name, details: { id: Number(id) } }),
         );
-        return nothing();
+        return respondNothing();
       },
     }),
   ];
@@ -170,15 +186,15 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
 
 const noKey = (id: string) => notFound('API_KEY_NOT_FOUND', `API key ${id} does not exist`);
 
-function timeToCome(given: string, report: Report): Date | null {
-  const text = parseDateTime(given);
+function parseFutureTime(value: string, report: Report): Date | null {
+  const text = parseDateTime(value);
   if (text === undefined) {
     report(['expiresAt'], 'INVALID', 'must be an ISO 8601 datetime with Z or an offset');
     return null;
   }
-  const at = new Date(text);
-  if (at.getTime() <= Date.now()) report(['expiresAt'], 'OUT_OF_RANGE', 'must be in the future');
-  return at;
+  const time = new Date(text);
+  if (time.getTime() <= Date.now()) report(['expiresAt'], 'OUT_OF_RANGE', 'must be in the future');
+  return time;
 }
 
 function toResponse(key: ApiKey): Static<typeof ApiKeyResponse> {
@@ -189,9 +205,9 @@ function toResponse(key: ApiKey): Static<typeof ApiKeyResponse> {
     prefix,
     permissions,
     entities,
-    createdAt: time(createdAt),
-    expiresAt: time(expiresAt),
-    lastUsedAt: time(lastUsedAt),
+    createdAt: formatTime(createdAt),
+    expiresAt: formatTime(expiresAt),
+    lastUsedAt: formatTime(lastUsedAt),
     createdBy,
   };
 }

@@ -3,9 +3,9 @@ import type { Database, Transaction } from '../../db/pool.ts';
 import {
   type Activity,
   type Actor,
-  actorOf,
+  type AuditContext,
   insertActivity,
-  type Noted,
+  loadActor,
   type WriteActivity,
 } from '../../directory/activity.ts';
 import { findWorkspaceById } from '../../directory/workspaces.ts';
@@ -22,7 +22,7 @@ export interface Audit {
     describe: (result: T) => AuditEntry,
   ) => Promise<T>;
   /** Prepares the entry of a change that runs in another transaction. */
-  readonly prepare: (entry: AuditEntry) => Promise<Noted>;
+  readonly prepare: (entry: AuditEntry) => Promise<AuditContext>;
 }
 
 /** Principal and path of a request: all of its entries have them. */
@@ -38,29 +38,29 @@ export function createAudit(
 ): { readonly audit: Audit; readonly isUsed: () => boolean } {
   let isUsed = false;
 
-  async function begin(): Promise<{
+  async function createEntryWriter(): Promise<{
     readonly actor: Actor;
     readonly write: (entry: Partial<Activity>) => WriteActivity;
   }> {
     isUsed = true;
-    const actor = await actorOf(directory, request.principal);
+    const actor = await loadActor(directory, request.principal);
     const common = { actor, action, ...(await findScope(directory, request)), entity: null, subject: '', details: {} };
     return {
       actor,
       write:
         (entry) =>
-        (session, more = {}) =>
-          insertActivity(session, { ...common, ...entry, ...more, details: { ...entry.details, ...more.details } }),
+        (session, extra = {}) =>
+          insertActivity(session, { ...common, ...entry, ...extra, details: { ...entry.details, ...extra.details } }),
     };
   }
 
   const audit: Audit = {
     async prepare(entry) {
-      const { actor, write } = await begin();
+      const { actor, write } = await createEntryWriter();
       return { actor, write: write(entry) };
     },
     async change(work, describe) {
-      const { actor, write } = await begin();
+      const { actor, write } = await createEntryWriter();
       return directory.transaction(async (session) => {
         const result = await work(session, actor);
         await write(describe(result))(session);
@@ -80,6 +80,6 @@ async function findScope(
   { principal, organization, workspace }: Request,
 ): Promise<Pick<Activity, 'organization' | 'workspace'>> {
   if (organization !== null || principal.kind === 'operator') return { organization, workspace };
-  const own = await findWorkspaceById(directory, principal.workspaceId);
-  return { organization: own?.organization ?? null, workspace: own ?? null };
+  const ownWorkspace = await findWorkspaceById(directory, principal.workspaceId);
+  return { organization: ownWorkspace?.organization ?? null, workspace: ownWorkspace ?? null };
 }

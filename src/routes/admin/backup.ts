@@ -6,22 +6,22 @@ import { notAnAddress } from '../../errors.ts';
 import { isSlug } from './access.ts';
 import { Slug } from './names.ts';
 import type { Parameter } from './query.ts';
-import { BYTES, bytes, closed, data, Id, listOf, single } from './response.ts';
+import { arrayShape, BYTES, data, Id, objectShape, respondBytes, respondData } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 
 export interface BackupServices {
   readonly backups: Backups;
 }
 
-const RestoredShape = closed(
+const RestoredShape = objectShape(
   {
-    workspaces: listOf(
-      closed(
+    workspaces: arrayShape(
+      objectShape(
         { id: Id, organization: Slug, slug: Slug, records: Type.Number({ minimum: 0 }) },
         { title: 'RestoredWorkspace' },
       ),
     ),
-    leftOut: closed(
+    leftOut: objectShape(
       { apiKeys: Type.Number(), oauthClients: Type.Number() },
       { description: 'How many keys and clients were left out, as another workspace has them.' },
     ),
@@ -36,8 +36,8 @@ const AS: Parameter<Address | undefined> = {
   }),
   read(text) {
     if (text === undefined) return undefined;
-    const [organization = '', slug = '', ...more] = text.split('/');
-    if (!isSlug(organization) || !isSlug(slug) || more.length > 0) throw notAnAddress(text);
+    const [organization = '', slug = '', ...rest] = text.split('/');
+    if (!isSlug(organization) || !isSlug(slug) || rest.length > 0) throw notAnAddress(text);
     return { organization, slug };
   },
 };
@@ -52,36 +52,37 @@ export function backupRoutes(services: AdminServices & BackupServices): AdminRou
       id: 'backups.readInstance',
       method: 'GET',
       path: '/backup',
-      may: 'operator',
+      access: 'operator',
       summary: 'A backup of the whole instance',
       description:
         'Organizations and workspaces with their schemas, records, keys (as hashes), clients, identity providers and settings, as they were at one moment.',
-      refuses: { SERVICE_UNAVAILABLE: BUSY },
+      errors: { SERVICE_UNAVAILABLE: BUSY },
       responses: { 200: BYTES },
-      handle: async ({ caller }) => bytes(await backups.open(null, caller), 'instance.wda'),
+      handle: async ({ caller }) => respondBytes(await backups.open(null, caller), 'instance.wda'),
     }),
     route({
       id: 'backups.read',
       method: 'GET',
       path: `${WORKSPACE}/backup`,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'A backup of a workspace',
       description: 'The same of one workspace.',
-      refuses: { SERVICE_UNAVAILABLE: BUSY },
+      errors: { SERVICE_UNAVAILABLE: BUSY },
       responses: { 200: BYTES },
-      handle: async ({ workspace: { id, slug }, caller }) => bytes(await backups.open(id, caller), `${slug}.wda`),
+      handle: async ({ workspace: { id, slug }, caller }) =>
+        respondBytes(await backups.open(id, caller), `${slug}.wda`),
     }),
     route({
       id: 'backups.restore',
       method: 'POST',
       path: '/restore',
-      may: 'operator',
+      access: 'operator',
       changes: 'named',
       activity: 'written',
       summary: 'Makes workspaces of a backup',
       description:
         'All of the file or nothing: its checksums are compared before anything can be seen. It replaces nothing. The backup of an instance needs an empty one; a demo that nobody has changed makes room.',
-      refuses: {
+      errors: {
         BAD_REQUEST:
           'the file is no backup, is damaged, or of a newer version; or a part of the query is not as described',
         VALIDATION_FAILED: 'the database lacks what the schema asks for, such as an extension',
@@ -93,27 +94,27 @@ export function backupRoutes(services: AdminServices & BackupServices): AdminRou
       responses: { 200: data(RestoredShape) },
       async handle({ query, upload, caller, changed, audit }) {
         const { write } = await audit.prepare({ subject: 'backup' });
-        const restored = await backups.restore({
+        const result = await backups.restore({
           source: upload(),
-          caller,
+          signal: caller,
           as: query.as,
-          note: (session, done) => write(session, toldOf(done)),
+          writeActivity: (session, outcome) => write(session, toAuditEntry(outcome)),
         });
-        changed(...restored.workspaces.map(({ id }) => id));
-        return single(show(restored));
+        changed(...result.workspaces.map(({ id }) => id));
+        return respondData(toResponse(result));
       },
     }),
   ];
 }
 
-function toldOf({ workspaces }: Restored) {
+function toAuditEntry({ workspaces }: Restored) {
   const [first] = workspaces;
   if (first === undefined || workspaces.length > 1) return { details: { workspaces: workspaces.length } };
   const { organization, id, slug, records } = first;
   return { organization, workspace: { id, slug }, subject: slug, details: { records } };
 }
 
-const show = ({ workspaces, leftOut }: Restored) => ({
+const toResponse = ({ workspaces, leftOut }: Restored) => ({
   workspaces: workspaces.map(({ id, ...rest }) => ({ id: Number(id), ...rest })),
   leftOut: { apiKeys: leftOut.apiKeys ?? 0, oauthClients: leftOut.oauthClients ?? 0 },
 });

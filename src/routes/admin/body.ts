@@ -14,7 +14,7 @@ export interface Body<T, Resource = unknown> {
 
 /** A body of this shape. */
 export function body<S extends TSchema>(shape: S): Body<Static<S>> {
-  return { shape, read: (raw) => bodyOf(raw, shape) };
+  return { shape, read: (raw) => checkBody(raw, shape) };
 }
 
 /**
@@ -25,16 +25,16 @@ export function body<S extends TSchema>(shape: S): Body<Static<S>> {
 export function refinedBody<S extends TSchema, T, Resource = unknown>(
   shape: S,
   refine: (body: Static<S>, report: Report, raw: unknown, resource: Resource) => T,
-  described: TSchema = shape,
+  documentedShape: TSchema = shape,
 ): Body<T, Resource> {
   return {
-    shape: described,
+    shape: documentedShape,
     read(raw, resource) {
-      let refined: T | undefined;
-      bodyOf(raw, shape, (plain, report) => {
-        refined = refine(plain, report, raw, resource);
+      let value: T | undefined;
+      checkBody(raw, shape, (plainBody, report) => {
+        value = refine(plainBody, report, raw, resource);
       });
-      return refined as T;
+      return value as T;
     },
   };
 }
@@ -44,7 +44,7 @@ export function exactBody<S extends TSchema>(shape: S): Body<Static<S>> {
   return {
     shape,
     read(raw) {
-      bodyOf(raw, shape);
+      checkBody(raw, shape);
       return raw as Static<S>;
     },
   };
@@ -54,23 +54,23 @@ export function exactBody<S extends TSchema>(shape: S): Body<Static<S>> {
 export const uncheckedBody = (shape: TSchema): Body<unknown> => ({ shape, read: (raw) => raw });
 
 /** Checks a body against a shape; 400 with every mistake in it. `check` adds what a shape cannot describe. */
-export function bodyOf<S extends TSchema>(
+export function checkBody<S extends TSchema>(
   raw: unknown,
   shape: S,
   check: (body: Static<S>, report: Report) => void = () => undefined,
 ): Static<S> {
   const report = makeReport(raw);
-  const plain = plainNumbers(raw);
-  checkShape(shape, plain, report);
-  if (typeof plain === 'object' && plain !== null && !report.isFull()) {
-    for (const [name, value] of Object.entries(plain)) {
+  const plainBody = plainNumbers(raw);
+  checkShape(shape, plainBody, report);
+  if (typeof plainBody === 'object' && plainBody !== null && !report.isFull()) {
+    for (const [name, value] of Object.entries(plainBody)) {
       if (typeof value === 'string' && !isStorable(value)) {
         report([name], 'INVALID', 'must not contain NUL characters or lone surrogates');
       }
     }
-    check(plain as Static<S>, report);
+    check(plainBody as Static<S>, report);
   }
   const details = report.details();
   if (details.length > 0) throw validationFailed(details);
-  return plain as Static<S>;
+  return plainBody as Static<S>;
 }

@@ -10,7 +10,19 @@ import { body } from './body.ts';
 import { idParam, MIGRATION_RUNS } from './describe.ts';
 import { CreatedBy, Slug } from './names.ts';
 import { PAGE, type PageRequest, type Parameter } from './query.ts';
-import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, respond, single, Time } from './response.ts';
+import {
+  arrayShape,
+  data,
+  enumShape,
+  Id,
+  nullableShape,
+  objectShape,
+  pageShape,
+  respond,
+  respondData,
+  respondPage,
+  Time,
+} from './response.ts';
 import { type AdminRoute, type AdminServices, PREFIX, parseId, routeMaker, WORKSPACE } from './route.ts';
 
 const NodeName = Type.String({
@@ -19,67 +31,73 @@ const NodeName = Type.String({
 });
 const Bytes = Type.Number({ minimum: 0, description: 'Of its tables and indexes.' });
 
-const PLACE = { organization: Slug, workspace: Slug };
-const PlacedShape = closed(
-  { ...PLACE, node: NodeName, bytes: { ...orNull(Bytes), description: 'null: the node does not answer.' } },
+const WORKSPACE_MEMBERS = { organization: Slug, workspace: Slug };
+const PlacedShape = objectShape(
+  {
+    ...WORKSPACE_MEMBERS,
+    node: NodeName,
+    bytes: { ...nullableShape(Bytes), description: 'null: the node does not answer.' },
+  },
   { title: 'PlacedWorkspace' },
 );
 
-const PLANNED = { ...PLACE, from: NodeName, to: NodeName };
-const MoveShape = closed(
+const MOVE_MEMBERS = { ...WORKSPACE_MEMBERS, from: NodeName, to: NodeName };
+const MoveShape = objectShape(
   {
     id: Id,
-    ...PLANNED,
-    state: oneOf('pending', 'running', 'succeeded', 'failed', 'cancelled'),
-    bytes: orNull(Type.Number({ description: 'When it was asked for.' })),
-    progress: orNull(
-      closed(
+    ...MOVE_MEMBERS,
+    state: enumShape('pending', 'running', 'succeeded', 'failed', 'cancelled'),
+    bytes: nullableShape(Type.Number({ description: 'When it was asked for.' })),
+    progress: nullableShape(
+      objectShape(
         {
-          phase: oneOf('preparing', 'copying', 'indexing', 'catchingUp', 'switching'),
-          bytes: closed({ done: Type.Number(), total: Type.Number({ description: 'Estimated.' }) }),
+          phase: enumShape('preparing', 'copying', 'indexing', 'catchingUp', 'switching'),
+          bytes: objectShape({ done: Type.Number(), total: Type.Number({ description: 'Estimated.' }) }),
         },
         { description: 'While it runs, as Citus tells it.' },
       ),
     ),
-    error: orNull(Type.String({ description: 'Why it has failed.' })),
+    error: nullableShape(Type.String({ description: 'Why it has failed.' })),
     createdAt: Time,
-    startedAt: orNull(Time),
-    finishedAt: orNull(Time),
+    startedAt: nullableShape(Time),
+    finishedAt: nullableShape(Time),
     createdBy: CreatedBy,
   },
   { title: 'Move' },
 );
 
-const NodeShape = closed(
+const NodeShape = objectShape(
   {
     name: NodeName,
-    role: oneOf('coordinator', 'worker'),
-    state: oneOf('up', 'down', 'disabled'),
+    role: enumShape('coordinator', 'worker'),
+    state: enumShape('up', 'down', 'disabled'),
     takesWorkspaces: Type.Boolean({
       description: '`shouldhaveshards` of Citus: false on a node that is to be emptied.',
     }),
     workspaces: Type.Integer({ minimum: 0, description: 'How many lie there.' }),
-    bytes: orNull(Type.Number({ minimum: 0, description: 'Of their tables and indexes; null: it does not answer.' })),
+    bytes: nullableShape(
+      Type.Number({ minimum: 0, description: 'Of their tables and indexes; null: it does not answer.' }),
+    ),
   },
   { title: 'ClusterNode' },
 );
 
-const ClusterShape = closed(
+const ClusterShape = objectShape(
   {
-    engine: oneOf('citus'),
+    engine: enumShape('citus'),
     version: Type.String({ description: 'Of Citus.', examples: ['13.2-1'] }),
     triggers: Type.Boolean({ description: 'Whether `citus.enable_unsafe_triggers` is on.' }),
-    nodes: listOf(NodeShape),
+    nodes: arrayShape(NodeShape),
   },
   { title: 'Cluster' },
 );
 
-const PlanShape = closed(
+const PlanShape = objectShape(
   {
-    moves: listOf(closed({ ...PLANNED, bytes: Bytes }, { title: 'PlannedMove' })),
+    moves: arrayShape(objectShape({ ...MOVE_MEMBERS, bytes: Bytes }, { title: 'PlannedMove' })),
     bytes: Type.Number({ minimum: 0, description: 'Of all of them.' }),
-    nodes: listOf(
-      closed(
+    nodes: arrayShape(
+      objectShape(
         { name: NodeName, bytes: Bytes, bytesAfter: Bytes },
         { title: 'PlannedNode', description: 'Before and after.' },
       ),
@@ -99,23 +117,23 @@ export type MoveProgress = NonNullable<Move['progress']>;
 export type RebalancePlan = Static<typeof PlanShape>;
 
 /** Most moves of a plan. More would be out of date before the last is done. */
-export const MAX_PLANNED = 1000;
+export const MAX_PLANNED_MOVES = 1000;
 
 export interface Cluster {
-  readonly show: () => Promise<ClusterView>;
+  readonly loadView: () => Promise<ClusterView>;
   /** The oldest first; `node`: those that lie there. */
-  readonly workspaces: (page: PageRequest, node: string | undefined) => Promise<PageOf<PlacedWorkspace>>;
+  readonly listWorkspaces: (page: PageRequest, node: string | undefined) => Promise<PageOf<PlacedWorkspace>>;
   readonly plan: () => Promise<RebalancePlan>;
   /** Begins the moves of the plan. */
   readonly rebalance: (audit: Audit) => Promise<readonly Move[]>;
   /** Begins a move; gives the workspace when it lies there already. */
-  readonly move: (
+  readonly startMove: (
     workspace: WorkspaceSummary,
     node: string,
     audit: Audit,
   ) => Promise<{ readonly move: Move } | { readonly placed: PlacedWorkspace }>;
   /** Newest first. */
-  readonly moves: (page: PageRequest) => Promise<PageOf<Move>>;
+  readonly listMoves: (page: PageRequest) => Promise<PageOf<Move>>;
   /** 404 without such a move. */
   readonly findMove: (id: string) => Promise<Move>;
   readonly cancelMove: (id: string, audit: Audit) => Promise<Move>;
@@ -133,81 +151,82 @@ const MOVE_ID = { id: idParam('move') };
 
 export function clusterRoutes(services: AdminServices & ClusterServices): AdminRoute[] {
   const route = routeMaker(services);
-  function cluster(): Cluster {
-    const found = services.cluster();
-    if (found === undefined) throw noCluster();
-    return found;
+  function requireCluster(): Cluster {
+    const currentCluster = services.cluster();
+    if (currentCluster === undefined) throw noCluster();
+    return currentCluster;
   }
   return [
     route({
       id: 'cluster.read',
       method: 'GET',
       path: '/cluster',
-      may: 'operator',
+      access: 'operator',
       summary: 'The nodes of the cluster, and what lies on them',
       description: 'Each node is asked, for 1.5 s at most.',
-      refuses: { CONFLICT: NO_CLUSTER },
+      errors: { CONFLICT: NO_CLUSTER },
       responses: { 200: data(ClusterShape) },
-      handle: async () => single(await cluster().show()),
+      handle: async () => respondData(await requireCluster().loadView()),
     }),
     route({
       id: 'cluster.workspaces',
       method: 'GET',
       path: '/cluster/workspaces',
-      may: 'operator',
+      access: 'operator',
       summary: 'Where each workspace lies',
       description: 'The oldest first.',
-      refuses: { CONFLICT: NO_CLUSTER },
+      errors: { CONFLICT: NO_CLUSTER },
       query: { ...PAGE, node: NODE },
-      responses: { 200: pageOf(PlacedShape) },
-      handle: async ({ query }) => list(await cluster().workspaces(query, query.node), query, (row) => row),
+      responses: { 200: pageShape(PlacedShape) },
+      handle: async ({ query }) =>
+        respondPage(await requireCluster().listWorkspaces(query, query.node), query, (row) => row),
     }),
     route({
       id: 'cluster.plan',
       method: 'GET',
       path: '/cluster/plan',
-      may: 'operator',
+      access: 'operator',
       summary: 'The moves by which the nodes would hold about the same',
-      description: `By bytes, within a tenth of what each should hold; nodes that take no workspaces are emptied. At most ${MAX_PLANNED} moves. Changes nothing.`,
-      refuses: { CONFLICT: NO_CLUSTER, SERVICE_UNAVAILABLE: ALL_NODES },
+      description: `By bytes, within a tenth of what each should hold; nodes that take no workspaces are emptied. At most ${MAX_PLANNED_MOVES} moves. Changes nothing.`,
+      errors: { CONFLICT: NO_CLUSTER, SERVICE_UNAVAILABLE: ALL_NODES },
       responses: { 200: data(PlanShape) },
-      handle: async () => single(await cluster().plan()),
+      handle: async () => respondData(await requireCluster().plan()),
     }),
     route({
       id: 'cluster.rebalance',
       method: 'POST',
       path: '/cluster/rebalance',
-      may: 'operator',
+      access: 'operator',
       changes: 'nothing',
       activity: 'written',
       summary: 'Does the moves of a plan, one after the other',
       description: 'Of the plan as it is now. A workspace that is being moved already is left out.',
-      refuses: { CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`, SERVICE_UNAVAILABLE: ALL_NODES },
-      responses: { 202: data(listOf(MoveShape)) },
-      handle: async ({ audit }) => respond(202, { data: [...(await cluster().rebalance(audit))] }),
+      errors: { CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`, SERVICE_UNAVAILABLE: ALL_NODES },
+      responses: { 202: data(arrayShape(MoveShape)) },
+      handle: async ({ audit }) => respond(202, { data: [...(await requireCluster().rebalance(audit))] }),
     }),
     route({
       id: 'cluster.move',
       method: 'POST',
       path: `${WORKSPACE}/moves`,
-      may: 'operator',
+      access: 'operator',
       changes: 'nothing',
       activity: 'written',
       summary: 'Moves a workspace to another node of the cluster',
       description:
         'While requests go on; writes wait for a moment at its end. Moves are done one at a time: 202 says that it is noted, and its state is read by its id. To the node where the workspace lies there is nothing to do: 200.',
-      refuses: {
+      errors: {
         CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`,
         SCHEMA_MIGRATION_IN_PROGRESS: { ...MIGRATION_RUNS, when: `${MIGRATION_RUNS.when}, or a move of it` },
         SERVICE_UNAVAILABLE: ALL_NODES,
       },
-      body: body(closed({ node: NodeName }, { title: 'NewMove' })),
+      body: body(objectShape({ node: NodeName }, { title: 'NewMove' })),
       example: { node: '10.0.0.12:5432' },
       responses: { 200: data(PlacedShape), 202: data(MoveShape) },
       async handle({ workspace, body: { node }, audit }) {
-        const begun = await cluster().move(workspace, node, audit);
-        if ('placed' in begun) return single(begun.placed);
-        const { move } = begun;
+        const outcome = await requireCluster().startMove(workspace, node, audit);
+        if ('placed' in outcome) return respondData(outcome.placed);
+        const { move } = outcome;
         return respond(202, { data: move }, { Location: `${PREFIX}/cluster/moves/${move.id}` });
       },
     }),
@@ -215,39 +234,40 @@ export function clusterRoutes(services: AdminServices & ClusterServices): AdminR
       id: 'cluster.moves',
       method: 'GET',
       path: '/cluster/moves',
-      may: 'operator',
+      access: 'operator',
       summary: 'Moves of workspaces, newest first',
       description: 'The last 1,000 are kept.',
-      refuses: { CONFLICT: NO_CLUSTER },
+      errors: { CONFLICT: NO_CLUSTER },
       query: PAGE,
-      responses: { 200: pageOf(MoveShape) },
-      handle: async ({ query }) => list(await cluster().moves(query), query, (move) => move),
+      responses: { 200: pageShape(MoveShape) },
+      handle: async ({ query }) => respondPage(await requireCluster().listMoves(query), query, (move) => move),
     }),
     route({
       id: 'cluster.readMove',
       method: 'GET',
       path: '/cluster/moves/:id',
-      may: 'operator',
+      access: 'operator',
       summary: 'A move of a workspace, with its progress',
       description: 'By `state` one sees whether it has ended.',
-      refuses: { CONFLICT: NO_CLUSTER },
+      errors: { CONFLICT: NO_CLUSTER },
       params: MOVE_ID,
       responses: { 200: data(MoveShape) },
-      handle: async ({ params }) => single(await cluster().findMove(parseId(params.id, 'Move'))),
+      handle: async ({ params }) => respondData(await requireCluster().findMove(parseId(params.id, 'Move'))),
     }),
     route({
       id: 'cluster.cancelMove',
       method: 'POST',
       path: '/cluster/moves/:id/cancel',
-      may: 'operator',
+      access: 'operator',
       changes: 'nothing',
       activity: 'written',
       summary: 'Cancels a move that has not ended',
       description: 'The workspace stays where it is. One that was at its very end may still succeed.',
-      refuses: { CONFLICT: `it has ended already, or ${NO_CLUSTER}` },
+      errors: { CONFLICT: `it has ended already, or ${NO_CLUSTER}` },
       params: MOVE_ID,
       responses: { 200: data(MoveShape) },
-      handle: async ({ params, audit }) => single(await cluster().cancelMove(parseId(params.id, 'Move'), audit)),
+      handle: async ({ params, audit }) =>
+        respondData(await requireCluster().cancelMove(parseId(params.id, 'Move'), audit)),
     }),
   ];
 }

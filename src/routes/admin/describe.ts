@@ -2,14 +2,14 @@
 import type { TSchema } from 'typebox';
 import { Type } from '../../document/type.ts';
 import type { Content, Description, Shape, Tag } from '../../openapi/operation.ts';
-import { QUERY, type Refuses, toRefusals, UNREADY } from '../refuses.ts';
-import type { May } from './access.ts';
+import { type ErrorConditions, QUERY_ERRORS, toErrorResponses, UNREADY_ERRORS } from '../refuses.ts';
+import type { AccessLevel } from './access.ts';
 import { Slug } from './names.ts';
 import type { Query } from './query.ts';
 import { BINARY_TYPE, BYTES, NOTHING, type Responses } from './response.ts';
 
 /** Texts of a route by its author. None may be missing. */
-export interface Words {
+export interface RouteTexts {
   /** A tag and a verb, as `apiKeys.create`; unique. */
   readonly id: `${Tag}.${string}`;
   /** One line without a full stop; unique. */
@@ -17,14 +17,14 @@ export interface Words {
   /** Details beyond summary and shapes. */
   readonly description: string;
   /** Its own refusals: those of credential, path, query and body are added. */
-  readonly refuses: Refuses;
+  readonly errors: ErrorConditions;
   /** Noun of the value that If-Match is compared with, such as `schema document`. Without it the header is ignored. */
   readonly guarded?: string;
   /** A body as it may be sent; the reference page has the same. */
   readonly example?: unknown;
 }
 
-export const MAY_WORDS: Readonly<Record<May, string>> = {
+export const ACCESS_LABELS: Readonly<Record<AccessLevel, string>> = {
   anyone: 'Anyone',
   credential: 'Any key, and tokens of OAuth clients',
   operator: 'The operator',
@@ -32,7 +32,7 @@ export const MAY_WORDS: Readonly<Record<May, string>> = {
   workspace: 'The operator and owners',
 };
 
-const PLACES: Readonly<Record<string, TSchema>> = {
+const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   org: { ...Slug, description: 'Slug of the organization.', examples: ['acme'] },
   ws: { ...Slug, description: 'Slug of the workspace.', examples: ['shop'] },
 };
@@ -44,9 +44,9 @@ export const MIGRATION_RUNS = { status: 409, when: 'a migration of the workspace
 export const idParam = (what: string): TSchema =>
   Type.Integer({ minimum: 1, format: 'int64', description: `Id of the ${what}.`, examples: [1] });
 
-interface Described extends Words {
+interface DescribedRoute extends RouteTexts {
   readonly path: string;
-  readonly may: May;
+  readonly access: AccessLevel;
   readonly params: Readonly<Record<string, TSchema>>;
   readonly query: Query;
   readonly body: { readonly shape: TSchema } | undefined;
@@ -55,61 +55,61 @@ interface Described extends Words {
   readonly responses: Responses;
 }
 
-export function describe(route: Described): Description {
-  const { id, summary, description, path, may, params, query, responses, guarded } = route;
+export function describe(route: DescribedRoute): Description {
+  const { id, summary, description, path, access, params, query, responses, guarded } = route;
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
   return {
     id,
     summary,
-    description: `${description} May be used by: ${MAY_WORDS[may].toLowerCase()}.`,
-    credential: may === 'anyone' ? 'none' : 'bearer',
-    params: Object.fromEntries(names.map((name) => [name, { ...PLACES, ...params }[name] as Shape])),
+    description: `${description} May be used by: ${ACCESS_LABELS[access].toLowerCase()}.`,
+    credential: access === 'anyone' ? 'none' : 'bearer',
+    params: Object.fromEntries(names.map((name) => [name, { ...PATH_PARAMETERS, ...params }[name] as Shape])),
     query: Object.fromEntries(Object.entries(query).map(([name, { shape }]) => [name, shape])),
-    body: bodyOf(route),
+    body: describeBody(route),
     guarded,
     responses: Object.fromEntries(
-      Object.entries(responses).map(([status, shape]) => [status, shape === NOTHING ? null : contentOf(shape)]),
+      Object.entries(responses).map(([status, shape]) => [status, shape === NOTHING ? null : describeContent(shape)]),
     ),
-    refusals: toRefusals(refusesOf(route)),
+    errors: toErrorResponses(collectErrors(route)),
   };
 }
 
-const contentOf = (shape: TSchema): Content => (shape === BYTES ? { shape, type: BINARY_TYPE } : { shape });
+const describeContent = (shape: TSchema): Content => (shape === BYTES ? { shape, type: BINARY_TYPE } : { shape });
 
-function bodyOf({ body, uploads, example }: Described): Content | undefined {
-  if (uploads === true) return contentOf(BYTES);
+function describeBody({ body, uploads, example }: DescribedRoute): Content | undefined {
+  if (uploads === true) return describeContent(BYTES);
   return body && { shape: body.shape, ...(example === undefined ? {} : { example }) };
 }
 
-function refusesOf({ may, path, body, uploads, guarded, refuses }: Described): Refuses {
+function collectErrors({ access, path, body, uploads, guarded, errors }: DescribedRoute): ErrorConditions {
   return {
-    ...QUERY,
-    ...(may === 'anyone' ? {} : OF_PRINCIPALS),
-    ...(path.includes(':') ? OF_PLACES : {}),
-    ...(body === undefined ? {} : OF_BODIES),
-    ...(uploads === true ? OF_UPLOADS : {}),
+    ...QUERY_ERRORS,
+    ...(access === 'anyone' ? {} : CREDENTIAL_ERRORS),
+    ...(path.includes(':') ? PATH_ERRORS : {}),
+    ...(body === undefined ? {} : BODY_ERRORS),
+    ...(uploads === true ? UPLOAD_ERRORS : {}),
     ...(guarded === undefined ? {} : { PRECONDITION_FAILED: `the ${guarded} is not that of If-Match any more` }),
-    ...UNREADY,
-    ...refuses,
+    ...UNREADY_ERRORS,
+    ...errors,
   };
 }
 
-const OF_PRINCIPALS: Refuses = {
+const CREDENTIAL_ERRORS: ErrorConditions = {
   UNAUTHORIZED: 'the credential is missing or not valid',
   FORBIDDEN: 'the credential gives no right to do this, or not here',
   RATE_LIMITED: 'this credential has sent too many requests',
   QUERY_TIMEOUT: 'a statement took too long and was stopped',
 };
 
-const OF_PLACES: Refuses = { NOT_FOUND: 'what the path names does not exist' };
+const PATH_ERRORS: ErrorConditions = { NOT_FOUND: 'what the path names does not exist' };
 
-const OF_BODIES: Refuses = {
+const BODY_ERRORS: ErrorConditions = {
   VALIDATION_FAILED: 'the body is not as described; `details` has every mistake',
   PAYLOAD_TOO_LARGE: 'the body has more bytes than a body may have',
   UNSUPPORTED_MEDIA_TYPE: 'the body is not application/json',
 };
 
-const OF_UPLOADS: Refuses = {
+const UPLOAD_ERRORS: ErrorConditions = {
   PAYLOAD_TOO_LARGE: 'the file has more bytes than an import may have',
   UNSUPPORTED_MEDIA_TYPE: `the body is not ${BINARY_TYPE}`,
 };

@@ -1,8 +1,8 @@
 // /openapi.json: what is served outside the data API, as an OpenAPI document.
 
-import { anything, NOTHING } from './response.ts';
+import { anyShape, NOTHING } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
-import { fixed } from './tag.ts';
+import { makeStaticDocument } from './tag.ts';
 
 export interface DocumentServices {
   /** Called once, at the first request. */
@@ -10,7 +10,7 @@ export interface DocumentServices {
 }
 
 export function documentRoutes(services: AdminServices & DocumentServices): AdminRoute[] {
-  const document = fixed(() => services.adminDocument());
+  const document = makeStaticDocument(() => services.adminDocument());
   const route = routeMaker(services);
   return [
     route({
@@ -18,11 +18,11 @@ export function documentRoutes(services: AdminServices & DocumentServices): Admi
       method: 'GET',
       path: '/openapi.json',
       // It is the same for everybody, and says nothing about anybody's data.
-      may: 'anyone',
+      access: 'anyone',
       summary: 'This description as an OpenAPI document',
       description: 'OpenAPI 3.1. Everything that is served outside the data API.',
-      refuses: {},
-      responses: { 200: anything('An OpenAPI document.'), 304: NOTHING },
+      errors: {},
+      responses: { 200: anyShape('An OpenAPI document.'), 304: NOTHING },
       handle: async ({ ifNoneMatch }) => document.respondTo(ifNoneMatch),
     }),
   ];

@@ -7,7 +7,7 @@ import type { Session } from '../../db/pool.ts';
 import {
   deleteIdentityProvider,
   findIdentityProvider,
-  holdIdentityProvider,
+  lockIdentityProvider,
   putIdentityProvider,
   updateIdentityProvider,
 } from '../../directory/identity-provider.ts';
@@ -15,19 +15,30 @@ import { Type } from '../../document/type.ts';
 import { type ApiError, notFound, validationFailed } from '../../errors.ts';
 import type { Principal } from '../../model/principal.ts';
 import type { IdentityProvider } from '../../model/workspace.ts';
-import type { Outbound } from '../../outbound/outbound.ts';
+import type { HttpClient } from '../../outbound/outbound.ts';
 import { explainRows } from '../../plan/explain.ts';
-import type { Refuses } from '../refuses.ts';
-import { noWorkspaceAnyMore, required } from './access.ts';
+import type { ErrorConditions } from '../refuses.ts';
+import { requireValue, workspaceDeleted } from './access.ts';
 import type { Audit, AuditEntry } from './audit.ts';
-import { type Body, body, bodyOf } from './body.ts';
-import { closed, data, listOf, NOTHING, nothing, oneOf, orNull, respond, single, type TypedReply } from './response.ts';
+import { type Body, body, checkBody } from './body.ts';
+import {
+  arrayShape,
+  data,
+  enumShape,
+  NOTHING,
+  nullableShape,
+  objectShape,
+  respond,
+  respondData,
+  respondNothing,
+  type TypedReply,
+} from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
-import { entityTag, type MustMatch, tagged, tagHeader } from './tag.ts';
+import { entityTag, type MustMatch, respondTaggedValue, tagHeader } from './tag.ts';
 
 export interface IdentityProviderServices extends AdminServices {
   readonly identityProviders: {
-    readonly outbound: Outbound;
+    readonly outbound: HttpClient;
     readonly externalTokens: ExternalTokens;
     /** The issuer of our own tokens. */
     readonly publicUrl: string;
@@ -40,68 +51,68 @@ const Issuer = { description: '`iss` of its tokens.' };
 const KeySet = { description: 'Where its keys are. Without it the discovery document of the issuer says so.' };
 const Audience = { description: '`aud` of its tokens. Without it tokens for other applications are accepted, too.' };
 const Blankable = { type: ['string', 'null'], maxLength: 2048 };
-const Permissions = oneOf('READ_ONLY', 'READ_WRITE');
+const Permissions = enumShape('READ_ONLY', 'READ_WRITE');
 
-const GIVEN = {
+const OPTIONAL_MEMBERS = {
   jwksUri: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...KeySet })),
   audience: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...Audience })),
 };
-const Configuration = closed(
+const Configuration = objectShape(
   {
     issuerUrl: Type.String({ minLength: 1, maxLength: 2048, ...Issuer }),
-    ...GIVEN,
+    ...OPTIONAL_MEMBERS,
     defaultPermissions: Permissions,
     enabled: Type.Boolean(),
   },
   { title: 'NewIdentityProvider' },
 );
-const Change = closed(
-  { ...GIVEN, defaultPermissions: Type.Optional(Permissions), enabled: Type.Optional(Type.Boolean()) },
+const Change = objectShape(
+  { ...OPTIONAL_MEMBERS, defaultPermissions: Type.Optional(Permissions), enabled: Type.Optional(Type.Boolean()) },
   { title: 'IdentityProviderChange', description: 'What is left out stays.' },
 );
-const TokenToTest = closed({ token: Type.String({ minLength: 1, maxLength: 65_536 }) }, { title: 'TokenToTest' });
+const TokenToTest = objectShape({ token: Type.String({ minLength: 1, maxLength: 65_536 }) }, { title: 'TokenToTest' });
 
-const IdentityProviderResponse = closed(
+const IdentityProviderResponse = objectShape(
   {
     issuerUrl: Type.String(Issuer),
-    jwksUri: orNull(Type.String(KeySet)),
-    audience: orNull(Type.String(Audience)),
+    jwksUri: nullableShape(Type.String(KeySet)),
+    audience: nullableShape(Type.String(Audience)),
     defaultPermissions: Permissions,
     enabled: Type.Boolean(),
   },
   { title: 'IdentityProvider' },
 );
 /** Warnings are in `meta`; `data` is the same as a GET's. */
-const WithWarnings = closed({
+const WithWarnings = objectShape({
   data: IdentityProviderResponse,
   meta: Type.Optional(
-    closed({ warnings: listOf(Type.String()) }, { description: 'What does not work at the moment.' }),
+    objectShape({ warnings: arrayShape(Type.String()) }, { description: 'What does not work at the moment.' }),
   ),
 });
 
-const Explained = closed(
+const TokenExplanation = objectShape(
   {
     accepted: Type.Boolean(),
-    permissions: orNull(Permissions),
-    checks: listOf(
-      closed({
+    permissions: nullableShape(Permissions),
+    checks: arrayShape(
+      objectShape({
         check: Type.String(),
-        passed: orNull(Type.Boolean({ description: 'null: it could not be made.' })),
-        message: orNull(Type.String()),
+        passed: nullableShape(Type.Boolean({ description: 'null: it could not be made.' })),
+        message: nullableShape(Type.String()),
       }),
     ),
-    claims: orNull(Type.Unsafe<object>({ type: 'object' })),
-    entities: listOf(
-      closed({
+    claims: nullableShape(Type.Unsafe<object>({ type: 'object' })),
+    entities: arrayShape(
+      objectShape({
         entity: Type.String(),
-        sees: oneOf('all', 'some', 'none'),
+        sees: enumShape('all', 'some', 'none'),
         filter: Type.String({ description: 'In words.' }),
-        rules: listOf(
-          closed({
+        rules: arrayShape(
+          objectShape({
             column: Type.String(),
             claim: Type.String(),
-            value: orNull(Type.String()),
-            reason: orNull(Type.String({ description: 'Why it matches no record.' })),
+            value: nullableShape(Type.String()),
+            reason: nullableShape(Type.String({ description: 'Why it matches no record.' })),
           }),
         ),
       }),
@@ -111,26 +122,26 @@ const Explained = closed(
 );
 
 const PROVIDER = 'identity provider';
-const NONE: Refuses = { NOT_FOUND: 'the workspace does not exist, or has no identity provider' };
+const NO_PROVIDER_ERRORS: ErrorConditions = { NOT_FOUND: 'the workspace does not exist, or has no identity provider' };
 
-type Asked =
+type ProviderBody =
   | { readonly kind: 'whole'; readonly provider: Static<typeof Configuration> }
   | { readonly kind: 'change'; readonly inForce: IdentityProvider; readonly change: Static<typeof Change> };
 
 /** Without an issuer in it a body is a change of the provider that is there. */
-const WHOLE_OR_CHANGE: Body<Asked, IdentityProvider | undefined> = {
+const REPLACEMENT_OR_CHANGE: Body<ProviderBody, IdentityProvider | undefined> = {
   shape: Type.Union([Configuration, Change]),
   read(raw, inForce) {
-    const isWhole = typeof raw !== 'object' || raw === null || Object.hasOwn(raw, 'issuerUrl');
-    return isWhole || inForce === undefined
-      ? { kind: 'whole', provider: bodyOf(raw, Configuration) }
-      : { kind: 'change', inForce, change: bodyOf(raw, Change) };
+    const isReplacement = typeof raw !== 'object' || raw === null || Object.hasOwn(raw, 'issuerUrl');
+    return isReplacement || inForce === undefined
+      ? { kind: 'whole', provider: checkBody(raw, Configuration) }
+      : { kind: 'change', inForce, change: checkBody(raw, Change) };
   },
 };
 
 /** Before a change, in its transaction: what is in force matches, and stays until the transaction ends. */
-async function holdMatching(session: Pick<Session, 'query'>, workspaceId: string, mustMatch: MustMatch): Promise<void> {
-  const inForce = await holdIdentityProvider(session, workspaceId);
+async function lockMatching(session: Pick<Session, 'query'>, workspaceId: string, mustMatch: MustMatch): Promise<void> {
+  const inForce = await lockIdentityProvider(session, workspaceId);
   mustMatch(inForce && entityTag(toResponse(inForce)));
 }
 
@@ -156,43 +167,46 @@ function providerChanges({ identityProviders }: IdentityProviderServices) {
     return [PRIVATE_WARNING];
   }
 
-  async function put({ id, principal, mustMatch, audit }: Changing, asked: Static<typeof Configuration>): Promise<Put> {
-    const { jwksUri, audience, ...given } = asked;
-    const provider = { ...given, jwksUri: filled(jwksUri) ?? null, audience: filled(audience) ?? null };
+  async function put(
+    { id, principal, mustMatch, audit }: ChangeContext,
+    input: Static<typeof Configuration>,
+  ): Promise<PutResponse> {
+    const { jwksUri, audience, ...members } = input;
+    const provider = { ...members, jwksUri: blankToNull(jwksUri) ?? null, audience: blankToNull(audience) ?? null };
     const warnings = await inspect(provider, principal);
-    const stored = await audit.change(async (session) => {
-      await holdMatching(session, id, mustMatch);
-      return required(putIdentityProvider(session, id, provider), noWorkspaceAnyMore);
-    }, toldOf);
-    return withWarnings(stored, warnings);
+    const storedProvider = await audit.change(async (session) => {
+      await lockMatching(session, id, mustMatch);
+      return requireValue(putIdentityProvider(session, id, provider), workspaceDeleted);
+    }, toAuditEntry);
+    return withWarnings(storedProvider, warnings);
   }
 
   async function change(
-    { id, principal, mustMatch, audit }: Changing,
+    { id, principal, mustMatch, audit }: ChangeContext,
     { issuerUrl }: IdentityProvider,
-    asked: Static<typeof Change>,
-  ): Promise<Put> {
-    const { jwksUri, audience, ...given } = asked;
-    const uri = filled(jwksUri);
+    input: Static<typeof Change>,
+  ): Promise<PutResponse> {
+    const { jwksUri, audience, ...members } = input;
+    const uri = blankToNull(jwksUri);
     // Switching a provider off does not wait for it.
     const warnings = uri === undefined ? [] : await inspect({ issuerUrl, jwksUri: uri }, principal);
     const changes = {
-      ...given,
+      ...members,
       ...(uri === undefined ? {} : { jwksUri: uri }),
-      ...(audience === undefined ? {} : { audience: filled(audience) ?? null }),
+      ...(audience === undefined ? {} : { audience: blankToNull(audience) ?? null }),
     };
-    const stored = await audit.change(async (session) => {
-      await holdMatching(session, id, mustMatch);
-      return required(updateIdentityProvider(session, id, changes), none);
-    }, toldOf);
-    return withWarnings(stored, warnings);
+    const storedProvider = await audit.change(async (session) => {
+      await lockMatching(session, id, mustMatch);
+      return requireValue(updateIdentityProvider(session, id, changes), noProvider);
+    }, toAuditEntry);
+    return withWarnings(storedProvider, warnings);
   }
 
   return { put, change };
 }
 
 /** Workspace of the provider, its audit log, and the check of the version before. */
-interface Changing {
+interface ChangeContext {
   readonly id: string;
   readonly principal: Principal;
   readonly mustMatch: MustMatch;
@@ -209,30 +223,30 @@ export function identityProviderRoutes(services: IdentityProviderServices): Admi
       id: 'identityProvider.read',
       method: 'GET',
       path: `${WORKSPACE}/identity-provider`,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'The identity provider of a workspace',
       description: 'There is one at most.',
-      refuses: NONE,
+      errors: NO_PROVIDER_ERRORS,
       responses: { 200: data(IdentityProviderResponse), 304: NOTHING },
       async handle({ workspace, ifNoneMatch }) {
-        const provider = await required(findIdentityProvider(directory, workspace.id), none);
-        return tagged(toResponse(provider), ifNoneMatch);
+        const provider = await requireValue(findIdentityProvider(directory, workspace.id), noProvider);
+        return respondTaggedValue(toResponse(provider), ifNoneMatch);
       },
     }),
     route({
       id: 'identityProvider.update',
       method: 'PUT',
       path: `${WORKSPACE}/identity-provider`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'workspace',
       activity: 'written',
       summary: 'Configures the identity provider of a workspace, or changes what is given of it',
       find: ({ workspace }) => findIdentityProvider(directory, workspace.id),
       description:
         'With `issuerUrl` it is the whole configuration, without it a change of the one in force. `meta.warnings` tells what does not work at the moment; it is stored nevertheless.',
-      refuses: NONE,
+      errors: NO_PROVIDER_ERRORS,
       guarded: PROVIDER,
-      body: WHOLE_OR_CHANGE,
+      body: REPLACEMENT_OR_CHANGE,
       example: {
         issuerUrl: 'https://login.example.com/',
         audience: 'https://api.example.com',
@@ -240,56 +254,56 @@ export function identityProviderRoutes(services: IdentityProviderServices): Admi
         enabled: true,
       },
       responses: { 200: WithWarnings },
-      handle: ({ workspace: { id }, principal, mustMatch, audit, body: asked }) =>
-        asked.kind === 'whole'
-          ? put({ id, principal, mustMatch, audit }, asked.provider)
-          : change({ id, principal, mustMatch, audit }, asked.inForce, asked.change),
+      handle: ({ workspace: { id }, principal, mustMatch, audit, body: input }) =>
+        input.kind === 'whole'
+          ? put({ id, principal, mustMatch, audit }, input.provider)
+          : change({ id, principal, mustMatch, audit }, input.inForce, input.change),
     }),
     route({
       id: 'identityProvider.delete',
       method: 'DELETE',
       path: `${WORKSPACE}/identity-provider`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'workspace',
       activity: 'written',
       summary: 'Takes the identity provider from a workspace',
       description: 'Its tokens work in no process any more when this is answered.',
-      refuses: NONE,
+      errors: NO_PROVIDER_ERRORS,
       guarded: PROVIDER,
       responses: { 204: NOTHING },
       async handle({ workspace: { id }, mustMatch, audit }) {
         await audit.change(
           async (session) => {
-            await holdMatching(session, id, mustMatch);
-            if (!(await deleteIdentityProvider(session, id))) throw none();
+            await lockMatching(session, id, mustMatch);
+            if (!(await deleteIdentityProvider(session, id))) throw noProvider();
           },
           () => ({ subject: 'identity provider' }),
         );
-        return nothing();
+        return respondNothing();
       },
     }),
     route({
       id: 'identityProvider.test',
       method: 'POST',
       path: `${WORKSPACE}/identity-provider/test`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'nothing',
       activity: 'none',
       summary: 'Takes a token through every check, and shows what its user sees',
       async find({ workspace: { organization, slug } }) {
-        return required(loadWorkspace(databases, organization, slug), noWorkspaceAnyMore);
+        return requireValue(loadWorkspace(databases, organization, slug), workspaceDeleted);
       },
       description: 'Each check says whether it passed. Nothing is changed, and the token is not kept.',
-      refuses: {},
+      errors: {},
       body: body(TokenToTest),
       example: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.AA' },
-      responses: { 200: data(Explained) },
+      responses: { 200: data(TokenExplanation) },
       async handle({ resource: snapshot, body: { token } }) {
         const { checks, claims, principal } = await services.identityProviders.externalTokens.explain(
           token.trim(),
           snapshot,
         );
-        return single({
+        return respondData({
           accepted: principal !== null,
           permissions: principal?.permissions ?? null,
           checks,
@@ -301,28 +315,28 @@ export function identityProviderRoutes(services: IdentityProviderServices): Admi
   ];
 }
 
-const toldOf = (provider: IdentityProvider): AuditEntry => ({
+const toAuditEntry = (provider: IdentityProvider): AuditEntry => ({
   subject: provider.issuerUrl,
   details: toResponse(provider),
 });
 
-type Put = TypedReply<Static<typeof WithWarnings>, 200>;
+type PutResponse = TypedReply<Static<typeof WithWarnings>, 200>;
 
 /** Blank is null; what is not given stays undefined. */
-function filled(text: string | null | undefined): string | null | undefined {
+function blankToNull(text: string | null | undefined): string | null | undefined {
   return text?.trim() === '' ? null : text;
 }
 
-const none = (): ApiError => notFound('IDENTITY_PROVIDER_NOT_FOUND', 'The workspace has no identity provider');
+const noProvider = (): ApiError => notFound('IDENTITY_PROVIDER_NOT_FOUND', 'The workspace has no identity provider');
 
 const NO_AUDIENCE =
   'audience is blank: tokens that the provider issued for any other application are accepted here, too';
 
-function withWarnings(provider: IdentityProvider, found: readonly string[]): Put {
-  const warnings = provider.audience === null ? [...found, NO_AUDIENCE] : found;
-  const shown = toResponse(provider);
+function withWarnings(provider: IdentityProvider, inspectionWarnings: readonly string[]): PutResponse {
+  const warnings = provider.audience === null ? [...inspectionWarnings, NO_AUDIENCE] : inspectionWarnings;
+  const response = toResponse(provider);
   const meta = warnings.length === 0 ? {} : { meta: { warnings } };
-  return respond(200, { data: shown, ...meta }, tagHeader(entityTag(shown)));
+  return respond(200, { data: response, ...meta }, tagHeader(entityTag(response)));
 }
 
 function toResponse(provider: IdentityProvider): Static<typeof IdentityProviderResponse> {

@@ -17,12 +17,24 @@ import type { Database } from '../../db/pool.ts';
 import { Type } from '../../document/type.ts';
 import { badRequest, conflict, notFound } from '../../errors.ts';
 import type { Runner } from '../../migrate/runner.ts';
-import { interruptHolder } from '../../migrate/workspace-lock.ts';
-import { required } from './access.ts';
+import { cancelLockHolder } from '../../migrate/workspace-lock.ts';
+import { requireValue } from './access.ts';
 import { idParam } from './describe.ts';
 import { CreatedBy, Slug } from './names.ts';
 import { PAGE, type Parameter } from './query.ts';
-import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time, time } from './response.ts';
+import {
+  arrayShape,
+  data,
+  enumShape,
+  formatTime,
+  Id,
+  nullableShape,
+  objectShape,
+  pageShape,
+  respondData,
+  respondPage,
+  Time,
+} from './response.ts';
 import { type AdminRoute, type AdminServices, parseId, routeMaker, WORKSPACE } from './route.ts';
 
 // Cancelling takes back what was made, usually within milliseconds.
@@ -31,10 +43,10 @@ const CANCEL_POLL_MS = 50;
 // Many times what it takes until an end holds everywhere: the clocks of the database and of this machine may differ.
 const NEW_MS = 60_000;
 
-const State = oneOf('pending', 'running', 'succeeded', 'failed', 'cancelled');
-const SampleIds = listOf(Type.Number());
+const State = enumShape('pending', 'running', 'succeeded', 'failed', 'cancelled');
+const SampleIds = arrayShape(Type.Number());
 
-const PLANNED = {
+const PLANNED_STEP_MEMBERS = {
   entity: Type.String(),
   kind: Type.String({ examples: ['addField'] }),
   description: Type.String({ description: 'In words.' }),
@@ -42,8 +54,8 @@ const PLANNED = {
   blocksReads: Type.Boolean({ description: 'Whether reads are refused while it runs.' }),
   blocksWrites: Type.Boolean({ description: 'Whether writes are refused while it runs.' }),
   estimatedSeconds: Type.Number({ description: 'By the size of the table; 0 when that does not matter.' }),
-  conflicts: orNull(
-    closed(
+  conflicts: nullableShape(
+    objectShape(
       { count: Type.Number(), sampleIds: SampleIds },
       { description: 'Records that make it impossible, and the first ten of them.' },
     ),
@@ -51,15 +63,15 @@ const PLANNED = {
 };
 
 /** A step of a plan. */
-export const PlannedShape = closed(PLANNED, { title: 'PlannedStep' });
+export const PlannedStepShape = objectShape(PLANNED_STEP_MEMBERS, { title: 'PlannedStep' });
 
-const StepShape = closed(
+const StepShape = objectShape(
   {
-    ...PLANNED,
+    ...PLANNED_STEP_MEMBERS,
     state: State,
     progress: Type.Number({ minimum: 0, maximum: 1 }),
-    records: orNull(
-      closed(
+    records: nullableShape(
+      objectShape(
         { done: Type.Number(), total: Type.Number({ description: 'Estimated.' }) },
         { description: 'While records are filled.' },
       ),
@@ -68,23 +80,23 @@ const StepShape = closed(
   { title: 'MigrationStep' },
 );
 
-const ErrorShape = closed(
+const ErrorShape = objectShape(
   {
     code: Type.String({ examples: ['DATA_CONFLICT'] }),
     message: Type.String(),
-    entity: orNull(Type.String()),
-    field: orNull(Type.String()),
-    count: orNull(Type.Number({ description: 'How many records were in the way.' })),
+    entity: nullableShape(Type.String()),
+    field: nullableShape(Type.String()),
+    count: nullableShape(Type.Number({ description: 'How many records were in the way.' })),
     sampleIds: SampleIds,
   },
   { title: 'MigrationError', description: 'Why a migration has not succeeded.' },
 );
 
-const WaitingShape = closed(
+const WaitingShape = objectShape(
   {
-    pid: orNull(Type.Integer()),
+    pid: nullableShape(Type.Integer()),
     application: Type.String(),
-    since: orNull(Type.String()),
+    since: nullableShape(Type.String()),
   },
   { title: 'MigrationWaiting', description: 'The session of the database whose lock is in the way.' },
 );
@@ -92,17 +104,17 @@ const WaitingShape = closed(
 const MIGRATION = {
   id: Id,
   state: State,
-  strategy: oneOf('online', 'blocking'),
-  steps: listOf(StepShape),
-  error: orNull(ErrorShape),
-  waitingFor: orNull(WaitingShape),
+  strategy: enumShape('online', 'blocking'),
+  steps: arrayShape(StepShape),
+  error: nullableShape(ErrorShape),
+  waitingFor: nullableShape(WaitingShape),
   createdAt: Time,
-  startedAt: orNull(Time),
-  finishedAt: orNull(Time),
+  startedAt: nullableShape(Time),
+  finishedAt: nullableShape(Time),
   createdBy: CreatedBy,
 };
-export const MigrationShape = closed(MIGRATION, { title: 'Migration' });
-const PlacedShape = closed({ organization: Slug, workspace: Slug, ...MIGRATION }, { title: 'RunningMigration' });
+export const MigrationShape = objectShape(MIGRATION, { title: 'Migration' });
+const PlacedShape = objectShape({ organization: Slug, workspace: Slug, ...MIGRATION }, { title: 'RunningMigration' });
 
 // One of a workspace at most, two long ones of a process: more than this is no list for people.
 const MAX_RUNNING = 1000;
@@ -132,67 +144,67 @@ export function migrationRoutes(services: AdminServices, runner: Runner): AdminR
       id: 'migrations.running',
       method: 'GET',
       path: '/migrations',
-      may: 'administrator',
+      access: 'administrator',
       summary: 'The migrations that have not ended, newest first',
       description: 'Of all workspaces for the operator; owners see that of their own.',
-      refuses: {},
+      errors: {},
       query: { state: STATE },
-      responses: { 200: data(listOf(PlacedShape)) },
+      responses: { 200: data(arrayShape(PlacedShape)) },
       async handle({ principal }) {
-        const own = principal.kind === 'owner' ? principal.workspaceId : null;
-        const of = databases.all().map((database) => loadOpenMigrations(database, own, MAX_RUNNING));
-        return single((await Promise.all(of)).flat().map(showPlaced));
+        const ownWorkspaceId = principal.kind === 'owner' ? principal.workspaceId : null;
+        const loads = databases.all().map((database) => loadOpenMigrations(database, ownWorkspaceId, MAX_RUNNING));
+        return respondData((await Promise.all(loads)).flat().map(showPlaced));
       },
     }),
     route({
       id: 'migrations.list',
       method: 'GET',
       path: `${WORKSPACE}/migrations`,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'The migrations of a workspace, newest first',
       description: 'The last 200 are kept.',
-      refuses: {},
+      errors: {},
       query: PAGE,
-      responses: { 200: pageOf(MigrationShape) },
+      responses: { 200: pageShape(MigrationShape) },
       async handle({ workspace, query, changed }) {
-        const found = await loadMigrations(databases.of(workspace), workspace.id, query);
-        if (found.rows.some(isNew)) changed(workspace.id);
-        return list(found, query, showMigration);
+        const page = await loadMigrations(databases.forWorkspace(workspace), workspace.id, query);
+        if (page.rows.some(isNew)) changed(workspace.id);
+        return respondPage(page, query, showMigration);
       },
     }),
     route({
       id: 'migrations.read',
       method: 'GET',
       path: `${WORKSPACE}/migrations/:id`,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'A migration',
-      find: ({ workspace, params }) => migrationOf(databases.of(workspace), workspace.id, params.id),
+      find: ({ workspace, params }) => requireMigration(databases.forWorkspace(workspace), workspace.id, params.id),
       description: 'Who reads here that it has ended may rely on its end in every process.',
-      refuses: {},
+      errors: {},
       params: ID,
       responses: { 200: data(MigrationShape) },
       async handle({ workspace, resource: migration, changed }) {
         if (isNew(migration)) changed(workspace.id);
-        return single(showMigration(migration));
+        return respondData(showMigration(migration));
       },
     }),
     route({
       id: 'migrations.cancel',
       method: 'POST',
       path: `${WORKSPACE}/migrations/:id/cancel`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'workspace',
       activity: 'written',
       summary: 'Cancels a migration that has not ended',
-      find: ({ workspace, params }) => migrationOf(databases.of(workspace), workspace.id, params.id),
+      find: ({ workspace, params }) => requireMigration(databases.forWorkspace(workspace), workspace.id, params.id),
       description:
         'What it has made is taken back. Waits for that some seconds; the state in the answer says how far it is.',
-      refuses: { CONFLICT: 'it has ended already' },
+      errors: { CONFLICT: 'it has ended already' },
       params: ID,
       responses: { 200: data(MigrationShape) },
       async handle({ workspace, resource: migration, audit }) {
         const { id } = migration;
-        const database = databases.of(workspace);
+        const database = databases.forWorkspace(workspace);
         await audit.change(
           async (session) => {
             if (isEnded(migration) || !(await requestCancel(session, workspace.id, id))) {
@@ -201,8 +213,8 @@ export function migrationRoutes(services: AdminServices, runner: Runner): AdminR
           },
           () => ({ subject: id, details: { migration: Number(id) } }),
         );
-        await interruptHolder(database, workspace.id);
-        return single(showMigration(await waitForEnd(database, workspace.id, id)));
+        await cancelLockHolder(database, workspace.id);
+        return respondData(showMigration(await waitForEnd(database, workspace.id, id)));
       },
     }),
   ];
@@ -211,16 +223,16 @@ export function migrationRoutes(services: AdminServices, runner: Runner): AdminR
     for (const deadline = performance.now() + CANCEL_WAIT_MS; ; ) {
       // When its process is gone nobody works on it; then it ends here.
       await runner.recover(workspaceId);
-      const migration = await migrationOf(database, workspaceId, id);
+      const migration = await requireMigration(database, workspaceId, id);
       if (isEnded(migration) || performance.now() > deadline) return migration;
       await sleep(CANCEL_POLL_MS);
     }
   }
 }
 
-async function migrationOf(database: Database, workspaceId: string, text: string): Promise<Migration> {
+async function requireMigration(database: Database, workspaceId: string, text: string): Promise<Migration> {
   const id = parseId(text, 'Migration');
-  return required(findMigration(database, workspaceId, id), () =>
+  return requireValue(findMigration(database, workspaceId, id), () =>
     notFound('MIGRATION_NOT_FOUND', `Migration ${id} does not exist`),
   );
 }
@@ -242,9 +254,9 @@ export function showMigration(migration: Migration): Static<typeof MigrationShap
     steps: steps.map(showStep),
     error: error === null ? null : showError(error),
     waitingFor: waitingFor === null ? null : showWaiting(waitingFor),
-    createdAt: time(createdAt),
-    startedAt: time(startedAt),
-    finishedAt: time(finishedAt),
+    createdAt: formatTime(createdAt),
+    startedAt: formatTime(startedAt),
+    finishedAt: formatTime(finishedAt),
     createdBy,
   };
 }
@@ -259,8 +271,17 @@ function showStep(step: MigrationStep): Static<typeof StepShape> {
   const { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts } = step;
   // Counted only while records are filled, and gone when the migration has ended.
   const { state, progress, records = null } = step;
-  const planned = { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts };
-  return { ...planned, state, progress, records };
+  const plannedStep = {
+    entity,
+    kind,
+    description,
+    destructive,
+    blocksReads,
+    blocksWrites,
+    estimatedSeconds,
+    conflicts,
+  };
+  return { ...plannedStep, state, progress, records };
 }
 
 function showWaiting({ pid, application, since }: Waiting): Static<typeof WaitingShape> {

@@ -3,7 +3,7 @@
 import { SLUG_PATTERN } from '../../document/format.ts';
 import { Type } from '../../document/type.ts';
 import type { Permissions } from '../../model/principal.ts';
-import { closed, oneOf, orNull } from './response.ts';
+import { enumShape, nullableShape, objectShape } from './response.ts';
 
 export const Slug = Type.String({
   pattern: SLUG_PATTERN,
@@ -11,7 +11,7 @@ export const Slug = Type.String({
   examples: ['acme'],
 });
 export const DisplayName = Type.String({ minLength: 1, maxLength: 200, description: 'Its name for people.' });
-export const Renaming = closed(
+export const Renaming = objectShape(
   { slug: Type.Optional(Slug), name: Type.Optional(DisplayName) },
   { title: 'Renaming', description: 'What is left out stays.' },
 );
@@ -24,13 +24,13 @@ export const KeyPermissions = Type.Unsafe<Permissions>({
 });
 
 /** Who did something, in answers. */
-export const ActorShape = closed(
+export const ActorShape = objectShape(
   {
-    kind: oneOf('operator', 'key', 'client', 'user'),
+    kind: enumShape('operator', 'key', 'client', 'user'),
     id: Type.String({ description: 'Id of the key or the client, never the credential.', examples: ['1'] }),
     name: Type.String({ description: 'Its name at that time.' }),
   },
   { title: 'Actor' },
 );
 
-export const CreatedBy = { ...orNull(ActorShape), description: 'null: the first start of the server made it.' };
+export const CreatedBy = { ...nullableShape(ActorShape), description: 'null: the first start of the server made it.' };

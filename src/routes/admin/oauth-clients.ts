@@ -8,15 +8,25 @@ import {
 } from '../../directory/oauth-clients.ts';
 import { Type } from '../../document/type.ts';
 import { notFound } from '../../errors.ts';
-import { noWorkspace, required } from './access.ts';
+import { noWorkspace, requireValue } from './access.ts';
 import { refinedBody } from './body.ts';
 import { DisplayName, KeyPermissions } from './names.ts';
 import { PAGE } from './query.ts';
-import { closed, created, data, list, NOTHING, nothing, pageOf, Time, time } from './response.ts';
+import {
+  data,
+  formatTime,
+  NOTHING,
+  objectShape,
+  pageShape,
+  respondCreated,
+  respondNothing,
+  respondPage,
+  Time,
+} from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
-import { EntityNames, findEntityIds, ReachedNames, scopeOf } from './scopes.ts';
+import { EntityNames, findEntityIds, parseScope, ReachedNames } from './scopes.ts';
 
-const NewOAuthClient = closed(
+const NewOAuthClient = objectShape(
   { name: DisplayName, permissions: Type.Optional(KeyPermissions), entities: Type.Optional(EntityNames) },
   { title: 'NewOAuthClient', description: 'Without `permissions` it is an OWNER.' },
 );
@@ -30,8 +40,8 @@ const MEMBERS = {
   entities: ReachedNames,
   createdAt: Time,
 };
-const OAuthClientResponse = closed(MEMBERS, { title: 'OAuthClient' });
-const OAuthClientCreated = closed(
+const OAuthClientResponse = objectShape(MEMBERS, { title: 'OAuthClient' });
+const OAuthClientCreated = objectShape(
   { ...MEMBERS, clientSecret: Type.String({ description: 'It is stored as a hash and shown this once.' }) },
   { title: 'OAuthClientCreated' },
 );
@@ -53,43 +63,43 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
       id: 'oauthClients.list',
       method: 'GET',
       path: `${WORKSPACE}/oauth-clients`,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'The OAuth clients of a workspace, without their secrets',
       description: 'The oldest first.',
-      refuses: {},
+      errors: {},
       query: PAGE,
-      responses: { 200: pageOf(OAuthClientResponse) },
+      responses: { 200: pageShape(OAuthClientResponse) },
       handle: async ({ workspace, query }) =>
-        list(await loadOAuthClients(databases.directory, workspace.id, query), query, toResponse),
+        respondPage(await loadOAuthClients(databases.directory, workspace.id, query), query, toResponse),
     }),
     route({
       id: 'oauthClients.create',
       method: 'POST',
       path: `${WORKSPACE}/oauth-clients`,
-      may: 'workspace',
+      access: 'workspace',
       // Tokens are looked up when they come: no process has a verdict on one of its tokens yet.
       changes: 'nothing',
       activity: 'written',
       summary: 'Makes an OAuth client, and shows its secret this once',
       description:
         'It exchanges id and secret for tokens at `/oauth/token`. Its tokens have its permissions and entities.',
-      refuses: { CONFLICT: 'the workspace has as many clients as it may have' },
+      errors: { CONFLICT: 'the workspace has as many clients as it may have' },
       find: findEntityIds(databases),
-      body: refinedBody(NewOAuthClient, (asked, report, _, ids: ReadonlyMap<string, string>) => {
-        const { name, permissions = 'OWNER' } = asked;
-        return { name, permissions, scope: scopeOf(asked, report, ids) };
+      body: refinedBody(NewOAuthClient, (input, report, _, ids: ReadonlyMap<string, string>) => {
+        const { name, permissions = 'OWNER' } = input;
+        return { name, permissions, scope: parseScope(input, report, ids) };
       }),
       example: { name: 'nightly sync', permissions: 'READ_WRITE' },
       responses: { 201: data(OAuthClientCreated) },
       async handle({ workspace, body, audit }) {
         const { clientId, clientSecret, secretHash } = makeOAuthClient();
         const client = { workspaceId: workspace.id, clientId, secretHash, ...body };
-        const stored = await audit.change(
-          (session) => required(createOAuthClient(session, client), () => noWorkspace(workspace.slug)),
+        const storedClient = await audit.change(
+          (session) => requireValue(createOAuthClient(session, client), () => noWorkspace(workspace.slug)),
           ({ name, permissions, entities }) => ({ subject: name, details: { id: clientId, permissions, entities } }),
         );
-        return created(
-          { ...toResponse(stored), clientSecret },
+        return respondCreated(
+          { ...toResponse(storedClient), clientSecret },
           workspaceLocation(workspace, `/oauth-clients/${clientId}`),
         );
       },
@@ -98,12 +108,12 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
       id: 'oauthClients.delete',
       method: 'DELETE',
       path: `${WORKSPACE}/oauth-clients/:id`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'workspace',
       activity: 'written',
       summary: 'Deletes an OAuth client; its tokens end with it',
       description: 'It gets no more tokens, and those it has work in no process any more when this is answered.',
-      refuses: {},
+      errors: {},
       params: {
         id: Type.String({ description: 'The client id.', examples: ['wdac_Ez6IwGXJyP8d91gzlvxb4Q'] }),
       },
@@ -112,11 +122,11 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
         await audit.change(
           async (session) => {
             if (!isClientId(id)) throw noClient(id);
-            return required(deleteOAuthClient(session, workspace.id, id), () => noClient(id));
+            return requireValue(deleteOAuthClient(session, workspace.id, id), () => noClient(id));
           },
           (name) => ({ subject: name, details: { id } }),
         );
-        return nothing();
+        return respondNothing();
       },
     }),
   ];
@@ -132,5 +142,5 @@ function toResponse({
   entities,
   createdAt,
 }: OAuthClient): Static<typeof OAuthClientResponse> {
-  return { id: clientId, clientId, name, permissions, entities, createdAt: time(createdAt) };
+  return { id: clientId, clientId, name, permissions, entities, createdAt: formatTime(createdAt) };
 }

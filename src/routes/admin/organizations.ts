@@ -8,20 +8,32 @@ import {
   updateOrganization,
 } from '../../directory/organizations.ts';
 import { Type } from '../../document/type.ts';
-import { noOrganization, required } from './access.ts';
+import { noOrganization, requireValue } from './access.ts';
 import { body } from './body.ts';
 import { DisplayName, Renaming, Slug } from './names.ts';
 import { PAGE } from './query.ts';
-import { closed, created, data, Id, list, NOTHING, nothing, pageOf, single, Time, time } from './response.ts';
+import {
+  data,
+  formatTime,
+  Id,
+  NOTHING,
+  objectShape,
+  pageShape,
+  respondCreated,
+  respondData,
+  respondNothing,
+  respondPage,
+  Time,
+} from './response.ts';
 import { type AdminRoute, type AdminServices, ORGANIZATION, organizationLocation, routeMaker } from './route.ts';
 
-const NewOrganization = closed({ slug: Slug, name: Type.Optional(DisplayName) }, { title: 'NewOrganization' });
-const OrganizationResponse = closed(
+const NewOrganization = objectShape({ slug: Slug, name: Type.Optional(DisplayName) }, { title: 'NewOrganization' });
+const OrganizationResponse = objectShape(
   { id: Id, slug: Slug, name: Type.String(), createdAt: Time },
   { title: 'Organization' },
 );
 
-const TAKEN = 'another organization has the slug';
+const SLUG_IN_USE = 'another organization has the slug';
 
 export function organizationRoutes(services: AdminServices): AdminRoute[] {
   const { directory } = services.databases;
@@ -31,80 +43,80 @@ export function organizationRoutes(services: AdminServices): AdminRoute[] {
       id: 'organizations.list',
       method: 'GET',
       path: '/organizations',
-      may: 'operator',
+      access: 'operator',
       summary: 'All organizations',
       description: 'The oldest first.',
-      refuses: {},
+      errors: {},
       query: PAGE,
-      responses: { 200: pageOf(OrganizationResponse) },
-      handle: async ({ query }) => list(await loadOrganizations(directory, query), query, toResponse),
+      responses: { 200: pageShape(OrganizationResponse) },
+      handle: async ({ query }) => respondPage(await loadOrganizations(directory, query), query, toResponse),
     }),
     route({
       id: 'organizations.create',
       method: 'POST',
       path: '/organizations',
-      may: 'operator',
+      access: 'operator',
       // No process has it in memory.
       changes: 'nothing',
       activity: 'written',
       summary: 'Makes an organization',
       description: 'Without a name it is called by its slug.',
-      refuses: { CONFLICT: TAKEN },
+      errors: { CONFLICT: SLUG_IN_USE },
       body: body(NewOrganization),
       example: { slug: 'globex', name: 'Globex Corporation' },
       responses: { 201: data(OrganizationResponse) },
       async handle({ body: { slug, name = slug }, audit }) {
-        const made = await audit.change(
+        const organization = await audit.change(
           (session) => createOrganization(session, { slug, name }),
           () => ({ organization: slug, subject: slug, details: { name } }),
         );
-        return created(toResponse(made), organizationLocation(slug));
+        return respondCreated(toResponse(organization), organizationLocation(slug));
       },
     }),
     route({
       id: 'organizations.read',
       method: 'GET',
       path: ORGANIZATION,
-      may: 'administrator',
+      access: 'administrator',
       summary: 'An organization',
       description: 'To an owner all organizations but its own look alike, whether or not they exist.',
-      refuses: {},
+      errors: {},
       responses: { 200: data(OrganizationResponse) },
-      handle: async ({ organization }) => single(toResponse(organization)),
+      handle: async ({ organization }) => respondData(toResponse(organization)),
     }),
     route({
       id: 'organizations.update',
       method: 'PUT',
       path: ORGANIZATION,
-      may: 'operator',
+      access: 'operator',
       changes: 'named',
       activity: 'written',
       summary: 'Renames an organization',
       description: 'With another slug its workspaces answer at other URLs, from this answer on.',
-      refuses: { CONFLICT: TAKEN },
+      errors: { CONFLICT: SLUG_IN_USE },
       body: body(Renaming),
       example: { name: 'Acme Incorporated' },
       responses: { 200: data(OrganizationResponse) },
       async handle({ organization: { slug }, body: renaming, changed, audit }) {
-        const updated = await audit.change(
-          (session) => required(updateOrganization(session, slug, renaming), () => noOrganization(slug)),
+        const result = await audit.change(
+          (session) => requireValue(updateOrganization(session, slug, renaming), () => noOrganization(slug)),
           () => ({ subject: slug, details: renaming }),
         );
-        changed(...updated.workspaceIds);
-        return single(toResponse(updated.organization));
+        changed(...result.workspaceIds);
+        return respondData(toResponse(result.organization));
       },
     }),
     route({
       id: 'organizations.delete',
       method: 'DELETE',
       path: ORGANIZATION,
-      may: 'operator',
+      access: 'operator',
       // It has no workspaces.
       changes: 'nothing',
       activity: 'written',
       summary: 'Deletes an organization without workspaces',
       description: 'Its workspaces have to be deleted first.',
-      refuses: { CONFLICT: 'it still has workspaces' },
+      errors: { CONFLICT: 'it still has workspaces' },
       responses: { 204: NOTHING },
       async handle({ organization: { slug }, audit }) {
         await audit.change(
@@ -113,12 +125,12 @@ export function organizationRoutes(services: AdminServices): AdminRoute[] {
           },
           () => ({ subject: slug }),
         );
-        return nothing();
+        return respondNothing();
       },
     }),
   ];
 }
 
 function toResponse({ id, slug, name, createdAt }: Organization): Static<typeof OrganizationResponse> {
-  return { id: Number(id), slug, name, createdAt: time(createdAt) };
+  return { id: Number(id), slug, name, createdAt: formatTime(createdAt) };
 }

@@ -19,11 +19,11 @@ export type Values<Q extends Query> = { readonly [Name in keyof Q]: Q[Name] exte
 /** The values in the order of the parameters; each may be given once. */
 export function readQuery(
   query: Query,
-  given: ReadonlyMap<string, readonly string[]>,
+  provided: ReadonlyMap<string, readonly string[]>,
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(query).map(([name, { read }]) => {
-      const texts = given.get(name) ?? [];
+      const texts = provided.get(name) ?? [];
       if (texts.length > 1) throw repeatedParameter(name);
       return [name, read(texts[0], name)];
     }),

@@ -6,10 +6,10 @@ import { Type } from '../../document/type.ts';
 import { json, jsonText, noContent, type Reply } from '../../response/reply.ts';
 import type { PageRequest } from './query.ts';
 
-declare const shown: unique symbol;
+declare const responseType: unique symbol;
 
 /** A reply with this status whose body is a T. */
-export type TypedReply<T, Status extends number = number> = Reply & { readonly [shown]: readonly [Status, T] };
+export type TypedReply<T, Status extends number = number> = Reply & { readonly [responseType]: readonly [Status, T] };
 
 /** Shapes of the whole bodies of a route's responses, by status. */
 export type Responses = Readonly<Record<number, TSchema>>;
@@ -22,33 +22,33 @@ export type RouteResponse<A extends Responses> = {
 /* ---- shapes ---- */
 
 /** Texts of a shape in documents. A shape with a title becomes a component of that name. */
-export interface Said {
+export interface ShapeTexts {
   readonly title?: string;
   readonly description?: string;
 }
 
-export const closed = <P extends TProperties>(members: P, said: Said = {}) =>
-  Type.Object(members, { ...said, additionalProperties: false });
+export const objectShape = <P extends TProperties>(members: P, texts: ShapeTexts = {}) =>
+  Type.Object(members, { ...texts, additionalProperties: false });
 
 /** The shape or null. Scalars say so by their type, as generators of code understand that best. */
-export function orNull<S extends TSchema>(shape: S) {
+export function nullableShape<S extends TSchema>(shape: S) {
   const { type, ...rest } = shape as { type?: string };
   const isPlain = type !== undefined && type !== 'object';
   return Type.Unsafe<Static<S> | null>(
-    isPlain ? { ...rest, type: [type, 'null'], ...nullIn(rest) } : { oneOf: [shape, { type: 'null' }] },
+    isPlain ? { ...rest, type: [type, 'null'], ...addNull(rest) } : { oneOf: [shape, { type: 'null' }] },
   );
 }
 
-const nullIn = ({ enum: values }: { readonly enum?: readonly unknown[] }): object =>
+const addNull = ({ enum: values }: { readonly enum?: readonly unknown[] }): object =>
   values === undefined ? {} : { enum: [...values, null] };
 
-export const listOf = <S extends TSchema>(shape: S) =>
+export const arrayShape = <S extends TSchema>(shape: S) =>
   Type.Unsafe<readonly Static<S>[]>({ type: 'array', items: shape });
 
-export const oneOf = <const T extends readonly string[]>(...values: T) =>
+export const enumShape = <const T extends readonly string[]>(...values: T) =>
   Type.Unsafe<T[number]>({ type: 'string', enum: [...values] });
 
-export const anything = (description?: string) =>
+export const anyShape = (description?: string) =>
   Type.Unsafe<unknown>(description === undefined ? {} : { description });
 
 export const Id = Type.Integer({ minimum: 1, format: 'int64', examples: [1] });
@@ -59,9 +59,9 @@ export const Time = Type.String({
 });
 
 /** The envelope of one value. */
-export const data = <S extends TSchema>(shape: S) => closed({ data: shape });
+export const data = <S extends TSchema>(shape: S) => objectShape({ data: shape });
 
-const Page = closed(
+const Page = objectShape(
   {
     page: Type.Integer({ minimum: 0, description: 'Which page this is, from 0.' }),
     size: Type.Integer({ minimum: 1, description: 'How many entries a page has.' }),
@@ -72,9 +72,9 @@ const Page = closed(
 );
 
 /** The envelope of a page of a list. */
-export const pageOf = <S extends TSchema>(shape: S) =>
-  closed({
-    data: listOf(shape),
+export const pageShape = <S extends TSchema>(shape: S) =>
+  objectShape({
+    data: arrayShape(shape),
     meta: Page,
   });
 
@@ -101,14 +101,14 @@ export function respondText<T>(text: string): TypedReply<T, 200> {
   return jsonText(200, text) as TypedReply<T, 200>;
 }
 
-export const single = <T>(value: T): TypedReply<{ data: T }, 200> => respond(200, { data: value });
+export const respondData = <T>(value: T): TypedReply<{ data: T }, 200> => respond(200, { data: value });
 
-export const created = <T>(value: T, location: string): TypedReply<{ data: T }, 201> =>
+export const respondCreated = <T>(value: T, location: string): TypedReply<{ data: T }, 201> =>
   respond(201, { data: value }, { Location: location });
 
-export const nothing = (): TypedReply<undefined, 204> => noContent() as TypedReply<undefined, 204>;
+export const respondNothing = (): TypedReply<undefined, 204> => noContent() as TypedReply<undefined, 204>;
 
-export function bytes(stream: Readable, fileName: string): TypedReply<Readable, 200> {
+export function respondBytes(stream: Readable, fileName: string): TypedReply<Readable, 200> {
   const headers = { 'Content-Disposition': `attachment; filename="${fileName}"` };
   return { status: 200, headers, body: { kind: 'stream', contentType: BINARY_TYPE, stream } } as unknown as TypedReply<
     Readable,
@@ -116,14 +116,14 @@ export function bytes(stream: Readable, fileName: string): TypedReply<Readable, 
   >;
 }
 
-export function list<Row, T>({ rows, total }: PageOf<Row>, { page, size }: PageRequest, show: (row: Row) => T) {
+export function respondPage<Row, T>({ rows, total }: PageOf<Row>, { page, size }: PageRequest, show: (row: Row) => T) {
   const meta = { page, size, totalElements: total, totalPages: Math.ceil(total / size) };
   return respond(200, { data: rows.map(show) as readonly T[], meta });
 }
 
 /** As the data API writes datetimes: UTC, no fraction when it is zero. */
-export function time(date: Date): string;
-export function time(date: Date | null): string | null;
-export function time(date: Date | null): string | null {
+export function formatTime(date: Date): string;
+export function formatTime(date: Date | null): string | null;
+export function formatTime(date: Date | null): string | null {
   return date === null ? null : date.toISOString().replace('.000Z', 'Z');
 }

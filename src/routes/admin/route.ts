@@ -3,7 +3,7 @@
 // answers no change before it is in force everywhere.
 import type { Readable } from 'node:stream';
 import type { TSchema } from 'typebox';
-import { controlError, operatorError } from '../../directory/control-error.ts';
+import { toControlError, toOperatorError } from '../../directory/control-error.ts';
 import type { Databases } from '../../directory/databases.ts';
 import type { Organization } from '../../directory/organizations.ts';
 import type { WorkspaceSummary } from '../../directory/workspaces.ts';
@@ -12,10 +12,17 @@ import type { Route, RouteRequest } from '../../http/router.ts';
 import { MAX_INT64 } from '../../model/decimal.ts';
 import type { Operator, Owner } from '../../model/principal.ts';
 import type { Reply } from '../../response/reply.ts';
-import { type Admitted, type Authenticate, admit, type May, organizationFor, workspaceFor } from './access.ts';
+import {
+  type AccessLevel,
+  type Authenticate,
+  admit,
+  type Principals,
+  requireOrganization,
+  requireWorkspace,
+} from './access.ts';
 import { type Audit, createAudit } from './audit.ts';
 import type { Body } from './body.ts';
-import { describe, type Words } from './describe.ts';
+import { describe, type RouteTexts } from './describe.ts';
 import { type Query, readQuery, type Values } from './query.ts';
 import { BINARY_TYPE, type Responses, type RouteResponse } from './response.ts';
 import { type MustMatch, mustMatch } from './tag.ts';
@@ -27,7 +34,7 @@ export interface AdminServices {
    * Called after a change in these workspaces, or, without any, in what all share: resolves when it is in force in
    * every process. The answer to the change waits for that, a second at most.
    */
-  readonly announced: (...workspaceIds: readonly string[]) => Promise<void>;
+  readonly announceChange: (...workspaceIds: readonly string[]) => Promise<void>;
 }
 
 export const PREFIX = '/api/admin/v1';
@@ -35,27 +42,31 @@ export const ORGANIZATION = '/organizations/:org';
 export const WORKSPACE = `${ORGANIZATION}/workspaces/:ws` as const;
 
 /** The names of a path's parameters. */
-type Names<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
-  ? Name | Names<Rest>
+type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamNames<Rest>
   : Path extends `${string}:${infer Name}`
     ? Name
     : never;
 
 /** Context of a request: what its path and its credential stand for. Query and body are read after it. */
-export interface AdminContext<Path extends string, M extends May> {
-  readonly principal: Admitted[M];
-  readonly params: Readonly<Record<Names<Path>, string>>;
-  readonly workspace: 'ws' extends Names<Path> ? WorkspaceSummary : undefined;
+export interface AdminContext<Path extends string, M extends AccessLevel> {
+  readonly principal: Principals[M];
+  readonly params: Readonly<Record<ParamNames<Path>, string>>;
+  readonly workspace: 'ws' extends ParamNames<Path> ? WorkspaceSummary : undefined;
   /** The header of a conditional read, as sent. */
   readonly ifNoneMatch: string | undefined;
   /** Who waits for the answer. */
-  readonly caller: RouteRequest['caller'];
+  readonly caller: RouteRequest['signal'];
   /** The body as a stream, of a route that `uploads`. */
   readonly upload: () => Readable;
   /** Check of If-Match, for a route that is `guarded`. To be called where nothing can change between it and the change. */
   readonly mustMatch: MustMatch;
   /** Only for paths that end above the workspaces. */
-  readonly organization: 'ws' extends Names<Path> ? undefined : 'org' extends Names<Path> ? Organization : undefined;
+  readonly organization: 'ws' extends ParamNames<Path>
+    ? undefined
+    : 'org' extends ParamNames<Path>
+      ? Organization
+      : undefined;
   /** To be called when these workspaces have changed: the answer waits until every process knows. */
   readonly changed: (...workspaceIds: readonly string[]) => void;
 }
@@ -67,10 +78,11 @@ export interface AdminContext<Path extends string, M extends May> {
  */
 export type Changes = 'workspace' | 'everything' | 'named' | 'nothing';
 
-interface Spec<Path extends string, M extends May, Resource, Q extends Query, B, A extends Responses> extends Words {
+interface Spec<Path extends string, M extends AccessLevel, Resource, Q extends Query, B, A extends Responses>
+  extends RouteTexts {
   /** Below /api/admin/v1. */
   readonly path: Path;
-  readonly may: M;
+  readonly access: M;
   /** Finds the resource that the path names below organization and workspace; 404 when it does not exist. */
   readonly find?: (context: AdminContext<Path, M>) => Resource | Promise<Resource>;
   readonly query?: Q;
@@ -91,9 +103,9 @@ interface Spec<Path extends string, M extends May, Resource, Q extends Query, B,
 }
 
 /** The parameters of the path besides organization and workspace, for documents. */
-type Params<Path extends string> = [Exclude<Names<Path>, 'org' | 'ws'>] extends [never]
+type Params<Path extends string> = [Exclude<ParamNames<Path>, 'org' | 'ws'>] extends [never]
   ? { readonly params?: undefined }
-  : { readonly params: Readonly<Record<Exclude<Names<Path>, 'org' | 'ws'>, TSchema>> };
+  : { readonly params: Readonly<Record<Exclude<ParamNames<Path>, 'org' | 'ws'>, TSchema>> };
 
 type Effect =
   | { readonly method: 'GET'; readonly changes?: undefined; readonly activity?: undefined }
@@ -106,21 +118,21 @@ type Effect =
 
 /** Route with the members that tests compare. */
 export interface AdminRoute extends Route {
-  readonly may: May;
+  readonly access: AccessLevel;
   readonly changes: Changes;
   readonly activity: 'written' | 'none';
 }
 
-export function routeMaker({ databases, authenticate, announced }: AdminServices) {
+export function routeMaker({ databases, authenticate, announceChange }: AdminServices) {
   return function route<
     Path extends string,
-    M extends May,
+    M extends AccessLevel,
     A extends Responses,
     Resource = undefined,
     Q extends Query = Record<never, never>,
     B = undefined,
   >(spec: Spec<Path, M, Resource, Q, B, A> & Params<Path> & Effect): AdminRoute {
-    const { id, method, path, may, changes = 'nothing', activity = 'none', params = {} } = spec;
+    const { id, method, path, access, changes = 'nothing', activity = 'none', params = {} } = spec;
     const { find, handle, body, guarded } = spec;
     const query: Query = spec.query ?? {};
     if (changes === 'workspace' && !path.startsWith(WORKSPACE)) throw new TypeError(`${path} names no workspace`);
@@ -129,22 +141,25 @@ export function routeMaker({ databases, authenticate, announced }: AdminServices
       request: RouteRequest,
       changed: AdminContext<Path, M>['changed'],
     ): Promise<AdminContext<Path, M>> {
-      const principal = await admit(authenticate, may, request.credential);
+      const principal = await admit(authenticate, access, request.credential);
       const { org, ws } = request.params;
-      const admitted = principal as Operator | Owner;
-      const workspace = ws === undefined ? undefined : await workspaceFor(databases.directory, admitted, org ?? '', ws);
-      const isAbove = ws === undefined && org !== undefined;
-      const organization = isAbove ? await organizationFor(databases.directory, admitted, org) : undefined;
-      const { params, ifNoneMatch, caller } = request;
+      const administrator = principal as Operator | Owner;
+      const workspace =
+        ws === undefined ? undefined : await requireWorkspace(databases.directory, administrator, org ?? '', ws);
+      const isOrganizationPath = ws === undefined && org !== undefined;
+      const organization = isOrganizationPath
+        ? await requireOrganization(databases.directory, administrator, org)
+        : undefined;
+      const { params, ifNoneMatch, signal: caller } = request;
       const upload = (): Readable => request.upload(BINARY_TYPE);
-      const must = mustMatch(guarded === undefined ? undefined : request.ifMatch, guarded ?? '');
+      const checkMatch = mustMatch(guarded === undefined ? undefined : request.ifMatch, guarded ?? '');
       const context = {
         principal,
         params,
         ifNoneMatch,
         caller,
         upload,
-        mustMatch: must,
+        mustMatch: checkMatch,
         workspace,
         organization,
         changed,
@@ -154,9 +169,9 @@ export function routeMaker({ databases, authenticate, announced }: AdminServices
     }
 
     async function respondTo(request: RouteRequest): Promise<Reply> {
-      const touched = new Set<string>();
+      const changedIds = new Set<string>();
       const context = await createContext(request, (...ids) => {
-        for (const id of ids) touched.add(id);
+        for (const id of ids) changedIds.add(id);
       });
       const resource = (await find?.(context)) as Resource;
       const values = readQuery(query, request.query()) as Values<Q>;
@@ -169,8 +184,8 @@ export function routeMaker({ databases, authenticate, announced }: AdminServices
       });
       const reply = await handle({ ...context, resource, query: values, body: value, audit });
       if (isUsed() !== (activity === 'written')) throw new TypeError(`${id} says of its activity: ${activity}`);
-      if (changes === 'workspace') touched.add((context.workspace as WorkspaceSummary).id);
-      if (touched.size > 0 || changes === 'everything') await announced(...touched);
+      if (changes === 'workspace') changedIds.add((context.workspace as WorkspaceSummary).id);
+      if (changedIds.size > 0 || changes === 'everything') await announceChange(...changedIds);
       return reply;
     }
 
@@ -180,9 +195,9 @@ export function routeMaker({ databases, authenticate, announced }: AdminServices
       describe: describe({ ...spec, params, query, body }),
       handle: (request) =>
         respondTo(request).catch((error) => {
-          throw may === 'operator' ? operatorError(error) : controlError(error);
+          throw access === 'operator' ? toOperatorError(error) : toControlError(error);
         }),
-      may,
+      access,
       changes,
       activity,
     };

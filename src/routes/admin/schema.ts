@@ -11,19 +11,19 @@ import { parseSchemaDocument } from '../../document/document.ts';
 import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../document/format.ts';
 import { Type } from '../../document/type.ts';
 import { badRequest } from '../../errors.ts';
-import { type Ask, planSteps, prepareChange } from '../../migrate/plan.ts';
+import { type ParseDocument, planSteps, prepareChange } from '../../migrate/plan.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import type { PhysicalNames } from '../../model/physical-name.ts';
-import { noWorkspace, required } from './access.ts';
+import { noWorkspace, requireValue } from './access.ts';
 import { uncheckedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
-import { MigrationShape, PlannedShape, showMigration } from './migrations.ts';
+import { MigrationShape, PlannedStepShape, showMigration } from './migrations.ts';
 import { flag, type Parameter } from './query.ts';
-import { anything, closed, data, listOf, NOTHING, respond, single } from './response.ts';
+import { anyShape, arrayShape, data, NOTHING, objectShape, respond, respondData } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
-import { entityTag, fixed, type MustMatch, mustMatch, respondTagged } from './tag.ts';
+import { entityTag, type MustMatch, makeStaticDocument, mustMatch, respondTagged } from './tag.ts';
 
-const JSON_SCHEMA = fixed(() => SCHEMA_DOCUMENT_JSON_SCHEMA);
+const JSON_SCHEMA = makeStaticDocument(() => SCHEMA_DOCUMENT_JSON_SCHEMA);
 const DEFAULT_WAIT_SECONDS = 10;
 const MAX_WAIT_SECONDS = 60;
 // The plan counts the records that make the change impossible, and may have to read all records for it.
@@ -67,22 +67,22 @@ const BASED_ON: Parameter<string | undefined> = {
   read: (text) => text,
 };
 
-const PendingName = closed({ entity: Type.String(), field: Type.Optional(Type.String()), name: Type.String() });
+const PendingName = objectShape({ entity: Type.String(), field: Type.Optional(Type.String()), name: Type.String() });
 
-const InForce = closed({
+const SchemaResponse = objectShape({
   // Shown as it was written. What was valid once stays valid: members are only ever added to the format.
   data: DocumentShape,
   meta: Type.Optional(
-    closed(
-      { pendingNames: listOf(PendingName) },
+    objectShape(
+      { pendingNames: arrayShape(PendingName) },
       { description: 'Tables and columns whose names in PostgreSQL still differ.' },
     ),
   ),
 });
 
-const PlanShape = closed(
+const PlanShape = objectShape(
   {
-    steps: listOf(PlannedShape),
+    steps: arrayShape(PlannedStepShape),
     destructive: Type.Boolean({ description: 'Whether any step is.' }),
     basedOn: Type.String({
       description:
@@ -116,79 +116,81 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
       method: 'GET',
       path: '/schema.json',
       // Editors fetch it from the "$schema" of a document, and it says nothing about anybody's data.
-      may: 'anyone',
+      access: 'anyone',
       summary: 'The JSON Schema of schema documents',
       description: 'Draft 7, which editors know.',
-      refuses: {},
-      responses: { 200: anything('A JSON Schema.'), 304: NOTHING },
+      errors: {},
+      responses: { 200: anyShape('A JSON Schema.'), 304: NOTHING },
       handle: async ({ ifNoneMatch }) => JSON_SCHEMA.respondTo(ifNoneMatch),
     }),
     route({
       id: 'schema.read',
       method: 'GET',
       path: `${WORKSPACE}/schema`,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'The schema document in force',
       description: 'As it was written, numbers with all of their digits.',
-      refuses: {},
-      responses: { 200: InForce, 304: NOTHING },
+      errors: {},
+      responses: { 200: SchemaResponse, 304: NOTHING },
       async handle({ workspace, ifNoneMatch }) {
-        const stored = await required(loadDocumentText(databases.of(workspace), workspace.id), () =>
+        const row = await requireValue(loadDocumentText(databases.forWorkspace(workspace), workspace.id), () =>
           noWorkspace(workspace.slug),
         );
-        const pending = pendingNames(stored.names);
-        const meta = pending.length === 0 ? '' : `,"meta":${JSON.stringify({ pendingNames: pending })}`;
-        const tag = entityTag(parseDocument(stored.document));
+        const pendingEntries = pendingNames(row.names);
+        const meta = pendingEntries.length === 0 ? '' : `,"meta":${JSON.stringify({ pendingNames: pendingEntries })}`;
+        const tag = entityTag(parseDocument(row.document));
         // The names are no part of the document, so they say nothing for If-Match.
-        const shown = pending.length === 0 ? tag : `${tag}.${entityTag(pending)}`;
-        return respondTagged(`{"data":${stored.document}${meta}}`, shown, ifNoneMatch);
+        const responseTag = pendingEntries.length === 0 ? tag : `${tag}.${entityTag(pendingEntries)}`;
+        return respondTagged(`{"data":${row.document}${meta}}`, responseTag, ifNoneMatch);
       },
     }),
     route({
       id: 'schema.plan',
       method: 'POST',
       path: `${WORKSPACE}/schema/plan`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'nothing',
       activity: 'none',
       summary: 'What a schema document would change',
       query: { strategy: STRATEGY, basedOn: BASED_ON },
       description: 'Counts the records that make it impossible. Nothing is changed.',
-      refuses: { PRECONDITION_FAILED: 'another document than that of `basedOn` is in force' },
+      errors: { PRECONDITION_FAILED: 'another document than that of `basedOn` is in force' },
       body: uncheckedBody(DocumentShape),
       example: EXAMPLE,
       responses: { 200: data(PlanShape) },
       async handle({ workspace, query: { strategy, basedOn }, body }) {
         const { id } = workspace;
-        const must = mustMatch(basedOn === undefined ? undefined : `"${basedOn}"`, DOCUMENT);
-        const place = await findNode(databases, id);
+        const checkMatch = mustMatch(basedOn === undefined ? undefined : `"${basedOn}"`, DOCUMENT);
+        const node = await findNode(databases, id);
         const plan = (): Promise<Plan> =>
-          databases.of(workspace).transaction(
+          databases.forWorkspace(workspace).transaction(
             async (session) => {
               const { topology } = databases;
-              const change = await prepareChange(session, id, asking(body, must), strategy, { topology });
+              const change = await prepareChange(session, id, makeDocumentParser(body, checkMatch), strategy, {
+                topology,
+              });
               const steps = await planSteps(session, change, topology);
               return { steps, destructive: steps.some((step) => step.destructive), basedOn: entityTag(change.inForce) };
             },
-            { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, place },
+            { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, node },
           );
-        await upgradeWorkspaceIn(databases.of(workspace), id);
+        await upgradeWorkspaceIn(databases.forWorkspace(workspace), id);
         // A table may get another name between two looks.
-        return single(await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error))));
+        return respondData(await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error))));
       },
     }),
     route({
       id: 'schema.update',
       method: 'PUT',
       path: `${WORKSPACE}/schema`,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'named',
       activity: 'written',
       summary: 'Puts a schema document in force',
       query: { strategy: STRATEGY, allowDestructive: DESTRUCTIVE, wait: WAIT },
       description:
         'The whole document; a migration makes the difference to the one in force. 200 when that has ended, well or not: its `state` says so. 202 while it runs.',
-      refuses: {
+      errors: {
         CONFLICT: 'the database is at a limit',
         DESTRUCTIVE_CHANGE: 'it would drop something, and `allowDestructive` is not true',
         SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
@@ -197,42 +199,50 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
       body: uncheckedBody(DocumentShape),
       example: EXAMPLE,
       responses: { 200: data(MigrationShape), 202: data(MigrationShape) },
-      async handle({ workspace, query: { strategy, allowDestructive, wait }, body, mustMatch: must, changed, audit }) {
+      async handle({
+        workspace,
+        query: { strategy, allowDestructive, wait },
+        body,
+        mustMatch: checkMatch,
+        changed,
+        audit,
+      }) {
         const { id, slug } = workspace;
-        const started = await runner.start({
+        const run = await runner.start({
           workspaceId: id,
           strategy,
           allowDestructive,
-          recorded: true,
-          noted: await audit.prepare({ subject: slug, details: { strategy, allowDestructive } }),
-          ask: asking(body, must),
+          isRecorded: true,
+          audit: await audit.prepare({ subject: slug, details: { strategy, allowDestructive } }),
+          parseDocument: makeDocumentParser(body, checkMatch),
         });
-        const patience = new AbortController();
-        const isKnown = await Promise.race([
-          started.ended.then(() => true),
-          sleep(wait * 1000, false, { signal: patience.signal }).catch(() => false),
+        const waitController = new AbortController();
+        const isInForce = await Promise.race([
+          run.completion.then(() => true),
+          sleep(wait * 1000, false, { signal: waitController.signal }).catch(() => false),
         ]);
-        patience.abort();
-        const migration = await required(findMigration(databases.of(workspace), id, started.id as string), () =>
-          noWorkspace(slug),
+        waitController.abort();
+        const migration = await requireValue(
+          findMigration(databases.forWorkspace(workspace), id, run.id as string),
+          () => noWorkspace(slug),
         );
         if (isEnded(migration)) {
           // The wait may have ended just before the end was known everywhere.
-          if (!isKnown) changed(id);
-          return single(showMigration(migration));
+          if (!isInForce) changed(id);
+          return respondData(showMigration(migration));
         }
-        const place = workspaceLocation(workspace, `/migrations/${migration.id}`);
-        return respond(202, { data: showMigration(migration) }, { Location: place });
+        const location = workspaceLocation(workspace, `/migrations/${migration.id}`);
+        return respond(202, { data: showMigration(migration) }, { Location: location });
       },
     }),
   ];
 }
 
 /** Runs under the lock of the workspace, or in the transaction of a plan: what matches is in force until that ends. */
-const asking =
-  (body: unknown, must: MustMatch): Ask =>
+const makeDocumentParser =
+  (body: unknown, checkMatch: MustMatch): ParseDocument =>
   (inForce) => {
-    must(entityTag(inForce));
+    checkMatch(entityTag(inForce));
     return parseSchemaDocument(body, inForce);
   };
 

@@ -7,7 +7,7 @@ import { hint, type Report } from '../../document/report.ts';
 import { Type } from '../../document/type.ts';
 import { listed } from '../../errors.ts';
 import type { Permissions, Scope } from '../../model/principal.ts';
-import { listOf, orNull } from './response.ts';
+import { arrayShape, nullableShape } from './response.ts';
 
 // As many as a document has.
 export const MAX_ENTITIES = 500;
@@ -23,22 +23,22 @@ export const EntityNames = Type.Unsafe<readonly string[] | null>({
 });
 
 /** In answers: an entity that is gone is not named any more. */
-export const ReachedNames = orNull(listOf(Type.String()));
+export const ReachedNames = nullableShape(arrayShape(Type.String()));
 
 /** The ids of a workspace's entities by their names, for scopeOf(). */
 export const findEntityIds =
   (databases: Databases) =>
   ({ workspace }: { readonly workspace: WorkspaceSummary }): Promise<ReadonlyMap<string, string>> =>
-    loadEntityIds(databases.of(workspace), workspace.id);
+    loadEntityIds(databases.forWorkspace(workspace), workspace.id);
 
-interface Asked {
+interface ScopeInput {
   readonly entities?: readonly string[] | null;
   readonly permissions?: Permissions;
 }
 
 /** The scope that a body asks for; reports names that mean nothing, and permissions that a scope cannot have. */
-export function scopeOf(
-  { entities, permissions = 'OWNER' }: Asked,
+export function parseScope(
+  { entities, permissions = 'OWNER' }: ScopeInput,
   report: Report,
   ids: ReadonlyMap<string, string>,
 ): Scope {
@@ -50,24 +50,24 @@ export function scopeOf(
       'must be READ_WRITE or READ_ONLY beside entities: an OWNER could give itself the others',
     );
   }
-  return idsOf(entities, report, ids);
+  return resolveEntityIds(entities, report, ids);
 }
 
 /** The ids of the entities that a body names; reports names that mean nothing. */
-export function idsOf(
+export function resolveEntityIds(
   entities: readonly unknown[],
   report: Report,
   ids: ReadonlyMap<string, string>,
 ): readonly string[] {
-  return entities.flatMap((name: unknown, at) => {
+  return entities.flatMap((name: unknown, index) => {
     if (typeof name !== 'string') return [];
     const id = ids.get(name);
     if (id !== undefined) return [id];
-    report(['entities', at], 'REFERENCE_NOT_FOUND', notAnEntity(name, [...ids.keys()], report));
+    report(['entities', index], 'REFERENCE_NOT_FOUND', notAnEntity(name, [...ids.keys()], report));
     return [];
   });
 }
 
 /** Message for a name that no entity of the workspace has. */
-export const notAnEntity = (name: string, known: readonly string[], report: Report): string =>
-  `must be an entity of the workspace.${hint(report.suggest(name, known))} Known: ${listed([...known].sort())}`;
+export const notAnEntity = (name: string, candidates: readonly string[], report: Report): string =>
+  `must be an entity of the workspace.${hint(report.suggest(name, candidates))} Known: ${listed([...candidates].sort())}`;

@@ -4,7 +4,7 @@ import manifest from '../../../package.json' with { type: 'json' };
 import { loadDatabaseFacts } from '../../directory/instance.ts';
 import { loadProcesses } from '../../directory/process-registry.ts';
 import { Type } from '../../document/type.ts';
-import { closed, data, listOf, single, Time, time } from './response.ts';
+import { arrayShape, data, formatTime, objectShape, respondData, Time } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
 
 export interface ServerServices {
@@ -19,12 +19,12 @@ export interface ServerServices {
   };
 }
 
-const ServerResponse = closed(
+const ServerResponse = objectShape(
   {
     version: Type.String({ description: 'Of the server.' }),
     node: Type.String({ description: 'The version of Node.js.' }),
     startedAt: { ...Time, description: 'When the process began that answers. ISO 8601 in UTC.' },
-    database: closed(
+    database: objectShape(
       {
         version: Type.String({ description: 'Of PostgreSQL.' }),
         embedded: Type.Boolean({ description: 'Whether it is the one that comes with the server.' }),
@@ -34,14 +34,14 @@ const ServerResponse = closed(
       },
       { title: 'ServerDatabase' },
     ),
-    processes: listOf(
-      closed(
+    processes: arrayShape(
+      objectShape(
         { place: Type.String({ description: 'Host and process id.' }), startedAt: Time },
         { title: 'ServerProcess', description: 'A process that answers requests of this database.' },
       ),
     ),
-    settings: listOf(
-      closed(
+    settings: arrayShape(
+      objectShape(
         { name: Type.String(), value: Type.String({ description: 'Of a secret, `set` or `not set`.' }) },
         { title: 'ServerSetting' },
       ),
@@ -57,13 +57,13 @@ export function serverRoutes(services: AdminServices & ServerServices): AdminRou
       id: 'server.read',
       method: 'GET',
       path: '/server',
-      may: 'operator',
+      access: 'operator',
       summary: 'What runs: versions, database, processes, and the settings in force without secrets',
       description:
         '`settings` are those of the process that answers, given or by default, and `processes` those that the others know, at most 1,000: one that was killed stays until somebody changes something.',
-      refuses: {},
+      errors: {},
       responses: { 200: data(ServerResponse) },
-      handle: async () => single(await toResponse(services)),
+      handle: async () => respondData(await toResponse(services)),
     }),
   ];
 }
@@ -77,9 +77,9 @@ async function toResponse({
   return {
     version: manifest.version,
     node: process.versions.node,
-    startedAt: time(server.startedAt),
+    startedAt: formatTime(server.startedAt),
     database: { version, embedded: server.isEmbedded, address: server.address, name, bytes },
-    processes: processes.map(({ place, startedAt }) => ({ place, startedAt: time(startedAt) })),
+    processes: processes.map(({ place, startedAt }) => ({ place, startedAt: formatTime(startedAt) })),
     settings: server.settings,
   };
 }

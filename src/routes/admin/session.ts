@@ -1,16 +1,16 @@
 // /session: who asks. What a page or a program needs to know before its first request of anything else.
 import type { Static } from 'typebox';
 import type { Database } from '../../db/pool.ts';
-import { findHolder } from '../../directory/credentials.ts';
+import { findCredentialOwner } from '../../directory/credentials.ts';
 import { Type } from '../../document/type.ts';
 import { invalidCredential } from '../../errors.ts';
 import type { Operator, Owner, Permissions } from '../../model/principal.ts';
 import { KeyPermissions, Slug } from './names.ts';
-import { closed, data, listOf, oneOf, orNull, single, Time, time } from './response.ts';
+import { arrayShape, data, enumShape, formatTime, nullableShape, objectShape, respondData, Time } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
 import { ReachedNames } from './scopes.ts';
 
-const Reached = closed(
+const SessionWorkspace = objectShape(
   {
     organization: { ...Slug, description: 'Slug of its organization.' },
     slug: Slug,
@@ -20,9 +20,9 @@ const Reached = closed(
   { title: 'SessionWorkspace' },
 );
 
-const SessionResponse = closed(
+const SessionResponse = objectShape(
   {
-    kind: oneOf('operator', 'owner'),
+    kind: enumShape('operator', 'owner'),
     name: Type.String({ description: 'What the key or the OAuth client is called; `operator` for the operator.' }),
     permissions: Type.Unsafe<Permissions | null>({
       type: ['string', 'null'],
@@ -30,8 +30,8 @@ const SessionResponse = closed(
       description: 'null for the operator, who may do everything.',
     }),
     entities: ReachedNames,
-    workspaces: listOf(Reached),
-    expiresAt: orNull(Time),
+    workspaces: arrayShape(SessionWorkspace),
+    expiresAt: nullableShape(Time),
   },
   { title: 'Session', description: 'A credential: whose it is, and where it is good for what.' },
 );
@@ -44,28 +44,28 @@ export function sessionRoutes(services: AdminServices): AdminRoute[] {
       id: 'session.read',
       method: 'GET',
       path: '/session',
-      may: 'credential',
+      access: 'credential',
       summary: 'Whose credential this is',
       description:
         'For keys of all permissions. `workspaces` is empty for the operator, who has all of them: they are in the lists of organizations and workspaces.',
-      refuses: {},
+      errors: {},
       responses: { 200: data(SessionResponse) },
-      handle: async ({ principal }) => single(await sessionOf(directory, principal)),
+      handle: async ({ principal }) => respondData(await loadSession(directory, principal)),
     }),
   ];
 }
 
-async function sessionOf(directory: Database, principal: Operator | Owner): Promise<Static<typeof SessionResponse>> {
+async function loadSession(directory: Database, principal: Operator | Owner): Promise<Static<typeof SessionResponse>> {
   const { kind, credentialId, expiresAt } = principal;
-  const ends = expiresAt === undefined ? null : time(new Date(expiresAt));
+  const endsAt = expiresAt === undefined ? null : formatTime(new Date(expiresAt));
   if (kind === 'operator') {
-    return { kind, name: 'operator', permissions: null, entities: null, workspaces: [], expiresAt: ends };
+    return { kind, name: 'operator', permissions: null, entities: null, workspaces: [], expiresAt: endsAt };
   }
-  const holder = await findHolder(directory, credentialId);
+  const credential = await findCredentialOwner(directory, credentialId);
   // It was ended after it was looked up.
-  if (holder === undefined) throw invalidCredential();
+  if (credential === undefined) throw invalidCredential();
   const { permissions } = principal;
-  const { name, entities, organization, slug, workspaceName } = holder;
+  const { name, entities, organization, slug, workspaceName } = credential;
   const workspaces = [{ organization, slug, name: workspaceName, permissions }];
-  return { kind, name, permissions, entities, workspaces, expiresAt: ends };
+  return { kind, name, permissions, entities, workspaces, expiresAt: endsAt };
 }

@@ -3,20 +3,32 @@ import type { Static } from 'typebox';
 import type { Session } from '../../db/pool.ts';
 import type { WriteActivity } from '../../directory/activity.ts';
 import type { PageOf } from '../../directory/pages.ts';
-import type { OpenSession, SessionHolder } from '../../directory/sessions.ts';
+import type { OpenSession, SessionOwner } from '../../directory/sessions.ts';
 import { Type } from '../../document/type.ts';
 import { notFound } from '../../errors.ts';
 import { KEY_ID, type Operator, type Owner } from '../../model/principal.ts';
 import { KeyPermissions, Slug } from './names.ts';
 import { PAGE, type PageRequest } from './query.ts';
-import { closed, data, Id, list, NOTHING, nothing, orNull, pageOf, respond, Time, time } from './response.ts';
+import {
+  data,
+  formatTime,
+  Id,
+  NOTHING,
+  nullableShape,
+  objectShape,
+  pageShape,
+  respond,
+  respondNothing,
+  respondPage,
+  Time,
+} from './response.ts';
 import { type AdminRoute, type AdminServices, parseId, routeMaker } from './route.ts';
 
 export interface SessionListServices {
   readonly consoleSessions: {
-    readonly list: (holder: SessionHolder, page: PageRequest) => Promise<PageOf<OpenSession>>;
+    readonly list: (owner: SessionOwner, page: PageRequest) => Promise<PageOf<OpenSession>>;
     /** False when the holder has none of this id. */
-    readonly endById: (session: Pick<Session, 'query'>, id: string, holder: SessionHolder) => Promise<boolean>;
+    readonly endById: (session: Pick<Session, 'query'>, id: string, owner: SessionOwner) => Promise<boolean>;
     readonly makeLink: (
       audit: WriteActivity,
     ) => Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>;
@@ -25,11 +37,11 @@ export interface SessionListServices {
   };
 }
 
-const ConsoleSessionResponse = closed(
+const ConsoleSessionResponse = objectShape(
   {
     id: Id,
-    key: orNull(
-      closed(
+    key: nullableShape(
+      objectShape(
         {
           name: Type.String(),
           prefix: Type.String({ description: 'The first characters of the key.' }),
@@ -49,75 +61,75 @@ const ConsoleSessionResponse = closed(
   { title: 'ConsoleSession', description: 'Somebody who is signed in to the console; `key` is null for the operator.' },
 );
 
-const Link = closed(
+const Link = objectShape(
   { url: Type.String({ description: 'Whoever opens it first is signed in as the operator.' }), expiresAt: Time },
   { title: 'ConsoleLink' },
 );
 
 export function sessionListRoutes(services: AdminServices & SessionListServices): AdminRoute[] {
-  const { list: load, endById, makeLink, address } = services.consoleSessions;
+  const { list: loadPage, endById, makeLink, address } = services.consoleSessions;
   const route = routeMaker(services);
   return [
     route({
       id: 'console.sessions',
       method: 'GET',
       path: '/sessions',
-      may: 'credential',
+      access: 'credential',
       summary: 'Who is signed in to the console: with the own key, or, for the operator, with any',
       description: 'The oldest first. Those that have ended are not in the list.',
-      refuses: {},
+      errors: {},
       query: PAGE,
-      responses: { 200: pageOf(ConsoleSessionResponse) },
+      responses: { 200: pageShape(ConsoleSessionResponse) },
       handle: async ({ principal, query }) =>
-        list(await load(holderOf(principal), query), query, (one) => toResponse(one, principal)),
+        respondPage(await loadPage(getSessionOwner(principal), query), query, (one) => toResponse(one, principal)),
     }),
     route({
       id: 'console.endSession',
       method: 'DELETE',
       path: '/sessions/:id',
-      may: 'credential',
+      access: 'credential',
       // Every request of a session looks it up.
       changes: 'nothing',
       activity: 'written',
       summary: 'Ends a session of the console: of the own key, or, for the operator, any',
       description: 'Its next request is refused, in every process.',
-      refuses: {},
+      errors: {},
       params: { id: { ...Id, description: 'The id in the list.' } },
       responses: { 204: NOTHING },
       async handle({ principal, params: { id }, audit }) {
-        const known = parseId(id, 'Session');
+        const sessionId = parseId(id, 'Session');
         await audit.change(
           async (session) => {
-            if (!(await endById(session, known, holderOf(principal))))
+            if (!(await endById(session, sessionId, getSessionOwner(principal))))
               throw notFound('SESSION_NOT_FOUND', `Session ${id} does not exist`);
           },
           () => ({ subject: id }),
         );
-        return nothing();
+        return respondNothing();
       },
     }),
     route({
       id: 'console.makeLink',
       method: 'POST',
       path: '/console-links',
-      may: 'operator',
+      access: 'operator',
       changes: 'nothing',
       activity: 'written',
       summary: 'Makes a link that signs the operator in to the console, once and within ten minutes',
       description: 'Its code stands behind the #, which browsers do not send: no log has it.',
-      refuses: { NOT_FOUND: 'the console is not served' },
+      errors: { NOT_FOUND: 'the console is not served' },
       responses: { 201: data(Link) },
       async handle({ audit }) {
         const { write } = await audit.prepare({ subject: 'link' });
         const link = address === undefined ? undefined : await makeLink(write);
         if (link === undefined) throw notFound('CONSOLE_NOT_SERVED', 'The console is not served: WDA_CONSOLE is off');
-        return respond(201, { data: { url: `${address}#${link.code}`, expiresAt: time(link.expiresAt) } });
+        return respond(201, { data: { url: `${address}#${link.code}`, expiresAt: formatTime(link.expiresAt) } });
       },
     }),
   ];
 }
 
-const holderOf = ({ kind, credentialId }: Operator | Owner): SessionHolder =>
+const getSessionOwner = ({ kind, credentialId }: Operator | Owner): SessionOwner =>
   kind === 'operator'
     ? 'anybody'
     : // Clients have no sessions.
@@ -128,9 +140,9 @@ function toResponse(session: OpenSession, { sessionId }: Operator | Owner): Stat
   return {
     id: Number(id),
     key,
-    createdAt: time(createdAt),
-    lastUsedAt: time(lastUsedAt),
-    expiresAt: time(expiresAt),
+    createdAt: formatTime(createdAt),
+    lastUsedAt: formatTime(lastUsedAt),
+    expiresAt: formatTime(expiresAt),
     userAgent,
     current: id === sessionId,
   };

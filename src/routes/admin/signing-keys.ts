@@ -4,7 +4,7 @@ import type { WriteActivity } from '../../directory/activity.ts';
 import type { StoredSigningKey } from '../../directory/signing-keys.ts';
 import { Type } from '../../document/type.ts';
 import { flag } from './query.ts';
-import { closed, data, listOf, oneOf, orNull, single, Time, time } from './response.ts';
+import { arrayShape, data, enumShape, formatTime, nullableShape, objectShape, respondData, Time } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
 
 export interface SigningKeyServices {
@@ -14,13 +14,13 @@ export interface SigningKeyServices {
   };
 }
 
-const SigningKeyResponse = closed(
+const SigningKeyResponse = objectShape(
   {
     kid: Type.String({ description: 'Its name in the head of tokens and in the key set.' }),
-    state: oneOf('signing', 'verifying'),
+    state: enumShape('signing', 'verifying'),
     createdAt: Time,
-    rotatedAt: orNull(Time),
-    expiresAt: orNull(Time),
+    rotatedAt: nullableShape(Time),
+    expiresAt: nullableShape(Time),
   },
   { title: 'SigningKey' },
 );
@@ -33,29 +33,29 @@ export function signingKeyRoutes(services: AdminServices & SigningKeyServices): 
       id: 'signingKeys.list',
       method: 'GET',
       path: '/signing-keys',
-      may: 'operator',
+      access: 'operator',
       summary: 'The keys that sign or verify tokens, without their private halves',
       description: 'The newest first; it signs. The others verify until the last token of theirs has expired.',
-      refuses: {},
-      responses: { 200: data(listOf(SigningKeyResponse)) },
-      handle: async () => single((await keys.list()).map(toResponse)),
+      errors: {},
+      responses: { 200: data(arrayShape(SigningKeyResponse)) },
+      handle: async () => respondData((await keys.list()).map(toResponse)),
     }),
     route({
       id: 'signingKeys.rotate',
       method: 'POST',
       path: '/signing-keys/rotate',
-      may: 'operator',
+      access: 'operator',
       changes: 'everything',
       activity: 'written',
       summary: 'Lets a new key sign; with revoke, all tokens signed so far end',
       description: 'Without `revoke` tokens of the key so far work until they expire.',
-      refuses: {},
+      errors: {},
       query: { revoke: flag('End all tokens signed so far: for a key that somebody has seen.') },
-      responses: { 200: data(listOf(SigningKeyResponse)) },
+      responses: { 200: data(arrayShape(SigningKeyResponse)) },
       async handle({ query: { revoke }, audit }) {
         const { write } = await audit.prepare({ subject: 'signing keys', details: { revoke } });
         await keys.rotate(revoke, write);
-        return single((await keys.list()).map(toResponse));
+        return respondData((await keys.list()).map(toResponse));
       },
     }),
   ];
@@ -65,8 +65,8 @@ function toResponse({ kid, createdAt, rotatedAt, expiresAt }: StoredSigningKey):
   return {
     kid,
     state: rotatedAt === null ? 'signing' : 'verifying',
-    createdAt: time(createdAt),
-    rotatedAt: time(rotatedAt),
-    expiresAt: time(expiresAt),
+    createdAt: formatTime(createdAt),
+    rotatedAt: formatTime(rotatedAt),
+    expiresAt: formatTime(expiresAt),
   };
 }

@@ -2,7 +2,7 @@
 // when something else of the workspace changes.
 import { hash } from 'node:crypto';
 import { badRequest, changedMeanwhile } from '../../errors.ts';
-import { matches, parseEntityTags, versionsOf } from '../../request/conditions.ts';
+import { getVersions, matches, parseEntityTags } from '../../request/conditions.ts';
 import { jsonText } from '../../response/reply.ts';
 import { respond, type TypedReply } from './response.ts';
 
@@ -29,11 +29,11 @@ export function respondTagged<T>(
 }
 
 /** The value in its envelope with its tag, or 304. */
-export const tagged = <T>(value: T, ifNoneMatch: string | undefined) =>
+export const respondTaggedValue = <T>(value: T, ifNoneMatch: string | undefined) =>
   respondTagged<{ data: T }>(JSON.stringify({ data: value }), entityTag(value), ifNoneMatch);
 
 /** 200 with the changed value and its tag, for the next change. */
-export const changedTo = <T>(value: T): TypedReply<{ data: T }, 200> =>
+export const respondChanged = <T>(value: T): TypedReply<{ data: T }, 200> =>
   respond(200, { data: value }, tagHeader(entityTag(value)));
 
 /** Throws 412 when another version is in force than the client has read. `tag`: that of the version in force, or undefined if there is none. */
@@ -50,18 +50,18 @@ export function mustMatch(ifMatch: string | undefined, what: string): MustMatch 
     throw badRequest('INVALID_HEADER', 'If-Match is malformed: it takes entity tags in quotes, or *');
   }
   return (tag) => {
-    if (tag !== undefined && (tags === 'any' || versionsOf(tags).includes(tag))) return;
+    if (tag !== undefined && (tags === 'any' || getVersions(tags).includes(tag))) return;
     throw changedMeanwhile(what);
   };
 }
 
-export interface Fixed {
+export interface StaticDocument {
   /** 200 with the document, 304 when the client has it. */
   readonly respondTo: (ifNoneMatch: string | undefined) => TypedReply<unknown, 200> | TypedReply<undefined, 304>;
 }
 
 /** A document that is the same for everybody while the server runs: `make` is called once, at the first request. */
-export function fixed(make: () => unknown): Fixed {
+export function makeStaticDocument(make: () => unknown): StaticDocument {
   let document: { readonly text: string; readonly tag: string } | undefined;
   return {
     respondTo(ifNoneMatch) {

@@ -9,26 +9,26 @@ import type { Report } from '../../document/report.ts';
 import { Type } from '../../document/type.ts';
 import { badRequest } from '../../errors.ts';
 import { createWorkspace, deleteWorkspace } from '../../migrate/workspace.ts';
-import { noOrganization, noWorkspace, required } from './access.ts';
+import { noOrganization, noWorkspace, requireValue } from './access.ts';
 import { body, refinedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
 import { DisplayName, Renaming, Slug } from './names.ts';
 import { flag, PAGE, type Parameter } from './query.ts';
 import {
-  anything,
-  closed,
-  created,
+  anyShape,
+  arrayShape,
   data,
+  formatTime,
   Id,
-  list,
-  listOf,
   NOTHING,
-  nothing,
-  orNull,
-  pageOf,
-  single,
+  nullableShape,
+  objectShape,
+  pageShape,
+  respondCreated,
+  respondData,
+  respondNothing,
+  respondPage,
   Time,
-  time,
 } from './response.ts';
 import {
   type AdminRoute,
@@ -41,25 +41,25 @@ import {
 
 const NAMES = { slug: Slug, name: Type.Optional(DisplayName) };
 // The parser of documents checks the schema: it says more than a shape can.
-const NewWorkspace = closed({ ...NAMES, schema: Type.Optional(anything()) });
-const NewWorkspaceDescribed = closed(
-  { ...NAMES, schema: Type.Optional(orNull(DocumentShape)) },
+const NewWorkspace = objectShape({ ...NAMES, schema: Type.Optional(anyShape()) });
+const NewWorkspaceDescribed = objectShape(
+  { ...NAMES, schema: Type.Optional(nullableShape(DocumentShape)) },
   { title: 'NewWorkspace' },
 );
 const MEMBERS = { id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time };
-const WorkspaceResponse = closed(MEMBERS, { title: 'Workspace' });
+const WorkspaceResponse = objectShape(MEMBERS, { title: 'Workspace' });
 const SIZE = {
   records: Type.Number({ minimum: 0 }),
   exact: Type.Boolean({ description: 'false: `records` is an estimate of the database.' }),
   tableBytes: Type.Number({ minimum: 0 }),
   indexBytes: Type.Number({ minimum: 0 }),
 };
-const EntityStatistics = closed({ entity: Type.String(), ...SIZE }, { title: 'EntityStatistics' });
-const WorkspaceStatistics = closed(
+const EntityStatistics = objectShape({ entity: Type.String(), ...SIZE }, { title: 'EntityStatistics' });
+const WorkspaceStatistics = objectShape(
   { entities: Type.Number({ minimum: 0 }), ...SIZE },
   { title: 'WorkspaceStatistics' },
 );
-const Listed = closed(
+const WorkspaceListResponse = objectShape(
   { ...MEMBERS, statistics: Type.Optional(WorkspaceStatistics) },
   {
     title: 'WorkspaceListed',
@@ -83,37 +83,37 @@ export function workspaceRoutes(services: AdminServices): AdminRoute[] {
       id: 'workspaces.list',
       method: 'GET',
       path: `${ORGANIZATION}/workspaces`,
-      may: 'operator',
+      access: 'operator',
       summary: 'The workspaces of an organization',
       description: `The oldest first. With \`statistics\` a page has at most ${MAX_MEASURED} of them.`,
-      refuses: {},
+      errors: {},
       query: { ...PAGE, statistics: flag('Show how many entities and records each has, and how much room they take.') },
-      responses: { 200: pageOf(Listed) },
+      responses: { 200: pageShape(WorkspaceListResponse) },
       async handle({ organization, query }) {
         const { statistics, size } = query;
         if (statistics && size > MAX_MEASURED) throw tooLargeToMeasure();
-        const found = await loadWorkspaces(databases.directory, organization.id, query);
-        const showOne = statistics ? await showMeasured(databases, organization.id, found.rows) : toResponse;
-        return list(found, query, showOne);
+        const page = await loadWorkspaces(databases.directory, organization.id, query);
+        const showOne = statistics ? await showMeasured(databases, organization.id, page.rows) : toResponse;
+        return respondPage(page, query, showOne);
       },
     }),
     route({
       id: 'workspaces.create',
       method: 'POST',
       path: `${ORGANIZATION}/workspaces`,
-      may: 'operator',
+      access: 'operator',
       changes: 'named',
       activity: 'written',
       summary: 'Makes a workspace with the tables of its schema',
       description:
         'All of it or nothing. Without a schema it has no entities yet; without a name it is called by its slug.',
-      refuses: { CONFLICT: 'another workspace of the organization has the slug, or the database is at a limit' },
+      errors: { CONFLICT: 'another workspace of the organization has the slug, or the database is at a limit' },
       body: refinedBody(
         NewWorkspace,
         ({ slug, name = slug, schema }, report, raw) => ({
           slug,
           name,
-          document: schema === undefined || schema === null ? undefined : documentOf(raw, report),
+          document: schema === undefined || schema === null ? undefined : parseDocument(raw, report),
         }),
         NewWorkspaceDescribed,
       ),
@@ -124,60 +124,62 @@ export function workspaceRoutes(services: AdminServices): AdminRoute[] {
       },
       responses: { 201: data(WorkspaceResponse) },
       async handle({ organization, body: { slug, name, document }, changed, audit }) {
-        const asked = { organization: organization.slug, slug, name };
+        const common = { organization: organization.slug, slug, name };
         const { write } = await audit.prepare({ subject: slug, details: { name } });
-        const wanted = document === undefined ? asked : { ...asked, document };
-        const workspace = await required(createWorkspace(databases, wanted, write), () =>
+        const input = document === undefined ? common : { ...common, document };
+        const workspace = await requireValue(createWorkspace(databases, input, write), () =>
           noOrganization(organization.slug),
         );
         changed(workspace.id);
-        return created(toResponse(workspace), workspaceLocation(workspace, ''));
+        return respondCreated(toResponse(workspace), workspaceLocation(workspace, ''));
       },
     }),
     route({
       id: 'workspaces.read',
       method: 'GET',
       path: WORKSPACE,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'A workspace',
       description: 'To an owner all workspaces but its own look alike, whether or not they exist.',
-      refuses: {},
+      errors: {},
       responses: { 200: data(WorkspaceResponse) },
-      handle: async ({ workspace }) => single(toResponse(workspace)),
+      handle: async ({ workspace }) => respondData(toResponse(workspace)),
     }),
     route({
       id: 'workspaces.update',
       method: 'PUT',
       path: WORKSPACE,
-      may: 'workspace',
+      access: 'workspace',
       changes: 'workspace',
       activity: 'written',
       summary: 'Renames a workspace',
       description:
         'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had.',
-      refuses: { CONFLICT: 'the slug is, or was, that of another workspace; or the workspace has had too many' },
+      errors: { CONFLICT: 'the slug is, or was, that of another workspace; or the workspace has had too many' },
       body: body(Renaming),
       example: { name: 'Shop' },
       responses: { 200: data(WorkspaceResponse) },
       async handle({ workspace: { id, slug }, principal, body: renaming, audit }) {
-        const updated = await audit.change(
+        const workspace = await audit.change(
           (session) =>
-            required(updateWorkspace(session, id, renaming, principal.kind === 'operator'), () => noWorkspace(slug)),
+            requireValue(updateWorkspace(session, id, renaming, principal.kind === 'operator'), () =>
+              noWorkspace(slug),
+            ),
           () => ({ subject: slug, details: renaming }),
         );
-        return single(toResponse(updated));
+        return respondData(toResponse(workspace));
       },
     }),
     route({
       id: 'workspaces.delete',
       method: 'DELETE',
       path: WORKSPACE,
-      may: 'operator',
+      access: 'operator',
       changes: 'workspace',
       activity: 'written',
       summary: 'Deletes a workspace and all of its records',
       description: 'Nothing brings them back.',
-      refuses: { SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS, CONFLICT: 'the database is at a limit' },
+      errors: { SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS, CONFLICT: 'the database is at a limit' },
       query: { confirm: CONFIRM },
       responses: { 204: NOTHING },
       async handle({ workspace, query: { confirm }, audit }) {
@@ -189,7 +191,7 @@ export function workspaceRoutes(services: AdminServices): AdminRoute[] {
         }
         const { write } = await audit.prepare({ subject: workspace.slug, details: { name: workspace.name } });
         await deleteWorkspace(databases, workspace, write);
-        return nothing();
+        return respondNothing();
       },
     }),
   ];
@@ -203,14 +205,14 @@ export function statisticsRoutes(services: AdminServices): AdminRoute[] {
       id: 'workspaces.statistics',
       method: 'GET',
       path: `${WORKSPACE}/statistics`,
-      may: 'workspace',
+      access: 'workspace',
       summary: 'How many records each entity has, and how much room they take',
       description:
         'One entry for each entity, in the order of the document. Nothing is counted for it: the number is exact where lists have made it one that is kept, and of an empty table.',
-      refuses: {},
-      responses: { 200: data(listOf(EntityStatistics)) },
+      errors: {},
+      responses: { 200: data(arrayShape(EntityStatistics)) },
       handle: async ({ workspace }) =>
-        single(await loadStatistics(databases.of(workspace), workspace.id, databases.topology)),
+        respondData(await loadStatistics(databases.forWorkspace(workspace), workspace.id, databases.topology)),
     }),
   ];
 }
@@ -223,18 +225,18 @@ async function showMeasured(
   databases: Databases,
   tenant: string,
   workspaces: readonly WorkspaceSummary[],
-): Promise<(workspace: WorkspaceSummary) => Static<typeof Listed>> {
-  const found = await Promise.all(
-    [...Map.groupBy(workspaces, (workspace) => databases.of(workspace))].map(([database, of]) =>
+): Promise<(workspace: WorkspaceSummary) => Static<typeof WorkspaceListResponse>> {
+  const statisticsMaps = await Promise.all(
+    [...Map.groupBy(workspaces, (workspace) => databases.forWorkspace(workspace))].map(([database, group]) =>
       loadWorkspaceStatistics(
         database,
-        of.map(({ id }) => id),
+        group.map(({ id }) => id),
         `organization ${tenant}`,
         databases.topology,
       ),
     ),
   );
-  const sizes = new Map(found.flatMap((of) => [...of]));
+  const sizes = new Map(statisticsMaps.flatMap((entries) => [...entries]));
   return (workspace) => {
     const statistics = sizes.get(workspace.id);
     return { ...toResponse(workspace), ...(statistics === undefined ? {} : { statistics }) };
@@ -242,7 +244,7 @@ async function showMeasured(
 }
 
 /** The schema document in a body, with all digits of its numbers. */
-function documentOf(raw: unknown, report: Report): SchemaDocument | undefined {
+function parseDocument(raw: unknown, report: Report): SchemaDocument | undefined {
   const parsed = parseSchemaDocument((raw as { schema: unknown }).schema);
   if (parsed.ok) return parsed.document;
   for (const { field, code, message } of parsed.details) {
@@ -252,5 +254,5 @@ function documentOf(raw: unknown, report: Report): SchemaDocument | undefined {
 }
 
 function toResponse({ id, organization, slug, name, createdAt }: WorkspaceSummary): Static<typeof WorkspaceResponse> {
-  return { id: Number(id), organization, slug, name, createdAt: time(createdAt) };
+  return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt) };
 }

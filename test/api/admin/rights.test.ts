@@ -177,14 +177,14 @@ const exampleOf = (name: string): string =>
   name.slice(name.indexOf('/')).replaceAll(/:(\w+)/g, (_, part) => EXAMPLES[part] as string);
 
 test('right and existence come before an unknown parameter and a body that is none', async () => {
-  for (const route of ADMIN_ROUTES.filter(({ may }) => may !== 'anyone')) {
+  for (const route of ADMIN_ROUTES.filter(({ access: may }) => may !== 'anyone')) {
     const { method } = route;
     const junk = { method, ...(method === 'GET' ? {} : { body: 5 }) };
     const path = `${ADMIN_PREFIX}${exampleOf(routeName(route))}?junk=1`;
     const statusFor = async (target: string, credential: string | null): Promise<number> =>
       (await server.call(target, { ...junk, credential })).status;
     assert.equal(await statusFor(path, null), 401, routeName(route));
-    assert.equal(await statusFor(path, own.readOnlyKey), route.may === 'credential' ? 400 : 403, routeName(route));
+    assert.equal(await statusFor(path, own.readOnlyKey), route.access === 'credential' ? 400 : 403, routeName(route));
     const missing = path.replace('/acme', '/nothing');
     assert.equal(await statusFor(missing, ADMIN_KEY), missing === path ? 400 : 404, routeName(route));
   }

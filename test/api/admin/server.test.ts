@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
 import { SETTINGS } from '../../../src/config.ts';
-import { parseDatabaseUrl, shownAddress } from '../../../src/db/connection-url.ts';
+import { formatAddress, parseDatabaseUrl } from '../../../src/db/connection-url.ts';
 import { wda } from '../../cli/wda.ts';
 import { ADMIN_KEY } from '../../support/server.ts';
 import { prepare, use, useServer } from '../../support/use.ts';
@@ -29,7 +29,7 @@ test('the operator learns versions, database and processes', async () => {
   assert.deepEqual([version, node], [manifest.version, process.versions.node]);
   assert.ok(Date.parse(startedAt) <= Date.now());
   const { version: postgres, bytes, ...place } = database;
-  const address = shownAddress({ connectionString: server.database.url });
+  const address = formatAddress({ connectionString: server.database.url });
   const { database: name } = parseDatabaseUrl(server.database.url).config;
   assert.deepEqual(place, { embedded: false, address, name });
   assert.match(postgres, /^\d+\.\d+/);

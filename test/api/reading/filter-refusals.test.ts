@@ -1,6 +1,6 @@
 // Filters that are refused, loudly: an ignored filter shows everybody everything.
 import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
-import { namesAt } from '../../../src/request/parameters.ts';
+import { listParameterNames } from '../../../src/request/parameters.ts';
 import { runScenarios, type Scenario } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
 import { SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
@@ -188,7 +188,7 @@ runScenarios(shop, [
     path: 'samples?filters=id,eq,1',
     status: 400,
     code: 'BAD_REQUEST',
-    message: `Unknown query parameter filters. Did you mean filter? Known: ${namesAt('list', 'query')}`,
+    message: `Unknown query parameter filters. Did you mean filter? Known: ${listParameterNames('list', 'query')}`,
   },
 ]);
 
@@ -253,7 +253,10 @@ const bodies: readonly (readonly [body: unknown, message: string | RegExp])[] = 
   [[], 'The body must be one JSON object'],
   ['text', 'The body must be one JSON object'],
   [1, 'The body must be one JSON object'],
-  [{ filters: {} }, `Unknown member filters of the query. Did you mean filter? Known: ${namesAt('query', 'body')}`],
+  [
+    { filters: {} },
+    `Unknown member filters of the query. Did you mean filter? Known: ${listParameterNames('query', 'body')}`,
+  ],
   [{ or: [] }, /^Unknown member or of the query/],
   [{ 'orders.size': 1 }, /^Unknown member orders\.size of the query/],
   [{ page: -1 }, /^page must be an integer from 0/],

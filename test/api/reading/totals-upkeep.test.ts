@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { countAnew } from '../../../src/beside/count.ts';
-import { nodeTotals } from '../../../src/citus/node-total.ts';
+import { recount } from '../../../src/beside/count.ts';
+import { buildNodeTotals } from '../../../src/citus/node-total.ts';
 import { makeDatabase } from '../../../src/db/pool.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { type KeptTotal, keptTotal } from '../../support/kept-totals.ts';
@@ -246,7 +246,7 @@ test('many writers, folding and counting at once: nobody is refused, and the tot
   });
   const { signal } = new AbortController();
   const { group } = there.counted.total ?? {};
-  const node = group === undefined ? undefined : nodeTotals(group);
+  const node = group === undefined ? undefined : buildNodeTotals(group);
   let running = true;
   let folds = 0;
   let counts = 0;
@@ -263,7 +263,7 @@ test('many writers, folding and counting at once: nobody is refused, and the tot
     })(),
     (async () => {
       while (running) {
-        assert.equal(await countAnew(db, there.counted, 'again', { signal, node }), undefined);
+        assert.equal(await recount(db, there.counted, 'again', { signal, node }), undefined);
         counts++;
       }
     })(),

@@ -1,7 +1,7 @@
 // Refusals of requests: the order of checks, bodies that are none, and the same words everywhere.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { namesAt } from '../../../src/request/parameters.ts';
+import { listParameterNames } from '../../../src/request/parameters.ts';
 import { openConnection, rawRequest, sendBytes } from '../../support/raw-http.ts';
 import { runScenarios } from '../../support/scenario.ts';
 import { makeShop } from '../../support/shop.ts';
@@ -326,7 +326,7 @@ runScenarios(shop, [
     path: 'tags?expnd=orders',
     status: 400,
     code: 'BAD_REQUEST',
-    message: `Unknown query parameter expnd. Did you mean expand? Known: ${namesAt('list', 'query')}`,
+    message: `Unknown query parameter expnd. Did you mean expand? Known: ${listParameterNames('list', 'query')}`,
   },
   {
     name: 'an unknown parameter of a single record',

@@ -4,15 +4,15 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { after, before, beforeEach, test } from 'node:test';
 import { parseKeySet } from '../../../src/auth/jwk.ts';
-import { discoveryUrl, type KeySets, type KeySource, makeKeySets } from '../../../src/auth/key-set.ts';
-import { makeOutbound, OutboundError } from '../../../src/outbound/outbound.ts';
+import { buildDiscoveryUrl, type KeySets, type KeySource, makeKeySets } from '../../../src/auth/key-set.ts';
+import { HttpClientError, makeHttpClient } from '../../../src/outbound/outbound.ts';
 import { type KeyServer, type sendJson, startKeyServer } from '../../support/key-server.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-const outbound = makeOutbound({ allowPrivate: true });
+const outbound = makeHttpClient({ allowPrivate: true });
 let server: KeyServer;
 let now = 0;
 let errors: string[] = [];
@@ -44,21 +44,21 @@ function provider(): { readonly source: KeySource; readonly path: string } {
 }
 
 const kidsOf = async (source: KeySource): Promise<readonly (string | undefined)[]> =>
-  (await sets.current(source)).keys.map(({ kid }) => kid);
+  (await sets.getCurrent(source)).keys.map(({ kid }) => kid);
 
-async function fails(promise: Promise<unknown>): Promise<OutboundError> {
+async function fails(promise: Promise<unknown>): Promise<HttpClientError> {
   const error = await promise.then(
     () => assert.fail('keys were found'),
     (reason: unknown) => reason,
   );
-  assert.ok(error instanceof OutboundError, String(error));
+  assert.ok(error instanceof HttpClientError, String(error));
   return error;
 }
 
 test('many requests at once cause one fetch', async () => {
   const { source, path } = provider();
   server.serve(path, keySet('a'));
-  const found = await Promise.all(Array.from({ length: 50 }, () => sets.current(source)));
+  const found = await Promise.all(Array.from({ length: 50 }, () => sets.getCurrent(source)));
   assert.equal(new Set(found).size, 1);
   assert.equal(server.count(path), 1);
 });
@@ -72,14 +72,14 @@ test('keys are used for ten minutes, then fetched anew while the old ones serve'
   assert.deepEqual(await kidsOf(source), ['a']);
   assert.equal(server.count(path), 1);
   now += 1;
-  const old = await sets.current(source);
+  const old = await sets.getCurrent(source);
   assert.deepEqual(
     old.keys.map(({ kid }) => kid),
     ['a'],
   );
   // The fetch in the background is under way: asking for newer keys waits for it.
   assert.deepEqual(
-    (await sets.newer(source, old))?.keys.map(({ kid }) => kid),
+    (await sets.fetchNewer(source, old))?.keys.map(({ kid }) => kid),
     ['b'],
   );
   assert.equal(server.count(path), 2);
@@ -98,24 +98,24 @@ test('after a time without tokens the first one waits for the keys of now', asyn
 test('keys that do not do are asked for again at once, then every 30 s', async () => {
   const { source, path } = provider();
   server.serve(path, keySet('a'));
-  const first = await sets.current(source);
+  const first = await sets.getCurrent(source);
   server.serve(path, keySet('a', 'b'));
-  const second = await sets.newer(source, first);
+  const second = await sets.fetchNewer(source, first);
   assert.deepEqual(
     second?.keys.map(({ kid }) => kid),
     ['a', 'b'],
   );
-  assert.equal(await sets.current(source), second);
+  assert.equal(await sets.getCurrent(source), second);
   assert.equal(server.count(path), 2);
   for (let step = 0; step < 29; step++) {
     now += SECOND;
-    assert.equal(await sets.newer(source, second as NonNullable<typeof second>), undefined);
+    assert.equal(await sets.fetchNewer(source, second as NonNullable<typeof second>), undefined);
   }
   assert.equal(server.count(path), 2);
   now += SECOND;
   server.serve(path, keySet('c'));
   const flood = await Promise.all(
-    Array.from({ length: 50 }, () => sets.newer(source, second as NonNullable<typeof second>)),
+    Array.from({ length: 50 }, () => sets.fetchNewer(source, second as NonNullable<typeof second>)),
   );
   assert.equal(new Set(flood).size, 1);
   assert.deepEqual(
@@ -124,16 +124,16 @@ test('keys that do not do are asked for again at once, then every 30 s', async (
   );
   assert.equal(server.count(path), 3);
   // Whoever still holds the set before gets this one without a fetch.
-  assert.equal(await sets.newer(source, first), flood[0]);
+  assert.equal(await sets.fetchNewer(source, first), flood[0]);
   assert.equal(server.count(path), 3);
 });
 
 test('the same document makes no new set', async () => {
   const { source, path } = provider();
   server.serve(path, keySet('a'));
-  const first = await sets.current(source);
-  assert.equal(await sets.newer(source, first), undefined);
-  assert.equal(await sets.current(source), first);
+  const first = await sets.getCurrent(source);
+  assert.equal(await sets.fetchNewer(source, first), undefined);
+  assert.equal(await sets.getCurrent(source), first);
   assert.equal(server.count(path), 2);
 });
 
@@ -142,12 +142,12 @@ test('after a failure nobody asks for 10 s, then 20 s, then 30 s each', async ()
   server.serve(path, broken);
   let count = 0;
   for (const pause of [10, 20, 30, 30]) {
-    const failure = await fails(sets.current(source));
+    const failure = await fails(sets.getCurrent(source));
     count++;
     assert.match(failure.message, /answered 500/);
     assert.equal(server.count(path), count);
     now += pause * SECOND - 1;
-    await Promise.all(Array.from({ length: 20 }, () => fails(sets.current(source))));
+    await Promise.all(Array.from({ length: 20 }, () => fails(sets.getCurrent(source))));
     assert.equal(server.count(path), count);
     now += 1;
   }
@@ -159,16 +159,16 @@ test('after a failure nobody asks for 10 s, then 20 s, then 30 s each', async ()
 test('through an outage the last keys serve for 24 h', async () => {
   const { source, path } = provider();
   server.serve(path, keySet('a'));
-  const first = await sets.current(source);
+  const first = await sets.getCurrent(source);
   server.serve(path, broken);
   for (let hour = 0; hour < 24; hour++) {
     now += HOUR;
-    assert.equal(await sets.current(source), first);
-    assert.equal(await sets.newer(source, first), undefined);
+    assert.equal(await sets.getCurrent(source), first);
+    assert.equal(await sets.fetchNewer(source, first), undefined);
   }
   assert.ok(server.count(path) >= 24);
   now += 1;
-  await fails(sets.current(source));
+  await fails(sets.getCurrent(source));
   now += 30 * SECOND;
   server.serve(path, keySet('b'));
   assert.deepEqual(await kidsOf(source), ['b']);
@@ -177,10 +177,10 @@ test('through an outage the last keys serve for 24 h', async () => {
 test('providers do not share keys, nor failures', async () => {
   const [one, other] = [provider(), provider()];
   server.serve(one.path, keySet('a'));
-  await fails(sets.current(other.source));
+  await fails(sets.getCurrent(other.source));
   assert.deepEqual(await kidsOf(one.source), ['a']);
   server.serve(other.path, keySet('b'));
-  await fails(sets.current(other.source));
+  await fails(sets.getCurrent(other.source));
   assert.deepEqual(await kidsOf({ ...other.source, issuerUrl: `${server.origin}/another` }), ['b']);
 });
 
@@ -188,7 +188,7 @@ for (const slash of ['', '/']) {
   test(`keys are discovered from an issuer ${slash === '' ? 'without' : 'with'} a trailing slash`, async () => {
     const base = `/tenant-${nextPath++}`;
     const issuerUrl = `${server.origin}${base}${slash}`;
-    assert.equal(discoveryUrl(issuerUrl), `${server.origin}${base}/.well-known/openid-configuration`);
+    assert.equal(buildDiscoveryUrl(issuerUrl), `${server.origin}${base}/.well-known/openid-configuration`);
     server.serve(`${base}/.well-known/openid-configuration`, {
       issuer: issuerUrl,
       jwks_uri: `${server.origin}${base}/keys`,
@@ -223,7 +223,7 @@ for (const [why, document, message] of documents) {
     const issuerUrl = `${server.origin}${base}`;
     server.serve(`${base}/.well-known/openid-configuration`, document(issuerUrl));
     server.serve(`${base}/keys`, keySet('a'));
-    assert.match((await fails(sets.current({ issuerUrl, jwksUri: null }))).message, message);
+    assert.match((await fails(sets.getCurrent({ issuerUrl, jwksUri: null }))).message, message);
     assert.equal(server.count(`${base}/keys`), 0);
   });
 }
@@ -236,7 +236,7 @@ for (const [why, document] of [
   test(`a document with ${why} is no key set`, async () => {
     const { source, path } = provider();
     server.serve(path, document);
-    assert.match((await fails(sets.current(source))).message, /no JWK Set/);
+    assert.match((await fails(sets.getCurrent(source))).message, /no JWK Set/);
   });
 }
 

@@ -44,8 +44,8 @@ const open = (store: SigningKeyStore, now: () => number, tokenLifetimeSeconds = 
     store,
     tokenLifetimeSeconds,
     rotateAfterSeconds: 100,
-    since: () => Number.NEGATIVE_INFINITY,
-    look: async () => undefined,
+    validFrom: () => Number.NEGATIVE_INFINITY,
+    refreshValidity: async () => undefined,
     now,
   });
 

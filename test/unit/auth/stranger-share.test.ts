@@ -1,14 +1,14 @@
 // Look-ups for strangers: 50 at a time, the others in turn; what fails gives its place back.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeStrangerShare } from '../../../src/auth/stranger-share.ts';
+import { makeBulkhead } from '../../../src/auth/stranger-share.ts';
 import { ApiError } from '../../../src/errors.ts';
 
 const LIMIT = { timeout: 30_000 };
 
 /** Look-ups that end when the test says so. */
 function makeScene(waitMs = 30_000) {
-  const share = makeStrangerShare(waitMs);
+  const share = makeBulkhead(waitMs);
   const running: (() => void)[] = [];
   return {
     running,

@@ -24,7 +24,7 @@ before(async () => {
   const privateJwk = (await exportJWK(privateKey)) as { kty: string };
   endpoint = makeTokenEndpoint({
     issuer: 'http://localhost',
-    resourceOf: ({ organization, workspace }) => `http://localhost/${organization}/${workspace}`,
+    getResource: ({ organization, workspace }) => `http://localhost/${organization}/${workspace}`,
     path: '/oauth/token',
     tokenLifetimeSeconds: 60,
     signingKey: async () => ({ kid: 'one', privateJwk }),
@@ -34,9 +34,9 @@ before(async () => {
       return id === clientId ? { clientId, ...place, secretHash: secretHash.toString('hex') } : undefined;
     },
     rateLimit: async () => undefined,
-    refusalTurn: async () => undefined,
+    waitForThrottle: async () => undefined,
     onError: (_message, error) => faults.push(error),
-    onGone: (_message, error) => gone.push(error),
+    onDisconnect: (_message, error) => gone.push(error),
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import {
   checkFile,
+  collectText,
   type Entry,
   type Piece,
   readFile,
-  sectionsOf,
-  wholeText,
+  readSections,
   writeFile,
 } from '../../../src/backup/format.ts';
 import { ApiError } from '../../../src/errors.ts';
@@ -45,7 +45,7 @@ async function* inChunks(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 async function read(bytes: Uint8Array, size = 64): Promise<{ entry: Entry; data: string }[]> {
   const { header, pieces } = await readFile(inChunks(bytes, size));
   const found: { entry: Entry; data: string }[] = [];
-  for await (const { entry, data } of sectionsOf(pieces)) {
+  for await (const { entry, data } of readSections(pieces)) {
     const parts: Buffer[] = [];
     for await (const part of data) parts.push(part);
     found.push({ entry, data: Buffer.concat(parts).toString('hex') });
@@ -147,7 +147,7 @@ test('data that is not read is passed over', async () => {
   ]);
   const { pieces } = await readFile(inChunks(bytes, 7));
   const found: string[] = [];
-  for await (const { entry, data } of sectionsOf(pieces)) {
+  for await (const { entry, data } of readSections(pieces)) {
     found.push(entry.kind);
     if (entry.kind === 'a') for await (const _ of data) break;
   }
@@ -158,5 +158,5 @@ test('a text that is longer than it may be is refused', async () => {
   const data = (async function* () {
     yield Buffer.alloc(10);
   })();
-  await assert.rejects(wholeText(data, 9), /schema document of more than 9 bytes/);
+  await assert.rejects(collectText(data, 9), /schema document of more than 9 bytes/);
 });

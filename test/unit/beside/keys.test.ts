@@ -1,7 +1,7 @@
 // Keys of requests that have expired are removed, in every workspace, and no others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeKeys } from '../../../src/beside/keys.ts';
+import { makeIdempotencyKeys } from '../../../src/beside/keys.ts';
 import { readConfig } from '../../../src/config.ts';
 import { runFiles } from '../../../src/db/install.ts';
 import { makeDatabase } from '../../../src/db/pool.ts';
@@ -28,14 +28,14 @@ test('a sweep removes what has expired, and tells how many', async () => {
       await database.query(`insert into ${table} (scope, fingerprint, created_at)
     select sha256(n::text::bytea), '', now() - make_interval(mins => n) from generate_series(1, 6000) n`);
     }
-    const keys = makeKeys(db, 1);
+    const keys = makeIdempotencyKeys(db, 1);
     await keys.sweep();
     assert.deepEqual(await Promise.all(TABLES.map(count)), [59, 59]);
-    const figures = new Map(keys.figures().map(({ name, read }) => [name, read()]));
+    const figures = new Map(keys.getMetrics().map(({ name, read }) => [name, read()]));
     assert.equal(figures.get('wda_idempotency_keys_removed_total'), 2 * 5941);
     for (const table of TABLES) await database.query(`vacuum analyze ${table}`);
     await keys.sweep();
-    const [kept] = keys.figures().filter(({ name }) => name === 'wda_idempotency_keys_kept');
+    const [kept] = keys.getMetrics().filter(({ name }) => name === 'wda_idempotency_keys_kept');
     assert.equal(kept?.read(), 118);
   } finally {
     await db.close();

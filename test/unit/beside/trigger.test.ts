@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { totalTriggers } from '../../../src/beside/count.ts';
-import { changer, mendTriggers, type StandingTrigger, standingTriggers } from '../../../src/beside/trigger.ts';
+import {
+  buildChanger,
+  type InstalledTrigger,
+  repairTriggers,
+  selectInstalledTriggers,
+} from '../../../src/beside/trigger.ts';
 import { sql } from '../../../src/sql/fragment.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
@@ -35,10 +40,10 @@ after(() => database.drop());
 
 async function toDo(): Promise<string[] | undefined> {
   const [row] = await database.query(
-    sql`select ${standingTriggers(sql`'ws1_shop.things'::regclass`, 'total')} as standing`.text,
+    sql`select ${selectInstalledTriggers(sql`'ws1_shop.things'::regclass`, 'total')} as standing`.text,
   );
-  const standing = row?.standing as StandingTrigger[];
-  return mendTriggers(THINGS, totalTriggers(THINGS), standing)?.map(({ text }) => text);
+  const standing = row?.standing as InstalledTrigger[];
+  return repairTriggers(THINGS, totalTriggers(THINGS), standing)?.map(({ text }) => text);
 }
 
 test('the triggers of totals run a function of their workspace', () => {
@@ -79,7 +84,7 @@ test('a trigger that somebody has disabled is left alone', async () => {
 test('a trigger that changes rows is named after its event and its function, however long that name is', () => {
   const run = `${'a'.repeat(62)}z`;
   assert.deepEqual(
-    [changer(THINGS, 'insert', 'things$a$7$sync'), changer(THINGS, 'update', run, sql`old.a <> new.a`)].map(
+    [buildChanger(THINGS, 'insert', 'things$a$7$sync'), buildChanger(THINGS, 'update', run, sql`old.a <> new.a`)].map(
       ({ name, definition }) => [name, definition.text],
     ),
     [

@@ -54,7 +54,7 @@ test('a snapshot is loaded once and then given at once', async () => {
   const scene = makeScene();
   const loaded = await scene.cache.get('acme', 'shop');
   assert.equal(loaded?.version, '1');
-  assert.equal(scene.cache.fresh('acme', 'shop'), loaded);
+  assert.equal(scene.cache.getCached('acme', 'shop'), loaded);
   assert.equal(scene.cache.size(), 1);
   assert.equal(scene.checks, 0);
 });
@@ -80,11 +80,11 @@ test('from 300 ms on versions are compared in the background, once, while the sn
   const loaded = await scene.cache.get('acme', 'shop');
   scene.change('shop');
   scene.time = 300;
-  assert.equal(scene.cache.fresh('acme', 'shop'), loaded);
+  assert.equal(scene.cache.getCached('acme', 'shop'), loaded);
   assert.equal(scene.checks, 0);
   scene.time = 301;
-  assert.equal(scene.cache.fresh('acme', 'shop'), loaded);
-  assert.equal(scene.cache.fresh('acme', 'shop'), loaded);
+  assert.equal(scene.cache.getCached('acme', 'shop'), loaded);
+  assert.equal(scene.cache.getCached('acme', 'shop'), loaded);
   assert.equal(scene.checks, 1);
   await settled();
   assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
@@ -134,7 +134,7 @@ test('a workspace that does not exist is nothing, until this process makes it', 
   const scene = makeScene([]);
   assert.equal(await scene.cache.get('acme', 'shop'), undefined);
   scene.change('shop');
-  scene.cache.changed('shop');
+  scene.cache.invalidate('shop');
   assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '1');
 });
 
@@ -143,9 +143,9 @@ test('a change by this process is in force at once, and leaves other workspaces 
   await scene.cache.get('acme', 'shop');
   const club = await scene.cache.get('acme', 'club');
   scene.change('shop');
-  scene.cache.changed('shop');
+  scene.cache.invalidate('shop');
   assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
-  assert.equal(scene.cache.fresh('acme', 'club'), club);
+  assert.equal(scene.cache.getCached('acme', 'club'), club);
 });
 
 test('what was read before a change of this process is not kept, even when it arrives after it', async () => {
@@ -155,7 +155,7 @@ test('what was read before a change of this process is not kept, even when it ar
   const early = scene.cache.get('acme', 'shop');
   await settled();
   scene.change('shop');
-  scene.cache.changed('shop');
+  scene.cache.invalidate('shop');
   scene.hold = undefined;
   const late = scene.cache.get('acme', 'shop');
   await settled();
@@ -172,7 +172,7 @@ test('a change during a comparison is not undone by it', async () => {
   scene.time = 400;
   scene.cache.get('acme', 'shop');
   scene.change('shop');
-  scene.cache.changed('shop');
+  scene.cache.invalidate('shop');
   const changed = await scene.cache.get('acme', 'shop');
   await settled();
   assert.equal(changed?.version, '2');
@@ -184,7 +184,7 @@ test('while the database is away a fresh snapshot serves, a stale one does not, 
   const loaded = await scene.cache.get('acme', 'shop');
   scene.isAway = true;
   scene.time = 500;
-  assert.equal(scene.cache.fresh('acme', 'shop'), loaded);
+  assert.equal(scene.cache.getCached('acme', 'shop'), loaded);
   await settled();
   scene.time = 900;
   await assert.rejects(async () => scene.cache.get('acme', 'shop'), /the database is away/);
@@ -202,7 +202,7 @@ test('what was compared before a change elsewhere was told of is compared anew, 
   scene.change('none');
   scene.time = scene.floor = 10;
   assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
-  assert.equal(scene.cache.fresh('acme', 'club'), club);
+  assert.equal(scene.cache.getCached('acme', 'club'), club);
   assert.equal(await versionOf(scene.cache.get('acme', 'none')), '1');
   assert.equal(scene.checks, 1);
   assert.equal(scene.loads, 5);
@@ -302,26 +302,26 @@ test('a scope has one part of a snapshot, and another snapshot has another', asy
   const shop = { ...SHOP, entityIds };
   const later = { ...shop, version: '2' };
   const [first = '', second = ''] = entityIds.keys();
-  const part = cache.within(shop, ['0', '1', '999']);
+  const part = cache.restrict(shop, ['0', '1', '999']);
   assert.deepEqual([...part.entities.keys()], [first, second]);
-  assert.equal(cache.within(shop, ['0', '1', '999']), part);
-  assert.notEqual(cache.within(later, ['0', '1', '999']), part);
-  assert.equal(cache.within(shop, null), shop);
-  assert.equal(cache.within(shop, []).entities.size, 0);
+  assert.equal(cache.restrict(shop, ['0', '1', '999']), part);
+  assert.notEqual(cache.restrict(later, ['0', '1', '999']), part);
+  assert.equal(cache.restrict(shop, null), shop);
+  assert.equal(cache.restrict(shop, []).entities.size, 0);
 });
 
 test('a part is replaced when its snapshot is', async () => {
   const { cache } = makeScene();
   const shop = (await cache.get('acme', 'shop')) as typeof SHOP;
-  const part = cache.within(shop, []);
+  const part = cache.restrict(shop, []);
   assert.equal(cache.isReplaced(part), false);
-  cache.changed('shop');
+  cache.invalidate('shop');
   assert.equal(cache.isReplaced(part), true);
 });
 
 test('parts take bounded memory: the longest unused go first', () => {
   const { cache } = makeScene();
-  const part = cache.within(SHOP, ['1']);
-  for (let at = 0; at < 30_000; at++) cache.within({ ...SHOP, version: String(at + 2) }, ['1']);
-  assert.notEqual(cache.within(SHOP, ['1']), part);
+  const part = cache.restrict(SHOP, ['1']);
+  for (let at = 0; at < 30_000; at++) cache.restrict({ ...SHOP, version: String(at + 2) }, ['1']);
+  assert.notEqual(cache.restrict(SHOP, ['1']), part);
 });

@@ -1,11 +1,17 @@
 // What a coordinator says of a node that it has lost: whether a write may have been done, and which node it is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NODES_BEHIND } from '../../../src/citus/node-errors.ts';
-import { isConfused, isNodeLoss, isNodeOutcomeUnknown, lostNode, useNodesBehind } from '../../../src/db/behind.ts';
-import { isConnectionLoss, statementError } from '../../../src/db/errors.ts';
+import { CITUS_DIALECT } from '../../../src/citus/node-errors.ts';
+import {
+  findLostNode,
+  isNodeLoss,
+  isNodeOutcomeUnknown,
+  isSessionBroken,
+  setClusterDialect,
+} from '../../../src/db/behind.ts';
+import { isConnectionLoss, translateStatementError } from '../../../src/db/errors.ts';
 
-useNodesBehind(NODES_BEHIND);
+setClusterDialect(CITUS_DIALECT);
 
 const AT = 'connection to the remote node wda@10.0.0.11:5432 failed';
 
@@ -80,10 +86,10 @@ for (const { what, code, routine, message, isUnknown, node } of [
     const error = Object.assign(new Error(message), { code, routine });
     assert.equal(isNodeLoss(error), true);
     assert.equal(isNodeOutcomeUnknown(error), isUnknown);
-    assert.equal(lostNode(error), node);
+    assert.equal(findLostNode(error), node);
     // The connection to the coordinator goes on.
     assert.equal(isConnectionLoss(error), false);
-    const refusal = statementError(error);
+    const refusal = translateStatementError(error);
     assert.deepEqual([refusal.status, refusal.headers['Retry-After']], [503, '2']);
     assert.doesNotMatch(refusal.message, /10\.0\.0\.11/);
   });
@@ -98,25 +104,25 @@ test('what a node refuses, and what has no function, is no loss of a node', () =
     undefined,
   ]) {
     assert.equal(isNodeLoss(error), false);
-    assert.equal(lostNode(error), undefined);
+    assert.equal(findLostNode(error), undefined);
   }
 });
 
 test('a coordinator whose connection to a node has lost its transaction is known, and refused with 503', () => {
   const message = 'This is an internal Citus function can only be used in a distributed transaction';
   const error = Object.assign(new Error(message), { code: '55000', routine: 'ReportResultError' });
-  assert.ok(isConfused(error));
+  assert.ok(isSessionBroken(error));
   assert.equal(isNodeLoss(error), false);
-  assert.equal(statementError(error).status, 503);
+  assert.equal(translateStatementError(error).status, 503);
   assert.equal(
-    isConfused(Object.assign(new Error('currval is not defined'), { code: '55000', routine: 'currval_oid' })),
+    isSessionBroken(Object.assign(new Error('currval is not defined'), { code: '55000', routine: 'currval_oid' })),
     false,
   );
 });
 
 test('a mistake in what Citus writes is of a schema that changes, and one of ours is not', () => {
   const mistake = Object.assign(new Error('syntax error'), { code: '42601' });
-  assert.equal(statementError(mistake).code, 'INTERNAL_ERROR');
+  assert.equal(translateStatementError(mistake).code, 'INTERNAL_ERROR');
   const passedOn = Object.assign(mistake, { where: 'while executing command on 10.0.0.11:5432' });
-  assert.equal(statementError(passedOn).code, 'SERVICE_UNAVAILABLE');
+  assert.equal(translateStatementError(passedOn).code, 'SERVICE_UNAVAILABLE');
 });

@@ -1,32 +1,32 @@
 // What keeps totals on a node of a cluster: the functions of the install files, with the names of shards in them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nodeTotals } from '../../../src/citus/node-total.ts';
-import { beside, KEEPING, keeping, notedAs } from '../../../src/sql/beside-names.ts';
+import { buildNodeTotals } from '../../../src/citus/node-total.ts';
+import { getTotalKey, internalRef, TOTAL_OBJECTS, totalRef } from '../../../src/sql/beside-names.ts';
 
 const place = { schema: 'ws1_shop', total: { shard: '102009', group: '2' } };
-const { kept, install, tableNoted } = nodeTotals('2');
+const { totalsQuery: kept, install, parseTableName: tableNoted } = buildNodeTotals('2');
 const statements = install(place);
 const functions = statements.filter((statement) => statement.startsWith('create '));
 
-for (const name of KEEPING) {
+for (const name of TOTAL_OBJECTS) {
   test(`${name} has the number of the shard behind its name, and elsewhere its own`, () => {
-    assert.equal(keeping(place, name).text, `"ws1_shop"."$${name}_102009"`);
-    assert.equal(keeping({ schema: 'ws1_shop' }, name).text, beside('ws1_shop', name).text);
+    assert.equal(totalRef(place, name).text, `"ws1_shop"."$${name}_102009"`);
+    assert.equal(totalRef({ schema: 'ws1_shop' }, name).text, internalRef('ws1_shop', name).text);
   });
 }
 
 test('a base calls the table by the name of the shard, and of the node', () => {
-  const base = notedAs({ name: 'things_102014', total: place.total });
+  const base = getTotalKey({ name: 'things_102014', total: place.total });
   assert.equal(base, 'things_102014@2');
   assert.equal(tableNoted(base), 'things_102014');
-  assert.equal(notedAs({ name: 'things' }), 'things');
+  assert.equal(getTotalKey({ name: 'things' }), 'things');
 });
 
 test('the functions are those of the workspace, each made anew', () => {
   assert.deepEqual(
     functions.map((text) => /^create or replace function "ws1_shop"\."\$(\w+)_102009"\(/.exec(text)?.[1]),
-    KEEPING.filter((name) => name !== 'total'),
+    TOTAL_OBJECTS.filter((name) => name !== 'total'),
   );
 });
 

@@ -1,7 +1,7 @@
 // What Citus tells of a move, as a phase and bytes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { progressOf } from '../../../src/citus/relocation-progress.ts';
+import { toProgress } from '../../../src/citus/relocation-progress.ts';
 
 for (const [status, done, total, phase, bytes] of [
   ['Setting Up', '0', '4096', 'preparing', [0, 4096]],
@@ -15,6 +15,6 @@ for (const [status, done, total, phase, bytes] of [
   ['Words of another version', null, null, 'preparing', [0, 0]],
 ] as const) {
   test(`${status} is ${phase}`, () => {
-    assert.deepEqual(progressOf({ status, done, total }), { phase, bytes: { done: bytes[0], total: bytes[1] } });
+    assert.deepEqual(toProgress({ status, done, total }), { phase, bytes: { done: bytes[0], total: bytes[1] } });
   });
 }

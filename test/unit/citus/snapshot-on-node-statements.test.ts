@@ -2,15 +2,15 @@
 // and they fail where the root lies no longer.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rootOnNode, snapshotOnNode } from '../../../src/citus/snapshot-on-node.ts';
+import { buildNodeRoot, buildNodeSnapshot } from '../../../src/citus/snapshot-on-node.ts';
 import type { Principal } from '../../../src/model/principal.ts';
-import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { planAggregate } from '../../../src/plan/aggregate.ts';
 import { planList, planRead } from '../../../src/plan/plan.ts';
 import { parseAggregateRequest } from '../../../src/request/aggregate.ts';
 import { parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
 import { compile } from '../../../src/sql/compile.ts';
-import { external, LIMITS, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { external, LIMITS, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { OPTIONS } from '../sql/statements.ts';
 
 const shop = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer', enabled: true }] } });
@@ -24,20 +24,20 @@ const placed: Workspace = {
 
 const LIES = '(select 1 / count(*) > 0 from pg_catalog.pg_dist_placement where shardid = 102008 and groupid = 2)';
 
-type Text = (workspace: Workspace, entity: ReturnType<typeof entityOf>, principal: Principal) => string;
+type Text = (workspace: Workspace, entity: ReturnType<typeof getEntity>, principal: Principal) => string;
 
 const read =
   (query: string): Text =>
   (workspace, entity, principal) =>
-    compile(planRead(parseReadRequest(query, LIMITS), entity, viewpoint(workspace, principal)), OPTIONS).text;
+    compile(planRead(parseReadRequest(query, LIMITS), entity, makePlanContext(workspace, principal)), OPTIONS).text;
 const list =
   (query: string): Text =>
   (workspace, entity, principal) =>
-    compile(planList(parseListRequest(query, LIMITS), entity, viewpoint(workspace, principal)), OPTIONS).text;
+    compile(planList(parseListRequest(query, LIMITS), entity, makePlanContext(workspace, principal)), OPTIONS).text;
 const aggregate =
   (query: string): Text =>
   (workspace, entity, principal) =>
-    compile(planAggregate(parseAggregateRequest(query), entity, viewpoint(workspace, principal)), OPTIONS).text;
+    compile(planAggregate(parseAggregateRequest(query), entity, makePlanContext(workspace, principal)), OPTIONS).text;
 
 const STATEMENTS: readonly (readonly [what: string, text: Text, entity?: string])[] = [
   ['a record', read('')],
@@ -56,10 +56,10 @@ for (const [what, text, name = 'orders'] of STATEMENTS) {
     ['external user', external({ customer: '7' })],
   ] as const) {
     test(`${what} for an ${who}`, () => {
-      const near = snapshotOnNode(placed);
+      const near = buildNodeSnapshot(placed);
       assert.ok(near !== undefined && placed.placement);
-      const far = entityOf(shop, name);
-      const root = rootOnNode(placed.placement, entityOf(near, name));
+      const far = getEntity(shop, name);
+      const root = buildNodeRoot(placed.placement, getEntity(near, name));
       const there = text(near, root, principal);
       assert.ok(there.includes(LIES), there);
       const back = there

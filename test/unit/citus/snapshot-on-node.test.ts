@@ -1,7 +1,7 @@
 // A snapshot as it is on the node of a cluster that holds it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rootOnNode, snapshotOnNode } from '../../../src/citus/snapshot-on-node.ts';
+import { buildNodeRoot, buildNodeSnapshot } from '../../../src/citus/snapshot-on-node.ts';
 import type { Entity } from '../../../src/model/entity.ts';
 import { restrictWorkspace } from '../../../src/model/restricted.ts';
 import type { Placement } from '../../../src/model/workspace.ts';
@@ -21,12 +21,12 @@ const placement: Placement = {
 const placed = { ...shop, placement };
 
 test('without a placement there is no other snapshot', () => {
-  assert.equal(snapshotOnNode(shop), undefined);
-  assert.equal(snapshotOnNode({ ...shop, placement: null }), undefined);
+  assert.equal(buildNodeSnapshot(shop), undefined);
+  assert.equal(buildNodeSnapshot({ ...shop, placement: null }), undefined);
 });
 
 test('every entity has the name of its table on the node, and nothing else is another', () => {
-  const near = snapshotOnNode(placed);
+  const near = buildNodeSnapshot(placed);
   assert.ok(near !== undefined);
   assert.deepEqual([...near.entities.keys()], [...shop.entities.keys()]);
   for (const [name, entity] of shop.entities) {
@@ -43,18 +43,18 @@ test('every entity has the name of its table on the node, and nothing else is an
 test('while a table is not known to lie there, there is none', () => {
   for (const missing of placement.tables.keys()) {
     const tables = new Map([...placement.tables].filter(([name]) => name !== missing));
-    assert.equal(snapshotOnNode({ ...shop, placement: { ...placement, tables } }), undefined, missing);
+    assert.equal(buildNodeSnapshot({ ...shop, placement: { ...placement, tables } }), undefined, missing);
   }
 });
 
 test('of a part it has the entities of the part alone', () => {
   const part = restrictWorkspace(placed, new Set(['customers']));
-  assert.deepEqual([...(snapshotOnNode(part)?.entities.keys() ?? [])], ['customers']);
+  assert.deepEqual([...(buildNodeSnapshot(part)?.entities.keys() ?? [])], ['customers']);
 });
 
 test('the root of a statement is read only while it lies there', () => {
-  const near = snapshotOnNode(placed)?.entities.get('customers') as Entity;
-  const root = rootOnNode(placement, near);
+  const near = buildNodeSnapshot(placed)?.entities.get('customers') as Entity;
+  const root = buildNodeRoot(placement, near);
   const { node: own, ...table } = root.table;
   assert.deepEqual(table, near.table);
   assert.equal(own?.key, '2:102008');

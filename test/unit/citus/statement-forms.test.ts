@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Workspace } from '../../../src/model/workspace.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planAssignment } from '../../../src/plan/assignment.ts';
 import { planBulkCreate, planBulkUpsert } from '../../../src/plan/bulk.ts';
 import { planKey } from '../../../src/plan/conflict-key.ts';
@@ -14,7 +14,7 @@ import type { ConflictMode } from '../../../src/request/import-request.ts';
 import type { Upsert } from '../../../src/request/upsert.ts';
 import { compile } from '../../../src/sql/compile.ts';
 import { writeStaged } from '../../../src/sql/import.ts';
-import { distributed, external, makeShop, viewpoint } from '../../support/fixture.ts';
+import { distributed, external, makePlanContext, makeShop } from '../../support/fixture.ts';
 import { OPTIONS } from '../sql/statements.ts';
 
 const PLAIN = makeShop({ customers: { rowRules: [{ column: 'country', claim: 'country' }] } });
@@ -24,27 +24,27 @@ const ORDER = { status: 'open', customerId: 1 };
 const textOf = (plan: Plan): string => compile(plan, OPTIONS).text;
 
 function create(workspace: Workspace): string {
-  const orders = entityOf(workspace, 'orders');
-  return textOf(planCreate(planAssignment(ORDER, orders, undefined).values, orders, viewpoint(workspace, USER)));
+  const orders = getEntity(workspace, 'orders');
+  return textOf(planCreate(planAssignment(ORDER, orders, undefined).values, orders, makePlanContext(workspace, USER)));
 }
 
 function upsert(workspace: Workspace, asked: Upsert): string {
-  const seen = viewpoint(workspace);
-  const customers = entityOf(workspace, 'customers');
+  const seen = makePlanContext(workspace);
+  const customers = getEntity(workspace, 'customers');
   const key = planKey(asked, customers, seen);
   const { values } = planUpsertAssignment({ id: 7, name: 'Ann' }, customers, seen, key);
   return textOf(planUpsert(values, customers, seen, key));
 }
 
 function bulkCreate(workspace: Workspace, ...bodies: readonly object[]): string {
-  const orders = entityOf(workspace, 'orders');
+  const orders = getEntity(workspace, 'orders');
   const items = bodies.map((body) => planAssignment(body, orders, undefined).values);
-  return textOf(planBulkCreate(items, orders, viewpoint(workspace, USER)).plan);
+  return textOf(planBulkCreate(items, orders, makePlanContext(workspace, USER)).plan);
 }
 
 function bulkUpsert(workspace: Workspace, asked: Upsert, ...bodies: readonly object[]): string {
-  const seen = viewpoint(workspace);
-  const customers = entityOf(workspace, 'customers');
+  const seen = makePlanContext(workspace);
+  const customers = getEntity(workspace, 'customers');
   const key = planKey(asked, customers, seen);
   const items = bodies.map((body) => planUpsertAssignment(body, customers, seen, key).values);
   return textOf(planBulkUpsert(items, key, customers, seen).plan);
@@ -52,8 +52,8 @@ function bulkUpsert(workspace: Workspace, asked: Upsert, ...bodies: readonly obj
 
 function importing(workspace: Workspace, onConflict: ConflictMode): string {
   const request = { kind: 'import', format: 'csv', map: new Map(), onConflict } as const;
-  const customers = entityOf(workspace, 'customers');
-  return writeStaged(planCsvImport(request, ['id', 'name'], customers, viewpoint(workspace)).plan).text;
+  const customers = getEntity(workspace, 'customers');
+  return writeStaged(planCsvImport(request, ['id', 'name'], customers, makePlanContext(workspace)).plan).text;
 }
 
 const BY_EMAIL: Upsert = { fields: ['email'], mode: 'update' };

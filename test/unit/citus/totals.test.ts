@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import type { UsableNode } from '../../../src/citus/node-reads.ts';
-import { makeNodeTotals } from '../../../src/citus/totals.ts';
+import { makeClusterTotals } from '../../../src/citus/totals.ts';
 import { readConfig } from '../../../src/config.ts';
 import { type Database, makeDatabase } from '../../../src/db/pool.ts';
 import { until } from '../../support/until.ts';
@@ -44,13 +44,13 @@ for (const [what, portOf] of [
     const { username } = new URL(database.url);
     const node: UsableNode = { group: '2', database: open(`postgres://${username}@127.0.0.1:${portOf()}/none`) };
     const errors: unknown[] = [];
-    const totals = makeNodeTotals({
+    const totals = makeClusterTotals({
       db,
       nodes: { usable: () => [node] },
       onError: (_, error) => errors.push(error),
     });
     try {
-      totals.keep({ table: { schema: SCHEMA, name: 'orders_7', total: { shard: '6', group: '2' } } });
+      totals.maintain({ table: { schema: SCHEMA, name: 'orders_7', total: { shard: '6', group: '2' } } });
       await totals.fold();
       if (what === 'silent') await until('the node was asked', () => silent.connections() > 0);
     } finally {
@@ -61,16 +61,16 @@ for (const [what, portOf] of [
 }
 
 test('the coordinator keeps no total of a table that lies on a node', async () => {
-  const totals = makeNodeTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
+  const totals = makeClusterTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
   const table = { schema: SCHEMA, name: 'orders' };
-  assert.equal(totals.keep({ table, statementForms: {} }), true);
-  assert.equal(totals.keep({ table: { ...table, total: { shard: '6', group: '3' } }, statementForms: {} }), true);
-  assert.equal(totals.keep({ table }), false);
+  assert.equal(totals.maintain({ table, statementForms: {} }), true);
+  assert.equal(totals.maintain({ table: { ...table, total: { shard: '6', group: '3' } }, statementForms: {} }), true);
+  assert.equal(totals.maintain({ table }), false);
   await totals.stop();
 });
 
 test('a node is not used before what is kept there was looked at', async () => {
-  const totals = makeNodeTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
+  const totals = makeClusterTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
   const { username } = new URL(database.url);
   const node: UsableNode = { group: '2', database: open(`postgres://${username}@127.0.0.1:1/none`) };
   await assert.rejects(totals.check(node));

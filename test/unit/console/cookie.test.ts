@@ -1,18 +1,18 @@
 // The cookie of a session: its name, its flags, and how it is found among others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sessionCookie } from '../../../src/console/cookie.ts';
+import { makeSessionCookie } from '../../../src/console/cookie.ts';
 
 test('over https the cookie is bound to its host, over http it is all but that', () => {
   assert.equal(
-    sessionCookie('a1', true).write('x', 60),
+    makeSessionCookie('a1', true).write('x', 60),
     '__Host-wda_a1=x; Max-Age=60; Path=/; HttpOnly; SameSite=Strict; Secure',
   );
-  assert.equal(sessionCookie('a1', false).write('', 0), 'wda_a1=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict');
+  assert.equal(makeSessionCookie('a1', false).write('', 0), 'wda_a1=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict');
 });
 
 test('cookies are found by their whole name, in their order', () => {
-  const { read } = sessionCookie('a1', false);
+  const { read } = makeSessionCookie('a1', false);
   for (const [header, ...values] of [
     [undefined],
     [''],

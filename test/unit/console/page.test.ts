@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pageMount, readBuild } from '../../../src/console/page.ts';
+import { makePageMount, readBuild } from '../../../src/console/page.ts';
 import { ApiError } from '../../../src/errors.ts';
 import type { RawRequest } from '../../../src/http/request.ts';
 import type { Reply } from '../../../src/response/reply.ts';
@@ -16,7 +16,7 @@ writeFileSync(join(folder, 'build-id.txt'), 'abc');
 writeFileSync(join(folder, 'assets/index-1.js'), 'plain');
 writeFileSync(join(folder, 'assets/index-1.js.br'), 'coded');
 writeFileSync(join(folder, 'assets/index-1.exe'), 'no type is known');
-const built = pageMount(readBuild(folder));
+const built = makePageMount(readBuild(folder));
 rmSync(folder, { recursive: true });
 
 const ask = (path: string, headers: Record<string, string> = {}, mount = built, method = 'GET'): Promise<Reply> =>
@@ -68,7 +68,7 @@ test('the page is read, nothing else', () =>
   assert.rejects(ask('/console/', {}, built, 'POST'), (error) => error instanceof ApiError && error.status === 405));
 
 test('a missing build is told in words', async () => {
-  const answer = await ask('/console/demo/shop', {}, pageMount(readBuild(join(folder, 'nowhere'))));
+  const answer = await ask('/console/demo/shop', {}, makePageMount(readBuild(join(folder, 'nowhere'))));
   assert.equal(answer.status, 503);
   assert.match(textOf(answer), /npm run build/);
 });

@@ -8,9 +8,9 @@ const waiter = (tenant: string | undefined): Waiter => ({ tenant });
 /** Serves as many as can be; gives their tenants in the order in which they were served. */
 function serveAll(bulkhead: Bulkhead<Waiter>): (string | undefined)[] {
   const served: (string | undefined)[] = [];
-  for (let next = bulkhead.next(); next !== undefined; next = bulkhead.next()) {
+  for (let next = bulkhead.findNext(); next !== undefined; next = bulkhead.findNext()) {
     assert.equal(bulkhead.remove(next), true);
-    bulkhead.enter(next.tenant);
+    bulkhead.acquire(next.tenant);
     served.push(next.tenant);
   }
   return served;
@@ -26,30 +26,30 @@ for (const [what, waiting, served] of [
     const bulkhead = makeBulkhead(2, 100);
     for (const tenant of waiting) bulkhead.push(waiter(tenant));
     assert.deepEqual(serveAll(bulkhead), served);
-    assert.equal(bulkhead.queued(), waiting.length - served.length);
+    assert.equal(bulkhead.countQueued(), waiting.length - served.length);
   });
 }
 
 test('a tenant that gives a connection back may have another', () => {
   const bulkhead = makeBulkhead(1, 100);
-  assert.equal(bulkhead.mayEnter('a'), true);
-  bulkhead.enter('a');
-  assert.equal(bulkhead.mayEnter('a'), false);
-  assert.equal(bulkhead.mayEnter('b'), true);
+  assert.equal(bulkhead.canAcquire('a'), true);
+  bulkhead.acquire('a');
+  assert.equal(bulkhead.canAcquire('a'), false);
+  assert.equal(bulkhead.canAcquire('b'), true);
   bulkhead.push(waiter('a'));
-  assert.equal(bulkhead.next(), undefined);
-  bulkhead.leave('a');
-  assert.equal(bulkhead.next()?.tenant, 'a');
+  assert.equal(bulkhead.findNext(), undefined);
+  bulkhead.release('a');
+  assert.equal(bulkhead.findNext()?.tenant, 'a');
 });
 
 test('one tenant fills four fifths of the queue at most, and all together the whole', () => {
   const bulkhead = makeBulkhead(1, 10);
   let count = 0;
-  for (; bulkhead.mayQueue('a'); count++) bulkhead.push(waiter('a'));
+  for (; bulkhead.canQueue('a'); count++) bulkhead.push(waiter('a'));
   assert.equal(count, 8);
-  for (; bulkhead.mayQueue('b'); count++) bulkhead.push(waiter('b'));
+  for (; bulkhead.canQueue('b'); count++) bulkhead.push(waiter('b'));
   assert.equal(count, 10);
-  assert.equal(bulkhead.mayQueue(undefined), false);
+  assert.equal(bulkhead.canQueue(undefined), false);
 });
 
 test('whoever was taken out of the queue is not served', () => {
@@ -60,5 +60,5 @@ test('whoever was taken out of the queue is not served', () => {
   assert.equal(bulkhead.remove(first), true);
   assert.equal(bulkhead.remove(first), false);
   assert.deepEqual(bulkhead.drain(), [second]);
-  assert.equal(bulkhead.next(), undefined);
+  assert.equal(bulkhead.findNext(), undefined);
 });

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeCircuitBreaker } from '../../../src/db/circuit-breaker.ts';
 
-const limits = { failures: 3, firstMs: 10_000, longestMs: 30_000 };
+const limits = { failures: 3, minOpenMs: 10_000, maxOpenMs: 30_000 };
 
 test('it opens at the third failure in half a minute, for that key alone', () => {
   const breaker = makeCircuitBreaker(limits);
-  for (const now of [0, 10, 40_000, 40_010]) breaker.fail('a', now);
+  for (const now of [0, 10, 40_000, 40_010]) breaker.recordFailure('a', now);
   assert.equal(breaker.isOpen('a', 40_010), false);
-  breaker.fail('a', 40_020);
+  breaker.recordFailure('a', 40_020);
   assert.equal(breaker.isOpen('a', 40_021), true);
   assert.equal(breaker.isOpen('b', 40_021), false);
   assert.equal(breaker.isOpen('a', 50_021), false);
@@ -18,7 +18,7 @@ test('it opens at the third failure in half a minute, for that key alone', () =>
 test('after it was open one failure opens it for twice as long, and a long time without one closes it for good', () => {
   const breaker = makeCircuitBreaker({ ...limits, failures: 1 });
   const openFor = (now: number, milliseconds: number): void => {
-    breaker.fail('a', now);
+    breaker.recordFailure('a', now);
     assert.equal(breaker.isOpen('a', now + milliseconds - 1), true);
     assert.equal(breaker.isOpen('a', now + milliseconds), false);
   };

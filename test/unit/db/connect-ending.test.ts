@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Database, type Lane, makeDatabase } from '../../../src/db/pool.ts';
+import { type Database, makeDatabase, type PoolName } from '../../../src/db/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
 import { type FakeBackend, type FakeOptions, startFakeBackend } from '../../support/fake-backend.ts';
 
@@ -40,17 +40,17 @@ async function withDatabase(
   }
 }
 
-for (const lane of ['read', 'write'] as const satisfies readonly Lane[]) {
-  test(`a connection of the lane of ${lane}s that does not go on after an error keeps nobody waiting`, () =>
+for (const pool of ['read', 'write'] as const satisfies readonly PoolName[]) {
+  test(`a connection of the lane of ${pool}s that does not go on after an error keeps nobody waiting`, () =>
     withDatabase({ sticksAt: (statement) => statement.includes('stuck') }, async (database) => {
-      const failed = assert.rejects(database.run(stuck, lane, { tenant: 'a', expected: 'quick' }), { code: '57014' });
-      const others = [1, 2, 3].map(() => database.run(sound, lane, { tenant: 'b', expected: 'unknown' }));
+      const failed = assert.rejects(database.run(stuck, pool, { tenant: 'a', expected: 'quick' }), { code: '57014' });
+      const others = [1, 2, 3].map(() => database.run(sound, pool, { tenant: 'b', expected: 'unknown' }));
       assert.deepEqual(await Promise.all(others), [[['1']], [['1']], [['1']]]);
       await failed;
-      assert.deepEqual(await database.run(sound, lane, { tenant: 'b', expected: 'quick' }), [['1']]);
+      assert.deepEqual(await database.run(sound, pool, { tenant: 'b', expected: 'quick' }), [['1']]);
     }));
 
-  test(`a connection of the lane of ${lane}s that goes on is not left for an error of a later statement`, () => {
+  test(`a connection of the lane of ${pool}s that goes on is not left for an error of a later statement`, () => {
     // The first is stopped, the other fails and takes until after the moment at which the first would have been too late.
     const failsAt = (statement: string) =>
       statement.includes('stuck')
@@ -60,11 +60,11 @@ for (const lane of ['read', 'write'] as const satisfies readonly Lane[]) {
           : undefined;
     return withDatabase({ failsAt }, async (database, backend) => {
       const quick = { tenant: 'a', expected: 'quick' } as const;
-      await assert.rejects(database.run(stuck, lane, quick), { code: '57014' });
+      await assert.rejects(database.run(stuck, pool, quick), { code: '57014' });
       const opened = backend.connections();
       await sleep(250);
-      const failed = assert.rejects(database.run(failing, lane, quick), { code: '23505' });
-      const behind = database.run(sound, lane, { tenant: 'b', expected: 'quick' });
+      const failed = assert.rejects(database.run(failing, pool, quick), { code: '23505' });
+      const behind = database.run(sound, pool, { tenant: 'b', expected: 'quick' });
       await failed;
       assert.deepEqual(await behind, [['1']]);
       assert.equal(backend.connections(), opened);

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { refuseLongMessages } from '../../../src/db/connect.ts';
+import { limitMessageLength } from '../../../src/db/connect.ts';
 import { MessageTooLong } from '../../../src/db/errors.ts';
 
 const message = (length: number): Buffer => {
@@ -21,7 +21,7 @@ async function feed(bytes: Buffer, pieces: readonly number[], limit: number): Pr
     stream.on('error', resolve);
     stream.on('end', () => resolve(null));
   });
-  refuseLongMessages(stream as unknown as Socket, limit);
+  limitMessageLength(stream as unknown as Socket, limit);
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
     const size = pieces[turn % pieces.length] ?? bytes.length;
     stream.write(bytes.subarray(at, at + size));

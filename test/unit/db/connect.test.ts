@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeConnect } from '../../../src/db/connect.ts';
-import { InvalidSession, outageOf } from '../../../src/db/errors.ts';
+import { InvalidSession, toOutage } from '../../../src/db/errors.ts';
 import { startFakeBackend } from '../../support/fake-backend.ts';
 
 const LIMITS = { statementTimeoutMs: 200, lockTimeoutMs: 100 };
@@ -53,7 +53,7 @@ for (const [name, value] of changed) {
       await assert.rejects(open(), (error) => {
         assert.ok(error instanceof InvalidSession);
         assert.match(error.message, new RegExp(`ignores our settings: ${name} is ${value} instead of `));
-        const { isPassing, words } = outageOf(error);
+        const { isTransient: isPassing, reason: words } = toOutage(error);
         // It goes on after a colon.
         assert.deepEqual([isPassing, words], [true, error.message[0]?.toLowerCase() + error.message.slice(1)]);
         return true;

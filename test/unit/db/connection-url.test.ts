@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { addressOf, type DatabaseAddress, DatabaseUrlError, parseDatabaseUrl } from '../../../src/db/connection-url.ts';
+import {
+  type DatabaseAddress,
+  DatabaseUrlError,
+  parseDatabaseUrl,
+  resolveAddress,
+} from '../../../src/db/connection-url.ts';
 
 const readFile = (path: string): string => {
   if (path.startsWith('/missing')) throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
@@ -203,7 +208,7 @@ test('the driver takes the values as they are', () => {
 
 test('a connection of the driver has an address, too: by its URL, or by its parts', () => {
   assert.deepEqual(
-    addressOf({ connectionString: 'postgres://me:x@a,b:1/app?options=-c%20geqo%3Doff', keepAlive: true }),
+    resolveAddress({ connectionString: 'postgres://me:x@a,b:1/app?options=-c%20geqo%3Doff', keepAlive: true }),
     {
       hosts: [
         { host: 'a', port: 5432 },
@@ -214,11 +219,11 @@ test('a connection of the driver has an address, too: by its URL, or by its part
       options: '-c geqo=off',
     },
   );
-  assert.deepEqual(addressOf({ host: '/run/x', port: 5433, user: 'me', password: 'x', options: '-c jit=on' }), {
+  assert.deepEqual(resolveAddress({ host: '/run/x', port: 5433, user: 'me', password: 'x', options: '-c jit=on' }), {
     hosts: [{ host: '/run/x', port: 5433 }],
     target: 'any',
     config: { host: '/run/x', port: 5433, user: 'me', password: 'x' },
     options: '-c jit=on',
   });
-  assert.deepEqual(addressOf({ user: 'me' }).hosts, [{ host: 'localhost', port: 5432 }]);
+  assert.deepEqual(resolveAddress({ user: 'me' }).hosts, [{ host: 'localhost', port: 5432 }]);
 });

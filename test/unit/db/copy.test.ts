@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readConfig } from '../../../src/config.ts';
-import { inSavepoint, inUndoneSavepoint } from '../../../src/db/copy.ts';
+import { inRolledBackSavepoint, inSavepoint } from '../../../src/db/copy.ts';
 import { makeDatabase } from '../../../src/db/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
 import { useDatabase } from '../../support/use.ts';
 
 const database = useDatabase();
 
-for (const [name, within] of Object.entries({ part: inSavepoint, undone: inUndoneSavepoint })) {
+for (const [name, within] of Object.entries({ part: inSavepoint, undone: inRolledBackSavepoint })) {
   test(`an error is told, not that savepoint ${name} has gone with it, and the connection is as before`, async () => {
     const connection = { connectionString: database.url };
     const db = makeDatabase({ ...readConfig({}), connection, processes: 1, onError: () => undefined });

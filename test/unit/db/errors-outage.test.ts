@@ -1,8 +1,8 @@
 // What an error of the database says about it: words for everybody, details for the log, and whether waiting helps.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { InstallError, InvalidSession, outageOf, untilUsable } from '../../../src/db/errors.ts';
-import { badRequest, databaseAway } from '../../../src/errors.ts';
+import { InstallError, InvalidSession, retryUntilAvailable, toOutage } from '../../../src/db/errors.ts';
+import { badRequest, databaseUnavailable } from '../../../src/errors.ts';
 
 const failed = (code: string | undefined, message = `something of ${code}`): Error =>
   Object.assign(new Error(message), code === undefined ? {} : { code });
@@ -25,8 +25,8 @@ const TABLE: readonly (readonly [error: unknown, isPassing: boolean, words: RegE
   [failed('53300', 'sorry, too many clients already'), true, /no free connection/],
   [failed('53100', 'could not extend file'), true, /disk is full/],
   [failed('40P01', 'deadlock detected'), true, /log/],
-  [databaseAway(failed('ECONNREFUSED')), true, /nothing listens/],
-  [databaseAway(), true, /log/],
+  [databaseUnavailable(failed('ECONNREFUSED')), true, /nothing listens/],
+  [databaseUnavailable(), true, /log/],
   [new AggregateError([failed('ECONNREFUSED'), failed('ENOTFOUND')], ''), true, /nothing listens/],
   [failed('28P01', 'password authentication failed for user "me"'), false, /refuses the user/],
   [failed('3D000', 'database "x" does not exist'), false, /no database of that name/],
@@ -38,46 +38,49 @@ const TABLE: readonly (readonly [error: unknown, isPassing: boolean, words: RegE
     true,
     /^the pooler ignores our settings: TimeZone$/,
   ],
-  [databaseAway(new InvalidSession('The database takes no writes')), true, /^the database takes no writes$/],
+  [databaseUnavailable(new InvalidSession('The database takes no writes')), true, /^the database takes no writes$/],
   [badRequest('INVALID_BODY', 'x'), false, /log/],
   [new TypeError('x is not a function'), false, /log/],
   ['just text', false, /log/],
   [undefined, false, /log/],
 ];
 
-for (const [error, isPassing, words] of TABLE) {
+for (const [error, isTransient, reason] of TABLE) {
   const name = error instanceof AggregateError ? 'several' : String((error as { code?: string })?.code ?? error);
-  test(`${name}: ${words.source}`, () => {
-    const outage = outageOf(error);
-    assert.equal(outage.isPassing, isPassing);
-    assert.match(outage.words, words);
-    assert.doesNotMatch(outage.words, /\d|ECONN|\//);
+  test(`${name}: ${reason.source}`, () => {
+    const outage = toOutage(error);
+    assert.equal(outage.isTransient, isTransient);
+    assert.match(outage.reason, reason);
+    assert.doesNotMatch(outage.reason, /\d|ECONN|\//);
   });
 }
 
 test('the details are the messages as they came, each once', () => {
   const [one, other] = [failed('A', 'connect to a'), failed('B', 'connect to b')];
-  assert.equal(outageOf(databaseAway(new AggregateError([one, other, one], ''))).detail, 'connect to a; connect to b');
+  assert.equal(
+    toOutage(databaseUnavailable(new AggregateError([one, other, one], ''))).detail,
+    'connect to a; connect to b',
+  );
 });
 
 test('work is tried again while the database is away, and its failure thrown when that does not help', async () => {
-  const outcomes: (Error | undefined)[] = [databaseAway(failed('ECONNREFUSED')), undefined];
+  const outcomes: (Error | undefined)[] = [databaseUnavailable(failed('ECONNREFUSED')), undefined];
   const waited: string[] = [];
-  const patience = (isGivenUp: boolean) => ({
-    onOutage: ({ words }: { readonly words: string }) => void waited.push(words),
-    isGivenUp: () => isGivenUp,
+  const makeRetryOptions = (isCancelled: boolean) => ({
+    onOutage: ({ reason }: { readonly reason: string }) => void waited.push(reason),
+    isCancelled: () => isCancelled,
   });
   const work = async (): Promise<string> => {
     const outcome = outcomes.shift();
     if (outcome !== undefined) throw outcome;
     return 'done';
   };
-  assert.equal(await untilUsable(work, patience(false)), 'done');
+  assert.equal(await retryUntilAvailable(work, makeRetryOptions(false)), 'done');
   assert.deepEqual(waited, ['nothing listens at its address']);
   for (const error of [failed('28P01'), new InstallError('PostgreSQL 15 or newer is needed'), new TypeError('odd')]) {
     outcomes.push(error);
-    await assert.rejects(untilUsable(work, patience(false)), error);
+    await assert.rejects(retryUntilAvailable(work, makeRetryOptions(false)), error);
   }
   outcomes.push(failed('ECONNREFUSED'));
-  await assert.rejects(untilUsable(work, patience(true)), { code: 'ECONNREFUSED' });
+  await assert.rejects(retryUntilAvailable(work, makeRetryOptions(true)), { code: 'ECONNREFUSED' });
 });

@@ -1,7 +1,7 @@
 // Errors of PostgreSQL and of connections by what they say themselves, whatever table they are about.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StaleStatement, statementError, violatedConstraint } from '../../../src/db/errors.ts';
+import { getViolatedConstraint, StaleStatement, translateStatementError } from '../../../src/db/errors.ts';
 import { notFound } from '../../../src/errors.ts';
 
 const failure = (code: string): Error => Object.assign(new Error('secret'), { code });
@@ -31,7 +31,7 @@ for (const [code, status, name, detail] of [
   ['XX000', 500, 'INTERNAL_ERROR', undefined],
 ] as const) {
   test(`${code} is ${status} ${name}, and says nothing of the database's own words`, () => {
-    const error = statementError(failure(code));
+    const error = translateStatementError(failure(code));
     assert.deepEqual([error.status, error.code], [status, name]);
     assert.deepEqual(
       error.details?.map((each) => [each.field, each.code]),
@@ -43,14 +43,14 @@ for (const [code, status, name, detail] of [
 
 test('a refusal stays what it is, and a statement of the past is a 503', () => {
   const refusal = notFound('PATH_NOT_FOUND', 'not here');
-  assert.equal(statementError(refusal), refusal);
-  assert.equal(statementError(new StaleStatement()).code, 'SERVICE_UNAVAILABLE');
-  assert.equal(statementError(new TypeError('a mistake of ours')).code, 'INTERNAL_ERROR');
+  assert.equal(translateStatementError(refusal), refusal);
+  assert.equal(translateStatementError(new StaleStatement()).code, 'SERVICE_UNAVAILABLE');
+  assert.equal(translateStatementError(new TypeError('a mistake of ours')).code, 'INTERNAL_ERROR');
 });
 
 for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', '57P01', '08006']) {
   test(`a connection that broke with ${code} is a 503`, () => {
-    const { status, code: name } = statementError(failure(code));
+    const { status, code: name } = translateStatementError(failure(code));
     assert.deepEqual([status, name], [503, 'SERVICE_UNAVAILABLE']);
   });
 }
@@ -61,13 +61,13 @@ for (const [said, message] of [
   ['something about ws7_shop.orders', 'is invalid'],
 ] as const) {
   test(`"${said}" becomes a regular expression that ${message}`, () => {
-    const error = statementError(Object.assign(new Error(said), { code: '2201B' }));
+    const error = translateStatementError(Object.assign(new Error(said), { code: '2201B' }));
     assert.deepEqual([error.code, error.message], ['BAD_REQUEST', `The regular expression of a filter ${message}`]);
   });
 }
 
 test('a time zone that only the database does not know is a bad parameter', () => {
-  const said = (message: string) => statementError(Object.assign(new Error(message), { code: '22023' }));
+  const said = (message: string) => translateStatementError(Object.assign(new Error(message), { code: '22023' }));
   const zone = said('time zone "Mars/Base" not recognized');
   assert.deepEqual([zone.code, zone.message], ['BAD_REQUEST', 'The database does not know the time zone of tz']);
   assert.equal(said('something else').code, 'VALIDATION_FAILED');
@@ -82,6 +82,6 @@ for (const [error, name] of [
   test(`what refused is ${name}, by ${JSON.stringify(error)}`, () => {
     const said =
       'insert or update on table "orders_102017" violates foreign key constraint "orders$customerId$fk_102017"';
-    assert.equal(violatedConstraint(Object.assign(new Error(said), error)), name);
+    assert.equal(getViolatedConstraint(Object.assign(new Error(said), error)), name);
   });
 }

@@ -173,17 +173,17 @@ test('a statement ends at its deadline, and one whose deadline is over is not se
   });
 });
 
-function makeCaller() {
+function makeSignal() {
   const listeners = new Set<() => void>();
-  let isGone = false;
+  let isAborted = false;
   return {
-    isGone: () => isGone,
-    onGone(listener: () => void) {
+    isAborted: () => isAborted,
+    onAbort(listener: () => void) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    leave() {
-      isGone = true;
+    abort() {
+      isAborted = true;
       for (const listener of listeners) listener();
     },
     listening: () => listeners.size,
@@ -191,21 +191,21 @@ function makeCaller() {
 }
 
 test('a read ends when its caller leaves, a write that was begun does not, and nothing is begun for who has left', async () => {
-  const reader = makeCaller();
+  const reader = makeSignal();
   await assert.rejects(
     db.transaction(({ executor }) => {
-      setTimeout(reader.leave, 50);
-      return executor.run(toQuery(sql`select pg_sleep(60)`), 'read', { caller: reader });
+      setTimeout(reader.abort, 50);
+      return executor.run(toQuery(sql`select pg_sleep(60)`), 'read', { signal: reader });
     }),
     { code: '57014' },
   );
   assert.equal(reader.listening(), 0);
-  const writer = makeCaller();
+  const writer = makeSignal();
   await db.transaction(async ({ executor }) => {
-    setTimeout(writer.leave, 20);
+    setTimeout(writer.abort, 20);
     const write = sql`insert into work.places select 4, pg_sleep(0.2)::text returning id`;
-    assert.deepEqual(await executor.run(toQuery(write), 'write', { caller: writer }), [['4']]);
-    const next = executor.run(toQuery(sql`delete from work.places`), 'write', { caller: writer });
+    assert.deepEqual(await executor.run(toQuery(write), 'write', { signal: writer }), [['4']]);
+    const next = executor.run(toQuery(sql`delete from work.places`), 'write', { signal: writer });
     await assert.rejects(next, { code: 'SERVICE_UNAVAILABLE' });
   });
   assert.deepEqual(await database.query('delete from work.places where id = 4 returning id'), [{ id: 4 }]);
@@ -222,7 +222,7 @@ test('a statement that was made for a schema of the past is not sent', () =>
 
 test('in a transaction, which has no second turn, the words are the careful ones where there are some', () =>
   db.transaction(async ({ executor }) => {
-    const plain = { ...toQuery(sql`select 'plain'`), careful: () => toQuery(sql`select 'careful'`) };
+    const plain = { ...toQuery(sql`select 'plain'`), bounded: () => toQuery(sql`select 'careful'`) };
     assert.deepEqual(await executor.run(plain, 'read', { expected: 'quick' }), [['careful']]);
     assert.deepEqual(await db.run(plain, 'read', { expected: 'quick' }), [['plain']]);
   }));

@@ -35,18 +35,18 @@ after(async () => {
 const sleep = (seconds: number, name: string): Query => toQuery(sql`select pg_sleep(${seconds}::float8)::text`, name);
 const one = toQuery(sql`select 1`, 'one');
 
-for (const lane of ['read', 'write'] as const) {
-  test(`${lane}s of one tenant keep half of the connections free for another`, async () => {
+for (const pool of ['read', 'write'] as const) {
+  test(`${pool}s of one tenant keep half of the connections free for another`, async () => {
     // Both connections are open before, and both tenants have come. Nothing is expected, so nothing is learned.
-    const short = sleep(0.02, `short ${lane}`);
+    const short = sleep(0.02, `short ${pool}`);
     await until('both connections are open', async () => {
-      await Promise.all(Array.from({ length: 8 }, () => db.run(short, lane, { tenant: 'a' })));
-      return db.stats().connections[lane] === 2;
+      await Promise.all(Array.from({ length: 8 }, () => db.run(short, pool, { tenant: 'a' })));
+      return db.stats().connections[pool] === 2;
     });
-    await db.run(one, lane, { tenant: 'b' });
+    await db.run(one, pool, { tenant: 'b' });
     const answered: string[] = [];
     const run = (query: Query, tenant: string): Promise<unknown> =>
-      db.run(query, lane, { tenant }).then(() => answered.push(tenant));
+      db.run(query, pool, { tenant }).then(() => answered.push(tenant));
     const slow = Array.from({ length: 8 }, () => run(short, 'a'));
     await Promise.all([...slow, run(one, 'b')]);
     assert.ok(answered.indexOf('b') < 4, answered.join());

@@ -88,24 +88,24 @@ test('who has waited until its deadline gets a 503, and leaves the queue', () =>
   withPool(1, 1, 10, async (pool) => {
     await pool.take();
     await assert.rejects(pool.take({ deadline: performance.now() + 20 }), { status: 503 });
-    assert.equal(pool.waiting(), 0);
+    assert.equal(pool.countWaiting(), 0);
   }));
 
 test('who has left is dropped', () =>
   withPool(1, 1, 10, async (pool) => {
     const lent = await pool.take();
     const leave: (() => void)[] = [];
-    const caller = {
-      isGone: () => false,
-      onGone(listener: () => void) {
+    const signal = {
+      isAborted: () => false,
+      onAbort(listener: () => void) {
         leave.push(listener);
         return () => undefined;
       },
     };
-    const waiting = pool.take({ caller });
+    const waiting = pool.take({ signal });
     leave[0]?.();
     await assert.rejects(waiting, { status: 503 });
-    await assert.rejects(pool.take({ caller: { ...caller, isGone: () => true } }), { status: 503 });
+    await assert.rejects(pool.take({ signal: { ...signal, isAborted: () => true } }), { status: 503 });
     lent.release(false);
     (await pool.take()).release(false);
   }));
@@ -162,18 +162,18 @@ test('never more than the share at once, and everybody gets a turn', async () =>
 });
 
 /** A place that can be made to fall silent. */
-function makePlace() {
+function makeNode() {
   const listeners = new Set<() => void>();
-  let isAway = false;
+  let isUnavailable = false;
   return {
-    isAway: () => isAway,
-    onAway(listener: () => void) {
+    isUnavailable: () => isUnavailable,
+    onUnavailable(listener: () => void) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
     listeners: () => listeners.size,
     leave() {
-      isAway = true;
+      isUnavailable = true;
       for (const listener of [...listeners]) listener();
     },
   };
@@ -181,23 +181,23 @@ function makePlace() {
 
 test('what works at a place that falls silent is cut, what waits is refused, and what comes does not wait', () =>
   withPool(1, 1, 5, async (pool) => {
-    const place = makePlace();
-    const lent = await pool.take({ tenant: 'a', place });
+    const place = makeNode();
+    const lent = await pool.take({ tenant: 'a', node: place });
     const cut = new Promise((resolve) => lent.connection.client.once('end', resolve));
-    const waiting = pool.take({ tenant: 'a', place });
+    const waiting = pool.take({ tenant: 'a', node: place });
     place.leave();
     await assert.rejects(waiting, { status: 503 });
     await cut;
     lent.release(true);
-    await assert.rejects(pool.take({ tenant: 'a', place }), { status: 503 });
+    await assert.rejects(pool.take({ tenant: 'a', node: place }), { status: 503 });
     (await pool.take({ tenant: 'b' })).release(false);
     assert.equal(place.listeners(), 0);
   }));
 
 test('a connection that was given back is not cut', () =>
   withPool(1, 1, 5, async (pool) => {
-    const place = makePlace();
-    (await pool.take({ tenant: 'a', place })).release(false);
+    const place = makeNode();
+    (await pool.take({ tenant: 'a', node: place })).release(false);
     place.leave();
     const lent = await pool.take({ tenant: 'b' });
     assert.equal((await lent.connection.client.query('select 1')).rowCount, 1);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeConnect } from '../../../src/db/connect.ts';
-import { sqlState } from '../../../src/db/errors.ts';
-import { preparedOn, runWatched } from '../../../src/db/statement.ts';
+import { getSqlState } from '../../../src/db/errors.ts';
+import { getPrepared, runWatched } from '../../../src/db/statement.ts';
 import { useDatabase } from '../../support/use.ts';
 
 const database = useDatabase();
@@ -19,8 +19,8 @@ test('a backend that was told to stop before it had begun the statement is told 
   };
   const query = { text: 'select pg_sleep(60)', values: [] };
   const run = (): Promise<unknown> =>
-    runWatched(connection, query, preparedOn(connection.client), cancel, { deadline: performance.now() + 10 });
+    runWatched(connection, query, getPrepared(connection.client), cancel, { deadline: performance.now() + 10 });
   // The database has ended it; the connection is sound, so the outcome is known.
-  await assert.rejects(run, (error) => sqlState(error) === '57014');
+  await assert.rejects(run, (error) => getSqlState(error) === '57014');
   assert.equal((await connection.client.query('select 1 as one')).rows[0].one, 1);
 });

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  type AskedProcess,
   makeProcessRegistry,
   type ProcessRegistry,
+  type RequestedProcess,
 } from '../../../src/directory/process-registry.ts';
 
 interface Row {
@@ -29,10 +29,10 @@ function makeTable() {
     open(id: string): ProcessRegistry {
       const reach = <T>(work: () => T): Promise<T> =>
         scene.isAway ? Promise.reject(new Error('the database is away')) : Promise.resolve().then(work);
-      const shown = (one: string, { asked, heard }: Pick<Row, 'asked' | 'heard'>): AskedProcess => ({
+      const shown = (one: string, { asked, heard }: Pick<Row, 'asked' | 'heard'>): RequestedProcess => ({
         id: one,
-        asked: String(asked),
-        heard: String(heard),
+        requestNumber: String(asked),
+        confirmedNumber: String(heard),
       });
       return makeProcessRegistry({
         now: () => scene.time,
@@ -68,7 +68,7 @@ function makeTable() {
                 ([one, { busy }]) => one !== id && Number(busy.get(workspaceId) ?? version) < Number(version),
               ),
             ),
-          askOthers: () =>
+          requestComparison: () =>
             reach(() =>
               [...rows]
                 .filter(([one]) => one !== id)
@@ -83,12 +83,15 @@ function makeTable() {
               scene.time += 300;
               return asked.filter((one) => {
                 const row = rows.get(one.id);
-                return row !== undefined && row.heard < Number(one.asked) && Number(one.asked) <= row.asked;
+                return (
+                  row !== undefined && row.heard < Number(one.requestNumber) && Number(one.requestNumber) <= row.asked
+                );
               });
             }),
-          removeSilent: (silent) =>
+          removeUnconfirmed: (silent) =>
             reach(() => {
-              for (const one of silent) if (rows.get(one.id)?.heard === Number(one.heard)) rows.delete(one.id);
+              for (const one of silent)
+                if (rows.get(one.id)?.heard === Number(one.confirmedNumber)) rows.delete(one.id);
             }),
           remove: () => reach(() => void rows.delete(id)),
         },

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { MAY_WORDS } from '../../../src/routes/admin/describe.ts';
+import { ACCESS_LABELS } from '../../../src/routes/admin/describe.ts';
 import type { AdminRoute } from '../../../src/routes/admin/route.ts';
 import { answerPlace, mistakesOf } from '../../support/admin-document.ts';
 import { ADMIN_ROUTES, routeName } from '../../support/admin-routes.ts';
@@ -45,7 +45,7 @@ for (const route of ADMIN_ROUTES) {
     const section = SECTIONS.get(title);
     assert.ok(section !== undefined);
     const { summary, query: known, body, responses } = route.describe;
-    assert.equal(section.says, `${summary}. ${MAY_WORDS[route.may]}.`);
+    assert.equal(section.says, `${summary}. ${ACCESS_LABELS[route.access]}.`);
     const [method, target = ''] = section.request.split(' ');
     const [path, query = ''] = target.split('?');
     assert.equal(method, route.method);

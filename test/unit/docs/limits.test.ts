@@ -47,7 +47,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['names and values in messages', 'api-error.ts', 'SHOWN_CHARACTERS', 'LISTED_NAMES'],
   ['digits of a `decimal`, or of a number in `json`', 'model/decimal.ts', 'MAX_DIGITS'],
   ['digits of a `decimal`, or of a number in `json`', 'model/json-digits.ts', 'MAX_DIGITS'],
-  ['characters by which numbers of a record grow without exponents', 'model/json-digits.ts', 'MAX_GROWTH'],
+  ['characters by which numbers of a record grow without exponents', 'model/json-digits.ts', 'MAX_EXPANDED_BYTES'],
   ['columns of a CSV file', 'plan/import-plan.ts', 'MAX_COLUMNS'],
   ['entries of `map`', 'request/field-names.ts', 'MAX_MAP_ENTRIES'],
   [
@@ -70,11 +70,11 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['API keys, OAuth clients of a workspace', 'directory/oauth-clients.ts', 'MAX_CLIENTS'],
   ['slugs that an owner may use for a workspace', 'directory/workspaces.ts', 'MAX_SLUGS'],
   ['migrations at a time', 'services.ts', 'MAX_LONG_MIGRATIONS'],
-  ['migrations that are kept', 'catalog/migrations.ts', 'KEPT_MIGRATIONS'],
+  ['migrations that are kept', 'catalog/migrations.ts', 'MAX_MIGRATIONS'],
   ['`wait` of a schema change', 'routes/admin/schema.ts', 'MAX_WAIT_SECONDS'],
   ['requests of one `access/test`', 'routes/admin/access-test.ts', 'MAX_REQUESTS'],
   ['refusals without a valid credential', 'limits/error-throttle.ts', 'PER_SECOND', 'BURST'],
-  ['look-ups of unknown credentials', 'auth/stranger-share.ts', 'AT_ONCE'],
+  ['look-ups of unknown credentials', 'auth/stranger-share.ts', 'MAX_CONCURRENT'],
 ];
 
 for (const [what, file, ...names] of CONSTANTS) {

@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { parseSchemaDocument } from '../../../src/document/document.ts';
 import { EMPTY_DOCUMENT } from '../../../src/document/format.ts';
 import type { Renames } from '../../../src/document/renames.ts';
-import { tablesOf } from '../../../src/document/tables.ts';
-import { changeOf } from '../../../src/migrate/change.ts';
+import { buildTables } from '../../../src/document/tables.ts';
+import { diffDocuments } from '../../../src/migrate/change.ts';
 import { createTables } from '../../../src/migrate/ddl.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
@@ -97,7 +97,7 @@ const REST = {
   names: NO_NAMES,
   databaseSchema: 'ws',
   empty: new Set<string>(),
-  held: new Set<string>(),
+  reserved: new Set<string>(),
   change: '7',
   extensions: { trigrams: 'wda' },
 } as const;
@@ -113,7 +113,7 @@ test('a document is refused with reasons or becomes tables, and is the same chan
         return;
       }
       taken++;
-      const tables = [...tablesOf(result.document, 'ws').values()];
+      const tables = [...buildTables(result.document, 'ws').values()];
       assert.ok(script(createTables(tables, { trigrams: 'wda' })).length > 0 || tables.length === 0);
       const text = JSON.stringify(result.document);
       const again = parseSchemaDocument(parseExact(text), result.document);
@@ -125,12 +125,12 @@ test('a document is refused with reasons or becomes tables, and is the same chan
         [shop(), result.document],
       ] as const) {
         for (const strategy of ['online', 'blocking'] as const) {
-          changeOf({ inForce, asked, renames: NO_RENAMES, strategy, ...REST });
+          diffDocuments({ inForce, requested: asked, renames: NO_RENAMES, strategy, ...REST });
         }
       }
-      const none = changeOf({
+      const none = diffDocuments({
         inForce: result.document,
-        asked: again.document,
+        requested: again.document,
         renames: again.renames,
         strategy: 'online',
         ...REST,

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError, invalidCredential, methodNotAllowed } from '../../../src/errors.ts';
 import type { RawRequest } from '../../../src/http/request.ts';
-import { closed, HOSTLESS, isAt, type Mount, NOWHERE, USUAL_REFUSALS } from '../../../src/http/router.ts';
+import {
+  DEFAULT_ERROR_HANDLING,
+  isAt,
+  MISSING_HOST,
+  type Mount,
+  makeUnreadyMount,
+  NOT_FOUND,
+} from '../../../src/http/router.ts';
 import { noContent } from '../../../src/response/reply.ts';
 
 const rows: readonly (readonly [url: string, isThere: boolean])[] = [
@@ -32,37 +39,37 @@ async function refusal(mount: Mount, path = '/'): Promise<string> {
 }
 
 test('what no mount takes is nowhere, or no path at all', async () => {
-  assert.equal(await refusal(NOWHERE, '/nothing'), '404 There is nothing at /nothing');
-  assert.equal(await refusal(NOWHERE, `/${'a'.repeat(300)}`), `404 There is nothing at /${'a'.repeat(199)}`);
+  assert.equal(await refusal(NOT_FOUND, '/nothing'), '404 There is nothing at /nothing');
+  assert.equal(await refusal(NOT_FOUND, `/${'a'.repeat(300)}`), `404 There is nothing at /${'a'.repeat(199)}`);
   for (const path of ['/%', '/%zz', '/%ff', '/a/%u0041']) {
-    assert.equal(await refusal(NOWHERE, path), '400 The path is malformed');
+    assert.equal(await refusal(NOT_FOUND, path), '400 The path is malformed');
   }
-  assert.equal(await refusal(HOSTLESS), '400 The Host header is missing');
+  assert.equal(await refusal(MISSING_HOST), '400 The Host header is missing');
 });
 
 test('a mount that waits for the server refuses in its own words until then', async () => {
   let reason: string | undefined = 'The server is starting; retry';
   const open: Mount = {
-    ...USUAL_REFUSALS,
+    ...DEFAULT_ERROR_HANDLING,
     matches: (url) => isAt(url, '/x'),
     operations: [],
     readyFirst: true,
-    groupOf: () => 'a',
-    operationOf: () => 'x',
+    getGroup: () => 'a',
+    getOperationName: () => 'x',
     handle: async () => noContent(),
-    refuse: ({ message }) => ({ status: 599, headers: { says: message }, body: { kind: 'empty' } }),
+    toErrorReply: ({ message }) => ({ status: 599, headers: { says: message }, body: { kind: 'empty' } }),
   };
-  const shut = closed(open, () => reason);
+  const shut = makeUnreadyMount(open, () => reason);
   assert.equal(await refusal(shut), '503 The server is starting; retry');
   // It became ready between two questions.
   reason = undefined;
   assert.equal(await refusal(shut), '503 Not ready yet; retry');
-  assert.equal(shut.operationOf('GET', '/x'), 'unready');
-  assert.equal(shut.groupOf, undefined);
-  assert.deepEqual(shut.refuse(methodNotAllowed('GET', [])).status, 599);
+  assert.equal(shut.getOperationName('GET', '/x'), 'unready');
+  assert.equal(shut.getGroup, undefined);
+  assert.deepEqual(shut.toErrorReply(methodNotAllowed('GET', [])).status, 599);
 });
 
 test('a refusal of a credential waits for its turn, another one does not', () => {
-  assert.equal(USUAL_REFUSALS.isPaced(invalidCredential()), true);
-  assert.equal(USUAL_REFUSALS.isPaced(methodNotAllowed('GET', ['PUT'])), false);
+  assert.equal(DEFAULT_ERROR_HANDLING.isThrottled(invalidCredential()), true);
+  assert.equal(DEFAULT_ERROR_HANDLING.isThrottled(methodNotAllowed('GET', ['PUT'])), false);
 });

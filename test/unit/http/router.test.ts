@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../../src/errors.ts';
 import type { RawRequest } from '../../../src/http/request.ts';
-import { type Mount, type Route, routeMount } from '../../../src/http/router.ts';
+import { type Mount, makeRouteMount, type Route } from '../../../src/http/router.ts';
 import { json } from '../../../src/response/reply.ts';
 
 const route = (method: Route['method'], pattern: string): Route => ({
@@ -17,13 +17,13 @@ const route = (method: Route['method'], pattern: string): Route => ({
     params: {},
     query: { size: { type: 'integer' } },
     responses: { 200: { shape: {} } },
-    refusals: [],
+    errors: [],
   },
   handle: async ({ params, query }) =>
     json(200, { at: `${method} ${pattern}`, ...params, ...Object.fromEntries(query()) }),
 });
 
-const mount = routeMount(
+const mount = makeRouteMount(
   [route('GET', '/things'), route('POST', '/things'), route('GET', '/things/:id'), route('PUT', '/things/:id/parts')],
   { readyFirst: true, maxBodyBytes: 100 },
 );
@@ -58,7 +58,7 @@ for (const [method, url, operation, answer] of [
 ] as const) {
   test(`${method} ${url.slice(0, 30)} is answered`, async () => {
     assert.ok(mount.matches(url));
-    assert.equal(mount.operationOf(method, url), operation);
+    assert.equal(mount.getOperationName(method, url), operation);
     const given = await ask(mount, method, url);
     if (answer instanceof RegExp) assert.match(String(given), answer);
     else assert.deepEqual(given, answer);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Database, makeDatabase } from '../../../src/db/pool.ts';
-import { alone } from '../../../src/jobs/alone.ts';
+import { runExclusively } from '../../../src/jobs/alone.ts';
 import { makeJobs } from '../../../src/jobs/jobs.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -41,27 +41,27 @@ function open(): Database {
 test('while one process is at it, others of the installation leave it alone, other work goes on', async () => {
   const begun = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
-  const first = alone(one, 'tidy', async () => {
+  const first = runExclusively(one, 'tidy', async () => {
     begun.resolve();
     await held.promise;
   });
   await begun.promise;
-  assert.equal(await alone(other, 'tidy', () => assert.fail('ran twice')), false);
-  assert.equal(await alone(other, 'deliver', async () => undefined), true);
+  assert.equal(await runExclusively(other, 'tidy', () => assert.fail('ran twice')), false);
+  assert.equal(await runExclusively(other, 'deliver', async () => undefined), true);
   held.resolve();
   assert.equal(await first, true);
-  assert.equal(await alone(other, 'tidy', async () => undefined), true);
+  assert.equal(await runExclusively(other, 'tidy', async () => undefined), true);
 });
 
 test('work that fails is undone and leaves no lock behind', async () => {
-  const work = alone(one, 'tidy', async (session) => {
+  const work = runExclusively(one, 'tidy', async (session) => {
     await session.query(toQuery(sql`create schema left_over`));
     throw new Error('odd');
   });
   await assert.rejects(work, /odd/);
   const [row] = await other.query(toQuery(sql`select to_regnamespace('left_over') as found`));
   assert.deepEqual(row, { found: null });
-  assert.equal(await alone(other, 'tidy', async () => undefined), true);
+  assert.equal(await runExclusively(other, 'tidy', async () => undefined), true);
 });
 
 test('the jobs of two processes take turns', async () => {
@@ -72,7 +72,7 @@ test('the jobs of two processes take turns', async () => {
       jobs: [
         {
           name: 'shared',
-          once: 'installation',
+          scope: 'installation',
           db,
           everyMs: 2,
           run: async (session) => {

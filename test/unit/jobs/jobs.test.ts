@@ -1,7 +1,7 @@
 // Jobs in the background: turns one after the other, failures that end nothing, an end that waits for what runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Job, jobFigures, makeJobs } from '../../../src/jobs/jobs.ts';
+import { getJobMetrics, type Job, makeJobs } from '../../../src/jobs/jobs.ts';
 import { until } from '../../support/until.ts';
 
 function makeScene(...jobs: Job[]) {
@@ -14,7 +14,7 @@ function makeScene(...jobs: Job[]) {
   return { told, jobs: makeJobs({ jobs, log: { debug: note('debug'), error: note('error') } }) };
 }
 
-const job = (name: string, run: () => Promise<unknown>): Job => ({ name, once: 'process', everyMs: 1, run });
+const job = (name: string, run: () => Promise<unknown>): Job => ({ name, scope: 'process', everyMs: 1, run });
 
 test('turns of a job come again and again, never two at once', async () => {
   let turns = 0;
@@ -32,7 +32,7 @@ test('turns of a job come again and again, never two at once', async () => {
   await until('five turns', async () => turns >= 5);
   await jobs.stop();
   assert.deepEqual(told, []);
-  assert.deepEqual(jobs.stats(), { turns: { count: turns }, failures: { count: 0 } });
+  assert.deepEqual(jobs.stats(), { runs: { count: turns }, failures: { count: 0 } });
 });
 
 test('no turn begins before the start or after the end, which waits for the one that runs', async () => {
@@ -46,7 +46,7 @@ test('no turn begins before the start or after the end, which waits for the one 
       ended++;
     }),
   );
-  assert.equal(jobs.stats().turns.wait, 0);
+  assert.equal(jobs.stats().runs.wait, 0);
   jobs.start();
   await begun.promise;
   const stopped = jobs.stop();
@@ -54,7 +54,7 @@ test('no turn begins before the start or after the end, which waits for the one 
   await stopped;
   assert.equal(ended, 1);
   await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.deepEqual(jobs.stats().turns, { wait: 1 });
+  assert.deepEqual(jobs.stats().runs, { wait: 1 });
 });
 
 test('jobs that are added run with the others, before the start and after it', async () => {
@@ -65,7 +65,7 @@ test('jobs that are added run with the others, before the start and after it', a
   jobs.add([job('late', async () => late++)]);
   await until('both have run', async () => early > 0 && late > 0);
   await jobs.stop();
-  assert.deepEqual(Object.keys(jobs.stats().turns), ['first', 'early', 'late']);
+  assert.deepEqual(Object.keys(jobs.stats().runs), ['first', 'early', 'late']);
 });
 
 test('the first failure in a row is an error, others and what passes by itself are not', async () => {
@@ -115,7 +115,7 @@ test('a pause that changes is asked for after each turn', async () => {
   let turns = 0;
   const { jobs } = makeScene({
     name: 'rare',
-    once: 'process',
+    scope: 'process',
     everyMs: () => pauses.shift() ?? 1,
     run: async () => {
       turns++;
@@ -133,7 +133,7 @@ test('figures tell turns and failures of each job', async () => {
     job('b', async () => undefined),
   );
   assert.deepEqual(
-    jobFigures(jobs).map(({ name, read }) => [name, read()]),
+    getJobMetrics(jobs).map(({ name, read }) => [name, read()]),
     [
       ['wda_job_runs_total', { a: 0, b: 0 }],
       ['wda_job_failures_total', { a: 0, b: 0 }],

@@ -9,7 +9,7 @@ const FOREVER = 600_000;
 
 /** Asks for limiter and notes who begins, in order. */
 function makeCrowd(t: TestContext, count: number, { maxWaiting = 1000, waitMs = FOREVER } = {}) {
-  const limiter: ConcurrencyLimiter = makeConcurrencyLimiter({ count, of: 'imports and exports', maxWaiting });
+  const limiter: ConcurrencyLimiter = makeConcurrencyLimiter({ count, resources: 'imports and exports', maxWaiting });
   const begun: string[] = [];
   const refused: string[] = [];
   const ends = new Map<string, () => void>();
@@ -27,9 +27,9 @@ function makeCrowd(t: TestContext, count: number, { maxWaiting = 1000, waitMs = 
           workspace,
           user,
           deadline: performance.now() + waitMs,
-          caller: {
-            isGone: () => false,
-            onGone: (listener) => {
+          signal: {
+            isAborted: () => false,
+            onAbort: (listener) => {
               client.once(name, listener);
               return () => void client.off(name, listener);
             },

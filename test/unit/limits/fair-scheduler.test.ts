@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { groupOf, makeFairScheduler } from '../../../src/limits/fair-scheduler.ts';
+import { makeFairScheduler, parseGroup } from '../../../src/limits/fair-scheduler.ts';
 
 function busy(milliseconds: number): void {
   const until = performance.now() + milliseconds;
@@ -53,7 +53,8 @@ for (const [path, group] of [
   ['/api/v1/acme/shop', ''],
   ['/api/v1/', ''],
 ] as const) {
-  test(`${path} is of ${group === '' ? 'no workspace' : group}`, () => assert.equal(groupOf(path, '/api/v1/'), group));
+  test(`${path} is of ${group === '' ? 'no workspace' : group}`, () =>
+    assert.equal(parseGroup(path, '/api/v1/'), group));
 }
 
 test('of the pieces that wait one runs each turn, the groups in rotation', async () => {
@@ -74,9 +75,9 @@ test('of the pieces that wait one runs each turn, the groups in rotation', async
 test('what was done at once counts for this time round only', async () => {
   const slices = makeFairScheduler().slices('a');
   assert.ok(slices.hasTime());
-  slices.spent(1);
+  slices.addTime(1);
   assert.ok(slices.hasTime());
-  slices.spent(50);
+  slices.addTime(50);
   assert.ok(!slices.hasTime());
   await nextTurn();
   await nextTurn();

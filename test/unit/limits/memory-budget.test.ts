@@ -7,7 +7,7 @@ import { type IncomingBody, makeMemoryBudget, type Release } from '../../../src/
 
 const PUNCTUAL: IncomingBody = { isLate: () => false, cutOff: () => assert.fail('it is not late') };
 
-const make = () => makeMemoryBudget({ totalBytes: 10, shareBytes: 6, timeoutMs: 60_000 });
+const make = () => makeMemoryBudget({ totalBytes: 10, maxGroupBytes: 6, timeoutMs: 60_000 });
 
 /** Who has come in, in order, by name. */
 function taker(room: ReturnType<typeof make>) {
@@ -47,7 +47,7 @@ test('a body larger than the share, or than all, comes alone', async () => {
 });
 
 test('who waits for too long is refused', async () => {
-  const room = makeMemoryBudget({ totalBytes: 10, shareBytes: 10, timeoutMs: 1 });
+  const room = makeMemoryBudget({ totalBytes: 10, maxGroupBytes: 10, timeoutMs: 1 });
   await room.reserve('a', 10, PUNCTUAL);
   await assert.rejects(room.reserve('b', 1, PUNCTUAL), { code: 'SERVICE_UNAVAILABLE' });
 });

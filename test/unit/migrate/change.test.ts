@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSchemaDocument } from '../../../src/document/document.ts';
 import type { SchemaDocument } from '../../../src/document/format.ts';
-import { type Change, changeOf } from '../../../src/migrate/change.ts';
+import { type Change, diffDocuments } from '../../../src/migrate/change.ts';
 import type { Operation } from '../../../src/migrate/operation.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
@@ -23,15 +23,15 @@ function changeShop(
   const result = parseSchemaDocument(json, inForce);
   assert.ok(result.ok, JSON.stringify(result));
   const { document: asked, renames } = result;
-  return changeOf({
+  return diffDocuments({
     inForce,
     names: NO_NAMES,
-    asked,
+    requested: asked,
     renames,
     databaseSchema: 'ws1',
     empty: new Set(empty),
     strategy,
-    held: new Set(),
+    reserved: new Set(),
     change: '7',
     extensions: { trigrams: 'wda' },
   });
@@ -85,7 +85,7 @@ test('a new entity comes with its table, and locks what it refers to', () => {
     ['create', 'link', 'link', 'link', 'link'],
   );
   assert.deepEqual(operation.locks, [{ table: 'orders', mode: 'share row exclusive' }]);
-  assert.deepEqual(operation.makes, [{ kind: 'table', table: 'notes' }]);
+  assert.deepEqual(operation.temporaryObjects, [{ kind: 'table', table: 'notes' }]);
 });
 
 test('dropping entities lets go of what they refer to before the tables go', () => {
@@ -118,8 +118,8 @@ test('a new field of an entity with records is checked without blocking anybody'
     `column: alter table "ws1"."tags" add constraint "tags$colour$ck_enum" check ("colour" in ('red')) not valid`,
     'build own: alter table "ws1"."tags" validate constraint "tags$colour$ck_enum"',
   ]);
-  assert.equal(operation.obstacle, null);
-  assert.equal(operation.ahead, true);
+  assert.equal(operation.conflictCheck, null);
+  assert.equal(operation.runsBeforeSwitch, true);
 });
 
 test('on an entity without records everything is done at once', () => {
@@ -137,7 +137,7 @@ test('on an entity without records everything is done at once', () => {
   assert.deepEqual(statements(unique), [
     'attach: alter table "ws1"."tags" add constraint "tags$colour$uq" unique ("colour")',
   ]);
-  assert.equal(field.ahead, false);
+  assert.equal(field.runsBeforeSwitch, false);
 });
 
 test('a required field without default is in the way of every record', () => {
@@ -146,10 +146,10 @@ test('a required field without default is in the way of every record', () => {
       json.entities.tags.fields.colour = { type: 'string', required: true };
     }),
   ) as [Operation];
-  assert.equal(operation.obstacle?.field, 'colour');
-  assert.equal(operation.obstacle?.known, true);
+  assert.equal(operation.conflictCheck?.field, 'colour');
+  assert.equal(operation.conflictCheck?.canRun, true);
   assert.equal(
-    operation.obstacle?.query.text,
+    operation.conflictCheck?.query.text,
     'select count(*) as count, array(select id from "ws1"."tags" order by id limit 10) as ids from "ws1"."tags"',
   );
 });
@@ -203,7 +203,7 @@ test('unique on a field with records is built aside, then attached', () => {
     'attach: alter table "ws1"."tags" add constraint "tags$name$uq" unique using index "tags$name$uq"',
   ]);
   assert.equal(
-    operation.obstacle?.query.text,
+    operation.conflictCheck?.query.text,
     `with standing as (
   select id from "ws1"."tags" where ("name") in (
     select "name" from "ws1"."tags" group by "name" having count(*) > 1
@@ -265,7 +265,7 @@ test('defaults, descriptions, settings and relations without a column take no lo
     'changeSettings orders',
     'addRelation tags',
   ]);
-  assert.ok(operationsOf(change).every((operation) => operation.work === 'none' && operation.obstacle === null));
+  assert.ok(operationsOf(change).every((operation) => operation.work === 'none' && operation.conflictCheck === null));
 });
 
 const CHANGES: readonly [what: string, change: (json: Json) => void, online: string[], blocking: string[]][] = [
@@ -542,7 +542,7 @@ for (const [what, change, online, blocking] of CHANGES) {
       // What is done at once is done in the transaction of the switch, under locks that are asked for together.
       if (strategy === 'blocking') {
         assert.ok(operations.every(({ statements: all }) => all.every(({ within }) => within === 'transaction')));
-        assert.ok(operations.every(({ makes }) => makes.length === 0));
+        assert.ok(operations.every(({ temporaryObjects: makes }) => makes.length === 0));
       }
       for (const { statements: all, locks } of operations) {
         assert.equal(
@@ -617,15 +617,15 @@ test('renaming touches no table, and what speaks of the old names speaks of the 
 
 test('a name that a dropped or renamed column still has is not used again', () => {
   const inForce = { entities: { a: { fields: { x: { type: 'string' } } } } } satisfies SchemaDocument;
-  const change = changeOf({
+  const change = diffDocuments({
     inForce,
     names: { tables: {}, columns: { a: { x: 'y' } } },
-    asked: { entities: { a: { fields: { y: { type: 'string' } } } } },
+    requested: { entities: { a: { fields: { y: { type: 'string' } } } } },
     renames: { entities: new Map(), fields: new Map(), relations: new Map() },
     databaseSchema: 'ws1',
     empty: new Set(),
     strategy: 'online',
-    held: new Set(),
+    reserved: new Set(),
     change: '7',
     extensions: { trigrams: 'wda' },
   });
@@ -636,15 +636,15 @@ test('a name that a dropped or renamed column still has is not used again', () =
 test('a name that was something else a moment ago is not used again', () => {
   const inForce = { entities: { a: { fields: { x: { type: 'string' } } } } } satisfies SchemaDocument;
   const field = { type: 'string' } as const;
-  const change = changeOf({
+  const change = diffDocuments({
     inForce,
     names: NO_NAMES,
-    asked: { entities: { a: { fields: { x: field, y: field, z: field } }, b: {}, c: {} } },
+    requested: { entities: { a: { fields: { x: field, y: field, z: field } }, b: {}, c: {} } },
     renames: { entities: new Map(), fields: new Map(), relations: new Map() },
     databaseSchema: 'ws1',
     empty: new Set(),
     strategy: 'online',
-    held: new Set(['a.y', 'b', 'c.z']),
+    reserved: new Set(['a.y', 'b', 'c.z']),
     change: '7',
     extensions: { trigrams: 'wda' },
   });
@@ -688,7 +688,7 @@ for (const [what, notes, expected] of ASKED) {
       SEARCHED as unknown as SchemaDocument,
     );
     const indexing = operationsOf(change).filter(({ kind }) => kind === 'addIndex' || kind === 'dropIndex');
-    const named = ({ kind, makes, statements: [first] }: Operation): string => {
+    const named = ({ kind, temporaryObjects: makes, statements: [first] }: Operation): string => {
       const [made] = makes;
       const name =
         made?.kind === 'index'

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSchemaDocument } from '../../../src/document/document.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../../../src/document/format.ts';
-import { tablesOf } from '../../../src/document/tables.ts';
-import { changeOf } from '../../../src/migrate/change.ts';
-import { settledNames } from '../../../src/migrate/settled-names.ts';
+import { buildTables } from '../../../src/document/tables.ts';
+import { diffDocuments } from '../../../src/migrate/change.ts';
+import { finalizeNames } from '../../../src/migrate/settled-names.ts';
 import { NO_NAMES, type PhysicalNames } from '../../../src/model/physical-name.ts';
 
 interface Standing {
@@ -29,15 +29,15 @@ function become(
   strategy: 'online' | 'blocking',
 ): Standing {
   const { document, renames } = parsed(json, inForce);
-  const change = changeOf({
+  const change = diffDocuments({
     inForce,
     names,
-    asked: document,
+    requested: document,
     renames,
     databaseSchema: 'ws',
     empty: new Set(),
     strategy,
-    held: new Set(),
+    reserved: new Set(),
     change: String(++changes),
     extensions: { trigrams: 'wda' },
   });
@@ -62,12 +62,12 @@ function become(
       }
     }
   }
-  return { document, names: settledNames(document, change.names, new Set(), String(++changes)), present: standing };
+  return { document, names: finalizeNames(document, change.names, new Set(), String(++changes)), present: standing };
 }
 
 const namesOf = ({ document, names }: Standing): ReadonlySet<string> =>
   new Set(
-    [...tablesOf(document, 'ws', names).values()].flatMap(({ checks, references }) =>
+    [...buildTables(document, 'ws', names).values()].flatMap(({ checks, references }) =>
       [...checks, ...references].map(({ name }) => name),
     ),
   );

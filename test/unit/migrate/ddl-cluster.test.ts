@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSchemaDocument } from '../../../src/document/document.ts';
-import { tablesOf } from '../../../src/document/tables.ts';
-import { changeOf } from '../../../src/migrate/change.ts';
+import { buildTables } from '../../../src/document/tables.ts';
+import { diffDocuments } from '../../../src/migrate/change.ts';
 import { addKeys, createBareTable, createTables, rename } from '../../../src/migrate/ddl.ts';
 import type { Operation, OperationKind, Statement } from '../../../src/migrate/operation.ts';
-import { renamingsOf } from '../../../src/migrate/settled-names.ts';
+import { findRenamings } from '../../../src/migrate/settled-names.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
 import { shop } from './exact-shop.ts';
@@ -118,15 +118,15 @@ function operationsOf(change: (json: Json) => void, strategy: 'online' | 'blocki
   change(json);
   const parsed = parseSchemaDocument(json, inForce);
   assert.ok(parsed.ok, JSON.stringify(parsed));
-  const changed = changeOf({
+  const changed = diffDocuments({
     inForce,
     names: NO_NAMES,
-    asked: parsed.document,
+    requested: parsed.document,
     renames: parsed.renames,
     databaseSchema: 'ws1_shop',
     empty: new Set(empty),
     strategy,
-    held: new Set(),
+    reserved: new Set(),
     change: '7',
     extensions: { trigrams: 'wda' },
   });
@@ -162,7 +162,7 @@ function assertFitForNodes(text: string): void {
 }
 
 const texts = (operations: readonly Operation[]): readonly string[] =>
-  operations.flatMap(({ statements, makes }) => [
+  operations.flatMap(({ statements, temporaryObjects: makes }) => [
     ...statements.flatMap(textsOf),
     ...makes.flatMap((made) => (made.kind === 'default' ? [made.undo] : [])),
   ]);
@@ -187,13 +187,13 @@ for (const [kind, change] of Object.entries(KINDS)) {
 
 test('the nodes of a cluster take the statements of new and restored workspaces, and of tables that get their own names', () => {
   const document = shop();
-  const tables = [...tablesOf(document, 'ws1_shop').values()];
+  const tables = [...buildTables(document, 'ws1_shop').values()];
   const before = { tables: { orders: 'was' }, columns: { customers: { email: 'old', name: 'called' } } };
   const all = [
     ...createTables(tables, { trigrams: 'wda' }),
     ...tables.map(createBareTable),
     ...tables.flatMap(addKeys),
-    ...renamingsOf(document, 'ws1_shop', before, NO_NAMES).flatMap(({ table, renamings }) =>
+    ...findRenamings(document, 'ws1_shop', before, NO_NAMES).flatMap(({ table, renamings }) =>
       renamings.map((renaming) => rename({ schema: 'ws1_shop', name: table }, renaming)),
     ),
   ];

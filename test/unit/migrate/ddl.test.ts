@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lockTable } from '../../../src/db/transaction.ts';
-import { type Index, type Table, tablesOf } from '../../../src/document/tables.ts';
+import { buildTables, type Index, type Table } from '../../../src/document/tables.ts';
 import {
   addCheck,
   addColumn,
@@ -17,7 +17,7 @@ import {
   dropIndexConcurrently,
   dropSchema,
   dropTable,
-  readyFor,
+  prepareIndex,
   setDefault,
   validateConstraint,
 } from '../../../src/migrate/ddl.ts';
@@ -26,7 +26,7 @@ import { script, tableRef } from '../../../src/sql/fragment.ts';
 import { shop } from './exact-shop.ts';
 
 const EXTENSIONS = { trigrams: 'extensions' };
-const tables = tablesOf(shop(), 'ws1_shop');
+const tables = buildTables(shop(), 'ws1_shop');
 const table = (name: string): Table => tables.get(name) as Table;
 const column = (of: string, name: string): Field => table(of).columns.get(name) as Field;
 const index = (of: string, name: string): Index => table(of).indexes.get(name) as Index;
@@ -45,7 +45,7 @@ const searched = (): ReadonlyMap<string, Index> => {
     a: { fields: { x: field } },
     b: { fields: { x: field, y: { ...field, index: false } }, searchLanguage: 'german' },
   };
-  return new Map([...tablesOf({ entities: document }, 'ws1').values()].flatMap(({ indexes }) => [...indexes]));
+  return new Map([...buildTables({ entities: document }, 'ws1').values()].flatMap(({ indexes }) => [...indexes]));
 };
 
 const TEXT_INDEXES: readonly [string, string, string][] = [
@@ -67,7 +67,7 @@ for (const [name, expected, ready] of TEXT_INDEXES) {
     const { text } = createIndexConcurrently({ schema: 'ws1', name: 't' }, of, EXTENSIONS);
     assert.equal(text, `create index concurrently "${name}" on "ws1"."t" ${expected}`);
     assert.deepEqual(
-      readyFor({ schema: 'ws1', name: 't' }, of).map((statement) => statement.text),
+      prepareIndex({ schema: 'ws1', name: 't' }, of).map((statement) => statement.text),
       [ready],
     );
   });

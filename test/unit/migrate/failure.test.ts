@@ -1,11 +1,11 @@
 // Why a migration failed, in the words that its administrator reads.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NODES_BEHIND } from '../../../src/citus/node-errors.ts';
-import { useNodesBehind } from '../../../src/db/behind.ts';
-import { failureOf } from '../../../src/migrate/failure.ts';
+import { CITUS_DIALECT } from '../../../src/citus/node-errors.ts';
+import { setClusterDialect } from '../../../src/db/behind.ts';
+import { toMigrationError } from '../../../src/migrate/failure.ts';
 
-useNodesBehind(NODES_BEHIND);
+setClusterDialect(CITUS_DIALECT);
 
 const thrown = (code: string, routine: string, message = 'as PostgreSQL says it'): Error =>
   Object.assign(new Error(message), { code, routine });
@@ -23,7 +23,7 @@ for (const [what, error, code, words] of [
   ['a mistake of ours', new TypeError('x is undefined'), 'INTERNAL_ERROR', /log of the server/],
 ] as const) {
   test(`${what}: ${code}`, () => {
-    const failure = failureOf(error, undefined);
+    const failure = toMigrationError(error, undefined);
     assert.equal(failure.code, code);
     assert.match(failure.message, words);
     // Nothing of the database's own words, which name tables and values.

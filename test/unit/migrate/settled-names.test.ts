@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { entitiesOf } from '../../../src/document/entities.ts';
+import { buildEntities } from '../../../src/document/entities.ts';
 import type { SchemaDocument } from '../../../src/document/format.ts';
-import { tablesOf } from '../../../src/document/tables.ts';
-import { freedKeys, renamingsOf, settledNames } from '../../../src/migrate/settled-names.ts';
+import { buildTables } from '../../../src/document/tables.ts';
+import { finalizeNames, findReleasedKeys, findRenamings } from '../../../src/migrate/settled-names.ts';
 import type { PhysicalNames } from '../../../src/model/physical-name.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
 
@@ -14,15 +14,15 @@ const document = {
   entities: { a: { fields: { x: text, y: text, z: text } }, b: { fields: { x: text } }, c: {} },
 } satisfies SchemaDocument;
 
-const settled = (names: PhysicalNames, held: readonly string[] = []): PhysicalNames =>
-  settledNames(document, names, new Set(held), '9');
+const finalize = (names: PhysicalNames, reserved: readonly string[] = []): PhysicalNames =>
+  finalizeNames(document, names, new Set(reserved), '9');
 
 const checksOf = (names: PhysicalNames): string[] =>
-  [...tablesOf(document, '', names).values()].flatMap(({ checks }) => checks.map(({ name }) => name));
+  [...buildTables(document, '', names).values()].flatMap(({ checks }) => checks.map(({ name }) => name));
 
 /** Names of tables and columns. */
-const next = (names: PhysicalNames, held: readonly string[] = []): PhysicalNames => {
-  const { tables, columns } = settled(names, held);
+const next = (names: PhysicalNames, reserved: readonly string[] = []): PhysicalNames => {
+  const { tables, columns } = finalize(names, reserved);
   return { tables, columns };
 };
 
@@ -46,16 +46,16 @@ test('two that have each other’s names go a way round', () => {
 });
 
 test('checks and foreign keys keep the names that they have', () => {
-  const once = settled({ tables: { a: 'old' }, columns: { b: { x: 'x$3' } } });
+  const once = finalize({ tables: { a: 'old' }, columns: { b: { x: 'x$3' } } });
   const a = { x$ck_length: 'old$x$ck_length', y$ck_length: 'old$y$ck_length', z$ck_length: 'old$z$ck_length' };
   assert.deepEqual(once.constraints, { a, b: { x$ck_length: 'b$x$3$ck_length' } });
-  assert.deepEqual(settled(once), once);
-  assert.deepEqual(settled({ ...once, columns: { a: { x: 'x$5' } } }).constraints, once.constraints);
+  assert.deepEqual(finalize(once), once);
+  assert.deepEqual(finalize({ ...once, columns: { a: { x: 'x$5' } } }).constraints, once.constraints);
 });
 
 test('everything else that is called after a table or column is renamed with it', () => {
   const before = { tables: { b: 'was' }, columns: { b: { x: 'old' } } };
-  const [only] = renamingsOf(document, 'ws', before, NO_NAMES);
+  const [only] = findRenamings(document, 'ws', before, NO_NAMES);
   assert.equal(only?.table, 'was');
   assert.deepEqual(
     only?.renamings.map(({ kind, from, to }) => `${kind} ${from} ${to}`),
@@ -86,19 +86,19 @@ test('from any names the way ends at those of the document, and no name is ever 
       };
       let names = start;
       // What was freed by one step is held during the next, and forgotten by the one after that.
-      let held = NOTHING;
+      let reserved = NOTHING;
       for (let step = 0; step < 12; step++) {
-        const after = settledNames(document, names, held, String(100 + step));
-        const entities = entitiesOf(document, '', after);
+        const after = finalizeNames(document, names, reserved, String(100 + step));
+        const entities = buildEntities(document, '', after);
         const tables = [...entities.values()].map(({ table }) => table.name);
         assert.equal(new Set(tables).size, tables.length);
         for (const { fields } of entities.values()) {
           const own = [...fields.values()].map((field) => field.column);
           assert.equal(new Set(own).size, own.length);
         }
-        const before = entitiesOf(document, '', names);
-        for (const key of freedKeys(entities, before)) assert.ok(!held.has(key), `${key} is given too soon`);
-        held = new Set(freedKeys(before, entities));
+        const before = buildEntities(document, '', names);
+        for (const key of findReleasedKeys(entities, before)) assert.ok(!reserved.has(key), `${key} is given too soon`);
+        reserved = new Set(findReleasedKeys(before, entities));
         names = after;
       }
       assert.deepEqual({ ...names, constraints: undefined }, { ...NO_NAMES, constraints: undefined });

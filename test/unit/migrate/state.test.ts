@@ -9,8 +9,8 @@ import {
   PENDING,
   type Setback,
   type State,
-  type Stored,
-  storedEnd,
+  type StoredState,
+  toStoredEnd,
 } from '../../../src/migrate/state.ts';
 import { ALL_EVENTS, ALL_STATES, attempt, FAILURE, nameOf, SETBACKS, STUCK } from '../../support/migration-states.ts';
 
@@ -91,7 +91,7 @@ test('how it ends is what stopped it, unless something of others keeps it from b
 
 test('the end of an interrupted migration is stored as failed', () => {
   const hows = ['succeeded', 'failed', 'cancelled', 'interrupted'] as const;
-  assert.deepEqual(hows.map(storedEnd), ['succeeded', 'failed', 'cancelled', 'failed']);
+  assert.deepEqual(hows.map(toStoredEnd), ['succeeded', 'failed', 'cancelled', 'failed']);
 });
 
 test('whatever comes, a migration has ended or somebody can bring it to its end, and nothing follows an end', () => {
@@ -115,7 +115,7 @@ test('whatever comes, a migration has ended or somebody can bring it to its end,
 
 /** What a migration moves: its row, what it makes beside the tables, the gates, and the document in force. */
 interface World {
-  row: Stored | 'succeeded' | 'failed' | 'cancelled';
+  row: StoredState | 'succeeded' | 'failed' | 'cancelled';
   isMade: boolean;
   areGatesClosed: boolean;
   document: 'old' | 'new';
@@ -150,7 +150,7 @@ function workOf(state: State, world: World): readonly (() => void)[] {
     case 'reverting':
       return [() => undefined, () => Object.assign(world, { isMade: false })];
     case 'concluding':
-      return [() => Object.assign(world, { row: storedEnd(state.setback.how) })];
+      return [() => Object.assign(world, { row: toStoredEnd(state.setback.how) })];
     case 'abandoned':
     case 'ended':
       return [];

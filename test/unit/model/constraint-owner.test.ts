@@ -1,7 +1,7 @@
 // Whose a constraint is, by its name alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownerOf } from '../../../src/model/constraint-owner.ts';
+import { findConstraintOwner } from '../../../src/model/constraint-owner.ts';
 import { makeShop } from '../../support/fixture.ts';
 
 const SHOP = makeShop();
@@ -26,7 +26,7 @@ for (const [name, entity, fields] of [
   [undefined, undefined, undefined],
 ] as const) {
   test(`${name} is of ${entity}`, () => {
-    const owner = ownerOf(name, WORKSPACE);
+    const owner = findConstraintOwner(name, WORKSPACE);
     assert.deepEqual([owner?.entity, owner?.fields], [entity, fields]);
   });
 }

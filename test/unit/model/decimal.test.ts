@@ -95,7 +95,7 @@ const units = ({ digits, exponent }: { digits: bigint; exponent: number }): bigi
   digits * 10n ** BigInt(exponent + 80);
 
 function unitsOf(decimal: Decimal): bigint {
-  const value = BigInt(decimal.whole + decimal.fraction.padEnd(80, '0'));
+  const value = BigInt(decimal.integer + decimal.fraction.padEnd(80, '0'));
   return decimal.negative ? -value : value;
 }
 
@@ -104,7 +104,7 @@ test('parsing agrees with BigInt arithmetic', () => {
     fc.property(number, (one) => {
       const decimal = parseDecimal(one.text) as Decimal;
       assert.equal(unitsOf(decimal), units(one));
-      assert.match(decimal.whole, /^(0|[1-9]\d*)$/);
+      assert.match(decimal.integer, /^(0|[1-9]\d*)$/);
       assert.match(decimal.fraction, /^(\d*[1-9])?$/);
     }),
   );

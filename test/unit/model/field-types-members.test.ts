@@ -63,7 +63,7 @@ test('a placeholder is a value of its type', () => {
     assert.deepEqual(parseText(placeholder, { values: [''] }), {
       ok: true,
       value: name === 'datetime' ? '1970-01-01T00:00:00.000Z' : placeholder,
-      ...(name === 'json' ? { growth: 0 } : {}),
+      ...(name === 'json' ? { expandedBytes: 0 } : {}),
     });
   }
 });

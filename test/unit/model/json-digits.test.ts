@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExact } from '../../../src/model/exact-json.ts';
-import { checkJson, MAX_GROWTH } from '../../../src/model/json-digits.ts';
+import { checkJson, MAX_EXPANDED_BYTES } from '../../../src/model/json-digits.ts';
 
 const check = (json: string) => {
   const result = checkJson(parseExact(json));
-  return result.ok ? result.growth : result.mistake;
+  return result.ok ? result.expandedBytes : result.mistake;
 };
 
 const ZEROS = '0'.repeat(999);
@@ -43,7 +43,7 @@ for (const [json, verdict] of VERDICTS) {
 }
 
 test('the growth of all numbers together is bounded', () => {
-  const most = Math.floor(MAX_GROWTH / 995);
+  const most = Math.floor(MAX_EXPANDED_BYTES / 995);
   assert.equal(check(`[${Array(most).fill('1e999')}]`), most * 995);
   assert.equal(check(`[${Array(most + 1).fill('1e999')}]`), 'growth');
 });

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { EntitySettings } from '../../../src/model/entity.ts';
 import { narrowed } from '../../../src/model/principal.ts';
-import { restrictWorkspace, wholeOf } from '../../../src/model/restricted.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getUnrestricted, restrictWorkspace } from '../../../src/model/restricted.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { makeShop, OWNER } from '../../support/fixture.ts';
 
 const IDS = new Map(
@@ -14,7 +14,7 @@ const IDS = new Map(
 const SHOP = { ...makeShop(), entityIds: IDS };
 const part = (...names: readonly string[]) => restrictWorkspace(SHOP, new Set(names));
 const relations = (names: readonly string[], entity: string): string =>
-  [...entityOf(part(...names), entity).relations.keys()].join(' ');
+  [...getEntity(part(...names), entity).relations.keys()].join(' ');
 
 for (const [names, entity, left] of [
   [['orders'], 'orders', ''],
@@ -32,10 +32,10 @@ for (const [names, entity, left] of [
 }
 
 test('a column that stores the key of an entity outside is a plain one', () => {
-  const { fields } = entityOf(part('orders'), 'orders');
-  assert.deepEqual([...fields.keys()], [...entityOf(SHOP, 'orders').fields.keys()]);
+  const { fields } = getEntity(part('orders'), 'orders');
+  assert.deepEqual([...fields.keys()], [...getEntity(SHOP, 'orders').fields.keys()]);
   assert.equal(fields.get('customerId')?.relation, undefined);
-  assert.equal(entityOf(part('orders', 'customers'), 'orders').fields.get('customerId')?.relation, 'customer');
+  assert.equal(getEntity(part('orders', 'customers'), 'orders').fields.get('customerId')?.relation, 'customer');
 });
 
 test('settings say nothing about what lies outside', () => {
@@ -47,7 +47,7 @@ test('settings say nothing about what lies outside', () => {
     label: null,
   };
   const shop = { ...makeShop({ orders: { settings } }), entityIds: IDS };
-  const within = (...names: readonly string[]) => entityOf(restrictWorkspace(shop, new Set(names)), 'orders').settings;
+  const within = (...names: readonly string[]) => getEntity(restrictWorkspace(shop, new Set(names)), 'orders').settings;
   assert.deepEqual(within('orders'), {
     defaultExpand: [],
     expandable: [],
@@ -82,7 +82,7 @@ test('any part is closed and names nothing outside; a part of a part is the part
       const twice = restrictWorkspace(one, new Set(second));
       assert.deepEqual({ ...twice, part: null }, { ...part(...both), part: null });
       assert.equal(twice.part?.key, part(...both).part?.key);
-      assert.equal(wholeOf(twice), SHOP);
+      assert.equal(getUnrestricted(twice), SHOP);
       assert.equal(twice.part?.key === one.part?.key, both.length === first.length);
     }),
   );

@@ -1,9 +1,9 @@
 // Row rules that are tried: a snapshot with them, and no snapshot when they point at nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { restrictWorkspace, wholeOf } from '../../../src/model/restricted.ts';
+import { getUnrestricted, restrictWorkspace } from '../../../src/model/restricted.ts';
 import { withRules } from '../../../src/model/trial.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { makeShop } from '../../support/fixture.ts';
 
 const SHOP = makeShop();
@@ -13,10 +13,10 @@ const tried = (entity: string, column = 'customerId', key = 'k') =>
 
 test('the entity has the rules, the others are as they were, and so is the snapshot in force', () => {
   const trial = tried('orders');
-  assert.deepEqual(entityOf(trial, 'orders').rowRules, RULES);
-  assert.equal(entityOf(trial, 'customers'), entityOf(SHOP, 'customers'));
-  assert.notDeepEqual(entityOf(SHOP, 'orders').rowRules, RULES);
-  assert.equal(wholeOf(trial), SHOP);
+  assert.deepEqual(getEntity(trial, 'orders').rowRules, RULES);
+  assert.equal(getEntity(trial, 'customers'), getEntity(SHOP, 'customers'));
+  assert.notDeepEqual(getEntity(SHOP, 'orders').rowRules, RULES);
+  assert.equal(getUnrestricted(trial), SHOP);
 });
 
 test('plans of different rules, and of parts, are kept apart', () => {
@@ -24,7 +24,7 @@ test('plans of different rules, and of parts, are kept apart', () => {
   const keys = [tried('orders'), tried('orders', 'customerId', 'other'), part].map(({ part }) => part?.key);
   const trialOfPart = withRules(part, { byEntity: new Map([['orders', RULES]]), key: 'k' });
   assert.equal(new Set([...keys, trialOfPart.part?.key]).size, 4);
-  assert.equal(wholeOf(trialOfPart), SHOP);
+  assert.equal(getUnrestricted(trialOfPart), SHOP);
 });
 
 for (const [words, entity, column] of [

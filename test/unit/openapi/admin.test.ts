@@ -15,7 +15,7 @@ const operation = (id: Description['id'], more: Partial<Description> = {}): Oper
     params: { org: { type: 'string', description: 'Whose.', examples: ['acme'] } },
     query: {},
     responses: { 204: null },
-    refusals: [],
+    errors: [],
     ...more,
   },
 });
@@ -55,7 +55,7 @@ test('refusals with the same status are one response, which says when each of th
     { status: 409, code: 'SCHEMA_MIGRATION_IN_PROGRESS', when: 'a migration is running' },
     { status: 404, code: 'NOT_FOUND', when: 'it is not there' },
   ];
-  const { paths, components } = print(operation('server.one', { refusals }));
+  const { paths, components } = print(operation('server.one', { errors: refusals }));
   assert.deepEqual(paths['/server.one/{org}'].get.responses[409], {
     $ref: '#/components/responses/Conflict',
     description: '`CONFLICT`: it is taken. `SCHEMA_MIGRATION_IN_PROGRESS`: a migration is running.',
@@ -65,7 +65,7 @@ test('refusals with the same status are one response, which says when each of th
 
 test('refusals in the words of OAuth have their schema', () => {
   const refusals = [{ status: 401, code: 'invalid_client', when: 'nobody knows it' }];
-  const { paths } = print(operation('oauth.one', { refusals, refusesAs: 'oauth' }));
+  const { paths } = print(operation('oauth.one', { errors: refusals, errorFormat: 'oauth' }));
   assert.deepEqual(paths['/oauth.one/{org}'].get.responses[401], {
     description: '`invalid_client`: nobody knows it.',
     content: { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } },

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { Workspace } from '../../../src/model/workspace.ts';
-import { documentOf } from '../../../src/openapi/document.ts';
+import { generateDocument } from '../../../src/openapi/document.ts';
 import type { PrincipalClass } from '../../../src/openapi/view.ts';
 import { DEMO_SCHEMA } from '../../../src/setup/demo.ts';
 import { ADMIN_DOCUMENT } from '../../support/admin-document.ts';
@@ -32,7 +32,7 @@ const CLASSES: readonly PrincipalClass[] = (['owner', 'external'] as const).flat
 const SELECTIONS = ['free', 'fixed'] as const;
 
 function documentFor(workspace: Workspace, who: PrincipalClass, selection: 'free' | 'fixed'): unknown {
-  const work = documentOf(workspace, who, { selection, entities: undefined }, FACTS);
+  const work = generateDocument(workspace, who, { selection, entities: undefined }, FACTS);
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return JSON.parse(value);

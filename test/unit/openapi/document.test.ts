@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { constants, gzipSync } from 'node:zlib';
 import type { Workspace } from '../../../src/model/workspace.ts';
-import { documentOf } from '../../../src/openapi/document.ts';
+import { generateDocument } from '../../../src/openapi/document.ts';
 import type { PrincipalClass } from '../../../src/openapi/view.ts';
 import { DEMO_SCHEMA } from '../../../src/setup/demo.ts';
 import { makeShop, workspaceOf } from '../../support/fixture.ts';
@@ -25,7 +25,7 @@ const READERS: PrincipalClass = { kind: 'owner', mayWrite: false };
 const USERS: PrincipalClass = { kind: 'external', mayWrite: true };
 
 function textOf(workspace: Workspace, who = OWNERS, selection: 'free' | 'fixed' = 'free'): string {
-  const work = documentOf(workspace, who, { selection, entities: undefined }, FACTS);
+  const work = generateDocument(workspace, who, { selection, entities: undefined }, FACTS);
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;

@@ -3,7 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ERROR_CODES, type ErrorCode } from '../../../src/errors.ts';
-import { ERROR_SCHEMAS, errorResponses, type Part, refusalsOf, withStatuses } from '../../../src/openapi/refusals.ts';
+import {
+  buildErrorRefs,
+  ERROR_SCHEMAS,
+  errorResponses,
+  type Part,
+  withStatuses,
+} from '../../../src/openapi/refusals.ts';
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
 const isError = ajv.compile({
@@ -13,7 +19,7 @@ const isError = ajv.compile({
 
 for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
   test(`${code} has a response with its words and an example`, () => {
-    const [status] = Object.keys(refusalsOf([code]));
+    const [status] = Object.keys(buildErrorRefs([code]));
     assert.equal(status, String(ERROR_CODES[code]));
     const [response] = Object.values(errorResponses(withStatuses([code])));
     assert.match(String(response?.description), new RegExp(`^.${code}. .[0-9]{3}.: .+[.]$`));
@@ -34,7 +40,7 @@ test('a code that comes with a status of its own is told there', () => {
 
 test('every reference to a response is to one that there is', () => {
   const responses = errorResponses();
-  for (const reference of Object.values(refusalsOf(Object.keys(ERROR_CODES) as ErrorCode[]))) {
+  for (const reference of Object.values(buildErrorRefs(Object.keys(ERROR_CODES) as ErrorCode[]))) {
     const name = String(reference.$ref).replace('#/components/responses/', '');
     assert.ok(Object.hasOwn(responses, name), name);
   }
@@ -46,7 +52,7 @@ test('every example is a body of the schema, with a code of its status', () => {
     assert.ok(examples.length > 0, name);
     for (const { value } of examples) {
       assert.ok(isError(value), JSON.stringify(isError.errors));
-      const [reference] = Object.values(refusalsOf([value.error.code]));
+      const [reference] = Object.values(buildErrorRefs([value.error.code]));
       assert.equal(reference?.$ref, `#/components/responses/${name}`);
     }
   }

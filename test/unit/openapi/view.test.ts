@@ -1,7 +1,7 @@
 // What a class of principals may do with the entities of a workspace.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { classOf, type EntityView, type PrincipalClass, viewOf } from '../../../src/openapi/view.ts';
+import { buildViews, type EntityView, getPrincipalClass, type PrincipalClass } from '../../../src/openapi/view.ts';
 import { external, makeShop, OPERATOR, OWNER } from '../../support/fixture.ts';
 
 const OWNERS: PrincipalClass = { kind: 'owner', mayWrite: true };
@@ -10,7 +10,7 @@ const USERS: PrincipalClass = { kind: 'external', mayWrite: true };
 const RULES = { rowRules: [{ column: 'customerId', claim: 'customer', enabled: true }] };
 
 function viewsOf(who: PrincipalClass, changes: Parameters<typeof makeShop>[0] = {}): Map<string, EntityView> {
-  return new Map(viewOf(makeShop(changes), who).map((view) => [view.entity.name, view]));
+  return new Map(buildViews(makeShop(changes), who).map((view) => [view.entity.name, view]));
 }
 
 const seen = (who: PrincipalClass, name: string, changes?: Parameters<typeof makeShop>[0]): EntityView =>
@@ -24,7 +24,7 @@ for (const [name, principal, expected] of [
   ['a user who writes', external({}), USERS],
   ['a user who reads', external({}, 'READ_ONLY'), { kind: 'external', mayWrite: false }],
 ] as const) {
-  test(`class: ${name}`, () => assert.deepEqual(classOf(principal), expected));
+  test(`class: ${name}`, () => assert.deepEqual(getPrincipalClass(principal), expected));
 }
 
 test('every entity has a view, in the order of the schema', () => {
@@ -47,9 +47,9 @@ test('a create needs what is required and has no default', () => {
 test('what a row rule sets from the token a user need not give', () => {
   const changes = { orders: RULES };
   const forUsers = seen(USERS, 'orders', changes);
-  assert.deepEqual([[...forUsers.required], [...forUsers.stamped]], [[], ['customerId']]);
+  assert.deepEqual([[...forUsers.required], [...forUsers.ruleColumns]], [[], ['customerId']]);
   const forOwners = seen(OWNERS, 'orders', changes);
-  assert.deepEqual([[...forOwners.required], [...forOwners.stamped]], [['customerId'], []]);
+  assert.deepEqual([[...forOwners.required], [...forOwners.ruleColumns]], [['customerId'], []]);
 });
 
 test('a to-one relation is null unless it is required', () => {

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import { after, before, test } from 'node:test';
-import { type Lookup, makeOutbound, type Outbound, OutboundError } from '../../../src/outbound/outbound.ts';
+import { type HttpClient, HttpClientError, type Lookup, makeHttpClient } from '../../../src/outbound/outbound.ts';
 import { type KeyServer, startKeyServer } from '../../support/key-server.ts';
 
 let server: KeyServer;
-const opened: Outbound[] = [];
+const opened: HttpClient[] = [];
 
 before(async () => {
   server = await startKeyServer();
@@ -22,7 +22,7 @@ const soon = (): AbortSignal => AbortSignal.timeout(5000);
 function outbound(
   allowPrivate: boolean | readonly string[],
   names: Readonly<Record<string, readonly string[]>> = {},
-): Outbound {
+): HttpClient {
   const lookup: Lookup = (hostname, _options, callback) => {
     const addresses = names[hostname];
     if (addresses === undefined) callback(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }), []);
@@ -32,17 +32,17 @@ function outbound(
         addresses.map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 })),
       );
   };
-  const made = makeOutbound({ allowPrivate, lookup });
+  const made = makeHttpClient({ allowPrivate, lookup });
   opened.push(made);
   return made;
 }
 
-async function failureOf(promise: Promise<unknown>): Promise<OutboundError> {
+async function failureOf(promise: Promise<unknown>): Promise<HttpClientError> {
   const error = await promise.then(
     (value) => assert.fail(`answered ${JSON.stringify(value)}`),
     (reason: unknown) => reason,
   );
-  assert.ok(error instanceof OutboundError, String(error));
+  assert.ok(error instanceof HttpClientError, String(error));
   return error;
 }
 
@@ -79,19 +79,19 @@ const refusedUrls = [
 for (const url of refusedUrls) {
   test(`${JSON.stringify(url.slice(0, 60))} is refused before anything is asked`, async () => {
     const guarded = outbound(false);
-    assert.notEqual(guarded.mistakeIn(url), undefined);
+    assert.notEqual(guarded.findMistake(url), undefined);
     assert.equal((await failureOf(guarded.fetchJson(url, soon()))).kind, 'refused');
     assert.equal((await failureOf(guarded.resolve(url, soon()))).kind, 'refused');
   });
 }
 
 test('an https URL with a name, a port and a path is fine', () => {
-  assert.equal(outbound(false).mistakeIn('https://idp.example.com:8443/realms/main?x=1'), undefined);
+  assert.equal(outbound(false).findMistake('https://idp.example.com:8443/realms/main?x=1'), undefined);
 });
 
 test('a public address is never connected to by plain http, not even in a private network', async () => {
   const open = outbound(true, { 'idp.example.com': ['93.184.216.34'] });
-  assert.match(open.mistakeIn('http://8.8.8.8/') ?? '', /https/);
+  assert.match(open.findMistake('http://8.8.8.8/') ?? '', /https/);
   assert.equal((await failureOf(open.fetchJson('http://idp.example.com/', soon()))).kind, 'refused');
   await open.resolve('https://idp.example.com/', soon());
 });
@@ -101,7 +101,7 @@ test('link-local addresses are refused in a private network, too', async () => {
     'metadata.example.com': ['169.254.169.254'],
     'mapped.example.com': ['::ffff:169.254.169.254'],
   });
-  assert.notEqual(open.mistakeIn('http://169.254.169.254/'), undefined);
+  assert.notEqual(open.findMistake('http://169.254.169.254/'), undefined);
   for (const host of ['metadata.example.com', 'mapped.example.com']) {
     assert.equal((await failureOf(open.fetchJson(`http://${host}/`, soon()))).kind, 'refused');
     assert.equal((await failureOf(open.resolve(`https://${host}/`, soon()))).kind, 'refused');
@@ -118,7 +118,7 @@ for (const addresses of [
 ]) {
   test(`a name that resolves to ${addresses.join(' and ')} is refused when the connection is made`, async () => {
     const guarded = outbound(false, { 'rebound.example.com': addresses });
-    assert.equal(guarded.mistakeIn('https://rebound.example.com/'), undefined);
+    assert.equal(guarded.findMistake('https://rebound.example.com/'), undefined);
     const failure = await failureOf(guarded.fetchJson('https://rebound.example.com/', soon()));
     assert.equal(failure.kind, 'refused');
     assert.equal((await failureOf(guarded.resolve('https://rebound.example.com/', soon()))).message, failure.message);
@@ -127,7 +127,7 @@ for (const addresses of [
 
 test('a name that resolves elsewhere the second time is judged a second time', async () => {
   let asked = 0;
-  const rebinding = makeOutbound({
+  const rebinding = makeHttpClient({
     allowPrivate: false,
     lookup: (_hostname, _options, callback) =>
       callback(null, [{ address: asked++ === 0 ? '93.184.216.34' : '127.0.0.1', family: 4 }]),
@@ -231,11 +231,11 @@ test('of private addresses those of the networks that are named may be connected
     const failure = await failureOf(named.fetchJson(url, soon()));
     assert.deepEqual([failure.kind, /loopback or private/.test(failure.message)], ['refused', true], url);
   }
-  assert.equal(named.mistakeIn('http://[::ffff:10.1.2.3]/'), undefined);
+  assert.equal(named.findMistake('http://[::ffff:10.1.2.3]/'), undefined);
   // A network that is no private one opens nothing.
   const wide = outbound(['0.0.0.0/0', '::/0']);
   for (const url of ['http://93.184.216.34/', 'http://169.254.169.254/'])
-    assert.notEqual(wide.mistakeIn(url), undefined);
+    assert.notEqual(wide.findMistake(url), undefined);
 });
 
 test('a fetch notes that it led to a private address, also when it fails', async () => {

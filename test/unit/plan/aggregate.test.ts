@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIELD_TYPE_NAMES, type FieldTypeName, fieldType } from '../../../src/model/field-types.ts';
-import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { type AggregatePlan, averageDigits, isTotal, planAggregate, type Source } from '../../../src/plan/aggregate.ts';
 import { parseAggregateRequest } from '../../../src/request/aggregate.ts';
-import { external, makeShop, OWNER, viewpoint, withGate } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER, withGate } from '../../support/fixture.ts';
 import { refusalOf, refuses } from '../../support/refusal.ts';
 import { linkText, operandText, predicateText } from './plan-text.ts';
 
@@ -17,7 +17,11 @@ function plan(
   workspace: Workspace = SHOP,
   principal = OWNER as never,
 ): AggregatePlan {
-  return planAggregate(parseAggregateRequest(query), entityOf(workspace, entity), viewpoint(workspace, principal));
+  return planAggregate(
+    parseAggregateRequest(query),
+    getEntity(workspace, entity),
+    makePlanContext(workspace, principal),
+  );
 }
 
 /** A plan in a line: joins are numbered, `0.country` is a column of the first one. */
@@ -117,7 +121,7 @@ const FITTING: Readonly<Record<FieldTypeName, string>> = {
 };
 
 test('each function and each group takes the types that it fits, and refuses the others by naming those', () => {
-  const fields = [...entityOf(SHOP, 'things').fields.values()];
+  const fields = [...getEntity(SHOP, 'things').fields.values()];
   assert.deepEqual(new Set(fields.map(({ type }) => type)), new Set(FIELD_TYPE_NAMES));
   const takes = (query: string): boolean => {
     try {
@@ -143,7 +147,7 @@ test('each function and each group takes the types that it fits, and refuses the
 });
 
 test('an average has six digits more than its field', () => {
-  const digits = [...entityOf(SHOP, 'things').fields.values()].flatMap((field) =>
+  const digits = [...getEntity(SHOP, 'things').fields.values()].flatMap((field) =>
     fieldType(field.type).summing === undefined ? [] : [[field.name, averageDigits(field)]],
   );
   assert.deepEqual(Object.fromEntries(digits), {
@@ -154,7 +158,7 @@ test('an average has six digits more than its field', () => {
     aFreeDecimal: undefined,
     aFloat: undefined,
   });
-  const field = { ...entityOf(SHOP, 'things').fields.get('aDecimal'), precision: 1000, scale: 1000 } as never;
+  const field = { ...getEntity(SHOP, 'things').fields.get('aDecimal'), precision: 1000, scale: 1000 } as never;
   assert.equal(averageDigits(field), 1000);
 });
 

@@ -1,7 +1,7 @@
 // Bodies of creates and updates: every mistake at once, and the text of what is written.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planAssignment } from '../../../src/plan/assignment.ts';
 import { parseBody } from '../../../src/request/body.ts';
 import { makeShop } from '../../support/fixture.ts';
@@ -17,7 +17,7 @@ interface Asked {
 }
 
 function assign(json: string, { entity = 'orders', id, stamped = [] }: Asked = {}) {
-  return planAssignment(parseBody(Buffer.from(json)), entityOf(SHOP, entity), id, new Set(stamped));
+  return planAssignment(parseBody(Buffer.from(json)), getEntity(SHOP, entity), id, new Set(stamped));
 }
 
 const mistakes = (json: string, asked?: Asked) =>
@@ -80,7 +80,7 @@ test('null is refused for what is required, by creates and updates', () => {
 
 test('a required field with a default may be left out, not be null', () => {
   const { entities } = makeShop({ tags: { fields: { name: { type: 'string', required: true, default: 'new' } } } });
-  const details = (body: object) => planAssignment(body, entityOf({ ...SHOP, entities }, 'tags'), undefined).details;
+  const details = (body: object) => planAssignment(body, getEntity({ ...SHOP, entities }, 'tags'), undefined).details;
   assert.deepEqual(details({}), []);
   assert.equal(details({ name: null })[0]?.code, 'REQUIRED');
 });

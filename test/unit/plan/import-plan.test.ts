@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError, type Detail } from '../../../src/errors.ts';
 import type { Principal } from '../../../src/model/principal.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { checkImport, type ImportPlan, planCsvImport, planNdjsonImport } from '../../../src/plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder, type StagedRow } from '../../../src/plan/import-row.ts';
 import { parseHeaderMap } from '../../../src/request/field-names.ts';
 import type { ConflictMode, ImportRequest } from '../../../src/request/import-request.ts';
-import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 
 const SHOP = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } });
 const USER = external({ customer: 5 });
@@ -26,8 +26,8 @@ function requestOf({ map = '', onConflict = 'fail' }: Asked, format: 'csv' | 'nd
 
 function planOf(headers: string, asked: Asked = {}) {
   const { entity = 'customers', principal = OWNER } = asked;
-  const view = viewpoint(SHOP, principal);
-  return planCsvImport(requestOf(asked, 'csv'), headers.split(','), entityOf(SHOP, entity), view);
+  const view = makePlanContext(SHOP, principal);
+  return planCsvImport(requestOf(asked, 'csv'), headers.split(','), getEntity(SHOP, entity), view);
 }
 
 function textOf(plan: ImportPlan): string {
@@ -86,16 +86,17 @@ for (const [headers, asked, details] of REFUSED) {
 }
 
 test('the fields of map are checked before the file is read', () => {
-  const check = (map: string) => checkImport(requestOf({ map }, 'csv'), entityOf(SHOP, 'customers'), viewpoint(SHOP));
+  const check = (map: string) =>
+    checkImport(requestOf({ map }, 'csv'), getEntity(SHOP, 'customers'), makePlanContext(SHOP));
   assert.throws(() => check('A:nam'), { message: /Unknown field nam on entity customers\. Did you mean name\?/ });
   check('A:name,B:');
 });
 
 test('a claim that no row can be stamped with is refused before the file is read', () => {
   const request = requestOf({}, 'csv');
-  const orders = entityOf(SHOP, 'orders');
-  assert.throws(() => checkImport(request, orders, viewpoint(SHOP, external({}))), { code: 'FORBIDDEN' });
-  checkImport(request, orders, viewpoint(SHOP, USER));
+  const orders = getEntity(SHOP, 'orders');
+  assert.throws(() => checkImport(request, orders, makePlanContext(SHOP, external({}))), { code: 'FORBIDDEN' });
+  checkImport(request, orders, makePlanContext(SHOP, USER));
 });
 
 test('unique values are checked where the file gives all columns of a constraint', () => {
@@ -116,7 +117,7 @@ function rowsOf<T>(
 test('cells go to their columns; the empty ones are null', () => {
   const asked = { map: 'Junk:' };
   const planned = planOf('email,Junk,name', asked);
-  const decode = makeCellDecoder(planned, entityOf(SHOP, 'customers'), viewpoint(SHOP));
+  const decode = makeCellDecoder(planned, getEntity(SHOP, 'customers'), makePlanContext(SHOP));
   assert.deepEqual(rowsOf(decode, [['a@x', 'zz', 'A'], ['', '', 'B'], ['', '', ''], ['x']]), {
     rows: [['a@x', 'A'], [null, 'B'], undefined, undefined],
     details: ['3 name REQUIRED', '4 null INVALID'],
@@ -124,8 +125,8 @@ test('cells go to their columns; the empty ones are null', () => {
 });
 
 test('the columns of row rules are stamped in every row of an external user', () => {
-  const orders = entityOf(SHOP, 'orders');
-  const view = viewpoint(SHOP, USER);
+  const orders = getEntity(SHOP, 'orders');
+  const view = makePlanContext(SHOP, USER);
   const absent = planOf('status', { entity: 'orders', principal: USER });
   assert.deepEqual(rowsOf(makeCellDecoder(absent, orders, view), [['open'], ['paid']]).rows, [
     ['open', '5'],
@@ -138,10 +139,10 @@ test('the columns of row rules are stamped in every row of an external user', ()
 
 test('members go to their columns, and bits say which were given', () => {
   const request = requestOf({ map: 'Mail:email' }, 'ndjson');
-  const customers = entityOf(SHOP, 'customers');
-  const plan = planNdjsonImport(request, customers, viewpoint(SHOP));
+  const customers = getEntity(SHOP, 'customers');
+  const plan = planNdjsonImport(request, customers, makePlanContext(SHOP));
   assert.equal(textOf(plan), 'id,name,email,country,createdAt,updatedAt; ids new; required ');
-  const decode = makeMemberDecoder(plan, request, customers, viewpoint(SHOP));
+  const decode = makeMemberDecoder(plan, request, customers, makePlanContext(SHOP));
   assert.deepEqual(
     rowsOf<unknown>(decode, [
       { Mail: 'a@x', name: 'A' },
@@ -167,13 +168,13 @@ test('members go to their columns, and bits say which were given', () => {
 
 test('a row that updates need not give what a new record needs', () => {
   const request = requestOf({ onConflict: 'update' }, 'ndjson');
-  const customers = entityOf(SHOP, 'customers');
-  const plan = planNdjsonImport(request, customers, viewpoint(SHOP));
+  const customers = getEntity(SHOP, 'customers');
+  const plan = planNdjsonImport(request, customers, makePlanContext(SHOP));
   assert.deepEqual(
     plan.required.map((field) => field.name),
     ['name'],
   );
-  const decode = makeMemberDecoder(plan, request, customers, viewpoint(SHOP));
+  const decode = makeMemberDecoder(plan, request, customers, makePlanContext(SHOP));
   assert.deepEqual(rowsOf<unknown>(decode, [{ id: 1 }, { email: 'x' }]), {
     rows: [['1', null, null, null, null, null, '100000'], undefined],
     details: ['2 name REQUIRED'],

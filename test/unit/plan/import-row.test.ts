@@ -5,17 +5,17 @@ import type { Detail } from '../../../src/errors.ts';
 import type { Field } from '../../../src/model/entity.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import type { Principal } from '../../../src/model/principal.ts';
-import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { checkImport, planCsvImport, planNdjsonImport } from '../../../src/plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder } from '../../../src/plan/import-row.ts';
 import { decodeCell, decodeMember } from '../../../src/plan/import-value.ts';
 import { type ImportRequest, parseImportRequest } from '../../../src/request/import-request.ts';
-import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { refusalOf, refuses } from '../../support/refusal.ts';
 
 const SHOP = makeShop();
 const RULED = makeShop({ customers: { rowRules: [{ column: 'country', claim: 'country' }] } });
-const field = (name: string, entity = 'things'): Field => entityOf(SHOP, entity).fields.get(name) as Field;
+const field = (name: string, entity = 'things'): Field => getEntity(SHOP, entity).fields.get(name) as Field;
 
 const CELLS: readonly (readonly [name: string, cell: string, verdict: string])[] = [
   ['aString', 'abc', '= abc'],
@@ -85,7 +85,7 @@ const request = (query: string, type = 'text/csv'): ImportRequest =>
 
 function csv(headers: readonly string[], rows: readonly (readonly string[])[], asked: Asked = {}) {
   const { entity = 'customers', query = '', principal = OWNER, workspace = SHOP } = asked;
-  const [target, view] = [entityOf(workspace, entity), viewpoint(workspace, principal)];
+  const [target, view] = [getEntity(workspace, entity), makePlanContext(workspace, principal)];
   const file = planCsvImport(request(query), headers, target, view);
   const decode = makeCellDecoder(file, target, view);
   const details: Detail[] = [];
@@ -95,7 +95,7 @@ function csv(headers: readonly string[], rows: readonly (readonly string[])[], a
 
 function ndjson(lines: readonly string[], asked: Asked = {}) {
   const { entity = 'customers', query = '', principal = OWNER, workspace = SHOP } = asked;
-  const [target, view] = [entityOf(workspace, entity), viewpoint(workspace, principal)];
+  const [target, view] = [getEntity(workspace, entity), makePlanContext(workspace, principal)];
   const asks = request(query, 'application/x-ndjson');
   const plan = planNdjsonImport(asks, target, view);
   const decode = makeMemberDecoder(plan, asks, target, view);
@@ -202,14 +202,14 @@ test('a row rule stamps its column on every row, and refuses rows of others', ()
 });
 
 test('what can be refused before the first byte of a file is', () => {
-  const customers = entityOf(RULED, 'customers');
-  checkImport(request('map=A:name,B:'), customers, viewpoint(RULED));
+  const customers = getEntity(RULED, 'customers');
+  checkImport(request('map=A:name,B:'), customers, makePlanContext(RULED));
   refuses(
-    () => checkImport(request('map=A:nmae'), customers, viewpoint(RULED)),
+    () => checkImport(request('map=A:nmae'), customers, makePlanContext(RULED)),
     /^Unknown field nmae on entity customers\. Did you mean name\?/,
   );
   refuses(
-    () => checkImport(request(''), customers, viewpoint(RULED, external({}))),
+    () => checkImport(request(''), customers, makePlanContext(RULED, external({}))),
     /no usable value for it$/,
     'FORBIDDEN',
   );

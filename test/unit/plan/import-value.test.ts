@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Field } from '../../../src/model/entity.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { decodeCell, decodeMember } from '../../../src/plan/import-value.ts';
 import { makeShop } from '../../support/fixture.ts';
 
-const things = entityOf(makeShop(), 'things');
+const things = getEntity(makeShop(), 'things');
 const fieldOf = (name: string): Field => things.fields.get(name) as Field;
 
 /** Text that is stored, or the code of the mistake after a `!`. */

@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { type Ordering, planCursor, planOrdering } from '../../../src/plan/ordering.ts';
 import type { Cursor } from '../../../src/request/page.ts';
 import { parseSort } from '../../../src/request/sort.ts';
-import { external, makeShop, viewpoint } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop } from '../../support/fixture.ts';
 import { refuses, unlessBadRequest } from '../../support/refusal.ts';
 import { operandText, orderingText } from './plan-text.ts';
 
 const SHOP = makeShop();
 
 function order(sorts: readonly string[], entity = 'orders'): Ordering {
-  return planOrdering(parseSort(sorts), entityOf(SHOP, entity), viewpoint(SHOP));
+  return planOrdering(parseSort(sorts), getEntity(SHOP, entity), makePlanContext(SHOP));
 }
 
 const ORDERINGS: readonly (readonly [entity: string, sorts: readonly string[], keys: string])[] = [
@@ -39,7 +39,7 @@ for (const [entity, sorts, keys] of ORDERINGS) {
 }
 
 test('every type but json can be sorted by', () => {
-  for (const field of entityOf(SHOP, 'things').fields.values()) {
+  for (const field of getEntity(SHOP, 'things').fields.values()) {
     if (field.type === 'json')
       refuses(() => order([field.name], 'things'), 'sort aJson: a field of type json has no order');
     else assert.equal(order([field.name], 'things').keys[0]?.field, field);
@@ -72,8 +72,8 @@ test('the row filter of an entity stands wherever a sort crosses to it', () => {
   const ruled = makeShop({ customers: { rowRules: [{ column: 'country', claim: 'country' }] } });
   const ordering = planOrdering(
     parseSort(['customer.name']),
-    entityOf(ruled, 'orders'),
-    viewpoint(ruled, external({})),
+    getEntity(ruled, 'orders'),
+    makePlanContext(ruled, external({})),
   );
   assert.equal(orderingText(ordering), 'customers?(id=customerId).name asc, id asc');
 });

@@ -50,7 +50,7 @@ export function predicateText(predicate: Predicate): string {
 
 export function linkText(link: Link): string {
   return link.kind === 'key'
-    ? `${scanText(link.scan)}(${link.near}=${link.far})`
+    ? `${scanText(link.scan)}(${link.relatedColumn}=${link.parentColumn})`
     : `${scanText(link.scan)}(via ${scanText(link.through)} ${link.from}>${link.to})`;
 }
 

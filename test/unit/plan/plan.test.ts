@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MigrationGate } from '../../../src/model/entity.ts';
 import type { Principal } from '../../../src/model/principal.ts';
-import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import {
   admit,
+  getNextPageCheck,
   type ListPlan,
-  lookAhead,
   planCreate,
   planDelete,
   planExport,
@@ -18,7 +18,7 @@ import {
 } from '../../../src/plan/plan.ts';
 import { scan } from '../../../src/plan/scan.ts';
 import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
-import { external, LIMITS, makeShop, OPERATOR, OWNER, viewpoint, withGate } from '../../support/fixture.ts';
+import { external, LIMITS, makePlanContext, makeShop, OPERATOR, OWNER, withGate } from '../../support/fixture.ts';
 import { refusalOf, refuses } from '../../support/refusal.ts';
 import { operandText, orderingText, predicateText, projectionText } from './plan-text.ts';
 
@@ -28,7 +28,7 @@ const READER = external({}, 'READ_ONLY');
 const USER = external({ country: 'nl' });
 
 function list(query: string, entity = 'orders', workspace: Workspace = SHOP, principal: Principal = OWNER): ListPlan {
-  return planList(parseListRequest(query, LIMITS), entityOf(workspace, entity), viewpoint(workspace, principal));
+  return planList(parseListRequest(query, LIMITS), getEntity(workspace, entity), makePlanContext(workspace, principal));
 }
 
 const gate = (blocksReads: boolean, blocksWrites: boolean): MigrationGate => ({
@@ -84,7 +84,7 @@ for (const [blocksReads, blocksWrites, operation, passes] of [
     const workspace = withGate(SHOP, 'orders', gate(blocksReads, blocksWrites));
     const runs = [
       () => admit(workspace, OWNER, 'orders', operation),
-      () => scan(entityOf(workspace, 'orders'), OWNER, operation),
+      () => scan(getEntity(workspace, 'orders'), OWNER, operation),
     ];
     for (const run of runs) {
       if (passes) run();
@@ -160,7 +160,7 @@ test('how a page finds out whether another follows', () => {
     [after(''), 'extra'],
     [after('expand=items'), 'window'],
   ] as const) {
-    assert.equal(lookAhead(list(query)), way, query);
+    assert.equal(getNextPageCheck(list(query)), way, query);
   }
 });
 
@@ -177,9 +177,9 @@ for (const [name, entity, query, principal, count] of [
 }
 
 test('a create holds what is stamped, an update what is given, both answer with the whole record', () => {
-  const customers = entityOf(RULED, 'customers');
+  const customers = getEntity(RULED, 'customers');
   const values = new Map([['name', 'Ann']]);
-  const create = planCreate(values, customers, viewpoint(RULED, USER));
+  const create = planCreate(values, customers, makePlanContext(RULED, USER));
   assert.deepEqual(
     [...create.values],
     [
@@ -187,7 +187,7 @@ test('a create holds what is stamped, an update what is given, both answer with 
       ['country', 'nl'],
     ],
   );
-  const update = planUpdate(values, customers, viewpoint(RULED, USER), true);
+  const update = planUpdate(values, customers, makePlanContext(RULED, USER), true);
   assert.deepEqual([...update.values], [['name', 'Ann']]);
   assert.equal(update.guarded, true);
   for (const { projection } of [create, update]) {
@@ -198,7 +198,7 @@ test('a create holds what is stamped, an update what is given, both answer with 
 test('a write is scanned as one: a gate on writes stops it, one on reads does not', () => {
   const values = new Map([['name', 'x']]);
   const plans = (workspace: Workspace) => {
-    const [tags, view] = [entityOf(workspace, 'tags'), viewpoint(workspace)];
+    const [tags, view] = [getEntity(workspace, 'tags'), makePlanContext(workspace)];
     return [
       () => planCreate(values, tags, view),
       () => planUpdate(values, tags, view, false),
@@ -212,7 +212,7 @@ test('a write is scanned as one: a gate on writes stops it, one on reads does no
 test('deleting passes the gates of the entities whose records refer to the one deleted', () => {
   const remove = (entity: string, migrating: string, reads: boolean) => {
     const workspace = withGate(SHOP, migrating, gate(reads, true));
-    return () => planDelete(entityOf(workspace, entity), viewpoint(workspace), false);
+    return () => planDelete(getEntity(workspace, entity), makePlanContext(workspace), false);
   };
   const message = 'Table orders is being migrated; retry after the migration completes';
   refuses(remove('customers', 'orders', true), message, 'SCHEMA_MIGRATION_IN_PROGRESS');
@@ -227,8 +227,8 @@ test('references of a body are looked up with the row filter of their entity', (
   const references = (values: Record<string, string | null>, principal: Principal) => {
     const plan = planReferences(
       new Map(Object.entries(values)),
-      entityOf(RULED, 'orders'),
-      viewpoint(RULED, principal),
+      getEntity(RULED, 'orders'),
+      makePlanContext(RULED, principal),
       'create',
     );
     return plan?.checks.map((check) => `${check.field.name} ${check.scan.entity.name} ${check.scan.filter.kind}`);
@@ -241,18 +241,19 @@ test('references of a body are looked up with the row filter of their entity', (
 
 test('the statement of a write checks the references that a foreign key does not guard', () => {
   const values = new Map([['customerId', '5']]);
-  const orders = entityOf(RULED, 'orders');
-  const checked = (principal: Principal) => planCreate(values, orders, viewpoint(RULED, principal)).references.length;
+  const orders = getEntity(RULED, 'orders');
+  const checked = (principal: Principal) =>
+    planCreate(values, orders, makePlanContext(RULED, principal)).references.length;
   assert.equal(checked(OWNER), 0);
   assert.equal(checked(USER), 1);
-  assert.equal(planUpdate(values, orders, viewpoint(RULED, USER), false).references.length, 1);
+  assert.equal(planUpdate(values, orders, makePlanContext(RULED, USER), false).references.length, 1);
 });
 
 test('an export has the columns, filter and order that it was asked for', () => {
   const plan = planExport(
     parseExportRequest('fields=total,id&filter=status,eq,open&sort=total'),
-    entityOf(SHOP, 'orders'),
-    viewpoint(),
+    getEntity(SHOP, 'orders'),
+    makePlanContext(),
   );
   assert.equal(projectionText(plan.projection), 'total id');
   assert.equal(plan.predicate && predicateText(plan.predicate), 'status eq open:text');
@@ -261,13 +262,13 @@ test('an export has the columns, filter and order that it was asked for', () => 
 
 test('an export does not take the default selection of the entity', () => {
   const workspace = makeShop({ tags: { settings: { defaultFields: ['id'] } } });
-  const plan = planExport(parseExportRequest(''), entityOf(workspace, 'tags'), viewpoint(workspace));
+  const plan = planExport(parseExportRequest(''), getEntity(workspace, 'tags'), makePlanContext(workspace));
   assert.equal(projectionText(plan.projection), 'id name');
 });
 
 test('a read is scanned with the row filter of the principal', () => {
   const read = (principal: Principal) =>
-    planRead(parseReadRequest('', LIMITS), entityOf(RULED, 'customers'), viewpoint(RULED, principal));
+    planRead(parseReadRequest('', LIMITS), getEntity(RULED, 'customers'), makePlanContext(RULED, principal));
   assert.equal(read(USER).scan.filter.kind, 'rules');
   assert.equal(read(OWNER).scan.filter.kind, 'unrestricted');
 });

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { makeWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { MAX_PATH_LENGTH, planPredicate } from '../../../src/plan/predicate.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from '../../../src/request/filter.ts';
-import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 import { predicateText } from './plan-text.ts';
 
@@ -16,7 +16,7 @@ const RULED = makeShop({ customers: { rowRules: [{ column: 'country', claim: 'co
 const tree = (...filters: string[]): FilterTree => parseFilters(filters, []) as FilterTree;
 
 function plan(filter: FilterTree, entity = 'orders'): string {
-  return predicateText(planPredicate(filter, entityOf(SHOP, entity), viewpoint(SHOP)));
+  return predicateText(planPredicate(filter, getEntity(SHOP, entity), makePlanContext(SHOP)));
 }
 
 const COMPARISONS: readonly (readonly [filter: string, predicate: string])[] = [
@@ -76,7 +76,7 @@ const parts = makeWorkspace({
 });
 for (const [filter, predicate] of PARTS) {
   test(`filter=${filter} of a field with an index of parts is ${predicate}`, () => {
-    const planned = planPredicate(tree(filter), entityOf(parts, 'a'), viewpoint(parts));
+    const planned = planPredicate(tree(filter), getEntity(parts, 'a'), makePlanContext(parts));
     assert.equal(predicateText(planned), predicate);
   });
 }
@@ -211,7 +211,7 @@ test('values of a tree are those of a body: of the right JSON type', () => {
 test('the row filter of an entity stands wherever a filter crosses to it', () => {
   const user = external({ country: 'nl' });
   const text = (filter: string, principal: typeof user | typeof OWNER) =>
-    predicateText(planPredicate(tree(filter), entityOf(RULED, 'orders'), viewpoint(RULED, principal)));
+    predicateText(planPredicate(tree(filter), getEntity(RULED, 'orders'), makePlanContext(RULED, principal)));
   assert.equal(text('customer.name,ne,x', user), '!(some customers?(id=customerId) name eq x:text)');
   assert.equal(
     text('items.order.customer.name,eq,x', user),

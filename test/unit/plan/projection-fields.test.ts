@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SettingsDocument } from '../../../src/document/format.ts';
-import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { planColumns, planProjection } from '../../../src/plan/projection.ts';
 import { parseFields } from '../../../src/request/paths.ts';
 import { parseReadRequest } from '../../../src/request/record-request.ts';
-import { LIMITS, makeShop, viewpoint } from '../../support/fixture.ts';
+import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 import { projectionText } from './plan-text.ts';
 
@@ -16,7 +16,7 @@ const CUSTOMER = 'id name email country createdAt updatedAt';
 
 function project(query: string, workspace: Workspace = SHOP): string {
   const { selection } = parseReadRequest(query, LIMITS);
-  return projectionText(planProjection(selection, entityOf(workspace, 'orders'), viewpoint(workspace)));
+  return projectionText(planProjection(selection, getEntity(workspace, 'orders'), makePlanContext(workspace)));
 }
 
 const withSettings = (settings: SettingsDocument): Workspace => makeShop({ orders: { settings } });
@@ -137,7 +137,7 @@ test('a relation named in fields may be expanded by default', () => {
 });
 
 test('an export has columns alone', () => {
-  const orders = entityOf(SHOP, 'orders');
+  const orders = getEntity(SHOP, 'orders');
   const columns = (fields: string) =>
     planColumns(parseFields([fields]), orders)
       .map((field) => field.name)

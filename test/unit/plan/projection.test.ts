@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SettingsDocument } from '../../../src/document/format.ts';
-import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
-import { hasLists, type Projection, planProjection, wholeRecord } from '../../../src/plan/projection.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
+import { hasLists, type Projection, planProjection, projectRecord } from '../../../src/plan/projection.ts';
 import { parseReadRequest } from '../../../src/request/record-request.ts';
-import { LIMITS, makeShop, viewpoint } from '../../support/fixture.ts';
+import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 import { projectionText } from './plan-text.ts';
 
@@ -15,7 +15,7 @@ const CUSTOMER = 'id name email country createdAt updatedAt';
 
 function project(query: string, entity = 'orders', workspace: Workspace = SHOP): Projection {
   const { selection } = parseReadRequest(query, LIMITS);
-  return planProjection(selection, entityOf(workspace, entity), viewpoint(workspace));
+  return planProjection(selection, getEntity(workspace, entity), makePlanContext(workspace));
 }
 
 const withSettings = (settings: SettingsDocument, more: Record<string, SettingsDocument> = {}): Workspace =>
@@ -231,5 +231,5 @@ test('a response with lists in it is known by its projection', () => {
 
 test('writes answer with every column and nothing expanded', () => {
   const workspace = withSettings({ defaultExpand: ['customer'], defaultFields: ['id'] });
-  assert.equal(projectionText(wholeRecord(entityOf(workspace, 'orders'))), ORDER);
+  assert.equal(projectionText(projectRecord(getEntity(workspace, 'orders'))), ORDER);
 });

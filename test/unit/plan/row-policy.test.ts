@@ -5,22 +5,22 @@ import fc from 'fast-check';
 import type { RowRuleDocument } from '../../../src/document/format.ts';
 import type { Entity, Field } from '../../../src/model/entity.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import {
+  applyRowRules,
+  checkRowRules,
   claimText,
   foreignColumn,
-  keepRow,
+  getRuleColumns,
   rowFilter,
-  stampedColumns,
-  stampRow,
 } from '../../../src/plan/row-policy.ts';
 import { external, makeShop, OPERATOR, OWNER } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 
 const ruled = (entity: string, ...rowRules: RowRuleDocument[]): Entity =>
-  entityOf(makeShop({ [entity]: { rowRules } }), entity);
+  getEntity(makeShop({ [entity]: { rowRules } }), entity);
 
-const things = entityOf(makeShop(), 'things');
+const things = getEntity(makeShop(), 'things');
 const field = (name: string): Field => things.fields.get(name) as Field;
 
 /** The claims of a token, with the digits that it has. */
@@ -100,10 +100,10 @@ test('owners and the operator are unrestricted, whatever rules there are', () =>
   const customers = ruled('customers', { column: 'country', claim: 'country' });
   for (const principal of [OWNER, OPERATOR]) {
     assert.deepEqual(rowFilter(customers, principal), { kind: 'unrestricted' });
-    assert.deepEqual([...stampedColumns(customers, principal)], []);
+    assert.deepEqual([...getRuleColumns(customers, principal)], []);
     const values = new Map([['country', 'nl']]);
-    assert.equal(stampRow(customers, principal, values), values);
-    keepRow(customers, principal, values);
+    assert.equal(applyRowRules(customers, principal, values), values);
+    checkRowRules(customers, principal, values);
   }
 });
 
@@ -128,31 +128,31 @@ test('an external user has the enabled rules, all of them', () => {
       ['email', 'claim', 'email', 'text'],
     ],
   );
-  assert.deepEqual([...stampedColumns(customers, external({}))], ['country', 'email']);
+  assert.deepEqual([...getRuleColumns(customers, external({}))], ['country', 'email']);
 });
 
 test('without rules, or with disabled ones alone, an external user sees everything', () => {
   for (const rules of [[], [{ column: 'country', claim: 'c', enabled: false }]]) {
     const customers = ruled('customers', ...rules);
     assert.deepEqual(rowFilter(customers, external({})), { kind: 'unrestricted' });
-    assert.deepEqual([...stampRow(customers, external({}), new Map([['country', 'nl']]))], [['country', 'nl']]);
+    assert.deepEqual([...applyRowRules(customers, external({}), new Map([['country', 'nl']]))], [['country', 'nl']]);
   }
 });
 
 test('a rule of a column that is gone is a mistake of the program, never no rule', () => {
   const customers: Entity = {
-    ...entityOf(makeShop(), 'customers'),
+    ...getEntity(makeShop(), 'customers'),
     rowRules: [{ column: 'gone', claim: 'c', enabled: true }],
   };
   assert.throws(() => rowFilter(customers, external({ c: 'x' })), TypeError);
-  assert.throws(() => stampRow(customers, external({ c: 'x' }), new Map()), TypeError);
+  assert.throws(() => applyRowRules(customers, external({ c: 'x' }), new Map()), TypeError);
 });
 
 const BY_COUNTRY = ruled('customers', { column: 'country', claim: 'country' });
 const NOT_YOURS = 'Column country may only have the value of your token';
 const UNUSABLE = 'Column country is set from your token, which has no usable value for it';
 const stamp = (claims: Record<string, unknown>, values: Record<string, string | null>, entity = BY_COUNTRY) =>
-  Object.fromEntries(stampRow(entity, external(claims), new Map(Object.entries(values))));
+  Object.fromEntries(applyRowRules(entity, external(claims), new Map(Object.entries(values))));
 
 test('a create gets the column of the rule from the claim', () => {
   assert.deepEqual(stamp({ country: 'nl' }, { name: 'Ann' }), { name: 'Ann', country: 'nl' });
@@ -203,13 +203,14 @@ for (const [column, given, claim] of [
   test(`${given} is the claim ${claim} for ${column}`, () => {
     const entity = ruled('things', { column, claim: 'c' });
     assert.ok(Object.hasOwn(stamp({ c: claim }, { [column]: given }, entity), column));
-    keepRow(entity, external({ c: claim }), new Map([[column, given]]));
+    checkRowRules(entity, external({ c: claim }), new Map([[column, given]]));
   });
 }
 
 test('an update may repeat the claim, leave the column out, and give it no other value', () => {
   const user = external({ country: 'nl' });
-  const keep = (values: Record<string, string | null>) => keepRow(BY_COUNTRY, user, new Map(Object.entries(values)));
+  const keep = (values: Record<string, string | null>) =>
+    checkRowRules(BY_COUNTRY, user, new Map(Object.entries(values)));
   keep({});
   keep({ name: 'Ann' });
   keep({ country: 'nl' });

@@ -1,15 +1,15 @@
 // A request follows 60 relations at most, over everything that it may name them in.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planExport, planList, planRead } from '../../../src/plan/plan.ts';
 import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
-import { LIMITS, makeShop, viewpoint } from '../../support/fixture.ts';
+import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 
 const SHOP = makeShop();
-const ORDERS = entityOf(SHOP, 'orders');
-const VIEW = viewpoint(SHOP);
+const ORDERS = getEntity(SHOP, 'orders');
+const VIEW = makePlanContext(SHOP);
 
 const list = (...parameters: string[]) => planList(parseListRequest(parameters.join('&'), LIMITS), ORDERS, VIEW);
 const conditions = (count: number, path: string) => Array.from({ length: count }, () => `filter=${path},eq,1`);

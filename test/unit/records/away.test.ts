@@ -1,25 +1,31 @@
 // What is told of a request that failed while the node of its workspace is known to be away.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ApiError, databaseAway, notFound, queryTimeout, workspaceAway } from '../../../src/errors.ts';
-import { byAwayNode } from '../../../src/records/away.ts';
+import {
+  type ApiError,
+  databaseUnavailable,
+  notFound,
+  queryTimeout,
+  workspaceUnavailable,
+} from '../../../src/errors.ts';
+import { toUnavailableError } from '../../../src/records/away.ts';
 import { writeUnknown } from '../../../src/records/errors.ts';
 
 for (const [what, error, mayBeDone, code] of [
   ['a read that took too long', queryTimeout(), false, 'SERVICE_UNAVAILABLE'],
   ['a write that took too long', queryTimeout(), true, 'OUTCOME_UNKNOWN'],
   ['a write of which nothing is known', writeUnknown(undefined), true, 'OUTCOME_UNKNOWN'],
-  ['a connection that was lost', databaseAway(), false, 'SERVICE_UNAVAILABLE'],
+  ['a connection that was lost', databaseUnavailable(), false, 'SERVICE_UNAVAILABLE'],
   ['any other refusal', notFound('PATH_NOT_FOUND', 'not here'), true, 'NOT_FOUND'],
 ] as const) {
   test(`${what} is ${code}`, () => {
-    const told = byAwayNode(error, mayBeDone) as ApiError;
+    const told = toUnavailableError(error, mayBeDone) as ApiError;
     assert.equal(told.code, code);
-    if (code === 'SERVICE_UNAVAILABLE') assert.equal(told.message, workspaceAway().message);
+    if (code === 'SERVICE_UNAVAILABLE') assert.equal(told.message, workspaceUnavailable().message);
   });
 }
 
 test('a mistake of ours stays one', () => {
   const mistake = new TypeError('a mistake');
-  assert.equal(byAwayNode(mistake, true), mistake);
+  assert.equal(toUnavailableError(mistake, true), mistake);
 });

@@ -6,7 +6,7 @@ import { parseSchemaDocument } from '../../../src/document/document.ts';
 import type { SchemaDocument } from '../../../src/document/format.ts';
 import { derivedName, freshName } from '../../../src/model/physical-name.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
-import { recordError, type WriteKind } from '../../../src/records/record-error.ts';
+import { toRecordError, type WriteKind } from '../../../src/records/record-error.ts';
 import { makeShop, withGate } from '../../support/fixture.ts';
 
 const SHOP = makeShop();
@@ -45,7 +45,7 @@ function refusal(
   facts: { code: string; constraint?: string; column?: string },
   { workspace = SHOP, entity = 'orders', kind = 'create' as WriteKind } = {},
 ) {
-  const error = recordError(Object.assign(new Error('secret'), facts), workspace, entity, kind);
+  const error = toRecordError(Object.assign(new Error('secret'), facts), workspace, entity, kind);
   assert.ok(!JSON.stringify([error.message, error.details]).includes('$'), 'no name of the database shows');
   return error;
 }
@@ -177,7 +177,7 @@ for (const [what, facts, write, code, message] of [
   ['what nobody has thought of', { code: 'XX000' }, 'create', 'INTERNAL_ERROR', /./],
 ] as const) {
   test(`${what} is ${code}`, () => {
-    const error = recordError(Object.assign(new Error('secret'), facts), SHOP, 'orders', write);
+    const error = toRecordError(Object.assign(new Error('secret'), facts), SHOP, 'orders', write);
     assert.equal(error.code, code);
     assert.match(error.message, message);
   });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { makeKeys } from '../../../src/beside/keys.ts';
+import { makeIdempotencyKeys } from '../../../src/beside/keys.ts';
 import { makeTotals } from '../../../src/beside/totals.ts';
 import { loadWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { makeWorkspaceCache } from '../../../src/catalog/workspace-cache.ts';
@@ -49,7 +49,7 @@ before(async () => {
     cache,
     databases,
     totals: makeTotals({ db, onError }),
-    keys: makeKeys(db, 24),
+    keys: makeIdempotencyKeys(db, 24),
   });
   const workspaceId = workspace.id;
   owner = { kind: 'owner', permissions: 'OWNER', workspaceId, scope: null, credentialId: 'key:1' };
@@ -74,9 +74,9 @@ async function answer(executor: Executor, principal: Principal, [method, path, b
   const [place = '', query = ''] = path.split('?');
   const [entity = '', segment] = place.split('/');
   const now = performance.now();
-  const signal = { isGone: () => false, onGone: () => () => undefined };
-  const slices = { next: setImmediate, hasTime: () => true, spent: () => undefined };
-  const request = makeRequest({ method, path }, { id: 'test', arrivedAt: now, caller: signal, slices });
+  const signal = { isAborted: () => false, onAbort: () => () => undefined };
+  const slices = { next: setImmediate, hasTime: () => true, addTime: () => undefined };
+  const request = makeRequest({ method, path }, { id: 'test', arrivedAt: now, signal: signal, slices });
   const context: RequestContext = {
     request,
     signal,

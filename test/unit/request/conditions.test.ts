@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   type EntityTags,
-  guardOf,
+  getVersions,
   isCurrent,
   matches,
   parseEntityTags,
-  versionsOf,
+  parseGuard,
 } from '../../../src/request/conditions.ts';
 import { refuses } from '../../support/refusal.ts';
 
@@ -31,7 +31,7 @@ for (const [header, tags] of PARSED) {
 }
 
 test('the version is the part before the point, and a tag that is not ours is a version that no row has', () => {
-  assert.deepEqual(versionsOf(['741.abc', '742.a.b', 'foreign', '', '.x']), ['741', '742', 'foreign', '', '']);
+  assert.deepEqual(getVersions(['741.abc', '742.a.b', 'foreign', '', '.x']), ['741', '742', 'foreign', '', '']);
 });
 
 test('a tag matches itself as a whole, and * matches every one', () => {
@@ -42,17 +42,17 @@ test('a tag matches itself as a whole, and * matches every one', () => {
 });
 
 test('a write without If-Match, or with *, is guarded by nothing', () => {
-  for (const header of [undefined, '*', ' * ']) assert.deepEqual(guardOf(header), { guarded: false, versions: [] });
+  for (const header of [undefined, '*', ' * ']) assert.deepEqual(parseGuard(header), { guarded: false, versions: [] });
 });
 
 test('a write with If-Match may meet the versions that it names', () => {
-  assert.deepEqual(guardOf('"741.abc", "742.x"'), { guarded: true, versions: ['741', '742'] });
-  assert.deepEqual(guardOf('"foreign"'), { guarded: true, versions: ['foreign'] });
+  assert.deepEqual(parseGuard('"741.abc", "742.x"'), { guarded: true, versions: ['741', '742'] });
+  assert.deepEqual(parseGuard('"foreign"'), { guarded: true, versions: ['foreign'] });
 });
 
 test('If-Match without a tag in it is refused, not ignored', () => {
   for (const header of ['', '741.abc', '"741.abc', 'W/']) {
-    refuses(() => guardOf(header), 'If-Match is malformed: it takes entity tags in quotes, or *');
+    refuses(() => parseGuard(header), 'If-Match is malformed: it takes entity tags in quotes, or *');
   }
 });
 

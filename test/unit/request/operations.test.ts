@@ -4,7 +4,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { callAt } from '../../../src/request/call.ts';
-import { methodsAt, OPERATIONS, operationAt, tailOf, WORKSPACE_OPERATIONS } from '../../../src/request/operations.ts';
+import {
+  findOperation,
+  getMethods,
+  OPERATIONS,
+  parseTail,
+  WORKSPACE_OPERATIONS,
+} from '../../../src/request/operations.ts';
 import { refuses } from '../../support/refusal.ts';
 
 const PARTS = { query: '', conditions: {}, body: () => Promise.resolve(undefined) };
@@ -42,7 +48,7 @@ for (const [method, segment, allowed] of [
   ['get', undefined, 'GET, HEAD, POST, OPTIONS'],
 ] as const) {
   test(`${method} of ${segment ?? 'nothing'} is not allowed`, () => {
-    assert.equal(methodsAt(tailOf(segment)).join(', '), allowed);
+    assert.equal(getMethods(parseTail(segment)).join(', '), allowed);
     refuses(() => callAt(method, 'orders', segment, PARTS), /./, 'METHOD_NOT_ALLOWED');
   });
 }
@@ -51,7 +57,7 @@ test('no two operations share a method and a place', () => {
   const places = Object.values(OPERATIONS).flatMap(({ methods, tail }) => methods.map((method) => `${method} ${tail}`));
   assert.equal(new Set(places).size, places.length);
   for (const [name, { methods, tail }] of Object.entries(OPERATIONS)) {
-    for (const method of methods) assert.equal(operationAt(method, tail), name);
+    for (const method of methods) assert.equal(findOperation(method, tail), name);
   }
 });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { oneOf, parseInteger } from '../../../src/request/forms.ts';
+import { parseChoice, parseInteger } from '../../../src/request/forms.ts';
 import { encodeCursor, MAX_PAGE, parseCursor } from '../../../src/request/page.ts';
 import { refusalOf, refuses, unlessBadRequest } from '../../support/refusal.ts';
 
@@ -48,12 +48,12 @@ test('size is 1 to the maximum, and the refusal says what was meant', () => {
 
 test('a word is one of those that are known', () => {
   const words = ['exact', 'estimated', 'none'];
-  for (const word of words) assert.equal(oneOf(words, word, 'count'), word);
+  for (const word of words) assert.equal(parseChoice(words, word, 'count'), word);
   refuses(
-    () => oneOf(words, 'Exact', 'count'),
+    () => parseChoice(words, 'Exact', 'count'),
     'Unknown count Exact. Did you mean exact? Known: exact, estimated, none',
   );
-  refuses(() => oneOf(words, '', 'count'), 'Unknown count . Known: exact, estimated, none');
+  refuses(() => parseChoice(words, '', 'count'), 'Unknown count . Known: exact, estimated, none');
 });
 
 const NOT_A_CURSOR = 'after is not a cursor of this list: take meta.nextCursor of a response with the same sort';

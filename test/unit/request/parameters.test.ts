@@ -2,19 +2,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OPERATIONS, WORKSPACE_OPERATIONS } from '../../../src/request/operations.ts';
-import { nameOf, PARAMETER_ENTRIES, type Place, parametersAt } from '../../../src/request/parameters.ts';
+import {
+  type AnyOperationName,
+  getParameterName,
+  getParameters,
+  PARAMETER_ENTRIES,
+} from '../../../src/request/parameters.ts';
 import { readBody, readQuery } from '../../../src/request/read-parameters.ts';
 import { refuses } from '../../support/refusal.ts';
 
-const PLACES = [...Object.keys(OPERATIONS), ...Object.keys(WORKSPACE_OPERATIONS)] as Place[];
+const PLACES = [...Object.keys(OPERATIONS), ...Object.keys(WORKSPACE_OPERATIONS)] as AnyOperationName[];
 
 for (const place of PLACES) {
   test(`${place} has one parameter of a name, and each that excludes another has that one`, () => {
     for (const where of ['query', 'body'] as const) {
-      const keys = parametersAt(place, where);
-      assert.equal(new Set(keys.map(nameOf)).size, keys.length);
+      const keys = getParameters(place, where);
+      assert.equal(new Set(keys.map(getParameterName)).size, keys.length);
       for (const [key, { excludes }] of PARAMETER_ENTRIES) {
-        if (keys.includes(key) && excludes !== undefined) assert.ok(keys.map(nameOf).includes(excludes[0]));
+        if (keys.includes(key) && excludes !== undefined) assert.ok(keys.map(getParameterName).includes(excludes[0]));
       }
     }
     assert.deepEqual(readQuery(place, ''), {});

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseId } from '../../../src/request/call.ts';
-import { operationOf, segmentsOf } from '../../../src/request/record-path.ts';
+import { getOperationName, splitSegments } from '../../../src/request/record-path.ts';
 import { refuses } from '../../support/refusal.ts';
 
 for (const [path, segments] of [
@@ -21,7 +21,7 @@ for (const [path, segments] of [
   ['/api/v1/acme/shop/%E4', ['acme', 'shop', '%E4']],
   ['/api/v1/acme/%00/orders', ['acme', '%00', 'orders']],
 ] as const) {
-  test(`${path} is ${JSON.stringify(segments)}`, () => assert.deepEqual(segmentsOf(path), segments));
+  test(`${path} is ${JSON.stringify(segments)}`, () => assert.deepEqual(splitSegments(path), segments));
 }
 
 for (const [text, id] of [
@@ -78,14 +78,14 @@ for (const [method, url, operation] of [
   ['POST', '/api/v1/acme/shop', 'other'],
   ['GET', '/api/v1/acme/shop//', 'list'],
 ] as const) {
-  test(`${method} ${url} counts as ${operation}`, () => assert.equal(operationOf(method, url), operation));
+  test(`${method} ${url} counts as ${operation}`, () => assert.equal(getOperationName(method, url), operation));
 }
 
 test('metrics know a handful of words, whatever clients send', () => {
   fc.assert(
     fc.property(fc.string(), fc.webPath(), (method, path) => {
       assert.match(
-        operationOf(method, path),
+        getOperationName(method, path),
         /^(list|read|create|query|import|export|update|delete|batch|index|openapi|other)$/,
       );
     }),

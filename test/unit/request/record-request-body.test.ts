@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBody } from '../../../src/request/body.ts';
 import { encodeCursor } from '../../../src/request/page.ts';
-import { namesAt } from '../../../src/request/parameters.ts';
+import { listParameterNames } from '../../../src/request/parameters.ts';
 import { parseListRequest, parseQueryBody } from '../../../src/request/record-request.ts';
 import { LIMITS } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
@@ -93,7 +93,7 @@ for (const [json, message] of [
   ['"x"', 'The body must be one JSON object'],
   ['1', 'The body must be one JSON object'],
   ['1.50', 'The body must be one JSON object'],
-  ['{"limit":1}', `Unknown member limit of the query. Known: ${namesAt('query', 'body')}`],
+  ['{"limit":1}', `Unknown member limit of the query. Known: ${listParameterNames('query', 'body')}`],
   ['{"filters":{}}', /^Unknown member filters of the query\. Did you mean filter\?/],
   ['{"_":1}', /^Unknown member _ of the query\./],
   ['{"__proto__":{}}', /^Unknown member __proto__ of the query\./],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { encodeCursor } from '../../../src/request/page.ts';
-import { namesAt } from '../../../src/request/parameters.ts';
+import { listParameterNames } from '../../../src/request/parameters.ts';
 import type { ExpandTree, FieldTree } from '../../../src/request/paths.ts';
 import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
 import { LIMITS } from '../../support/fixture.ts';
@@ -97,7 +97,7 @@ test('expand and fields: not given, empty and named are three things', () => {
   }
 });
 
-const LIST_KNOWN = namesAt('list', 'query');
+const LIST_KNOWN = listParameterNames('list', 'query');
 
 for (const [query, message] of [
   ['limit=5', `Unknown query parameter limit. Known: ${LIST_KNOWN}`],

@@ -6,7 +6,7 @@ import { parseSearch } from '../../../src/request/search.ts';
 
 /** `words | "phrases" | -without | unfinished*` */
 function read(text: string): string {
-  const { words, phrases, without, unfinished } = parseSearch(text);
+  const { words, phrases, excluded: without, unfinished } = parseSearch(text);
   return [
     ...words,
     ...phrases.map((phrase) => `"${phrase.join(' ')}"`),

@@ -1,17 +1,17 @@
 // Rows become the envelopes of the specification; the records' text passes through as it is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { type ListPlan, planList } from '../../../src/plan/plan.ts';
 import { encodeCursor, parseCursor } from '../../../src/request/page.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { type FittingPage, listEnvelope, recordEnvelope } from '../../../src/response/envelope.ts';
-import { LIMITS, makeShop, viewpoint } from '../../support/fixture.ts';
+import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
 
 const SHOP = makeShop();
 
 function plan(query: string): ListPlan {
-  return planList(parseListRequest(query, LIMITS), entityOf(SHOP, 'orders'), viewpoint(SHOP));
+  return planList(parseListRequest(query, LIMITS), getEntity(SHOP, 'orders'), makePlanContext(SHOP));
 }
 
 function respond(query: string, row: Partial<FittingPage>, estimate?: number) {

@@ -81,7 +81,7 @@ const CASES: readonly (readonly [error: errors.ApiError, status: number, headers
   [errors.payloadTooLarge(5), 413, {}],
   [errors.unsupportedMediaType('application/json'), 415, {}],
   [errors.rateLimited(7), 429, { 'Retry-After': '7' }],
-  [errors.databaseAway(), 503, { 'Retry-After': '1' }],
+  [errors.databaseUnavailable(), 503, { 'Retry-After': '1' }],
   [errors.queryTimeout(), 503, { 'Retry-After': '1' }],
 ];
 

@@ -25,7 +25,7 @@ test('a start that is tried again shows the keys that it has made; another start
     bootstrap({
       databases: makeDatabases(db),
       config: { adminKey: undefined, demo: true, maxResponseBytes: 1_048_576 },
-      knownOperator: false,
+      hasOperator: false,
       secrets,
     });
   try {

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../../../src/model/principal.ts';
-import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { planAggregate } from '../../../src/plan/aggregate.ts';
 import { parseAggregateRequest } from '../../../src/request/aggregate.ts';
 import { compile } from '../../../src/sql/compile.ts';
-import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { unlessBadRequest } from '../../support/refusal.ts';
 import { bound, dateTime, flat, OPTIONS } from './statements.ts';
 
@@ -15,7 +15,7 @@ const SHOP = makeShop();
 
 function query(text: string, entity = 'orders', workspace: Workspace = SHOP, principal: Principal = OWNER) {
   const request = parseAggregateRequest(text);
-  const plan = planAggregate(request, entityOf(workspace, entity), viewpoint(workspace, principal));
+  const plan = planAggregate(request, getEntity(workspace, entity), makePlanContext(workspace, principal));
   return bound(compile(plan, OPTIONS), principal);
 }
 

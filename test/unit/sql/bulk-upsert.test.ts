@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Principal } from '../../../src/model/principal.ts';
-import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
-import { listsOf, planBulkUpsert } from '../../../src/plan/bulk.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
+import { buildLists, planBulkUpsert } from '../../../src/plan/bulk.ts';
 import { planKey } from '../../../src/plan/conflict-key.ts';
 import { planUpsertAssignment } from '../../../src/plan/upsert.ts';
 import type { Upsert } from '../../../src/request/upsert.ts';
 import { bindQuery, compile } from '../../../src/sql/compile.ts';
-import { distributed, external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { distributed, external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { OPTIONS } from './statements.ts';
 
 const SHOP = makeShop();
@@ -24,8 +24,8 @@ function queryOf(
   upsert: Upsert,
   { entity: name = 'customers', principal = OWNER, workspace = SHOP }: Asked = {},
 ) {
-  const entity = entityOf(workspace, name);
-  const seen = viewpoint(workspace, principal);
+  const entity = getEntity(workspace, name);
+  const seen = makePlanContext(workspace, principal);
   const key = planKey(upsert, entity, seen);
   const assigned = bodies.map((body) => {
     const { values, details } = planUpsertAssignment(body, entity, seen, key);
@@ -33,7 +33,7 @@ function queryOf(
     return values;
   });
   const { plan, items } = planBulkUpsert(assigned, key, entity, seen);
-  return bindQuery(compile(plan, OPTIONS), { principal, lists: listsOf(items, plan) });
+  return bindQuery(compile(plan, OPTIONS), { principal, lists: buildLists(items, plan) });
 }
 
 const ANN = { email: 'a', name: 'Ann' };

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planList } from '../../../src/plan/plan.ts';
 import { parseBody } from '../../../src/request/body.ts';
 import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
 import { parseQueryBody } from '../../../src/request/record-request.ts';
 import { compile, compileEstimate, type Statement } from '../../../src/sql/compile.ts';
-import { external, LIMITS, makeShop, SHOP as SHOP_DOCUMENT, viewpoint } from '../../support/fixture.ts';
+import { external, LIMITS, makePlanContext, makeShop, SHOP as SHOP_DOCUMENT } from '../../support/fixture.ts';
 import { unlessBadRequest } from '../../support/refusal.ts';
 import { bound, compileExport, compileList, compileRead, OPTIONS } from './statements.ts';
 
@@ -71,7 +71,7 @@ const LITERALS = new Set([
 /** Numbers of our own: in types, the limit of a response; and page sizes, checked whole numbers, with the look ahead. */
 const NUMBERS = new Set(['0', '1', String(OPTIONS.maxResponseBytes), '20', '21', '7', '8', '77', '78']);
 
-function assertOurs({ text, operands, careful }: Statement): void {
+function assertOurs({ text, operands, bounded: careful }: Statement): void {
   assertWords(text, operands);
   const other = careful?.();
   // It holds the lengths of names as well.
@@ -197,7 +197,7 @@ const { tree } = fc.letrec((tie) => ({
 
 test('bodies of _query, and the estimates of their totals', () => {
   let compiled = 0;
-  const orders = entityOf(SHOP, 'orders');
+  const orders = getEntity(SHOP, 'orders');
   const body = fc.record(
     {
       filter: tree,
@@ -214,7 +214,7 @@ test('bodies of _query, and the estimates of their totals', () => {
     fc.property(body, (asked) => {
       unlessBadRequest(() => {
         const request = parseQueryBody(parseBody(Buffer.from(JSON.stringify(asked))), LIMITS);
-        const plan = planList(request, orders, viewpoint(SHOP, USER));
+        const plan = planList(request, orders, makePlanContext(SHOP, USER));
         for (const statement of [compile(plan, OPTIONS), compileEstimate(plan)]) assertOurs(statement);
         compiled++;
       });
@@ -229,7 +229,7 @@ test('the check above finds what does not belong', () => {
     text,
     name: 's',
     operands: [],
-    careful: undefined,
+    bounded: undefined,
     expected: 'unknown',
     tag: undefined,
   });

@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Principal } from '../../../src/model/principal.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planCreate, planDelete, planList, planReferences, planUpdate } from '../../../src/plan/plan.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { bindQuery, compile, type Inputs } from '../../../src/sql/compile.ts';
-import { external, LIMITS, makeShop, OWNER, SHOP, viewpoint } from '../../support/fixture.ts';
+import { external, LIMITS, makePlanContext, makeShop, OWNER, SHOP } from '../../support/fixture.ts';
 
 /** Orders belong to customers, and a user sees one customer by email and the orders of one customer by id. */
 const shop = makeShop({
   customers: { ...SHOP.entities.customers, rowRules: [{ column: 'email', claim: 'email' }] },
   orders: { ...SHOP.entities.orders, rowRules: [{ column: 'customerId', claim: 'customer_id' }] },
 } as never);
-const orders = entityOf(shop, 'orders');
+const orders = getEntity(shop, 'orders');
 const ADA = external({ email: 'ada@example.com', customer_id: 7 });
 const OPTIONS = { maxResponseBytes: 1000 };
 
@@ -29,13 +29,13 @@ const GIVEN = 'r0."id", r0."status", r0."total", r0."placedAt", r0."customerId",
 const INSERTED = `returning ${GIVEN}), "$w" as (select ${RECORD.replace('r0.xmin', 'r0."$version"')} from "$r" r0) select * from "$w"`;
 
 function created(principal: Principal, body: Record<string, string | null>) {
-  const plan = planCreate(new Map(Object.entries(body)), orders, viewpoint(shop, principal));
+  const plan = planCreate(new Map(Object.entries(body)), orders, makePlanContext(shop, principal));
   return bindQuery(compile(plan, OPTIONS), { principal, body: plan.values });
 }
 
 function updated(principal: Principal, body: Record<string, string | null>, inputs: Partial<Inputs> = {}) {
   const values = new Map(Object.entries(body));
-  const plan = planUpdate(values, orders, viewpoint(shop, principal), inputs.versions !== undefined);
+  const plan = planUpdate(values, orders, makePlanContext(shop, principal), inputs.versions !== undefined);
   return bindQuery(compile(plan, OPTIONS), { principal, body: values, id: '3', ...inputs });
 }
 
@@ -75,7 +75,7 @@ test('an empty update shows only rows of the user', () => {
 });
 
 test('a delete finds only rows of the user', () => {
-  const plan = planDelete(orders, viewpoint(shop, ADA), false);
+  const plan = planDelete(orders, makePlanContext(shop, ADA), false);
   const { text, values } = bindQuery(compile(plan, OPTIONS), { principal: ADA, id: '3' });
   assert.equal(
     plain(text),
@@ -86,7 +86,7 @@ test('a delete finds only rows of the user', () => {
 
 test('missing references of an update are those that change and cannot be seen', () => {
   const body = new Map([['customerId', '8']]);
-  const plan = planReferences(body, orders, viewpoint(shop, ADA), 'update');
+  const plan = planReferences(body, orders, makePlanContext(shop, ADA), 'update');
   assert.ok(plan);
   const { text, values } = bindQuery(compile(plan, OPTIONS), { principal: ADA, id: '3', body });
   assert.equal(
@@ -97,7 +97,7 @@ test('missing references of an update are those that change and cannot be seen',
 });
 
 test('one statement serves every user: a claim that cannot be used is bound as null', () => {
-  const plan = planList(parseListRequest('fields=id', LIMITS), orders, viewpoint(shop, ADA));
+  const plan = planList(parseListRequest('fields=id', LIMITS), orders, makePlanContext(shop, ADA));
   const statement = compile(plan, OPTIONS);
   const claimsOf = (principal: Principal) =>
     bindQuery(statement, { principal }).values.filter((value) => value !== '20');
@@ -110,7 +110,7 @@ test('one statement serves every user: a claim that cannot be used is bound as n
 
 test('every table of a list carries its rules: root, total, expansion, filter, sort', () => {
   const query = 'expand=customer,tags&filter=customer.name,eq,x&sort=customer.name&tags.filter=orders.total,gt,1';
-  const plan = planList(parseListRequest(query, LIMITS), orders, viewpoint(shop, ADA));
+  const plan = planList(parseListRequest(query, LIMITS), orders, makePlanContext(shop, ADA));
   const { text } = bindQuery(compile(plan, OPTIONS), { principal: ADA });
   const tables = [...plain(text).matchAll(/"ws7_shop"\."(customers|orders)" (\w+)/g)];
   assert.equal(tables.filter(([, table]) => table === 'orders').length, 3);

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Field } from '../../../src/model/entity.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planFilter } from '../../../src/plan/predicate.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from '../../../src/request/filter.ts';
 import { makeAliases, renderPredicate } from '../../../src/sql/expression.ts';
 import { ident } from '../../../src/sql/fragment.ts';
-import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { flat } from './statements.ts';
 
 const SHOP = makeShop();
@@ -15,10 +15,10 @@ const SHOP = makeShop();
 function render(
   tree: FilterTree,
   entity: string,
-  principal = OWNER as Parameters<typeof viewpoint>[1],
+  principal = OWNER as Parameters<typeof makePlanContext>[1],
   workspace = SHOP,
 ) {
-  const predicate = planFilter(tree, entityOf(workspace, entity), viewpoint(workspace, principal));
+  const predicate = planFilter(tree, getEntity(workspace, entity), makePlanContext(workspace, principal));
   return renderPredicate(predicate ?? { kind: 'and', members: [] }, ident('r'), makeAliases());
 }
 
@@ -45,7 +45,7 @@ const OPERATORS: readonly (readonly [filter: string, text: string])[] = [
 ];
 
 test('with a pattern beside it, the part of a text is looked for by both', () => {
-  const { fields } = entityOf(SHOP, 'things');
+  const { fields } = getEntity(SHOP, 'things');
   const field = fields.get('aText') as Field;
   const operands = ['x', '%x%'].map((value) => ({ kind: 'value', value, type: 'text' }) as const);
   const { text } = renderPredicate(

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Principal } from '../../../src/model/principal.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { type ImportPlan, planCsvImport, planNdjsonImport } from '../../../src/plan/import-plan.ts';
 import type { ConflictMode, ImportRequest } from '../../../src/request/import-request.ts';
 import type { Fragment } from '../../../src/sql/fragment.ts';
 import * as statements from '../../../src/sql/import.ts';
-import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { flat } from './statements.ts';
 
 const SHOP = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } });
@@ -20,12 +20,12 @@ function csvPlan(
   principal: Principal = OWNER,
 ): ImportPlan {
   const request: ImportRequest = { kind: 'import', format: 'csv', map: new Map(), onConflict };
-  return planCsvImport(request, headers.split(','), entityOf(SHOP, entity), viewpoint(SHOP, principal)).plan;
+  return planCsvImport(request, headers.split(','), getEntity(SHOP, entity), makePlanContext(SHOP, principal)).plan;
 }
 
 function linesPlan(entity: string, onConflict: ConflictMode = 'fail'): ImportPlan {
   const request: ImportRequest = { kind: 'import', format: 'ndjson', map: new Map(), onConflict };
-  return planNdjsonImport(request, entityOf(SHOP, entity), viewpoint(SHOP));
+  return planNdjsonImport(request, getEntity(SHOP, entity), makePlanContext(SHOP));
 }
 
 const SEQUENCE = `(select pg_get_serial_sequence('"ws7_shop"."tags"', 'id')::regclass)`;
@@ -99,7 +99,7 @@ const TEXTS: readonly (readonly [name: string, fragment: Fragment, text: string]
     'values that stand twice',
     statements.findDuplicates(
       csvPlan('name,email', 'customers'),
-      [entityOf(SHOP, 'customers').fields.get('email') as never],
+      [getEntity(SHOP, 'customers').fields.get('email') as never],
       100,
     ),
     `select "s"."$row"::text as "row", d."$first"::text as "other" from (select * from pg_temp."$import") "s"
@@ -109,9 +109,9 @@ const TEXTS: readonly (readonly [name: string, fragment: Fragment, text: string]
   ],
   [
     'values that a visible record has',
-    statements.findTaken(
+    statements.findUniqueConflicts(
       csvPlan('status', 'orders', 'fail', USER),
-      [entityOf(SHOP, 'orders').fields.get('status') as never],
+      [getEntity(SHOP, 'orders').fields.get('status') as never],
       5,
     ),
     `select "s"."$row"::text as "row" from (select * from pg_temp."$import") "s"
@@ -141,7 +141,7 @@ test('references to the own entity may lead to rows of the file', () => {
   const [reference] = plan.references;
   assert.ok(reference?.own);
   assert.equal(
-    statements.findDangling(plan, reference, 100).text.replaceAll(/\s+/g, ' '),
+    statements.findMissingReferences(plan, reference, 100).text.replaceAll(/\s+/g, ' '),
     flat(`select "s"."$row"::text as "row" from (select * from pg_temp."$import") "s" where "s"."parentId" is not null
     and not exists (select from "ws7_shop"."categories" "t" where "t"."id" = "s"."parentId")
     and not exists (select from (select * from pg_temp."$import") o where o."id" = "s"."parentId") order by "s"."$row" limit 100`),

@@ -1,12 +1,12 @@
 // The text of statements that read a page: its total, its order, and whether another follows.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planList } from '../../../src/plan/plan.ts';
 import { encodeCursor } from '../../../src/request/page.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { bindQuery, compileEstimate } from '../../../src/sql/compile.ts';
-import { LIMITS, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { LIMITS, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { bound, compileList, flat } from './statements.ts';
 
 const TOO_LARGE = 'select case when octet_length(answer.data) <= 1000 then answer.data end as data';
@@ -302,7 +302,7 @@ test('the statement of a page does not depend on its values, so that all request
 test('an estimate is the plan of the list without its page', () => {
   const shop = makeShop();
   const request = parseListRequest('count=estimated&filter=name,eq,x&sort=name&page=3', LIMITS);
-  const statement = compileEstimate(planList(request, entityOf(shop, 'tags'), viewpoint(shop)));
+  const statement = compileEstimate(planList(request, getEntity(shop, 'tags'), makePlanContext(shop)));
   assert.equal(
     statement.text,
     'explain (format json) select 1 from "ws7_shop"."tags" "c0" where "c0"."name" = $1::text',

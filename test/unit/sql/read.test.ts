@@ -101,9 +101,9 @@ test('a read with a json looks at the length of its text', () => {
 
 test('the careful text of a read stops at the limit while it builds lists', () => {
   const statement = compileRead('expand=items&fields=items.product&items.size=3&items.filter=product,eq,x');
-  const careful = statement.careful?.();
+  const bounded = statement.bounded?.();
   assert.equal(
-    careful?.text,
+    bounded?.text,
     flat(`select case when octet_length(q.data) <= 1000 then q.data end as data, q.version from
     (select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."orders" "r0"
     left join lateral (select coalesce(json_agg(x."$"), '[]') as j from
@@ -115,13 +115,13 @@ test('the careful text of a read stops at the limit while it builds lists', () =
     where case when w."$sum" <= 1000 then true else "ws7_shop"."$goes_on"(w."$sum", 1000) end order by w."$row") x) "e1" on true
     cross join lateral (select "e1".j as "items") "$" where "r0"."id" = $2::int8 offset 0) q`),
   );
-  assert.deepEqual(bound(statement).careful?.().values, ['x', '5']);
-  assert.equal(compileRead('fields=id').careful, undefined);
+  assert.deepEqual(bound(statement).bounded?.().values, ['x', '5']);
+  assert.equal(compileRead('fields=id').bounded, undefined);
 });
 
 test('the careful text of a record with a long text tells its length by itself', () => {
   assert.equal(
-    compileRead('', { entity: 'tags' }).careful?.().text,
+    compileRead('', { entity: 'tags' }).bounded?.().text,
     flat(`select (select case when octet_length(q.t) <= 1000 then q.t else "ws7_shop"."$bounded_text"(q.t, 1000) end
     from (select row_to_json("$")::text as t offset 0) q) as data, "r0".xmin::text as version from "ws7_shop"."tags" "r0"
     cross join lateral (select "r0"."id", "r0"."name") "$" where "r0"."id" = $1::int8`),

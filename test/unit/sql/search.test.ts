@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planList } from '../../../src/plan/plan.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { compile } from '../../../src/sql/compile.ts';
-import { OWNER, viewpoint } from '../../support/fixture.ts';
+import { makePlanContext, OWNER } from '../../support/fixture.ts';
 
 const text = { type: 'text', searchable: true } as const;
 const workspace = makeWorkspace({
@@ -24,8 +24,8 @@ const workspace = makeWorkspace({
 });
 
 function statement(query: string) {
-  const people = entityOf(workspace, 'people');
-  const plan = planList(parseListRequest(query, { maxPageSize: 1000 }), people, viewpoint(workspace, OWNER));
+  const people = getEntity(workspace, 'people');
+  const plan = planList(parseListRequest(query, { maxPageSize: 1000 }), people, makePlanContext(workspace, OWNER));
   return compile(plan, { maxResponseBytes: 1_000_000 });
 }
 

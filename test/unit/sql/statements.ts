@@ -1,11 +1,11 @@
 // Requests compiled as the server compiles them, for tests of SQL text: a query string in, text and bound values out.
 import type { Principal } from '../../../src/model/principal.ts';
-import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { planExport, planList, planRead } from '../../../src/plan/plan.ts';
 import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
 import { bindQuery, compile, type Statement } from '../../../src/sql/compile.ts';
 import type { Query } from '../../../src/sql/fragment.ts';
-import { LIMITS, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { LIMITS, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 
 export const OPTIONS = { maxResponseBytes: 1000 } as const;
 const SHOP = makeShop();
@@ -21,7 +21,7 @@ export function compileList(
   { entity = 'orders', principal = OWNER, workspace = SHOP }: Asked = {},
 ): Statement {
   return compile(
-    planList(parseListRequest(query, LIMITS), entityOf(workspace, entity), viewpoint(workspace, principal)),
+    planList(parseListRequest(query, LIMITS), getEntity(workspace, entity), makePlanContext(workspace, principal)),
     OPTIONS,
   );
 }
@@ -31,7 +31,7 @@ export function compileRead(
   { entity = 'orders', principal = OWNER, workspace = SHOP }: Asked = {},
 ): Statement {
   return compile(
-    planRead(parseReadRequest(query, LIMITS), entityOf(workspace, entity), viewpoint(workspace, principal)),
+    planRead(parseReadRequest(query, LIMITS), getEntity(workspace, entity), makePlanContext(workspace, principal)),
     OPTIONS,
   );
 }
@@ -41,7 +41,7 @@ export function compileExport(
   { entity = 'orders', principal = OWNER, workspace = SHOP }: Asked = {},
 ): Statement {
   const request = parseExportRequest(query);
-  const plan = planExport(request, entityOf(workspace, entity), viewpoint(workspace, principal));
+  const plan = planExport(request, getEntity(workspace, entity), makePlanContext(workspace, principal));
   return compile(plan, { ...OPTIONS });
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Scan } from '../../../src/plan/scan.ts';
 import { ident } from '../../../src/sql/fragment.ts';
-import { markOf, versionOf } from '../../../src/sql/table.ts';
+import { renderRowMark, renderVersion } from '../../../src/sql/table.ts';
 
 for (const { epoch, moves, row, kept } of [
   { epoch: '', moves: 0, row: '"r".xmin::text', kept: '"r"."v"::text' },
@@ -19,8 +19,8 @@ for (const { epoch, moves, row, kept } of [
 ]) {
   test(`epoch ${epoch || 'none'}, ${moves} moves begun or ended`, () => {
     const scan = { entity: { epoch, moves } } as unknown as Scan;
-    assert.equal(versionOf(scan, ident('r')).text, row);
-    assert.equal(versionOf(scan, ident('r'), ident('v')).text, kept);
-    assert.ok(row.startsWith(markOf(scan, ident('r')).text));
+    assert.equal(renderVersion(scan, ident('r')).text, row);
+    assert.equal(renderVersion(scan, ident('r'), ident('v')).text, kept);
+    assert.ok(row.startsWith(renderRowMark(scan, ident('r')).text));
   });
 }

@@ -1,22 +1,22 @@
 // The text of statements that create a record or change the one with the same key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planKey } from '../../../src/plan/conflict-key.ts';
 import { planUpsert, planUpsertAssignment } from '../../../src/plan/upsert.ts';
 import type { Upsert } from '../../../src/request/upsert.ts';
 import { bindQuery, compile } from '../../../src/sql/compile.ts';
-import { makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { OPTIONS } from './statements.ts';
 
 const SHOP = makeShop();
 
 function textOf(body: object, upsert: Upsert): string {
-  const entity = entityOf(SHOP, 'customers');
-  const key = planKey(upsert, entity, viewpoint(SHOP));
-  const { values, details } = planUpsertAssignment(body, entity, viewpoint(SHOP), key);
+  const entity = getEntity(SHOP, 'customers');
+  const key = planKey(upsert, entity, makePlanContext(SHOP));
+  const { values, details } = planUpsertAssignment(body, entity, makePlanContext(SHOP), key);
   assert.deepEqual(details, []);
-  const plan = planUpsert(values, entity, viewpoint(SHOP), key);
+  const plan = planUpsert(values, entity, makePlanContext(SHOP), key);
   return bindQuery(compile(plan, OPTIONS), { principal: OWNER, body: plan.values }).text;
 }
 

@@ -1,11 +1,11 @@
 // The text of statements that write, and of the look at the references of a body.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entityOf } from '../../../src/model/workspace.ts';
+import { getEntity } from '../../../src/model/workspace.ts';
 import { planAssignment } from '../../../src/plan/assignment.ts';
 import { planCreate, planDelete, planReferences, planUpdate } from '../../../src/plan/plan.ts';
 import { bindQuery, compile } from '../../../src/sql/compile.ts';
-import { makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { dateTime, flat, OPTIONS } from './statements.ts';
 
 const SHOP = makeShop();
@@ -18,18 +18,23 @@ const CUSTOMER = answer(
 );
 
 function valuesOf(entity: string, body: object, id?: string) {
-  const { values, details } = planAssignment(body, entityOf(SHOP, entity), id);
+  const { values, details } = planAssignment(body, getEntity(SHOP, entity), id);
   assert.deepEqual(details, []);
   return values;
 }
 
 function create(entity: string, body: object) {
-  const plan = planCreate(valuesOf(entity, body), entityOf(SHOP, entity), viewpoint(SHOP));
+  const plan = planCreate(valuesOf(entity, body), getEntity(SHOP, entity), makePlanContext(SHOP));
   return bindQuery(compile(plan, OPTIONS), { principal: OWNER, body: plan.values });
 }
 
 function update(entity: string, body: object, versions?: readonly string[]) {
-  const plan = planUpdate(valuesOf(entity, body, '5'), entityOf(SHOP, entity), viewpoint(SHOP), versions !== undefined);
+  const plan = planUpdate(
+    valuesOf(entity, body, '5'),
+    getEntity(SHOP, entity),
+    makePlanContext(SHOP),
+    versions !== undefined,
+  );
   return bindQuery(compile(plan, OPTIONS), { principal: OWNER, id: '5', body: plan.values, versions: versions ?? [] });
 }
 
@@ -118,7 +123,7 @@ test('a guarded update finds only the versions of If-Match', () => {
 
 test('a delete answers with the id, guarded or not', () => {
   const remove = (guarded: boolean) =>
-    bindQuery(compile(planDelete(entityOf(SHOP, 'tags'), viewpoint(SHOP), guarded), OPTIONS), {
+    bindQuery(compile(planDelete(getEntity(SHOP, 'tags'), makePlanContext(SHOP), guarded), OPTIONS), {
       principal: OWNER,
       id: '5',
       versions: ['741'],
@@ -137,7 +142,7 @@ test('a delete answers with the id, guarded or not', () => {
 
 function references(operation: 'create' | 'update') {
   const body = valuesOf('orderTags', { orderId: 1, tagId: 2 });
-  const plan = planReferences(body, entityOf(SHOP, 'orderTags'), viewpoint(SHOP), operation);
+  const plan = planReferences(body, getEntity(SHOP, 'orderTags'), makePlanContext(SHOP), operation);
   assert.notEqual(plan, undefined);
   return bindQuery(compile(plan as NonNullable<typeof plan>, OPTIONS), { principal: OWNER, id: '5', body });
 }
@@ -164,7 +169,7 @@ test('a reference that an update leaves as it is needs no record', () => {
 });
 
 test('a value of the body that a statement does not ask for is not bound, one that it asks for and is not there is null', () => {
-  const plan = planCreate(valuesOf('tags', { name: 'x' }), entityOf(SHOP, 'tags'), viewpoint(SHOP));
+  const plan = planCreate(valuesOf('tags', { name: 'x' }), getEntity(SHOP, 'tags'), makePlanContext(SHOP));
   const statement = compile(plan, OPTIONS);
   assert.deepEqual(bindQuery(statement, { principal: OWNER, body: new Map([['other', 'y']]) }).values, [null]);
   assert.deepEqual(bindQuery(statement, { principal: OWNER }).values, [null]);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RowDecoder } from '../../../../src/plan/import-row.ts';
-import { makeReading } from '../../../../src/records/import/rows.ts';
+import { makeImportReader } from '../../../../src/records/import/rows.ts';
 
 const ROWS = 5000;
 
@@ -28,7 +28,7 @@ test('a file that is there at once leaves others their turn between its rows, an
     return [String(source)];
   };
   const next = async (): Promise<void> => void turns++;
-  const reading = makeReading(atOnce(), decode, { next, hasTime: () => true, spent: () => undefined });
+  const reading = makeImportReader(atOnce(), decode, { next, hasTime: () => true, addTime: () => undefined });
   const lines = (await textOf(reading)).trimEnd().split('\n');
   assert.ok(turns > 10, `${turns} turns for ${ROWS} rows`);
   assert.equal(reading.rows(), ROWS);
@@ -44,10 +44,10 @@ test('a line that was sent is told by its row, past those that had mistakes', as
     report({ row, field: 'a', code: 'INVALID', message: 'is wrong' });
     return undefined;
   };
-  const reading = makeReading(atOnce(), decode, {
+  const reading = makeImportReader(atOnce(), decode, {
     next: () => Promise.resolve(),
     hasTime: () => true,
-    spent: () => undefined,
+    addTime: () => undefined,
   });
   await textOf(reading);
   assert.deepEqual(

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { readConfig } from '../../../../src/config.ts';
 import { runFiles } from '../../../../src/db/install.ts';
 import { type Database, makeDatabase } from '../../../../src/db/pool.ts';
-import { outcomeOf } from '../../../../src/records/import/run.ts';
-import { noteOutcome } from '../../../../src/sql/import.ts';
+import { findOutcome } from '../../../../src/records/import/run.ts';
+import { recordOutcome } from '../../../../src/sql/import.ts';
 import { prepare, useServer } from '../../../support/use.ts';
 
 const SCHEMA = 'ws1_shop';
@@ -42,9 +42,9 @@ test('the answer waits for an import that is at its end', () =>
       await db
         .transaction(
           async (session) => {
-            await session.query(noteOutcome(SCHEMA, token));
+            await session.query(recordOutcome(SCHEMA, token));
             let isTold = false;
-            asked = outcomeOf(db, SCHEMA, token).finally(() => {
+            asked = findOutcome(db, SCHEMA, token).finally(() => {
               isTold = true;
             });
             await session.query({ text: 'select pg_sleep(0.5)', values: [] });
@@ -61,21 +61,21 @@ test('the answer waits for an import that is at its end', () =>
 test('an import that was told as not done cannot be done any more', () =>
   withDatabase(async (db) => {
     const token = randomUUID();
-    assert.equal(await outcomeOf(db, SCHEMA, token), 'aborted');
+    assert.equal(await findOutcome(db, SCHEMA, token), 'aborted');
     await assert.rejects(
-      db.transaction((session) => session.query(noteOutcome(SCHEMA, token))),
+      db.transaction((session) => session.query(recordOutcome(SCHEMA, token))),
       (error: { code?: string }) => error.code === '23505',
     );
-    assert.equal(await outcomeOf(db, SCHEMA, token), 'aborted');
+    assert.equal(await findOutcome(db, SCHEMA, token), 'aborted');
   }));
 
 test('nothing is asked of a node that is away', () =>
   withDatabase(async (db) => {
     const token = randomUUID();
-    assert.equal(await outcomeOf(db, SCHEMA, token, { isAway: () => true }), 'unknown');
+    assert.equal(await findOutcome(db, SCHEMA, token, { isUnavailable: () => true }), 'unknown');
     // Whoever had asked would have taken the token.
-    await db.transaction((session) => session.query(noteOutcome(SCHEMA, token)));
-    assert.equal(await outcomeOf(db, SCHEMA, token, { isAway: () => false }), 'committed');
+    await db.transaction((session) => session.query(recordOutcome(SCHEMA, token)));
+    assert.equal(await findOutcome(db, SCHEMA, token, { isUnavailable: () => false }), 'committed');
   }));
 
 test('an import removes tokens of a day ago, some at a time, and no others', () =>
@@ -91,8 +91,8 @@ test('an import removes tokens of a day ago, some at a time, and no others', () 
     await database.query(`insert into ${SCHEMA}."$import_outcome" (token, is_done, created_at)
     select gen_random_uuid(), true, now() - make_interval(mins => n, secs => 30) from generate_series(61, 2939) n`);
     assert.deepEqual(await left(), { old: 1500, new: 1379 });
-    await db.query(noteOutcome(SCHEMA, randomUUID()));
+    await db.query(recordOutcome(SCHEMA, randomUUID()));
     assert.deepEqual(await left(), { old: 500, new: 1379 });
-    await db.query(noteOutcome(SCHEMA, randomUUID()));
+    await db.query(recordOutcome(SCHEMA, randomUUID()));
     assert.deepEqual(await left(), { old: 0, new: 1379 });
   }));
