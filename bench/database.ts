@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbedded } from '../src/embedded/embedded.ts';
+import { startEmbedded } from '../src/embedded-postgres/embedded.ts';
 import { type DataSet, dataSetVersion } from './dataset.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -111,7 +111,7 @@ async function drop(client: pg.Client, database: string): Promise<void> {
 /** The rows, and the definitions that decide what the server's tables look like. */
 function goldenVersion(): string {
   const hash = createHash('sha256').update(dataSetVersion());
-  for (const file of globSync(['install/*/*.sql', 'src/migrate/ddl.ts'], { cwd: root }).sort()) {
+  for (const file of globSync(['install/*/*.sql', 'src/migrations/ddl.ts'], { cwd: root }).sort()) {
     hash.update(readFileSync(join(root, file)));
   }
   return hash.digest('hex').slice(0, 8);

@@ -1,38 +1,38 @@
 // A server from its start to its end: makes the services, refuses requests until the database is prepared, begins what
 // runs in the background, closes all of it in order.
 import { join } from 'node:path';
+import { adminRoutes } from './admin-api/routes.ts';
 import { hashCredential, makeKey } from './auth/api-key.ts';
 import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
 import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
-import { makeTextOrder } from './catalog/text-order.ts';
-import { makeTimelineWatch } from './catalog/timeline.ts';
-import { makeWorkspaceUpgrades } from './catalog/workspace-files.ts';
+import { bootstrap, type Secrets, type Welcome } from './bootstrap/bootstrap.ts';
 import type { Coordinator } from './citus/citus.ts';
 import { type Config, listSettings } from './config.ts';
-import { isStaleBuild } from './console/build-id.ts';
-import { makeFrontMount, makePageMount, readBuild } from './console/page.ts';
-import { createSessionEndpoint } from './console/session.ts';
-import { CONSOLE_LOGIN, createSessionProxy } from './console/session-proxy.ts';
-import type { Route, Routes } from './db/connection-url.ts';
-import { formatAddress } from './db/connection-url.ts';
-import { retryUntilAvailable } from './db/errors.ts';
-import { install } from './db/install.ts';
-import { checkPooler } from './db/pooler.ts';
-import { removeActivity } from './directory/activity.ts';
-import { loadOperatorHash } from './directory/credentials.ts';
+import { isStaleBuild } from './console-api/build-id.ts';
+import { makeFrontMount, makePageMount, readBuild } from './console-api/page.ts';
+import { createSessionEndpoint } from './console-api/session.ts';
+import { CONSOLE_LOGIN, createSessionProxy } from './console-api/session-proxy.ts';
+import type { Route, Routes } from './database/connection-url.ts';
+import { formatAddress } from './database/connection-url.ts';
+import { retryUntilAvailable } from './database/errors.ts';
+import { install } from './database/install.ts';
+import { checkPooler } from './database/pooler-check.ts';
 import type { Mount } from './http/router.ts';
 import { makeRouteMount } from './http/router.ts';
 import { makeHttpServer } from './http/server.ts';
 import { getJobMetrics, type Job, type Jobs, makeJobs } from './jobs/jobs.ts';
-import type { Observer } from './observe.ts';
+import type { Observer } from './observer.ts';
 import { adminDocument } from './openapi/admin.ts';
 import { makeReadiness, type Readiness, type ReadinessState } from './readiness.ts';
-import { adminRoutes } from './routes/admin/routes.ts';
-import { INDEX_ROUTE, metaRoutes } from './routes/meta.ts';
+import { INDEX_ROUTE, metaRoutes } from './routes/health.ts';
 import { oauthMounts } from './routes/oauth.ts';
 import { resourceMetadataMount } from './routes/resource-metadata.ts';
 import { makeServices, type Services } from './services.ts';
-import { bootstrap, type Secrets, type Welcome } from './setup/bootstrap.ts';
+import { removeActivity } from './store/activity.ts';
+import { loadOperatorHash } from './store/credentials.ts';
+import { makeTextOrder } from './store/text-order.ts';
+import { makeTimelineWatch } from './store/timeline.ts';
+import { makeWorkspaceUpgrades } from './store/workspace-files.ts';
 import { ONE_DATABASE } from './topology/topology.ts';
 
 export interface App {

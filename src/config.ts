@@ -3,8 +3,8 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import type { Pooler } from './db/connection-url.ts';
-import { DatabaseUrlError, parseDatabaseUrl } from './db/connection-url.ts';
+import type { Pooler } from './database/connection-url.ts';
+import { DatabaseUrlError, parseDatabaseUrl } from './database/connection-url.ts';
 import { closest } from './model/closest.ts';
 
 export interface Config {

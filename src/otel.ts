@@ -5,7 +5,7 @@
 // are described. Its settings are those of OpenTelemetry (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME and others).
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
-import type { CallTrace, RequestTrace, StatementTrace, StopTrace } from './trace.ts';
+import type { CallTrace, RequestTrace, StatementTrace, StopTrace } from './tracing.ts';
 
 type Attributes = Readonly<Record<string, string | number>>;
 

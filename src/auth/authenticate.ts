@@ -2,12 +2,12 @@
 // organization, workspace or entity exists.
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { StoredKey } from '../directory/credentials.ts';
 import { invalidCredential, missingCredential } from '../errors.ts';
-import type { Metric } from '../figure.ts';
+import type { Metric } from '../metric.ts';
 import { type Credential, isSession, type SessionCredential } from '../model/credential.ts';
 import { belongsTo, type External, KEY_ID, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
+import type { StoredKey } from '../store/credentials.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
 import { notAJwt } from './errors.ts';
 import { readJwt } from './jwt.ts';

@@ -5,9 +5,9 @@ import { hash } from 'node:crypto';
 import { compactVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { ApiError } from '../errors.ts';
+import { HttpClientError } from '../http-client/http-client.ts';
 import type { External } from '../model/principal.ts';
 import type { IdentityProvider, Workspace } from '../model/workspace.ts';
-import { HttpClientError } from '../outbound/outbound.ts';
 import type { Verified } from './authenticate.ts';
 import {
   type Claims,

@@ -1,7 +1,8 @@
 // Whether a token comes from any identity provider. No external user may use the admin API, so it is enough that some
 // workspace knows the issuer and accepts the token.
-import type { WorkspaceProvider } from '../directory/identity-provider.ts';
+
 import { isStorable } from '../model/exact-json.ts';
+import type { WorkspaceProvider } from '../store/identity-provider.ts';
 import type { Verified } from './authenticate.ts';
 import { noIdentityProvider } from './errors.ts';
 import type { ExternalTokens } from './external-token.ts';

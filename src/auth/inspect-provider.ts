@@ -1,7 +1,7 @@
 // Whether the configuration of an identity provider can work. Takes its URLs; gives what is wrong with them, and as
 // warnings what the provider does wrong at the moment, which may pass.
 
-import { type Contact, type HttpClient, HttpClientError } from '../outbound/outbound.ts';
+import { type Contact, type HttpClient, HttpClientError } from '../http-client/http-client.ts';
 import { fetchKeySet, type KeySource } from './key-set.ts';
 
 export interface Inspection {

@@ -1,15 +1,15 @@
 // Our own OAuth 2.0, put together over the control tables: the keys, the verifier of tokens, the token endpoint.
 
-import type { Database } from '../db/pool.ts';
-import { toControlError } from '../directory/control-error.ts';
-import { findOAuthClient, findTokenClient } from '../directory/oauth-clients.ts';
-import type { ProcessRegistry } from '../directory/process-registry.ts';
-import { loadSigningKeys, raiseTokenLifetime, rotateSigningKey } from '../directory/signing-keys.ts';
+import type { Database } from '../database/pool.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
+import { toControlError } from '../store/control-error.ts';
+import { findOAuthClient, findTokenClient } from '../store/oauth-clients.ts';
+import type { ProcessRegistry } from '../store/process-registry.ts';
+import { loadSigningKeys, raiseTokenLifetime, rotateSigningKey } from '../store/signing-keys.ts';
 import type { TokenVerifier } from './authenticate.ts';
+import type { Bulkhead } from './bulkhead.ts';
 import { makeInternalVerifier } from './internal-token.ts';
 import { makeSigningKeys, type SigningKeys } from './signing-keys.ts';
-import type { Bulkhead } from './stranger-share.ts';
 import { makeTokenEndpoint, type NodeHandler, type TokenEndpointOptions } from './token-endpoint.ts';
 
 export interface InternalOAuthOptions {

@@ -1,9 +1,9 @@
 // Internal token (RFC 9068, signed by us) -> owner of a workspace. A token is valid when its key, its claims and its
 // client are; the client is looked up in the database, so deleting it ends its tokens.
 import { type CryptoKey, errors, type JWTPayload, jwtVerify } from 'jose';
-import type { TokenClient } from '../directory/oauth-clients.ts';
 import { invalidCredential } from '../errors.ts';
 import { CLIENT_ID } from '../model/principal.ts';
+import type { TokenClient } from '../store/oauth-clients.ts';
 import type { TokenVerifier } from './authenticate.ts';
 import { notAJwt, signatureInvalid, tokenExpired } from './errors.ts';
 import { isClientId } from './oauth-client.ts';

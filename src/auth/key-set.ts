@@ -2,9 +2,9 @@
 // again no more often than the rules below allow, whatever tokens arrive. An outage of a provider, or of the network,
 // does not affect users whose key is known.
 import { LRUCache } from 'lru-cache';
-import type { Metric } from '../figure.ts';
+import { type Contact, type HttpClient, HttpClientError } from '../http-client/http-client.ts';
+import type { Metric } from '../metric.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
-import { type Contact, type HttpClient, HttpClientError } from '../outbound/outbound.ts';
 import { parseKeySet, type VerificationKey } from './jwk.ts';
 
 /** Where the keys of a provider are. */

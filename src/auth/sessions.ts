@@ -1,12 +1,12 @@
 // Sessions of the console: a key or a link is exchanged for 256 random bits, of which only the SHA-256 is stored. A session is
 // looked up by every request that it sends, in one statement: what ends it, or its key, is in force at once and in every process.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import type { WriteActivity } from '../directory/activity.ts';
-import type { StoredKey } from '../directory/credentials.ts';
-import type { SessionToStore, StoredSession, Subject } from '../directory/sessions.ts';
 import { invalidCredential, sessionEnded } from '../errors.ts';
 import type { SessionCredential } from '../model/credential.ts';
 import { KEY_ID, type Principal } from '../model/principal.ts';
+import type { WriteActivity } from '../store/activity.ts';
+import type { StoredKey } from '../store/credentials.ts';
+import type { SessionToStore, StoredSession, Subject } from '../store/sessions.ts';
 import { hashCredential, isKey } from './api-key.ts';
 
 export interface NewSession {

@@ -2,8 +2,8 @@
 // publish. Stored keys are read again while they are used, and as directory/process-registry.ts demands.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose';
-import type { WriteActivity } from '../directory/activity.ts';
-import type { Rotation, SigningKeyToStore, StoredJwk, StoredSigningKey } from '../directory/signing-keys.ts';
+import type { WriteActivity } from '../store/activity.ts';
+import type { Rotation, SigningKeyToStore, StoredJwk, StoredSigningKey } from '../store/signing-keys.ts';
 
 /** RFC 7518 section 3.4: signatures of 64 bytes, keys that any verifier takes. */
 export const SIGNING_ALGORITHM = 'ES256';

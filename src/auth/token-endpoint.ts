@@ -5,9 +5,9 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Adapter, Configuration, errors as oidcErrors, Provider } from 'oidc-provider';
-import type { RegisteredClient } from '../directory/oauth-clients.ts';
 import { ApiError } from '../errors.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
+import type { RegisteredClient } from '../store/oauth-clients.ts';
 import { WORKSPACE_CLAIM } from './internal-token.ts';
 import { isClientId, isSecret } from './oauth-client.ts';
 import { SIGNING_ALGORITHM, type SigningKey } from './signing-keys.ts';

@@ -3,17 +3,17 @@
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import manifest from '../../package.json' with { type: 'json' };
-import { findNode } from '../catalog/node-of-workspace.ts';
-import { nodeUnavailable } from '../db/errors.ts';
-import type { NodeStatus, RequestSignal } from '../db/executor.ts';
-import type { Session } from '../db/pool.ts';
-import type { Databases } from '../directory/databases.ts';
+import { nodeUnavailable } from '../database/errors.ts';
+import type { NodeStatus, RequestSignal } from '../database/executor.ts';
+import type { Session } from '../database/pool.ts';
 import { payloadTooLarge, queryTimeout } from '../errors.ts';
 import { type ConcurrencyLimiter, makeConcurrencyLimiter } from '../limits/concurrency.ts';
 import { type MinRate, makeRateMeter, readUpload } from '../limits/upload.ts';
+import type { Databases } from '../store/databases.ts';
+import { findNode } from '../store/workspace-node.ts';
 import { cutWhenUnavailable, throwWhenUnavailable } from '../topology/unavailable.ts';
+import { removeDemo } from './demo-check.ts';
 import { type BackupTarget, dumpPieces, loadSnapshotTime, TENANTS, withLockedSnapshot } from './dump.ts';
-import { removeDemo } from './emptiness.ts';
 import { MAX_DATA, readFile, writeFile } from './format.ts';
 import { type Address, type Restored, restoreAll } from './restore.ts';
 

@@ -1,19 +1,20 @@
 // A snapshot of the installation, or of one workspace, as the pieces of a backup. Readers and writers are not held up:
 // tables are held as a read holds them, so that none of them is altered until their records are read.
-import { parseDocument } from '../catalog/load-workspace.ts';
-import { type Backend, copyOut, makeBackend } from '../db/copy.ts';
-import { getSqlState } from '../db/errors.ts';
-import type { Database, Session, Transaction, TransactionOptions } from '../db/pool.ts';
-import { executeEach } from '../db/transaction.ts';
-import { WORKSPACES } from '../directory/workspaces.ts';
-import { buildTables } from '../document/tables.ts';
+
+import { type Backend, copyOut, makeBackend } from '../database/copy.ts';
+import { getSqlState } from '../database/errors.ts';
+import type { Database, Session, Transaction, TransactionOptions } from '../database/pool.ts';
+import { executeEach } from '../database/transaction.ts';
 import { notFound, serviceUnavailable } from '../errors.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
+import { buildTables } from '../schema/tables.ts';
 import { type Fragment, ident, join, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
+import { parseDocument } from '../store/load-workspace.ts';
+import { WORKSPACES } from '../store/workspaces.ts';
 import type { Topology } from '../topology/topology.ts';
 import { cutWhenUnavailable } from '../topology/unavailable.ts';
 import { MAX_DATA, type Piece } from './format.ts';
-import { ROW_KINDS } from './parts.ts';
+import { ROW_KINDS } from './row-kinds.ts';
 
 /** The id of a workspace; null: all of them. */
 export type BackupTarget = string | null;

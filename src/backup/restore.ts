@@ -1,21 +1,21 @@
 // The pieces of a backup -> workspaces, in the transaction of whoever calls: when anything is wrong with the file, also at
 // its last byte, all of it is undone. Ids, names of schemas and versions are new, so nothing that somebody remembers of
 // the workspaces before fits them by chance.
-import { copyInto } from '../db/copy.ts';
-import { getSqlState } from '../db/errors.ts';
-import type { Session } from '../db/pool.ts';
-import { createOrganization } from '../directory/organizations.ts';
-import { parseSchemaDocument } from '../document/document.ts';
-import { SLUG_PATTERN } from '../document/format.ts';
-import type { Table } from '../document/tables.ts';
-import { createEmptyWorkspace, type EmptyWorkspace } from '../migrate/workspace.ts';
+import { copyInto } from '../database/copy.ts';
+import { getSqlState } from '../database/errors.ts';
+import type { Session } from '../database/pool.ts';
+import { createEmptyWorkspace, type EmptyWorkspace } from '../migrations/workspace.ts';
 import { parseDateTime } from '../model/date-time.ts';
 import { parseExact } from '../model/exact-json.ts';
+import { parseSchemaDocument } from '../schema/document.ts';
+import { SLUG_PATTERN } from '../schema/format.ts';
+import type { Table } from '../schema/tables.ts';
 import { ident, join, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
+import { createOrganization } from '../store/organizations.ts';
 import type { Topology } from '../topology/topology.ts';
 import { asIsForWorkspaces, backupDamaged, backupUnfit, workspaceInTheWay } from './errors.ts';
 import { collectText, type Entry, type OpenedFile, readSections } from './format.ts';
-import { ROW_KINDS } from './parts.ts';
+import { ROW_KINDS } from './row-kinds.ts';
 
 export interface Address {
   readonly organization: string;

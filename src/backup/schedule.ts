@@ -4,10 +4,10 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { Database } from '../db/pool.ts';
-import { loadFact, storeFact } from '../directory/instance.ts';
-import type { Metric } from '../figure.ts';
+import type { Database } from '../database/pool.ts';
+import type { Metric } from '../metric.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
+import { loadFact, storeFact } from '../store/instance.ts';
 import type { Backups } from './backup.ts';
 import { checkFile } from './format.ts';
 

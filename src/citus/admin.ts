@@ -1,7 +1,15 @@
 // What operators see of a cluster and do with it, behind the routes of /cluster: nodes, where workspaces lie, moves between nodes.
-import { isMigrating } from '../catalog/migrations.ts';
-import type { Database } from '../db/pool.ts';
-import type { WorkspaceSummary } from '../directory/workspaces.ts';
+
+import {
+  type Cluster,
+  type ClusterView,
+  MAX_PLANNED_MOVES,
+  type MoveProgress,
+  type Move as MoveView,
+  type RebalancePlan,
+} from '../admin-api/cluster.ts';
+import { formatTime } from '../admin-api/response.ts';
+import type { Database } from '../database/pool.ts';
 import {
   anotherMigrationRuns,
   conflict,
@@ -11,18 +19,11 @@ import {
   notFound,
   workspaceMoves,
 } from '../errors.ts';
-import { cancelLockHolder } from '../migrate/workspace-lock.ts';
+import { cancelLockHolder } from '../migrations/workspace-lock.ts';
 import { closest } from '../model/closest.ts';
-import {
-  type Cluster,
-  type ClusterView,
-  MAX_PLANNED_MOVES,
-  type MoveProgress,
-  type Move as MoveView,
-  type RebalancePlan,
-} from '../routes/admin/cluster.ts';
-import { formatTime } from '../routes/admin/response.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
+import { isMigrating } from '../store/migrations.ts';
+import type { WorkspaceSummary } from '../store/workspaces.ts';
 import { findCitus } from './engine.ts';
 import { unknownNode } from './errors.ts';
 import { type ClusterNode, loadNodes, loadSizes, queryNodes } from './nodes.ts';

@@ -1,26 +1,27 @@
 // What a server is where its database coordinates a Citus cluster; src/citus/ is loaded by that (services), and by nothing else.
 // Each part is where the interface of the same name says what it is for: topology/topology.ts, sql/statement-forms.ts, db/behind.ts,
 // routes/admin/cluster.ts.
-import { makeTimelineWatch } from '../catalog/timeline.ts';
-import { setClusterDialect } from '../db/behind.ts';
-import type { Database } from '../db/pool.ts';
-import type { Metric } from '../figure.ts';
+
+import type { Cluster } from '../admin-api/cluster.ts';
+import { setClusterDialect } from '../database/cluster-dialect.ts';
+import type { Database } from '../database/pool.ts';
 import type { Job } from '../jobs/jobs.ts';
-import type { Cluster } from '../routes/admin/cluster.ts';
+import type { Metric } from '../metric.ts';
 import { sql } from '../sql/fragment.ts';
+import { makeTimelineWatch } from '../store/timeline.ts';
 import type { Topology } from '../topology/topology.ts';
 import { makeCluster } from './admin.ts';
 import { findCitus, prepareNodes, TRIGGERS_SETTING } from './engine.ts';
 import { endVacuumsOnNodes, findBlockerOnNodes, findIndexProgressOnNodes, findLockHolderOnNodes } from './locks.ts';
 import { CITUS_DIALECT } from './node-errors.ts';
 import { makeNodeReads, type NodeReadsOptions } from './node-reads.ts';
+import { makeSnapshotsOnNodes } from './node-snapshot.ts';
 import { makeNodeWatch } from './node-watch.ts';
 import { loadWorkerTimelines } from './nodes.ts';
 import { findPlacement } from './placements.ts';
 import { makeRelocationRunner, type RelocationOptions } from './relocation-job.ts';
 import { prepareSchema } from './schema.ts';
 import { measureOnNodes } from './sizes.ts';
-import { makeSnapshotsOnNodes } from './snapshot-on-node.ts';
 import { STATEMENT_FORMS } from './statement-forms.ts';
 import { makeClusterTotals } from './totals.ts';
 

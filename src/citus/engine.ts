@@ -1,9 +1,9 @@
 // What Citus and the nodes of its cluster must be like. The coordinator opens sessions on the nodes, and tells them nothing of the
 // settings of its own sessions: a worker in the zone of Berlin would tell datetimes an hour late, as if they were of UTC.
 
-import { SEMANTIC_SETTINGS } from '../db/connect.ts';
-import { InvalidSession } from '../db/errors.ts';
-import type { Database, Session } from '../db/pool.ts';
+import { SEMANTIC_SETTINGS } from '../database/connect.ts';
+import { InvalidSession } from '../database/errors.ts';
+import type { Database, Session } from '../database/pool.ts';
 import { ident, join, literal, sql, toQuery } from '../sql/fragment.ts';
 import { queryNodes } from './nodes.ts';
 

@@ -1,6 +1,6 @@
 // Locks and indexes on the nodes of a Citus cluster, where the tables of workspaces lie. The coordinator knows nothing of
 // what works on a node for somebody who is connected there, nor how far an index is there. All by questions to the nodes.
-import type { Session } from '../db/pool.ts';
+import type { Session } from '../database/pool.ts';
 import { type Fragment, join, literal, sql, toQuery } from '../sql/fragment.ts';
 import type { LockHolder, TableLocks } from '../topology/topology.ts';
 

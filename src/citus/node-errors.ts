@@ -1,8 +1,8 @@
 // Errors of a coordinator of Citus about a node of its cluster that it has lost. Our connection to the coordinator goes on,
 // and so do the statements of others on it.
 
-import type { ClusterDialect } from '../db/behind.ts';
-import { type DatabaseError, getSqlState } from '../db/errors.ts';
+import type { ClusterDialect } from '../database/cluster-dialect.ts';
+import { type DatabaseError, getSqlState } from '../database/errors.ts';
 
 interface ReportedError {
   readonly code: string;

@@ -2,8 +2,8 @@
 // is used once it has shown that it is the one that the coordinator means; while it cannot be reached, or has shown nothing,
 // reads go through the coordinator.
 
-import { getSqlState, isConnectionLoss, StaleStatement } from '../db/errors.ts';
-import type { Database, Executor, StatementOptions } from '../db/pool.ts';
+import { getSqlState, isConnectionLoss, StaleStatement } from '../database/errors.ts';
+import type { Database, Executor, StatementOptions } from '../database/pool.ts';
 import { ApiError } from '../errors.ts';
 import type { ClusterNode, Placement } from '../model/workspace.ts';
 import { sql, toQuery } from '../sql/fragment.ts';

@@ -4,10 +4,10 @@
 // A move leaves triggers and functions behind and takes the rows of totals along. What is left does no harm: nobody writes
 // there any more, and a workspace that comes back has its functions made anew with its first total.
 
-import type { NodeTotals } from '../beside/count.ts';
-import { INSTALL_FILES } from '../db/install.ts';
-import { getTotalKey, TOTAL_OBJECTS, type TotalLocation, totalRef } from '../sql/beside-names.ts';
+import { INSTALL_FILES } from '../database/install.ts';
 import { type Fragment, integerLiteral, literal, sql } from '../sql/fragment.ts';
+import { getTotalKey, TOTAL_OBJECTS, type TotalLocation, totalRef } from '../sql/internal-names.ts';
+import type { NodeTotals } from '../workspace-schema/count.ts';
 
 type NodeTotalLocation = Required<TotalLocation>;
 

@@ -3,9 +3,9 @@
 // to the coordinator ends that: of what is known to be away nothing is asked. A server whose worker is away goes on for all
 // workspaces that lie elsewhere, so it is no reason to send it no requests.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { NodeStatus } from '../db/executor.ts';
-import type { Database } from '../db/pool.ts';
-import type { Metric } from '../figure.ts';
+import type { NodeStatus } from '../database/executor.ts';
+import type { Database } from '../database/pool.ts';
+import type { Metric } from '../metric.ts';
 import type { Placement } from '../model/workspace.ts';
 import type { EveryNode } from '../topology/topology.ts';
 import { type ClusterNode, type NodeResult, queryNodes } from './nodes.ts';

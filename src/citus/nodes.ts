@@ -1,5 +1,5 @@
 // The nodes of a Citus cluster: which there are, which answer, and what lies on them. All by questions to the coordinator.
-import type { Database, Session } from '../db/pool.ts';
+import type { Database, Session } from '../database/pool.ts';
 import { join, literal, sql, toQuery } from '../sql/fragment.ts';
 
 export interface ClusterNode {

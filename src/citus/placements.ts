@@ -1,6 +1,6 @@
 // Where the PostgreSQL schemas of workspaces lie in a cluster, as its coordinator has it. A distributed schema lies on one node,
 // whole.
-import type { Session } from '../db/pool.ts';
+import type { Session } from '../database/pool.ts';
 import type { Placement } from '../model/workspace.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 

@@ -15,9 +15,9 @@
 // A version of step 1 is never right after step 3, nor one of before after step 1: those clients get 412 and read again.
 // Whoever dies in between leaves `moves` odd, which costs nothing, and the next turn goes on.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getSqlState, isLockTimeout, isNodeLoss } from '../db/errors.ts';
-import type { Database, Session } from '../db/pool.ts';
-import { inTransaction } from '../db/transaction.ts';
+import { getSqlState, isLockTimeout, isNodeLoss } from '../database/errors.ts';
+import type { Database, Session } from '../database/pool.ts';
+import { inTransaction } from '../database/transaction.ts';
 import { join, literal, sql, toQuery } from '../sql/fragment.ts';
 import { type ClusterNode, queryNodes } from './nodes.ts';
 import { findNodeName } from './placements.ts';

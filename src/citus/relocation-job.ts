@@ -1,7 +1,7 @@
 // Does the moves that were asked for, one at a time in the whole installation, each under the lock of its workspace.
-import { getSqlState, isLockTimeout, isNodeLoss } from '../db/errors.ts';
-import type { Database, Session } from '../db/pool.ts';
-import type { Metric } from '../figure.ts';
+import { getSqlState, isLockTimeout, isNodeLoss } from '../database/errors.ts';
+import type { Database, Session } from '../database/pool.ts';
+import type { Metric } from '../metric.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { loadNodes } from './nodes.ts';
 import { findNodeName } from './placements.ts';

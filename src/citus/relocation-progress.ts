@@ -1,7 +1,8 @@
 // How far a running move is, as Citus tells it.
-import { getSqlState, isNodeLoss } from '../db/errors.ts';
-import type { Database } from '../db/pool.ts';
-import type { MoveProgress } from '../routes/admin/cluster.ts';
+
+import type { MoveProgress } from '../admin-api/cluster.ts';
+import { getSqlState, isNodeLoss } from '../database/errors.ts';
+import type { Database } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
 type Phase = MoveProgress['phase'];

@@ -1,9 +1,9 @@
 // Moves in the control tables: what was asked for, and how it ended. Also where workspaces lie, by their slugs.
-import type { Session } from '../db/pool.ts';
-import type { Actor } from '../directory/activity.ts';
-import { loadPage, type PageOf } from '../directory/pages.ts';
-import { WORKSPACES } from '../directory/workspaces.ts';
+import type { Session } from '../database/pool.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { Actor } from '../store/activity.ts';
+import { loadPage, type PageOf } from '../store/pages.ts';
+import { WORKSPACES } from '../store/workspaces.ts';
 import { PLACEMENTS } from './placements.ts';
 
 type Queryable = Pick<Session, 'query'>;

@@ -1,7 +1,7 @@
 // Schemas of workspaces become distributed ones, whose tables lie together on one worker. Names of entities that Citus could take for tables of its own: it gives the part of `orders` that a worker has
 // the name orders_102008, with the next number of one sequence, and refuses another table of that name in the same schema. In a new
 // cluster these numbers are known beforehand, so a workspace with such names could keep all of a backup out.
-import type { Session } from '../db/pool.ts';
+import type { Session } from '../database/pool.ts';
 import { integerLiteral, literal, sql, toQuery } from '../sql/fragment.ts';
 
 const SHARD_ID_SEQUENCE = sql`${literal('pg_catalog.pg_dist_shardid_seq')}::regclass`;

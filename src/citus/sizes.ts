@@ -1,5 +1,5 @@
 // Sizes of workspaces for their statistics: nodes are asked, as the coordinator has empty tables of these names.
-import type { Database } from '../db/pool.ts';
+import type { Database } from '../database/pool.ts';
 import { type Fragment, join, literal, sql, toQuery } from '../sql/fragment.ts';
 import type { NodeSizes } from '../topology/topology.ts';
 import { queryNodes } from './nodes.ts';

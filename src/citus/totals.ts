@@ -1,11 +1,11 @@
 // Kept totals on the nodes of a cluster, where they are kept past the coordinator as they are read past it. A node that is away
 // keeps the others from nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeTotals, type Totals } from '../beside/totals.ts';
-import { getSqlState, isStaleSnapshot, toOutage } from '../db/errors.ts';
-import type { Database } from '../db/pool.ts';
-import { isLockConflict } from '../db/transaction.ts';
+import { getSqlState, isStaleSnapshot, toOutage } from '../database/errors.ts';
+import type { Database } from '../database/pool.ts';
+import { isLockConflict } from '../database/transaction.ts';
 import type { Topology } from '../topology/topology.ts';
+import { makeTotals, type Totals } from '../workspace-schema/totals.ts';
 import type { Nodes, UsableNode } from './node-reads.ts';
 import { buildNodeTotals, FOLD_NODE } from './node-total.ts';
 import { runOnNodes } from './nodes.ts';

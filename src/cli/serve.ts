@@ -2,13 +2,21 @@
 // listens at once, alone or with workers, and answers 503 until the database is prepared.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type App, makeApp } from '../app.ts';
+import type { Welcome } from '../bootstrap/bootstrap.ts';
 import { type Config, ConfigError, processConfig } from '../config.ts';
-import type { Route } from '../db/connection-url.ts';
-import { InstallError } from '../db/errors.ts';
-import { type EmbeddedDatabase, type EmbeddedStart, embeddedAddress, openEmbedded } from '../embedded/embedded.ts';
-import { makeObserver, type Observer, serveWorkerMetrics } from '../observe.ts';
-import { isWorker, requestPrimary, respondToWorkers } from '../processes/primary.ts';
-import { serveTokens } from '../processes/tokens.ts';
+import type { Route } from '../database/connection-url.ts';
+import { InstallError } from '../database/errors.ts';
+import {
+  type EmbeddedDatabase,
+  type EmbeddedStart,
+  embeddedAddress,
+  openEmbedded,
+} from '../embedded-postgres/embedded.ts';
+import { makeObserver, type Observer, serveWorkerMetrics } from '../observer.ts';
+import type { Readiness } from '../readiness.ts';
+import { notifyStop } from '../tracing.ts';
+import { isWorker, requestPrimary, respondToWorkers } from '../workers/primary.ts';
+import { serveTokens } from '../workers/rate-limit.ts';
 import {
   exitWithPrimary,
   reportFailure,
@@ -16,10 +24,7 @@ import {
   startWorkers,
   WORKERS_FAILURE,
   type Workers,
-} from '../processes/workers.ts';
-import type { Readiness } from '../readiness.ts';
-import type { Welcome } from '../setup/bootstrap.ts';
-import { notifyStop } from '../trace.ts';
+} from '../workers/workers.ts';
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { RECORDS_PREFIX } from './connection.ts';
 

@@ -1,11 +1,11 @@
 // Work at intervals in the background: each job runs again and again, one turn after the other, from start() to stop().
 // A failure is logged and the next turn tries again.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getSqlState, toOutage } from '../db/errors.ts';
-import type { Database, Session } from '../db/pool.ts';
-import { isLockConflict } from '../db/transaction.ts';
-import type { Metric } from '../figure.ts';
-import { runExclusively } from './alone.ts';
+import { getSqlState, toOutage } from '../database/errors.ts';
+import type { Database, Session } from '../database/pool.ts';
+import { isLockConflict } from '../database/transaction.ts';
+import type { Metric } from '../metric.ts';
+import { runExclusively } from './exclusive.ts';
 
 interface Interval {
   /** A few words with dashes, for logs and metrics. */

@@ -2,8 +2,8 @@
 // as its client takes. A workspace has half of them at most and an external user one; those of a workspace wait in order, and
 // workspaces rotate.
 
-import { clientDisconnected } from '../db/errors.ts';
-import type { RequestSignal } from '../db/executor.ts';
+import { clientDisconnected } from '../database/errors.ts';
+import type { RequestSignal } from '../database/executor.ts';
 import { serviceUnavailable } from '../errors.ts';
 
 export interface ConcurrencyLimiter {

@@ -1,7 +1,7 @@
 // The pace of refusals: a client that floods a process with requests without a valid credential (invalid and missing
 // ones, those of another workspace, unknown paths, token requests that fail) waits for the answers, so that refusing
 // does not take the process from known clients. Valid credentials never wait, remembered or new.
-import type { Metric } from '../figure.ts';
+import type { Metric } from '../metric.ts';
 
 export interface ErrorThrottle {
   /** Resolves when a refusal may be sent. */

@@ -2,12 +2,12 @@
 // decides who may do what: each request is answered by the pipeline for the principal who asks.
 import { badRequest } from '../errors.ts';
 import { type Members, readMembers } from '../request/members.ts';
-import type { Outcome, ToolContext } from './desk.ts';
+import { formatAccess, formatEntities, formatEntityList } from './descriptions.ts';
 import { resultTooLarge } from './errors.ts';
 import { buildEntityPath, buildRecordPath, encodePart, formatData } from './paths.ts';
+import type { Outcome, ToolContext } from './tool-context.ts';
 import { TOOLS, type ToolName } from './tools.ts';
-import { formatAccess, formatEntities, formatEntityList } from './words.ts';
-import { createRecord, deleteRecord, updateRecord } from './writing.ts';
+import { createRecord, deleteRecord, updateRecord } from './write-tools.ts';
 
 const DEFAULT_ROWS = 20;
 const MAX_DESCRIBED = 20;

@@ -1,5 +1,8 @@
 // The endpoint of agents: what is asked of a request before the protocol is spoken, and what its tools stand on.
 import type { Config } from '../config.ts';
+import type { RequestContext } from '../data-api/context.ts';
+import { makeRequest } from '../data-api/internal-request.ts';
+import type { AgentApi, AgentHandler } from '../data-api/router.ts';
 import { ApiError, badRequest, unsupportedMediaType } from '../errors.ts';
 import { readJsonValue } from '../http/body.ts';
 import type { RawRequest } from '../http/request.ts';
@@ -7,24 +10,21 @@ import type { RateLimit } from '../limits/rate-limit.ts';
 import { closest } from '../model/closest.ts';
 import { mayWrite } from '../model/principal.ts';
 import { buildViews, getPrincipalClass } from '../openapi/view.ts';
-import type { RequestContext } from '../records/context.ts';
-import { makeRequest } from '../records/internal-request.ts';
-import type { AgentApi, AgentHandler } from '../records/router.ts';
 import { isJsonType } from '../request/body.ts';
 import { isRecord } from '../request/members.ts';
 import { parseParameters } from '../request/query-string.ts';
 import { toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
-import { traceCall } from '../trace.ts';
+import { traceCall } from '../tracing.ts';
 import { callTool } from './call.ts';
 import type { Confirmations } from './confirmation.ts';
-import type { ConfirmationState, Outcome, ToolContext } from './desk.ts';
+import { type AgentContext, formatWorkspace } from './descriptions.ts';
 import { type Message, toEnvelope } from './envelope.ts';
+import { formatError } from './error-text.ts';
 import { agentsMayNotWrite, agentsNotServed, foreignOrigin, noSuchEntities } from './errors.ts';
 import type { AgentSession, ToolResult } from './handler.ts';
-import { formatError } from './refusal.ts';
+import type { ConfirmationState, Outcome, ToolContext } from './tool-context.ts';
 import { describeTool, findTool, formatInstructions, listTools, TOOLS, type ToolName } from './tools.ts';
-import { type AgentContext, formatWorkspace } from './words.ts';
 
 export interface AgentDeps {
   readonly config: Pick<Config, 'mcp' | 'mcpMaxRows' | 'mcpMaxBytes' | 'publicUrl' | 'corsOrigins' | 'maxBodyBytes'>;

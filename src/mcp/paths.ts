@@ -2,7 +2,7 @@
 import { malformedId } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import { PREFIX } from '../request/record-path.ts';
-import { type AgentContext, formatWorkspace } from './words.ts';
+import { type AgentContext, formatWorkspace } from './descriptions.ts';
 
 interface PathContext {
   readonly agentContext: AgentContext;

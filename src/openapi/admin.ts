@@ -1,7 +1,7 @@
 // Operations outside the data API -> their OpenAPI document (3.1.1). Pure: it prints what the routes say of themselves.
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
+import { type CodedStatus, ERROR_SCHEMAS, errorResponseRef, errorResponses, type Part } from './error-responses.ts';
 import { type Content, type ErrorDescription, type Operation, type Shape, TAGS, type Tag } from './operation.ts';
-import { type CodedStatus, ERROR_SCHEMAS, errorResponseRef, errorResponses, type Part } from './refusals.ts';
 import { makeComponents, type Refer } from './shapes.ts';
 
 const CLIENT_AUTHENTICATION = 'oauthClient';

@@ -6,6 +6,14 @@ import type { DocumentRequest } from '../request/document-request.ts';
 import { PREFIX } from '../request/record-path.ts';
 import { type EnvelopeLimits, envelopes } from './envelopes.ts';
 import {
+  buildErrorRefs,
+  ERROR_SCHEMAS,
+  errorResponses,
+  otherResponse,
+  type Part,
+  withStatuses,
+} from './error-responses.ts';
+import {
   type Components,
   entityComponents,
   entityPaths,
@@ -13,7 +21,6 @@ import {
   sharedComponents,
 } from './operations.ts';
 import { entityParameters, type SharedParameter, sharedName, sharedParameter } from './parameters.ts';
-import { buildErrorRefs, ERROR_SCHEMAS, errorResponses, otherResponse, type Part, withStatuses } from './refusals.ts';
 import { certainColumns, recordSchemas } from './schema.ts';
 import { buildViews, type EntityView, type PrincipalClass } from './view.ts';
 import { WORKSPACE_TAG, workspacePaths } from './workspace-paths.ts';

@@ -2,8 +2,8 @@
 // operations have in common is a component that they refer to: a workspace of 200 entities has 3,200 operations.
 import type { ErrorCode } from '../errors.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
+import type { Part } from './error-responses.ts';
 import { buildParameters, type EntityParameters, type Header, type SharedParameter } from './parameters.ts';
-import type { Part } from './refusals.ts';
 import { bodyExamples, makeRecordExample, schemaNames, schemaRef } from './schema.ts';
 import type { EntityView } from './view.ts';
 

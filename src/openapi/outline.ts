@@ -1,10 +1,11 @@
 // The schema of a workspace as a class of principals may see it: entities in the form of the schema document, with what they
 // may do. Row rules are for administrators alone.
-import { EntityShape } from '../document/format.ts';
+
 import { type Entity, type EntitySettings, findLabel } from '../model/entity.ts';
 import type { JsonSchema } from '../model/field-types.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { OperationName } from '../request/operations.ts';
+import { EntityShape } from '../schema/format.ts';
 import { getOperations, type PrincipalClass } from './view.ts';
 
 type Members = Readonly<Record<string, object>>;

@@ -12,7 +12,7 @@ import {
   type Parameter,
   type ParameterKey,
 } from '../request/parameters.ts';
-import type { Part } from './refusals.ts';
+import type { Part } from './error-responses.ts';
 import { makeExample } from './schema.ts';
 import type { EntityView } from './view.ts';
 

@@ -7,7 +7,7 @@ import { decodeValue, fieldType, type JsonSchema } from '../model/field-types.ts
 import { isWritable } from '../plan/assignment.ts';
 import { ID_SCHEMA } from '../request/forms.ts';
 import { type FieldTree, parseFields } from '../request/paths.ts';
-import type { Part } from './refusals.ts';
+import type { Part } from './error-responses.ts';
 import type { EntityView, RelationView } from './view.ts';
 
 export const schemaRef = (name: string): Part => ({ $ref: `#/components/schemas/${name}` });

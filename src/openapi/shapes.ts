@@ -1,6 +1,7 @@
 // Shapes -> schemas of a document: those with a title become components, named once and referred to everywhere.
+
+import type { Part } from './error-responses.ts';
 import type { Shape } from './operation.ts';
-import type { Part } from './refusals.ts';
 
 /** The schema as it stands in the document: a reference when it has a title. */
 export type Refer = (shape: Shape) => Part;

@@ -2,9 +2,9 @@
 import type { ErrorCode } from '../errors.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
 import { getParameters } from '../request/parameters.ts';
+import type { Part } from './error-responses.ts';
 import type { OperationContext } from './operations.ts';
 import type { Header } from './parameters.ts';
-import type { Part } from './refusals.ts';
 import { schemaRef } from './schema.ts';
 
 /** A name that no entity can have. */

@@ -4,7 +4,7 @@ import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { decodeValue, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
 import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
-import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './naming.ts';
+import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
 /** Text of each column to be written, null for null, in the order of the body. */
 export type Assignment = ReadonlyMap<string, string | null>;

@@ -7,9 +7,9 @@ import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
 import { isRequired, isWritable, makeRequiredDetail } from './assignment.ts';
 import { planKey } from './conflict-key.ts';
 import { getTarget, type PlanContext } from './link.ts';
-import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './naming.ts';
 import { applyRowRules, getRuleColumns } from './row-policy.ts';
 import { type Scan, scan } from './scan.ts';
+import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
 export interface ImportPlan {
   readonly kind: 'import';

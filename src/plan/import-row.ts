@@ -17,8 +17,8 @@ import {
 } from './import-plan.ts';
 import { decodeCell, decodeMember } from './import-value.ts';
 import type { PlanContext } from './link.ts';
-import { makeUnknownNameFormatter, type UnknownNameFormatter } from './naming.ts';
 import { applyRowRules, getRuleColumns } from './row-policy.ts';
+import { makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
 /** Text of each staged column, null for null; for a sparse plan followed by the bits that say which columns are given. */
 export type StagedRow = readonly (string | null)[];

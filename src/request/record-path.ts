@@ -5,6 +5,9 @@ import { decodePart } from './query-string.ts';
 
 export const PREFIX = '/api/v1/';
 
+/** The paths of the admin API begin with it. */
+export const ADMIN_PREFIX = '/api/admin/v1';
+
 /** Where agents speak to a workspace. */
 export const agentsPath = (organization: string, workspace: string): string =>
   `${PREFIX}${encodeURIComponent(organization)}/${encodeURIComponent(workspace)}/${WORKSPACE_OPERATIONS.mcp.name}`;

@@ -2,11 +2,11 @@
 // RFC 6749, refusals included. A library speaks the protocol of the token endpoint; the two documents are ours, because
 // the library would list endpoints that are not there and build URLs from the Host header.
 import { type NodeHandler, TEMPORARY_ERROR } from '../auth/token-endpoint.ts';
-import type { StoredJwk } from '../directory/signing-keys.ts';
 import { type ApiError, methodNotAllowed } from '../errors.ts';
 import { isAt, type Mount } from '../http/router.ts';
 import { type ErrorDescription, type Operation, objectShape, TEXT, TEXTS } from '../openapi/operation.ts';
 import { json, type Reply } from '../response/reply.ts';
+import type { StoredJwk } from '../store/signing-keys.ts';
 
 export interface OAuthServices {
   /** Base of all URLs, and `iss`. */

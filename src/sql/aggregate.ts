@@ -13,7 +13,6 @@ import {
   MORE_DIGITS,
   type Source,
 } from '../plan/aggregate.ts';
-import { limitRunningSize, makeSizeLimit } from './bounds.ts';
 import {
   bind,
   dateTimeText,
@@ -26,6 +25,7 @@ import {
 } from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 import { selectStoredTotal } from './read.ts';
+import { limitRunningSize, makeSizeLimit } from './size-limit.ts';
 
 /**
  * One row: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (number of groups), `counted`

@@ -2,8 +2,6 @@
 import type { Field } from '../model/entity.ts';
 import { type BulkUpsertPlan, listOperands, PROVIDED } from '../plan/bulk.ts';
 import { listOperand } from '../plan/operand.ts';
-import { internalRef } from './beside-names.ts';
-import { makeSizeLimit } from './bounds.ts';
 import {
   changedValue,
   createdValue,
@@ -21,6 +19,8 @@ import {
 } from './bulk.ts';
 import { bind, makeAliases, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, sql } from './fragment.ts';
+import { internalRef } from './internal-names.ts';
+import { makeSizeLimit } from './size-limit.ts';
 import { insertRows, nodeForms } from './statement-forms.ts';
 import { renderSequence, renderTarget } from './table.ts';
 import { asStored, conflictTarget, setExcludedUpdatedAt } from './upsert.ts';

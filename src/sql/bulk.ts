@@ -22,9 +22,9 @@ import { valueOperand } from '../plan/operand.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Reference } from '../plan/references.ts';
 import type { Scan } from '../plan/scan.ts';
-import { limitRunningSize, makeSizeLimit, type SizeLimit } from './bounds.ts';
 import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
+import { limitRunningSize, makeSizeLimit, type SizeLimit } from './size-limit.ts';
 import { insertRows } from './statement-forms.ts';
 import { renderRowMark, renderSequence, renderTarget, renderVersion } from './table.ts';
 

@@ -26,7 +26,6 @@ import type {
 } from '../plan/result.ts';
 import { claimText } from '../plan/row-policy.ts';
 import { selectAggregate } from './aggregate.ts';
-import { isMeasurable, isUnbounded } from './bounds.ts';
 import {
   deleteRecords,
   findRecords,
@@ -39,6 +38,7 @@ import {
 import { upsertRecords } from './bulk-upsert.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
+import { isMeasurable, isUnbounded } from './size-limit.ts';
 import { upsertRecord } from './upsert.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
 

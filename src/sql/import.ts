@@ -6,10 +6,10 @@ import type { Principal } from '../model/principal.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
 import { hidesRows } from '../plan/scan.ts';
-import { internalRef } from './beside-names.ts';
 import { bindFragment } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, type Query, sql, toQuery } from './fragment.ts';
+import { internalRef } from './internal-names.ts';
 import { insertRows, nodeForms, plainRows, type RowsOfInsert } from './statement-forms.ts';
 import { renderTarget } from './table.ts';
 

@@ -2,8 +2,8 @@
 // operator denies: what is null is unlike every value.
 import type { Predicate } from '../plan/predicate.ts';
 import { type Fragment, sql } from './fragment.ts';
-import { foldCase } from './indexed.ts';
-import { INTERRUPTIBLE_LIKE_CONDITIONS, LIKE_CONDITIONS, type LikeOperator } from './parts.ts';
+import { INTERRUPTIBLE_LIKE_CONDITIONS, LIKE_CONDITIONS, type LikeOperator } from './like.ts';
+import { foldCase } from './text-expressions.ts';
 
 type FilterOperator = Extract<Predicate, { kind: 'compare' }>['operator'];
 

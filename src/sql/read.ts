@@ -7,7 +7,6 @@ import { type ExportPlan, getNextPageCheck, type ListPlan, type ReadPlan, type R
 import { hasSearch } from '../plan/predicate.ts';
 import type { Output, Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
-import { guardedResult, isMeasurable, limitRunningSize, makeSizeLimit, recordBytes, shortText } from './bounds.ts';
 import {
   type Aliases,
   bind,
@@ -27,8 +26,9 @@ import {
 } from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 import { previewColumn, renderCuts } from './preview.ts';
-import { MATCH_COUNT, renderMatches, selectRankedIds } from './ranked.ts';
+import { MATCH_COUNT, renderMatches, selectRankedIds } from './rank.ts';
 import { inOneProcess, ONE_PROCESS } from './search.ts';
+import { guardedResult, isMeasurable, limitRunningSize, makeSizeLimit, recordBytes, shortText } from './size-limit.ts';
 import { getTableNames, renderTotalTable, renderVersion } from './table.ts';
 
 /**

@@ -4,8 +4,8 @@
 import type { Operand } from '../plan/operand.ts';
 import type { Search, SearchTerm } from '../plan/search.ts';
 import { type Fragment, ident, join, keyword, sql } from './fragment.ts';
-import { normalizeText, textConfiguration, toTsvector } from './indexed.ts';
 import { getSchema } from './table.ts';
+import { normalizeText, textConfiguration, toTsvector } from './text-expressions.ts';
 
 /**
  * The row satisfies the search. Of a query that a subquery gives PostgreSQL knows nothing and supposes that few rows

@@ -2,8 +2,8 @@
 // renderScan(), which reads by the filter, the only place that knows where the records of an entity lie.
 import type { Entity } from '../model/entity.ts';
 import type { Scan } from '../plan/scan.ts';
-import { getTotalKey, totalRef } from './beside-names.ts';
 import { empty, type Fragment, literal, sql, tableRef } from './fragment.ts';
+import { getTotalKey, totalRef } from './internal-names.ts';
 
 /** The table of a scan where no condition can stand: as the target of an insert, or to be locked. Nothing is read by it. */
 export const renderTarget = ({ entity }: Scan): Fragment => tableRef(entity.table);

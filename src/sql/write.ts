@@ -4,8 +4,6 @@ import { bodyOperand, ID_OPERAND, type Operand } from '../plan/operand.ts';
 import type { CreatePlan, DeletePlan, UpdatePlan } from '../plan/plan.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
-import { internalRef } from './beside-names.ts';
-import { guardedResult, makeSizeLimit } from './bounds.ts';
 import {
   type Aliases,
   bind,
@@ -18,6 +16,8 @@ import {
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
+import { internalRef } from './internal-names.ts';
+import { guardedResult, makeSizeLimit } from './size-limit.ts';
 import { insertRows } from './statement-forms.ts';
 import { getSchema, renderRowMark, renderSequence, renderTarget, renderVersion } from './table.ts';
 

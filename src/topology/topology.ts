@@ -2,8 +2,8 @@
 // asks this interface, which says "here" by default; src/citus/ is the other answer, and is loaded only where the database
 // coordinates a cluster.
 
-import type { NodeStatus } from '../db/executor.ts';
-import type { Database, Executor, Session } from '../db/pool.ts';
+import type { NodeStatus } from '../database/executor.ts';
+import type { Database, Executor, Session } from '../database/pool.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Placement, Workspace } from '../model/workspace.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';

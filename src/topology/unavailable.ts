@@ -1,7 +1,7 @@
 // What long work does about a node that is silent: the coordinator waits for it without end, and so would its connection.
 
-import type { NodeStatus } from '../db/executor.ts';
-import type { Session } from '../db/pool.ts';
+import type { NodeStatus } from '../database/executor.ts';
+import type { Session } from '../database/pool.ts';
 import { nodesUnavailable } from '../errors.ts';
 import type { EveryNode } from './topology.ts';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { sendSignal } from '../../src/embedded/process.ts';
+import { sendSignal } from '../../src/embedded-postgres/process.ts';
 import { processesOn } from '../embedded/support.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { until } from '../support/until.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { LooseQuery } from '../../client/src/body.ts';
-import { DEMO_SCHEMA } from '../../src/setup/demo.ts';
+import { DEMO_SCHEMA } from '../../src/bootstrap/demo.ts';
 import { useDemo } from './demo.ts';
 
 const demo = useDemo();

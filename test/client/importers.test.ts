@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/setup/demo.ts';
+import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/bootstrap/demo.ts';
 import { prepare, use, useServer } from '../support/use.ts';
 
 const run = promisify(execFile);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DEMO_SCHEMA } from '../../src/setup/demo.ts';
+import { DEMO_SCHEMA } from '../../src/bootstrap/demo.ts';
 import { wda } from '../cli/wda.ts';
 import { useIssuer, useUsers } from '../support/use.ts';
 import { LOCAL_PROVIDER } from '../support/users.ts';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { makeApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { makeObserver } from '../../src/observe.ts';
+import { makeObserver } from '../../src/observer.ts';
 import { isCluster } from '../support/citus.ts';
 import { ADMIN_KEY, startTestServer } from '../support/server.ts';
 import { until } from '../support/until.ts';

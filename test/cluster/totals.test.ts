@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { makeClusterTotals } from '../../src/citus/totals.ts';
 import { readConfig } from '../../src/config.ts';
-import { makeDatabase } from '../../src/db/pool.ts';
+import { makeDatabase } from '../../src/database/pool.ts';
 import { isCluster } from '../support/citus.ts';
 import { type KeptTotal, keptTotal } from '../support/kept-totals.ts';
 import { applySchema, settled } from '../support/migration.ts';

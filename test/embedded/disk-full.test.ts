@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type EmbeddedDatabase, startEmbedded } from '../../src/embedded/embedded.ts';
+import { type EmbeddedDatabase, startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 import { connect, type KeptLog, keepLog, openFolder, query, until, untilAnswers } from './support.ts';
 
 /** Mounts a small file system, gone after the test; why not, if that cannot be. */

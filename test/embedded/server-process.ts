@@ -1,7 +1,7 @@
 // A server process that the tests can kill: starts or joins the embedded PostgreSQL of argv[2], prints one JSON line
 // about it, and stops on SIGTERM.
 
-import { startEmbedded } from '../../src/embedded/embedded.ts';
+import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 
 const [dataDir, stateRoot] = process.argv.slice(2);
 const ignore = () => {};

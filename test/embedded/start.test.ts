@@ -15,8 +15,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startEmbedded } from '../../src/embedded/embedded.ts';
-import { boundLog } from '../../src/embedded/log.ts';
+import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
+import { boundLog } from '../../src/embedded-postgres/log.ts';
 import {
   connect,
   keepLog,

@@ -10,9 +10,9 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type EmbeddedConnection, type EmbeddedDatabase, startEmbedded } from '../../src/embedded/embedded.ts';
-import type { Log } from '../../src/embedded/log.ts';
-import { runningProcesses, sendSignal } from '../../src/embedded/process.ts';
+import { type EmbeddedConnection, type EmbeddedDatabase, startEmbedded } from '../../src/embedded-postgres/embedded.ts';
+import type { Log } from '../../src/embedded-postgres/log.ts';
+import { runningProcesses, sendSignal } from '../../src/embedded-postgres/process.ts';
 
 // The modes that the tests give to folders are meant as they are written.
 process.umask(0o022);

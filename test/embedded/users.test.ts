@@ -17,9 +17,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { installedBinaries, usableBinaries } from '../../src/embedded/binaries.ts';
-import { startEmbedded } from '../../src/embedded/embedded.ts';
-import { canExecute, findClosedDirectory, isRoot, unprivilegedUser } from '../../src/embedded/user.ts';
+import { installedBinaries, usableBinaries } from '../../src/embedded-postgres/binaries.ts';
+import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
+import { canExecute, findClosedDirectory, isRoot, unprivilegedUser } from '../../src/embedded-postgres/user.ts';
 import { keepLog, openFolder, query, startProcess } from './support.ts';
 
 const nobody = { uid: 65534, gid: 65534 };

@@ -2,7 +2,7 @@
 // cannot hold them exactly. Both ways of changing a type must judge the same.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findCast } from '../../src/migrate/cast.ts';
+import { findCast } from '../../src/migrations/cast.ts';
 import type { Field } from '../../src/model/entity.ts';
 import { FIELD_TYPE_NAMES, type FieldTypeName } from '../../src/model/field-types.ts';
 import { applySchema, assertTidy, type Json } from '../support/migration.ts';

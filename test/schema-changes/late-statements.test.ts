@@ -1,11 +1,11 @@
 // Statements about a migration that a slow network delivers when it has ended.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findMigration } from '../../src/catalog/migrations.ts';
 import { readConfig } from '../../src/config.ts';
-import { makeDatabase } from '../../src/db/pool.ts';
-import type { Operation } from '../../src/migrate/operation.ts';
-import { AlreadyEndedError, makeProgress } from '../../src/migrate/progress.ts';
+import { makeDatabase } from '../../src/database/pool.ts';
+import type { Operation } from '../../src/migrations/operation.ts';
+import { AlreadyEndedError, makeProgress } from '../../src/migrations/progress.ts';
+import { findMigration } from '../../src/store/migrations.ts';
 import { holdAt, prepareHolds } from '../support/held-migration.ts';
 import { applySchema, assertTidy, ended, type Json } from '../support/migration.ts';
 import type { TestWorkspace } from '../support/server.ts';

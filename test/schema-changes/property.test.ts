@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseSchemaDocument } from '../../src/document/document.ts';
+import { parseSchemaDocument } from '../../src/schema/document.ts';
 import { assertTidy, freshShape, shapeOf } from '../support/migration.ts';
 import { ADMIN_KEY, type Answer } from '../support/server.ts';
 import { prepare, useServer } from '../support/use.ts';

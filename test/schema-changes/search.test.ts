@@ -1,8 +1,8 @@
 // Search indexes and indexes of parts of texts that come and go, and what they ask of the database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SchemaDocument } from '../../src/document/format.ts';
-import { findExtensions } from '../../src/migrate/extensions.ts';
+import { findExtensions } from '../../src/migrations/extensions.ts';
+import type { SchemaDocument } from '../../src/schema/format.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { applySchema, type Json, schemaOf, settled } from '../support/migration.ts';
 import { type OperationCase, proveBlocking, proveOnline } from '../support/operation-proof.ts';

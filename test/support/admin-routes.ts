@@ -1,8 +1,9 @@
 // What is served outside the data API as the list of its routes, without a server.
+
+import type { AdminRoute } from '../../src/admin-api/route.ts';
+import { adminRoutes } from '../../src/admin-api/routes.ts';
 import type { Operation } from '../../src/openapi/operation.ts';
-import type { AdminRoute } from '../../src/routes/admin/route.ts';
-import { adminRoutes } from '../../src/routes/admin/routes.ts';
-import { INDEX_ROUTE, metaRoutes } from '../../src/routes/meta.ts';
+import { INDEX_ROUTE, metaRoutes } from '../../src/routes/health.ts';
 import { oauthMounts } from '../../src/routes/oauth.ts';
 import { resourceMetadataMount } from '../../src/routes/resource-metadata.ts';
 

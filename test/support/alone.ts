@@ -11,7 +11,7 @@ const ALONE: readonly (readonly [start: string, reason: string])[] = [
   ['test/packages/', 'installs packages'],
   ['test/unit/console/records/draft.test.ts', 'sets the time zone of the process'],
   ['test/unit/console/records/instant.test.ts', 'sets the time zone of the process'],
-  ['test/unit/records/transfer/import-source.test.ts', 'measures the heap and collects garbage'],
+  ['test/unit/data-api/transfer/import-source.test.ts', 'measures the heap and collects garbage'],
 ];
 
 /** The reason, or undefined where the file may share a process. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test as nodeTest } from 'node:test';
-import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/setup/demo.ts';
+import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/bootstrap/demo.ts';
 import {
   type Browser,
   type BrowserContext,

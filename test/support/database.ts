@@ -1,7 +1,7 @@
 // Databases of tests: a template with the control tables, and a clone of it for each test file.
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { install } from '../../src/db/install.ts';
+import { install } from '../../src/database/install.ts';
 import { dropOnNodes, isCluster, joinNodes, onEachNode } from './citus.ts';
 
 const TEMPLATE = 'wda_test_template';

@@ -2,7 +2,7 @@
 // Every answer that the API tests get passes here (server.ts).
 import assert from 'node:assert/strict';
 import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import { ERROR_SCHEMAS } from '../../src/openapi/refusals.ts';
+import { ERROR_SCHEMAS } from '../../src/openapi/error-responses.ts';
 import type { Answer, Call } from './server.ts';
 import { perFile, testFile } from './test-file.ts';
 

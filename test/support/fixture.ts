@@ -1,15 +1,15 @@
 // The workspace that tests of the pure rooms plan against, and the principals who ask: made as the server makes them,
 // from a schema document, without a database.
 
-import { makeWorkspace } from '../../src/catalog/load-workspace.ts';
 import { STATEMENT_FORMS } from '../../src/citus/statement-forms.ts';
-import { parseSchemaDocument } from '../../src/document/document.ts';
-import type { EntityDocument, SchemaDocument } from '../../src/document/format.ts';
 import type { Entity, MigrationGate } from '../../src/model/entity.ts';
 import { NO_NAMES } from '../../src/model/physical-name.ts';
 import type { External, Operator, Owner, Principal } from '../../src/model/principal.ts';
 import { getEntity, type Workspace } from '../../src/model/workspace.ts';
 import type { PlanContext } from '../../src/plan/link.ts';
+import { parseSchemaDocument } from '../../src/schema/document.ts';
+import type { EntityDocument, SchemaDocument } from '../../src/schema/format.ts';
+import { makeWorkspace } from '../../src/store/load-workspace.ts';
 import { SHOP as BASE } from './shop-document.ts';
 
 /** Every kind of relation, one entity with every type, no settings and no row rules. */

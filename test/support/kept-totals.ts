@@ -1,6 +1,6 @@
 // The kept total of a table where it is: in the schema of its workspace, or on the node of the cluster that holds it.
 import pg from 'pg';
-import type { TotalTable } from '../../src/beside/count.ts';
+import type { TotalTable } from '../../src/workspace-schema/count.ts';
 import { isCluster } from './citus.ts';
 import type { TestDatabase } from './database.ts';
 

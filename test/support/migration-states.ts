@@ -1,7 +1,6 @@
 // Every state and every event of a migration, and the section of docs/architecture.md that shows how they go together:
 // `node test/support/migration-states.ts` writes it.
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { MigrationError } from '../../src/catalog/migrations.ts';
 import {
   EVENTS,
   type Event,
@@ -10,7 +9,8 @@ import {
   STATES,
   type State,
   type StoredState,
-} from '../../src/migrate/state.ts';
+} from '../../src/migrations/state.ts';
+import type { MigrationError } from '../../src/store/migrations.ts';
 import { PAGE } from './rooms.ts';
 
 const ERROR: MigrationError = {

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { totalTriggers } from '../../src/beside/count.ts';
-import { parseDocument } from '../../src/catalog/load-workspace.ts';
-import { buildTables } from '../../src/document/tables.ts';
+import { buildTables } from '../../src/schema/tables.ts';
+import { parseDocument } from '../../src/store/load-workspace.ts';
+import { totalTriggers } from '../../src/workspace-schema/count.ts';
 import { isCluster, queryDataNodes } from './citus.ts';
 import type { TestDatabase } from './database.ts';
 import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from './server.ts';

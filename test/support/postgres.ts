@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { installedBinaries, usableBinaries } from '../../src/embedded/binaries.ts';
-import { isRoot, unprivilegedUser } from '../../src/embedded/user.ts';
+import { installedBinaries, usableBinaries } from '../../src/embedded-postgres/binaries.ts';
+import { isRoot, unprivilegedUser } from '../../src/embedded-postgres/user.ts';
 
 /** The distribution's newest programs, among them pg_basebackup; undefined where they are not installed. */
 export const distribution: string | undefined = globSync('/usr/lib/postgresql/*/bin')

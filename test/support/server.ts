@@ -1,7 +1,7 @@
 // A whole server in this process on a free port, over a fresh database: what the API tests talk to by real HTTP.
 import { type App, makeApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { makeObserver } from '../../src/observe.ts';
+import { makeObserver } from '../../src/observer.ts';
 import { checkDescribed } from './admin-document.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { checkDataAnswer } from './described.ts';

@@ -72,7 +72,6 @@ export function useDraft(workspace: WorkspaceRef): { readonly state: DraftState 
   const key = getStorageKey(workspace);
   const { data: inForce, error } = useQuery(documentQuery(workspace));
   const all = drafts.use();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is read anew when a draft was stored
   const kept = useMemo(() => readStored(key), [key, all]);
   useAppliedDraft(workspace, kept, key);
   const state = useMemo(

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { calculateJwkThumbprint, createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { makeApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config.ts';
-import { makeObserver } from '../../../src/observe.ts';
+import { makeObserver } from '../../../src/observer.ts';
 import { askToken, basic, createClient, tokenOf } from '../../support/oauth.ts';
 import { type Answer, startTestServer } from '../../support/server.ts';
 import { use, useServer } from '../../support/use.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config.ts';
-import { makeObserver } from '../../../src/observe.ts';
+import { makeObserver } from '../../../src/observer.ts';
 import { postSession, signIn } from '../../support/console-client.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { ADMIN_KEY, clientOf } from '../../support/server.ts';

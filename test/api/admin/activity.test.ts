@@ -1,7 +1,7 @@
 // Activity: who changed what, written with the change, or not at all.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { removeActivity } from '../../../src/directory/activity.ts';
+import { removeActivity } from '../../../src/store/activity.ts';
 import { signIn } from '../../support/console-client.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
 import { prepare, use, useIssuer, useServer } from '../../support/use.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
 import { SETTINGS } from '../../../src/config.ts';
-import { formatAddress, parseDatabaseUrl } from '../../../src/db/connection-url.ts';
+import { formatAddress, parseDatabaseUrl } from '../../../src/database/connection-url.ts';
 import { wda } from '../../cli/wda.ts';
 import { ADMIN_KEY } from '../../support/server.ts';
 import { prepare, use, useServer } from '../../support/use.ts';

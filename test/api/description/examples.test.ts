@@ -1,7 +1,7 @@
 // What the documents show as examples is sent, and what they leave out is tried: the server does what they say.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEMO_RECORDS, DEMO_SCHEMA } from '../../../src/setup/demo.ts';
+import { DEMO_RECORDS, DEMO_SCHEMA } from '../../../src/bootstrap/demo.ts';
 import type { Call } from '../../support/server.ts';
 import { prepare, use, useIssuer, useServer, useUsers } from '../../support/use.ts';
 

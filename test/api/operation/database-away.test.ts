@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config.ts';
-import { makeObserver } from '../../../src/observe.ts';
+import { makeObserver } from '../../../src/observer.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { openProxy } from '../../support/database-proxy.ts';
 import { INTERNALS } from '../../support/scenario.ts';

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { InstallError } from '../../../src/db/errors.ts';
-import { INSTALL_FILES, install } from '../../../src/db/install.ts';
+import { InstallError } from '../../../src/database/errors.ts';
+import { INSTALL_FILES, install } from '../../../src/database/install.ts';
 import { serverUrl } from '../../support/database.ts';
 
 const suffix = randomBytes(6).toString('hex');

@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { install } from '../../../src/db/install.ts';
+import { install } from '../../../src/database/install.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { ADMIN_KEY, clientOf, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts';

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { recount } from '../../../src/beside/count.ts';
 import { buildNodeTotals } from '../../../src/citus/node-total.ts';
-import { makeDatabase } from '../../../src/db/pool.ts';
+import { makeDatabase } from '../../../src/database/pool.ts';
+import { recount } from '../../../src/workspace-schema/count.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { type KeptTotal, keptTotal } from '../../support/kept-totals.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';

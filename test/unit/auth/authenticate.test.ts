@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hashCredential, makeKey } from '../../../src/auth/api-key.ts';
 import { makeAuthenticator, type Verified } from '../../../src/auth/authenticate.ts';
-import type { StoredKey } from '../../../src/directory/credentials.ts';
 import { ApiError, invalidCredential } from '../../../src/errors.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
+import type { StoredKey } from '../../../src/store/credentials.ts';
 import { external, makeShop } from '../../support/fixture.ts';
 import { refusalOf } from '../../support/refusal.ts';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeSigningKeys, type SigningKeyStore, type SigningKeys } from '../../../src/auth/signing-keys.ts';
-import type { StoredSigningKey } from '../../../src/directory/signing-keys.ts';
+import type { StoredSigningKey } from '../../../src/store/signing-keys.ts';
 
 interface Shelf extends Omit<SigningKeyStore, 'load'> {
   load: SigningKeyStore['load'];

@@ -8,8 +8,8 @@ import {
   isNodeOutcomeUnknown,
   isSessionBroken,
   setClusterDialect,
-} from '../../../src/db/behind.ts';
-import { isConnectionLoss, translateStatementError } from '../../../src/db/errors.ts';
+} from '../../../src/database/cluster-dialect.ts';
+import { isConnectionLoss, translateStatementError } from '../../../src/database/errors.ts';
 
 setClusterDialect(CITUS_DIALECT);
 

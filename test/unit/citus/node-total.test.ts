@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildNodeTotals } from '../../../src/citus/node-total.ts';
-import { getTotalKey, internalRef, TOTAL_OBJECTS, totalRef } from '../../../src/sql/beside-names.ts';
+import { getTotalKey, internalRef, TOTAL_OBJECTS, totalRef } from '../../../src/sql/internal-names.ts';
 
 const place = { schema: 'ws1_shop', total: { shard: '102009', group: '2' } };
 const { totalsQuery: kept, install, parseTableName: tableNoted } = buildNodeTotals('2');

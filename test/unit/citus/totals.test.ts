@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { UsableNode } from '../../../src/citus/node-reads.ts';
 import { makeClusterTotals } from '../../../src/citus/totals.ts';
 import { readConfig } from '../../../src/config.ts';
-import { type Database, makeDatabase } from '../../../src/db/pool.ts';
+import { type Database, makeDatabase } from '../../../src/database/pool.ts';
 import { until } from '../../support/until.ts';
 import { use, useDatabase } from '../../support/use.ts';
 

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ACCESS_LABELS } from '../../../src/routes/admin/describe.ts';
-import type { AdminRoute } from '../../../src/routes/admin/route.ts';
+import { ACCESS_LABELS } from '../../../src/admin-api/describe.ts';
+import type { AdminRoute } from '../../../src/admin-api/route.ts';
 import { answerPlace, mistakesOf } from '../../support/admin-document.ts';
 import { ADMIN_ROUTES, routeName } from '../../support/admin-routes.ts';
 

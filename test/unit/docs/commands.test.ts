@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DEMO_SCHEMA } from '../../../src/setup/demo.ts';
+import { DEMO_SCHEMA } from '../../../src/bootstrap/demo.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const pages = globSync(['*.md', 'client/*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT }).map((path) => ({

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { constants, gzipSync } from 'node:zlib';
+import { DEMO_SCHEMA } from '../../../src/bootstrap/demo.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
 import { generateDocument } from '../../../src/openapi/document.ts';
 import type { PrincipalClass } from '../../../src/openapi/view.ts';
-import { DEMO_SCHEMA } from '../../../src/setup/demo.ts';
 import { makeShop, workspaceOf } from '../../support/fixture.ts';
 import { wideDocument } from '../../support/wide-document.ts';
 

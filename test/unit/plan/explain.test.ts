@@ -1,9 +1,9 @@
 // The row filter of a user in words and values.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RowRuleDocument } from '../../../src/document/format.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { explainRows } from '../../../src/plan/explain.ts';
+import type { RowRuleDocument } from '../../../src/schema/format.ts';
 import { makeShop } from '../../support/fixture.ts';
 
 function told(rowRules: readonly RowRuleDocument[], claims: string) {

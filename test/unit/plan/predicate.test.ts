@@ -1,12 +1,12 @@
 // Filters against the schema: names, operators and values by type, and what null means across relations.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { MAX_PATH_LENGTH, planPredicate } from '../../../src/plan/predicate.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from '../../../src/request/filter.ts';
+import { makeWorkspace } from '../../../src/store/load-workspace.ts';
 import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 import { predicateText } from './plan-text.ts';

@@ -1,11 +1,11 @@
 // What of a record is shown: field selection (rules 1 to 5 of the specification) and the columns of exports.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SettingsDocument } from '../../../src/document/format.ts';
 import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { planColumns, planProjection } from '../../../src/plan/projection.ts';
 import { parseFields } from '../../../src/request/paths.ts';
 import { parseReadRequest } from '../../../src/request/record-request.ts';
+import type { SettingsDocument } from '../../../src/schema/format.ts';
 import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 import { projectionText } from './plan-text.ts';

@@ -1,10 +1,10 @@
 // What of a record is shown: expand, the whitelist and the depth of it, and its defaults.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SettingsDocument } from '../../../src/document/format.ts';
 import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { hasLists, type Projection, planProjection, projectRecord } from '../../../src/plan/projection.ts';
 import { parseReadRequest } from '../../../src/request/record-request.ts';
+import type { SettingsDocument } from '../../../src/schema/format.ts';
 import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 import { projectionText } from './plan-text.ts';

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { RowRuleDocument } from '../../../src/document/format.ts';
 import type { Entity, Field } from '../../../src/model/entity.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
@@ -14,6 +13,7 @@ import {
   getRuleColumns,
   rowFilter,
 } from '../../../src/plan/row-policy.ts';
+import type { RowRuleDocument } from '../../../src/schema/format.ts';
 import { external, makeShop, OPERATOR, OWNER } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 

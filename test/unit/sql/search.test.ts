@@ -1,12 +1,12 @@
 // Searches as SQL: nothing of what is typed stands in the text, and one text serves all searches of a form.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { planList } from '../../../src/plan/plan.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { compile } from '../../../src/sql/compile.ts';
+import { makeWorkspace } from '../../../src/store/load-workspace.ts';
 import { makePlanContext, OWNER } from '../../support/fixture.ts';
 
 const text = { type: 'text', searchable: true } as const;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Json } from '../../../../console/src/api/json.ts';
 import { complete } from '../../../../console/src/schema/completion.ts';
 import { findCursor } from '../../../../console/src/schema/cursor.ts';
-import { SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../../../src/document/format.ts';
+import { SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../../../src/schema/format.ts';
 
 const SHAPE = JSON.parse(JSON.stringify(SCHEMA_DOCUMENT_JSON_SCHEMA)) as Json;
 

@@ -1,0 +1,161 @@
+// /access/test: the answers that a user with given claims would get. For administrators, who may see every record
+// anyway; the requests run through the pipeline of the data API as an external user who may only read.
+import type { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { type InternalRequest, makeRequest, type RequestSource } from '../data-api/internal-request.ts';
+import type { DataApi } from '../data-api/router.ts';
+import { ApiError, responseTooLarge } from '../errors.ts';
+import type { External } from '../model/principal.ts';
+import { withRules } from '../model/trial.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { PREFIX } from '../request/record-path.ts';
+import { errorReply } from '../response/error-body.ts';
+import { JSON_TYPE, type Reply } from '../response/reply.ts';
+import { Type } from '../schema/type.ts';
+import { exactBody } from './body.ts';
+import { PreviewRulesShape, parsePreviewRules } from './preview-rules.ts';
+import { anyShape, arrayShape, data, objectShape, respondText } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
+
+export interface AccessTestServices extends AdminServices {
+  /** The data API's answer to a given principal. */
+  readonly executeAs: DataApi['executeAs'];
+  /** For all answers of one call together. */
+  readonly maxResponseBytes: number;
+}
+
+// One call holds no more than a few connections for a few seconds; a longer list is sent in parts.
+const MAX_REQUESTS = 100;
+
+const AccessTest = objectShape(
+  {
+    claims: Type.Unsafe<External['claims']>({ type: 'object', description: 'What the token of the user would say.' }),
+    requests: Type.Array(
+      objectShape({
+        path: Type.String({
+          minLength: 1,
+          maxLength: 16_384,
+          description: 'Below the workspace in the data API, with its query.',
+        }),
+        body: Type.Optional(anyShape('With a body the request is a POST, as `_query` needs it.')),
+      }),
+      { maxItems: MAX_REQUESTS },
+    ),
+    rules: Type.Optional(PreviewRulesShape),
+  },
+  { title: 'AccessTest' },
+);
+
+const AccessTestResponse = objectShape(
+  {
+    path: Type.String(),
+    status: Type.Integer(),
+    body: anyShape('As the data API answers; an export as a text, null when there is none.'),
+  },
+  { title: 'AccessTested' },
+);
+
+export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'access.test',
+      method: 'POST',
+      path: `${WORKSPACE}/access/test`,
+      access: 'workspace',
+      changes: 'nothing',
+      activity: 'none',
+      summary: 'What a user with these claims would be answered',
+      description:
+        'The requests run as of a user of the identity provider who may only read. With `rules` they run as if these were in force: those of entities that are not named stay. Nothing is changed.',
+      errors: {
+        SCHEMA_MIGRATION_IN_PROGRESS: 'an entity is closed by a migration',
+        CONFLICT: 'the schema has changed while rules were tried',
+      },
+      body: exactBody(AccessTest),
+      example: {
+        claims: { customer_id: 1 },
+        requests: [{ path: 'orders?expand=customer' }],
+        rules: { orders: [{ column: 'customerId', claim: 'customer_id' }] },
+      },
+      responses: { 200: data(arrayShape(AccessTestResponse)) },
+      async handle({ workspace: { id, organization, slug }, body: { claims, requests, rules } }) {
+        const previewRules = rules === undefined ? undefined : await parsePreviewRules(services.databases, id, rules);
+        const restrict =
+          previewRules === undefined ? undefined : (workspace: Workspace) => withRules(workspace, previewRules);
+        const principal: External = {
+          kind: 'external',
+          permissions: 'READ_ONLY',
+          workspaceId: id,
+          scope: null,
+          credentialId: 'access-test',
+          claims,
+        };
+        let remainingBytes = services.maxResponseBytes;
+        const responses: string[] = [];
+        for (const { path, body } of requests) {
+          const request = makeRequest(parseRequest(`${PREFIX}${organization}/${slug}/${path}`, body), makeSource());
+          const reply = await services.executeAs(principal, request, restrict).catch(toErrorReply);
+          const text = await bodyText(reply, remainingBytes);
+          remainingBytes -= text.length;
+          if (remainingBytes < 0) throw responseTooLarge(services.maxResponseBytes);
+          const parts = [`"path":${JSON.stringify(path)}`, `"status":${reply.status}`, `"body":${text}`];
+          responses.push(`{${parts.join()}}`);
+        }
+        return respondText(`{"data":[${responses.join()}]}`);
+      },
+    }),
+  ];
+}
+
+/** All requests of a test are answered together, to the sender of the test. */
+function makeSource(): RequestSource {
+  return {
+    id: 'access-test',
+    arrivedAt: performance.now(),
+    signal: { isAborted: () => false, onAbort: () => () => undefined },
+    slices: { next: setImmediate, hasTime: () => true, addTime: () => undefined },
+  };
+}
+
+function parseRequest(url: string, body: unknown): InternalRequest {
+  const queryStart = url.indexOf('?');
+  return {
+    method: body === undefined ? 'GET' : 'POST',
+    path: queryStart < 0 ? url : url.slice(0, queryStart),
+    query: queryStart < 0 ? '' : url.slice(queryStart + 1),
+    body,
+  };
+}
+
+/** A refusal is an answer like any other; a fault of our own, or one that may pass, ends the whole test. */
+function toErrorReply(error: unknown): Reply {
+  if (error instanceof ApiError && error.status < 500) return errorReply(error);
+  throw error;
+}
+
+/** The body as JSON text: JSON as it is, an export as a string, null when there is none. */
+async function bodyText({ body }: Reply, maxBytes: number): Promise<string> {
+  switch (body.kind) {
+    case 'empty':
+      return 'null';
+    case 'text':
+      return body.contentType === JSON_TYPE ? body.text : JSON.stringify(body.text);
+    case 'bytes':
+      throw new TypeError('a call for records is answered with text');
+    case 'stream':
+      return JSON.stringify(await readText(body.stream, maxBytes));
+    default:
+      return body satisfies never;
+  }
+}
+
+async function readText(stream: Readable, maxBytes: number): Promise<string> {
+  let text = '';
+  for await (const chunk of stream) {
+    text += String(chunk);
+    // Leaving the loop destroys the stream.
+    if (text.length > maxBytes) throw responseTooLarge(maxBytes);
+  }
+  return text;
+}

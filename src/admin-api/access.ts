@@ -1,0 +1,103 @@
+// Access to the admin API: the right of the credential, and whether the path names something that exists and is theirs.
+
+import type { Database } from '../database/pool.ts';
+import { forbidden, notFound } from '../errors.ts';
+import type { Credential } from '../model/credential.ts';
+import { isAdministrator, mayAdminister, type Operator, type Owner, type Principal } from '../model/principal.ts';
+import { SLUG_PATTERN } from '../schema/format.ts';
+import { findOrganization, findOwningOrganization, type Organization } from '../store/organizations.ts';
+import { findWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
+
+/**
+ * Who may use a route: `anyone`, without a credential; any `credential` of ours, whatever its rights, but no user of an
+ * identity provider; the `operator` of the instance; any `administrator`, who is the operator or an owner of some
+ * workspace, for what that belongs to; whoever may administer the `workspace` of the path, who is the operator or its owner.
+ */
+export type AccessLevel = 'anyone' | 'credential' | 'operator' | 'administrator' | 'workspace';
+
+/** The principals that a route meets. */
+export interface Principals {
+  readonly anyone: undefined;
+  readonly credential: Operator | Owner;
+  readonly operator: Operator;
+  readonly administrator: Operator | Owner;
+  readonly workspace: Operator | Owner;
+}
+
+/** Throws 401. */
+export type Authenticate = (credential: Credential) => Promise<Principal>;
+
+/** 401 or 403 for everybody who may not use the route. */
+export async function admit(
+  authenticate: Authenticate,
+  access: AccessLevel,
+  credential: Credential,
+): Promise<Principals[AccessLevel]> {
+  if (access === 'anyone') return undefined;
+  const principal = await authenticate(credential);
+  if (access === 'credential') {
+    if (principal.kind === 'external')
+      throw forbidden('NOT_FOR_USERS', 'Users of an identity provider have no part in the admin API');
+    return principal;
+  }
+  if (access === 'operator') {
+    if (principal.kind !== 'operator' || !isAdministrator(principal))
+      throw forbidden('OPERATOR_REQUIRED', 'Only the instance administrator may do this');
+    return principal;
+  }
+  if (!isAdministrator(principal)) throw administrationForbidden();
+  return principal;
+}
+
+/** The workspace of a path; to an owner all others look the same, whether or not they exist. */
+export async function requireWorkspace(
+  db: Database,
+  principal: Operator | Owner,
+  organization: string,
+  slug: string,
+): Promise<WorkspaceSummary> {
+  const workspace = isSlug(organization) && isSlug(slug) ? await findWorkspace(db, organization, slug) : undefined;
+  if (workspace === undefined) {
+    throw principal.kind === 'operator'
+      ? notFound('WORKSPACE_NOT_FOUND', `Workspace ${organization}/${slug} does not exist`)
+      : administrationForbidden();
+  }
+  if (!mayAdminister(principal, workspace.id)) throw administrationForbidden();
+  return workspace;
+}
+
+/** The organization of a path; an owner has that of its workspace, and all others look the same. */
+export async function requireOrganization(
+  db: Database,
+  principal: Operator | Owner,
+  slug: string,
+): Promise<Organization> {
+  if (principal.kind === 'owner') {
+    const organization = isSlug(slug) ? await findOwningOrganization(db, slug, principal.workspaceId) : undefined;
+    if (organization === undefined) throw administrationForbidden();
+    return organization;
+  }
+  const organization = isSlug(slug) ? await findOrganization(db, slug) : undefined;
+  if (organization === undefined) throw noOrganization(slug);
+  return organization;
+}
+
+/** The row of a statement; throws the error when there is none. */
+export async function requireValue<T>(row: Promise<T | undefined>, error: () => Error): Promise<T> {
+  const value = await row;
+  if (value === undefined) throw error();
+  return value;
+}
+
+const SLUG = new RegExp(SLUG_PATTERN);
+export const isSlug = (text: string): boolean => SLUG.test(text);
+
+const administrationForbidden = (): Error =>
+  forbidden('ADMIN_RIGHT_REQUIRED', 'The credential gives no right to administer this');
+
+export const noOrganization = (slug: string): Error =>
+  notFound('ORGANIZATION_NOT_FOUND', `Organization ${slug} does not exist`);
+
+export const noWorkspace = (slug: string): Error => notFound('WORKSPACE_NOT_FOUND', `Workspace ${slug} does not exist`);
+
+export const workspaceDeleted = (): Error => notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist any more');

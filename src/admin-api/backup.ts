@@ -1,0 +1,120 @@
+// Backups and restores: all that a workspace or the instance has, as a file that is streamed.
+
+import type { Address, Backups, Restored } from '../backup/backup.ts';
+import { notAnAddress } from '../errors.ts';
+import { Type } from '../schema/type.ts';
+import { isSlug } from './access.ts';
+import { Slug } from './names.ts';
+import type { Parameter } from './query.ts';
+import { arrayShape, BYTES, data, Id, objectShape, respondBytes, respondData } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
+
+export interface BackupServices {
+  readonly backups: Backups;
+}
+
+const RestoredShape = objectShape(
+  {
+    workspaces: arrayShape(
+      objectShape(
+        { id: Id, organization: Slug, slug: Slug, records: Type.Number({ minimum: 0 }) },
+        { title: 'RestoredWorkspace' },
+      ),
+    ),
+    leftOut: objectShape(
+      { apiKeys: Type.Number(), oauthClients: Type.Number() },
+      { description: 'How many keys and clients were left out, as another workspace has them.' },
+    ),
+  },
+  { title: 'Restored' },
+);
+
+const AS: Parameter<Address | undefined> = {
+  shape: Type.String({
+    description: 'Where the workspace of the file goes, if not to where it was: organization/workspace.',
+    examples: ['acme/shop-2'],
+  }),
+  read(text) {
+    if (text === undefined) return undefined;
+    const [organization = '', slug = '', ...rest] = text.split('/');
+    if (!isSlug(organization) || !isSlug(slug) || rest.length > 0) throw notAnAddress(text);
+    return { organization, slug };
+  },
+};
+
+const BUSY = 'the server or its database cannot answer at the moment, or others make backups';
+
+export function backupRoutes(services: AdminServices & BackupServices): AdminRoute[] {
+  const { backups } = services;
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'backups.readInstance',
+      method: 'GET',
+      path: '/backup',
+      access: 'operator',
+      summary: 'A backup of the whole instance',
+      description:
+        'Organizations and workspaces with their schemas, records, keys (as hashes), clients, identity providers and settings, as they were at one moment.',
+      errors: { SERVICE_UNAVAILABLE: BUSY },
+      responses: { 200: BYTES },
+      handle: async ({ caller }) => respondBytes(await backups.open(null, caller), 'instance.wda'),
+    }),
+    route({
+      id: 'backups.read',
+      method: 'GET',
+      path: `${WORKSPACE}/backup`,
+      access: 'workspace',
+      summary: 'A backup of a workspace',
+      description: 'The same of one workspace.',
+      errors: { SERVICE_UNAVAILABLE: BUSY },
+      responses: { 200: BYTES },
+      handle: async ({ workspace: { id, slug }, caller }) =>
+        respondBytes(await backups.open(id, caller), `${slug}.wda`),
+    }),
+    route({
+      id: 'backups.restore',
+      method: 'POST',
+      path: '/restore',
+      access: 'operator',
+      changes: 'named',
+      activity: 'written',
+      summary: 'Makes workspaces of a backup',
+      description:
+        'All of the file or nothing: its checksums are compared before anything can be seen. It replaces nothing. The backup of an instance needs an empty one; a demo that nobody has changed makes room.',
+      errors: {
+        BAD_REQUEST:
+          'the file is no backup, is damaged, or of a newer version; or a part of the query is not as described',
+        VALIDATION_FAILED: 'the database lacks what the schema asks for, such as an extension',
+        CONFLICT: 'the workspace exists already, the instance is not empty, or the database is at a limit',
+        SERVICE_UNAVAILABLE: BUSY,
+      },
+      query: { as: AS },
+      uploads: true,
+      responses: { 200: data(RestoredShape) },
+      async handle({ query, upload, caller, changed, audit }) {
+        const { write } = await audit.prepare({ subject: 'backup' });
+        const result = await backups.restore({
+          source: upload(),
+          signal: caller,
+          as: query.as,
+          writeActivity: (session, outcome) => write(session, toAuditEntry(outcome)),
+        });
+        changed(...result.workspaces.map(({ id }) => id));
+        return respondData(toResponse(result));
+      },
+    }),
+  ];
+}
+
+function toAuditEntry({ workspaces }: Restored) {
+  const [first] = workspaces;
+  if (first === undefined || workspaces.length > 1) return { details: { workspaces: workspaces.length } };
+  const { organization, id, slug, records } = first;
+  return { organization, workspace: { id, slug }, subject: slug, details: { records } };
+}
+
+const toResponse = ({ workspaces, leftOut }: Restored) => ({
+  workspaces: workspaces.map(({ id, ...rest }) => ({ id: Number(id), ...rest })),
+  leftOut: { apiKeys: leftOut.apiKeys ?? 0, oauthClients: leftOut.oauthClients ?? 0 },
+});

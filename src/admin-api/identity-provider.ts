@@ -1,0 +1,345 @@
+// /identity-provider: whose users may use a workspace, and why a token of theirs is accepted or not.
+import type { Static } from 'typebox';
+import type { ExternalTokens } from '../auth/external-token.ts';
+import { inspectProvider, PRIVATE_WARNING } from '../auth/inspect-provider.ts';
+import type { Session } from '../database/pool.ts';
+import { type ApiError, notFound, validationFailed } from '../errors.ts';
+import type { HttpClient } from '../http-client/http-client.ts';
+import type { Principal } from '../model/principal.ts';
+import type { IdentityProvider } from '../model/workspace.ts';
+import type { ErrorConditions } from '../openapi/error-conditions.ts';
+import { explainRows } from '../plan/explain.ts';
+import { Type } from '../schema/type.ts';
+import {
+  deleteIdentityProvider,
+  findIdentityProvider,
+  lockIdentityProvider,
+  putIdentityProvider,
+  updateIdentityProvider,
+} from '../store/identity-provider.ts';
+import { loadWorkspace } from '../store/load-workspace.ts';
+import { requireValue, workspaceDeleted } from './access.ts';
+import type { Audit, AuditEntry } from './audit.ts';
+import { type Body, body, checkBody } from './body.ts';
+import {
+  arrayShape,
+  data,
+  enumShape,
+  NOTHING,
+  nullableShape,
+  objectShape,
+  respond,
+  respondData,
+  respondNothing,
+  type TypedReply,
+} from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
+import { entityTag, type MustMatch, respondTaggedValue, tagHeader } from './tag.ts';
+
+export interface IdentityProviderServices extends AdminServices {
+  readonly identityProviders: {
+    readonly outbound: HttpClient;
+    readonly externalTokens: ExternalTokens;
+    /** The issuer of our own tokens. */
+    readonly publicUrl: string;
+    /** Called with warnings that the answer does not show. */
+    readonly onWarning: (issuerUrl: string, warning: string) => void;
+  };
+}
+
+const Issuer = { description: '`iss` of its tokens.' };
+const KeySet = { description: 'Where its keys are. Without it the discovery document of the issuer says so.' };
+const Audience = { description: '`aud` of its tokens. Without it tokens for other applications are accepted, too.' };
+const Blankable = { type: ['string', 'null'], maxLength: 2048 };
+const Permissions = enumShape('READ_ONLY', 'READ_WRITE');
+
+const OPTIONAL_MEMBERS = {
+  jwksUri: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...KeySet })),
+  audience: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...Audience })),
+};
+const Configuration = objectShape(
+  {
+    issuerUrl: Type.String({ minLength: 1, maxLength: 2048, ...Issuer }),
+    ...OPTIONAL_MEMBERS,
+    defaultPermissions: Permissions,
+    enabled: Type.Boolean(),
+  },
+  { title: 'NewIdentityProvider' },
+);
+const Change = objectShape(
+  { ...OPTIONAL_MEMBERS, defaultPermissions: Type.Optional(Permissions), enabled: Type.Optional(Type.Boolean()) },
+  { title: 'IdentityProviderChange', description: 'What is left out stays.' },
+);
+const TokenToTest = objectShape({ token: Type.String({ minLength: 1, maxLength: 65_536 }) }, { title: 'TokenToTest' });
+
+const IdentityProviderResponse = objectShape(
+  {
+    issuerUrl: Type.String(Issuer),
+    jwksUri: nullableShape(Type.String(KeySet)),
+    audience: nullableShape(Type.String(Audience)),
+    defaultPermissions: Permissions,
+    enabled: Type.Boolean(),
+  },
+  { title: 'IdentityProvider' },
+);
+/** Warnings are in `meta`; `data` is the same as a GET's. */
+const WithWarnings = objectShape({
+  data: IdentityProviderResponse,
+  meta: Type.Optional(
+    objectShape({ warnings: arrayShape(Type.String()) }, { description: 'What does not work at the moment.' }),
+  ),
+});
+
+const TokenExplanation = objectShape(
+  {
+    accepted: Type.Boolean(),
+    permissions: nullableShape(Permissions),
+    checks: arrayShape(
+      objectShape({
+        check: Type.String(),
+        passed: nullableShape(Type.Boolean({ description: 'null: it could not be made.' })),
+        message: nullableShape(Type.String()),
+      }),
+    ),
+    claims: nullableShape(Type.Unsafe<object>({ type: 'object' })),
+    entities: arrayShape(
+      objectShape({
+        entity: Type.String(),
+        sees: enumShape('all', 'some', 'none'),
+        filter: Type.String({ description: 'In words.' }),
+        rules: arrayShape(
+          objectShape({
+            column: Type.String(),
+            claim: Type.String(),
+            value: nullableShape(Type.String()),
+            reason: nullableShape(Type.String({ description: 'Why it matches no record.' })),
+          }),
+        ),
+      }),
+    ),
+  },
+  { title: 'TokenExplained' },
+);
+
+const PROVIDER = 'identity provider';
+const NO_PROVIDER_ERRORS: ErrorConditions = { NOT_FOUND: 'the workspace does not exist, or has no identity provider' };
+
+type ProviderBody =
+  | { readonly kind: 'whole'; readonly provider: Static<typeof Configuration> }
+  | { readonly kind: 'change'; readonly inForce: IdentityProvider; readonly change: Static<typeof Change> };
+
+/** Without an issuer in it a body is a change of the provider that is there. */
+const REPLACEMENT_OR_CHANGE: Body<ProviderBody, IdentityProvider | undefined> = {
+  shape: Type.Union([Configuration, Change]),
+  read(raw, inForce) {
+    const isReplacement = typeof raw !== 'object' || raw === null || Object.hasOwn(raw, 'issuerUrl');
+    return isReplacement || inForce === undefined
+      ? { kind: 'whole', provider: checkBody(raw, Configuration) }
+      : { kind: 'change', inForce, change: checkBody(raw, Change) };
+  },
+};
+
+/** Before a change, in its transaction: what is in force matches, and stays until the transaction ends. */
+async function lockMatching(session: Pick<Session, 'query'>, workspaceId: string, mustMatch: MustMatch): Promise<void> {
+  const inForce = await lockIdentityProvider(session, workspaceId);
+  mustMatch(inForce && entityTag(toResponse(inForce)));
+}
+
+/** The two ways to configure a provider. */
+function providerChanges({ identityProviders }: IdentityProviderServices) {
+  const { outbound, publicUrl, onWarning } = identityProviders;
+
+  /**
+   * Throws 400 for URLs that no provider can have; gives warnings about what does not work at the moment, as far as the
+   * principal may see them.
+   */
+  async function inspect(
+    source: Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>,
+    { kind }: Principal,
+  ): Promise<readonly string[]> {
+    const { mistakes, warnings, isPrivate } = await inspectProvider(outbound, publicUrl, source);
+    if (mistakes.length > 0) {
+      throw validationFailed(mistakes.map(({ field, message }) => ({ field, code: 'INVALID', message })));
+    }
+    // Otherwise an owner could use the server to explore its network.
+    if (!isPrivate || kind === 'operator' || warnings.length === 0) return warnings;
+    for (const warning of warnings) onWarning(source.issuerUrl, warning);
+    return [PRIVATE_WARNING];
+  }
+
+  async function put(
+    { id, principal, mustMatch, audit }: ChangeContext,
+    input: Static<typeof Configuration>,
+  ): Promise<PutResponse> {
+    const { jwksUri, audience, ...members } = input;
+    const provider = { ...members, jwksUri: blankToNull(jwksUri) ?? null, audience: blankToNull(audience) ?? null };
+    const warnings = await inspect(provider, principal);
+    const storedProvider = await audit.change(async (session) => {
+      await lockMatching(session, id, mustMatch);
+      return requireValue(putIdentityProvider(session, id, provider), workspaceDeleted);
+    }, toAuditEntry);
+    return withWarnings(storedProvider, warnings);
+  }
+
+  async function change(
+    { id, principal, mustMatch, audit }: ChangeContext,
+    { issuerUrl }: IdentityProvider,
+    input: Static<typeof Change>,
+  ): Promise<PutResponse> {
+    const { jwksUri, audience, ...members } = input;
+    const uri = blankToNull(jwksUri);
+    // Switching a provider off does not wait for it.
+    const warnings = uri === undefined ? [] : await inspect({ issuerUrl, jwksUri: uri }, principal);
+    const changes = {
+      ...members,
+      ...(uri === undefined ? {} : { jwksUri: uri }),
+      ...(audience === undefined ? {} : { audience: blankToNull(audience) ?? null }),
+    };
+    const storedProvider = await audit.change(async (session) => {
+      await lockMatching(session, id, mustMatch);
+      return requireValue(updateIdentityProvider(session, id, changes), noProvider);
+    }, toAuditEntry);
+    return withWarnings(storedProvider, warnings);
+  }
+
+  return { put, change };
+}
+
+/** Workspace of the provider, its audit log, and the check of the version before. */
+interface ChangeContext {
+  readonly id: string;
+  readonly principal: Principal;
+  readonly mustMatch: MustMatch;
+  readonly audit: Audit;
+}
+
+export function identityProviderRoutes(services: IdentityProviderServices): AdminRoute[] {
+  const { databases } = services;
+  const { directory } = databases;
+  const { put, change } = providerChanges(services);
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'identityProvider.read',
+      method: 'GET',
+      path: `${WORKSPACE}/identity-provider`,
+      access: 'workspace',
+      summary: 'The identity provider of a workspace',
+      description: 'There is one at most.',
+      errors: NO_PROVIDER_ERRORS,
+      responses: { 200: data(IdentityProviderResponse), 304: NOTHING },
+      async handle({ workspace, ifNoneMatch }) {
+        const provider = await requireValue(findIdentityProvider(directory, workspace.id), noProvider);
+        return respondTaggedValue(toResponse(provider), ifNoneMatch);
+      },
+    }),
+    route({
+      id: 'identityProvider.update',
+      method: 'PUT',
+      path: `${WORKSPACE}/identity-provider`,
+      access: 'workspace',
+      changes: 'workspace',
+      activity: 'written',
+      summary: 'Configures the identity provider of a workspace, or changes what is given of it',
+      find: ({ workspace }) => findIdentityProvider(directory, workspace.id),
+      description:
+        'With `issuerUrl` it is the whole configuration, without it a change of the one in force. `meta.warnings` tells what does not work at the moment; it is stored nevertheless.',
+      errors: NO_PROVIDER_ERRORS,
+      guarded: PROVIDER,
+      body: REPLACEMENT_OR_CHANGE,
+      example: {
+        issuerUrl: 'https://login.example.com/',
+        audience: 'https://api.example.com',
+        defaultPermissions: 'READ_ONLY',
+        enabled: true,
+      },
+      responses: { 200: WithWarnings },
+      handle: ({ workspace: { id }, principal, mustMatch, audit, body: input }) =>
+        input.kind === 'whole'
+          ? put({ id, principal, mustMatch, audit }, input.provider)
+          : change({ id, principal, mustMatch, audit }, input.inForce, input.change),
+    }),
+    route({
+      id: 'identityProvider.delete',
+      method: 'DELETE',
+      path: `${WORKSPACE}/identity-provider`,
+      access: 'workspace',
+      changes: 'workspace',
+      activity: 'written',
+      summary: 'Takes the identity provider from a workspace',
+      description: 'Its tokens work in no process any more when this is answered.',
+      errors: NO_PROVIDER_ERRORS,
+      guarded: PROVIDER,
+      responses: { 204: NOTHING },
+      async handle({ workspace: { id }, mustMatch, audit }) {
+        await audit.change(
+          async (session) => {
+            await lockMatching(session, id, mustMatch);
+            if (!(await deleteIdentityProvider(session, id))) throw noProvider();
+          },
+          () => ({ subject: 'identity provider' }),
+        );
+        return respondNothing();
+      },
+    }),
+    route({
+      id: 'identityProvider.test',
+      method: 'POST',
+      path: `${WORKSPACE}/identity-provider/test`,
+      access: 'workspace',
+      changes: 'nothing',
+      activity: 'none',
+      summary: 'Takes a token through every check, and shows what its user sees',
+      async find({ workspace: { organization, slug } }) {
+        return requireValue(loadWorkspace(databases, organization, slug), workspaceDeleted);
+      },
+      description: 'Each check says whether it passed. Nothing is changed, and the token is not kept.',
+      errors: {},
+      body: body(TokenToTest),
+      example: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.AA' },
+      responses: { 200: data(TokenExplanation) },
+      async handle({ resource: snapshot, body: { token } }) {
+        const { checks, claims, principal } = await services.identityProviders.externalTokens.explain(
+          token.trim(),
+          snapshot,
+        );
+        return respondData({
+          accepted: principal !== null,
+          permissions: principal?.permissions ?? null,
+          checks,
+          claims,
+          entities: claims === null ? [] : explainRows(snapshot.entities.values(), claims),
+        });
+      },
+    }),
+  ];
+}
+
+const toAuditEntry = (provider: IdentityProvider): AuditEntry => ({
+  subject: provider.issuerUrl,
+  details: toResponse(provider),
+});
+
+type PutResponse = TypedReply<Static<typeof WithWarnings>, 200>;
+
+/** Blank is null; what is not given stays undefined. */
+function blankToNull(text: string | null | undefined): string | null | undefined {
+  return text?.trim() === '' ? null : text;
+}
+
+const noProvider = (): ApiError => notFound('IDENTITY_PROVIDER_NOT_FOUND', 'The workspace has no identity provider');
+
+const NO_AUDIENCE =
+  'audience is blank: tokens that the provider issued for any other application are accepted here, too';
+
+function withWarnings(provider: IdentityProvider, inspectionWarnings: readonly string[]): PutResponse {
+  const warnings = provider.audience === null ? [...inspectionWarnings, NO_AUDIENCE] : inspectionWarnings;
+  const response = toResponse(provider);
+  const meta = warnings.length === 0 ? {} : { meta: { warnings } };
+  return respond(200, { data: response, ...meta }, tagHeader(entityTag(response)));
+}
+
+function toResponse(provider: IdentityProvider): Static<typeof IdentityProviderResponse> {
+  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled } = provider;
+  return { issuerUrl, jwksUri, audience, defaultPermissions, enabled };
+}

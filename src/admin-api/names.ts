@@ -1,0 +1,36 @@
+// The names of organizations, workspaces, keys and clients: shapes that several files share.
+
+import type { Permissions } from '../model/principal.ts';
+import { SLUG_PATTERN } from '../schema/format.ts';
+import { Type } from '../schema/type.ts';
+import { enumShape, nullableShape, objectShape } from './response.ts';
+
+export const Slug = Type.String({
+  pattern: SLUG_PATTERN,
+  description: 'Its name in URLs.',
+  examples: ['acme'],
+});
+export const DisplayName = Type.String({ minLength: 1, maxLength: 200, description: 'Its name for people.' });
+export const Renaming = objectShape(
+  { slug: Type.Optional(Slug), name: Type.Optional(DisplayName) },
+  { title: 'Renaming', description: 'What is left out stays.' },
+);
+
+/** Of keys and OAuth clients. */
+export const KeyPermissions = Type.Unsafe<Permissions>({
+  type: 'string',
+  enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'],
+  description: 'OWNER administers the workspace, too; the others have its records only.',
+});
+
+/** Who did something, in answers. */
+export const ActorShape = objectShape(
+  {
+    kind: enumShape('operator', 'key', 'client', 'user'),
+    id: Type.String({ description: 'Id of the key or the client, never the credential.', examples: ['1'] }),
+    name: Type.String({ description: 'Its name at that time.' }),
+  },
+  { title: 'Actor' },
+);
+
+export const CreatedBy = { ...nullableShape(ActorShape), description: 'null: the first start of the server made it.' };

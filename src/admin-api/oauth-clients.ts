@@ -1,0 +1,141 @@
+// /oauth-clients: create, list and delete. A secret is shown once, when its client is created.
+import type { Static } from 'typebox';
+import { notFound } from '../errors.ts';
+import { Type } from '../schema/type.ts';
+import { createOAuthClient, deleteOAuthClient, loadOAuthClients, type OAuthClient } from '../store/oauth-clients.ts';
+import { noWorkspace, requireValue } from './access.ts';
+import { refinedBody } from './body.ts';
+import { DisplayName, KeyPermissions } from './names.ts';
+import { PAGE } from './query.ts';
+import {
+  data,
+  formatTime,
+  NOTHING,
+  objectShape,
+  pageShape,
+  respondCreated,
+  respondNothing,
+  respondPage,
+  Time,
+} from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
+import { EntityNames, findEntityIds, parseScope, ReachedNames } from './scopes.ts';
+
+const NewOAuthClient = objectShape(
+  { name: DisplayName, permissions: Type.Optional(KeyPermissions), entities: Type.Optional(EntityNames) },
+  { title: 'NewOAuthClient', description: 'Without `permissions` it is an OWNER.' },
+);
+
+const ClientId = { description: 'What the client calls itself at the token endpoint.' };
+const MEMBERS = {
+  id: Type.String(ClientId),
+  clientId: Type.String(ClientId),
+  name: Type.String(),
+  permissions: KeyPermissions,
+  entities: ReachedNames,
+  createdAt: Time,
+};
+const OAuthClientResponse = objectShape(MEMBERS, { title: 'OAuthClient' });
+const OAuthClientCreated = objectShape(
+  { ...MEMBERS, clientSecret: Type.String({ description: 'It is stored as a hash and shown this once.' }) },
+  { title: 'OAuthClientCreated' },
+);
+
+export interface OAuthClientMaker {
+  readonly makeOAuthClient: () => {
+    readonly clientId: string;
+    readonly clientSecret: string;
+    readonly secretHash: Buffer;
+  };
+  readonly isClientId: (text: string) => boolean;
+}
+
+export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): AdminRoute[] {
+  const { databases, makeOAuthClient, isClientId } = services;
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'oauthClients.list',
+      method: 'GET',
+      path: `${WORKSPACE}/oauth-clients`,
+      access: 'workspace',
+      summary: 'The OAuth clients of a workspace, without their secrets',
+      description: 'The oldest first.',
+      errors: {},
+      query: PAGE,
+      responses: { 200: pageShape(OAuthClientResponse) },
+      handle: async ({ workspace, query }) =>
+        respondPage(await loadOAuthClients(databases.directory, workspace.id, query), query, toResponse),
+    }),
+    route({
+      id: 'oauthClients.create',
+      method: 'POST',
+      path: `${WORKSPACE}/oauth-clients`,
+      access: 'workspace',
+      // Tokens are looked up when they come: no process has a verdict on one of its tokens yet.
+      changes: 'nothing',
+      activity: 'written',
+      summary: 'Makes an OAuth client, and shows its secret this once',
+      description:
+        'It exchanges id and secret for tokens at `/oauth/token`. Its tokens have its permissions and entities.',
+      errors: { CONFLICT: 'the workspace has as many clients as it may have' },
+      find: findEntityIds(databases),
+      body: refinedBody(NewOAuthClient, (input, report, _, ids: ReadonlyMap<string, string>) => {
+        const { name, permissions = 'OWNER' } = input;
+        return { name, permissions, scope: parseScope(input, report, ids) };
+      }),
+      example: { name: 'nightly sync', permissions: 'READ_WRITE' },
+      responses: { 201: data(OAuthClientCreated) },
+      async handle({ workspace, body, audit }) {
+        const { clientId, clientSecret, secretHash } = makeOAuthClient();
+        const client = { workspaceId: workspace.id, clientId, secretHash, ...body };
+        const storedClient = await audit.change(
+          (session) => requireValue(createOAuthClient(session, client), () => noWorkspace(workspace.slug)),
+          ({ name, permissions, entities }) => ({ subject: name, details: { id: clientId, permissions, entities } }),
+        );
+        return respondCreated(
+          { ...toResponse(storedClient), clientSecret },
+          workspaceLocation(workspace, `/oauth-clients/${clientId}`),
+        );
+      },
+    }),
+    route({
+      id: 'oauthClients.delete',
+      method: 'DELETE',
+      path: `${WORKSPACE}/oauth-clients/:id`,
+      access: 'workspace',
+      changes: 'workspace',
+      activity: 'written',
+      summary: 'Deletes an OAuth client; its tokens end with it',
+      description: 'It gets no more tokens, and those it has work in no process any more when this is answered.',
+      errors: {},
+      params: {
+        id: Type.String({ description: 'The client id.', examples: ['wdac_Ez6IwGXJyP8d91gzlvxb4Q'] }),
+      },
+      responses: { 204: NOTHING },
+      async handle({ workspace, params: { id }, audit }) {
+        await audit.change(
+          async (session) => {
+            if (!isClientId(id)) throw noClient(id);
+            return requireValue(deleteOAuthClient(session, workspace.id, id), () => noClient(id));
+          },
+          (name) => ({ subject: name, details: { id } }),
+        );
+        return respondNothing();
+      },
+    }),
+  ];
+}
+
+/** `id` is what the path takes; it is the client id, since a client needs no second name. */
+const noClient = (id: string) => notFound('OAUTH_CLIENT_NOT_FOUND', `OAuth client ${id} does not exist`);
+
+function toResponse({
+  clientId,
+  name,
+  permissions,
+  entities,
+  createdAt,
+}: OAuthClient): Static<typeof OAuthClientResponse> {
+  return { id: clientId, clientId, name, permissions, entities, createdAt: formatTime(createdAt) };
+}

@@ -1,0 +1,58 @@
+// The admin API as a table of routes, one file for each noun.
+import type { Runner } from '../migrations/runner.ts';
+import { type AccessTestServices, accessTestRoutes } from './access-test.ts';
+import { activityRoutes } from './activity.ts';
+import { agentRoutes } from './agents.ts';
+import { type ApiKeyMaker, apiKeyRoutes } from './api-keys.ts';
+import { type BackupServices, backupRoutes } from './backup.ts';
+import { type ClusterServices, clusterRoutes } from './cluster.ts';
+import { type DocumentServices, documentRoutes } from './document.ts';
+import { type IdentityProviderServices, identityProviderRoutes } from './identity-provider.ts';
+import { migrationRoutes } from './migrations.ts';
+import { type OAuthClientMaker, oauthClientRoutes } from './oauth-clients.ts';
+import { organizationRoutes } from './organizations.ts';
+import type { AdminRoute, AdminServices } from './route.ts';
+import { schemaRoutes } from './schema.ts';
+import { type ServerServices, serverRoutes } from './server.ts';
+import { sessionRoutes } from './session.ts';
+import { type SessionListServices, sessionListRoutes } from './sessions.ts';
+import { settingsRoutes } from './settings.ts';
+import { type SigningKeyServices, signingKeyRoutes } from './signing-keys.ts';
+import { statisticsRoutes, workspaceRoutes } from './workspaces.ts';
+
+export function adminRoutes(
+  services: AdminServices &
+    AccessTestServices &
+    DocumentServices &
+    ApiKeyMaker &
+    BackupServices &
+    ClusterServices &
+    IdentityProviderServices &
+    OAuthClientMaker &
+    ServerServices &
+    SessionListServices &
+    SigningKeyServices,
+  runner: Runner,
+): AdminRoute[] {
+  const routes = [
+    ...serverRoutes(services),
+    ...sessionRoutes(services),
+    ...sessionListRoutes(services),
+    ...organizationRoutes(services),
+    ...workspaceRoutes(services),
+    ...statisticsRoutes(services),
+    ...schemaRoutes(services, runner),
+    ...migrationRoutes(services, runner),
+    ...settingsRoutes(services, runner),
+    ...apiKeyRoutes(services),
+    ...oauthClientRoutes(services),
+    ...signingKeyRoutes(services),
+    ...accessTestRoutes(services),
+    ...identityProviderRoutes(services),
+    ...agentRoutes(services),
+    ...backupRoutes(services),
+    ...clusterRoutes(services),
+    ...documentRoutes(services),
+  ];
+  return [...routes, ...activityRoutes(services, routes)];
+}

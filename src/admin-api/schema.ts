@@ -1,0 +1,257 @@
+// /schema: the document in force, the plan of a change to another one, and the change.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Static } from 'typebox';
+import { isStaleSnapshot } from '../database/errors.ts';
+import { badRequest } from '../errors.ts';
+import { type ParseDocument, planSteps, prepareChange } from '../migrations/plan.ts';
+import type { Runner } from '../migrations/runner.ts';
+import type { PhysicalNames } from '../model/physical-name.ts';
+import { parseSchemaDocument } from '../schema/document.ts';
+import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../schema/format.ts';
+import { Type } from '../schema/type.ts';
+import { loadDocumentText } from '../store/documents.ts';
+import { parseDocument } from '../store/load-workspace.ts';
+import { findMigration, isEnded } from '../store/migrations.ts';
+import { upgradeWorkspaceIn } from '../store/workspace-files.ts';
+import { findNode } from '../store/workspace-node.ts';
+import { noWorkspace, requireValue } from './access.ts';
+import { uncheckedBody } from './body.ts';
+import { MIGRATION_RUNS } from './describe.ts';
+import { MigrationShape, PlannedStepShape, showMigration } from './migrations.ts';
+import { flag, type Parameter } from './query.ts';
+import { anyShape, arrayShape, data, NOTHING, objectShape, respond, respondData } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
+import { entityTag, type MustMatch, makeStaticDocument, mustMatch, respondTagged } from './tag.ts';
+
+const JSON_SCHEMA = makeStaticDocument(() => SCHEMA_DOCUMENT_JSON_SCHEMA);
+const DEFAULT_WAIT_SECONDS = 10;
+const MAX_WAIT_SECONDS = 60;
+// The plan counts the records that make the change impossible, and may have to read all records for it.
+const PLAN_TIMEOUT_MS = 60_000;
+
+const STRATEGY: Parameter<'online' | 'blocking'> = {
+  shape: Type.Unsafe({
+    type: 'string',
+    enum: ['online', 'blocking'],
+    default: 'online',
+    description:
+      'online: requests go on meanwhile. blocking: quicker, and what it closes answers 503 until it is done.',
+  }),
+  read(text = 'online') {
+    if (text === 'online' || text === 'blocking') return text;
+    throw badRequest('INVALID_PARAMETER', 'strategy must be online or blocking');
+  },
+};
+
+const WAIT: Parameter<number> = {
+  shape: Type.Integer({
+    minimum: 0,
+    maximum: MAX_WAIT_SECONDS,
+    default: DEFAULT_WAIT_SECONDS,
+    description: 'Seconds to wait for the end of the migration.',
+  }),
+  read(text = String(DEFAULT_WAIT_SECONDS)) {
+    const seconds = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
+    if (seconds <= MAX_WAIT_SECONDS) return seconds;
+    throw badRequest('INVALID_PARAMETER', `wait must be an integer from 0 to ${MAX_WAIT_SECONDS}`);
+  },
+};
+
+const DESTRUCTIVE = flag('Drop entities, fields and relations that the document does not have any more.');
+
+const BASED_ON: Parameter<string | undefined> = {
+  shape: Type.String({
+    description: 'The tag of the document that the change begins with: 412 when another one is in force.',
+    examples: ['r3Z8mB1yF5q0aVtK7cWx2g'],
+  }),
+  read: (text) => text,
+};
+
+const PendingName = objectShape({ entity: Type.String(), field: Type.Optional(Type.String()), name: Type.String() });
+
+const SchemaResponse = objectShape({
+  // Shown as it was written. What was valid once stays valid: members are only ever added to the format.
+  data: DocumentShape,
+  meta: Type.Optional(
+    objectShape(
+      { pendingNames: arrayShape(PendingName) },
+      { description: 'Tables and columns whose names in PostgreSQL still differ.' },
+    ),
+  ),
+});
+
+const PlanShape = objectShape(
+  {
+    steps: arrayShape(PlannedStepShape),
+    destructive: Type.Boolean({ description: 'Whether any step is.' }),
+    basedOn: Type.String({
+      description:
+        'The tag of the document that it was compared with: If-Match of the `PUT` that makes this change, and no other.',
+    }),
+  },
+  { title: 'Plan' },
+);
+
+type Plan = Static<typeof PlanShape>;
+
+/** Noun of the value that tags belong to. */
+const DOCUMENT = 'schema document';
+
+const EXAMPLE = {
+  entities: {
+    customers: { fields: { name: { type: 'string', required: true }, email: { type: 'string' } } },
+    orders: {
+      fields: { total: { type: 'decimal' }, note: { type: 'text' } },
+      relations: { customer: { kind: 'belongsTo', entity: 'customers' } },
+    },
+  },
+};
+
+export function schemaRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'schema.format',
+      method: 'GET',
+      path: '/schema.json',
+      // Editors fetch it from the "$schema" of a document, and it says nothing about anybody's data.
+      access: 'anyone',
+      summary: 'The JSON Schema of schema documents',
+      description: 'Draft 7, which editors know.',
+      errors: {},
+      responses: { 200: anyShape('A JSON Schema.'), 304: NOTHING },
+      handle: async ({ ifNoneMatch }) => JSON_SCHEMA.respondTo(ifNoneMatch),
+    }),
+    route({
+      id: 'schema.read',
+      method: 'GET',
+      path: `${WORKSPACE}/schema`,
+      access: 'workspace',
+      summary: 'The schema document in force',
+      description: 'As it was written, numbers with all of their digits.',
+      errors: {},
+      responses: { 200: SchemaResponse, 304: NOTHING },
+      async handle({ workspace, ifNoneMatch }) {
+        const row = await requireValue(loadDocumentText(databases.forWorkspace(workspace), workspace.id), () =>
+          noWorkspace(workspace.slug),
+        );
+        const pendingEntries = pendingNames(row.names);
+        const meta = pendingEntries.length === 0 ? '' : `,"meta":${JSON.stringify({ pendingNames: pendingEntries })}`;
+        const tag = entityTag(parseDocument(row.document));
+        // The names are no part of the document, so they say nothing for If-Match.
+        const responseTag = pendingEntries.length === 0 ? tag : `${tag}.${entityTag(pendingEntries)}`;
+        return respondTagged(`{"data":${row.document}${meta}}`, responseTag, ifNoneMatch);
+      },
+    }),
+    route({
+      id: 'schema.plan',
+      method: 'POST',
+      path: `${WORKSPACE}/schema/plan`,
+      access: 'workspace',
+      changes: 'nothing',
+      activity: 'none',
+      summary: 'What a schema document would change',
+      query: { strategy: STRATEGY, basedOn: BASED_ON },
+      description: 'Counts the records that make it impossible. Nothing is changed.',
+      errors: { PRECONDITION_FAILED: 'another document than that of `basedOn` is in force' },
+      body: uncheckedBody(DocumentShape),
+      example: EXAMPLE,
+      responses: { 200: data(PlanShape) },
+      async handle({ workspace, query: { strategy, basedOn }, body }) {
+        const { id } = workspace;
+        const checkMatch = mustMatch(basedOn === undefined ? undefined : `"${basedOn}"`, DOCUMENT);
+        const node = await findNode(databases, id);
+        const plan = (): Promise<Plan> =>
+          databases.forWorkspace(workspace).transaction(
+            async (session) => {
+              const { topology } = databases;
+              const change = await prepareChange(session, id, makeDocumentParser(body, checkMatch), strategy, {
+                topology,
+              });
+              const steps = await planSteps(session, change, topology);
+              return { steps, destructive: steps.some((step) => step.destructive), basedOn: entityTag(change.inForce) };
+            },
+            { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, node },
+          );
+        await upgradeWorkspaceIn(databases.forWorkspace(workspace), id);
+        // A table may get another name between two looks.
+        return respondData(await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error))));
+      },
+    }),
+    route({
+      id: 'schema.update',
+      method: 'PUT',
+      path: `${WORKSPACE}/schema`,
+      access: 'workspace',
+      changes: 'named',
+      activity: 'written',
+      summary: 'Puts a schema document in force',
+      query: { strategy: STRATEGY, allowDestructive: DESTRUCTIVE, wait: WAIT },
+      description:
+        'The whole document; a migration makes the difference to the one in force. 200 when that has ended, well or not: its `state` says so. 202 while it runs.',
+      errors: {
+        CONFLICT: 'the database is at a limit',
+        DESTRUCTIVE_CHANGE: 'it would drop something, and `allowDestructive` is not true',
+        SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
+      },
+      guarded: DOCUMENT,
+      body: uncheckedBody(DocumentShape),
+      example: EXAMPLE,
+      responses: { 200: data(MigrationShape), 202: data(MigrationShape) },
+      async handle({
+        workspace,
+        query: { strategy, allowDestructive, wait },
+        body,
+        mustMatch: checkMatch,
+        changed,
+        audit,
+      }) {
+        const { id, slug } = workspace;
+        const run = await runner.start({
+          workspaceId: id,
+          strategy,
+          allowDestructive,
+          isRecorded: true,
+          audit: await audit.prepare({ subject: slug, details: { strategy, allowDestructive } }),
+          parseDocument: makeDocumentParser(body, checkMatch),
+        });
+        const waitController = new AbortController();
+        const isInForce = await Promise.race([
+          run.completion.then(() => true),
+          sleep(wait * 1000, false, { signal: waitController.signal }).catch(() => false),
+        ]);
+        waitController.abort();
+        const migration = await requireValue(
+          findMigration(databases.forWorkspace(workspace), id, run.id as string),
+          () => noWorkspace(slug),
+        );
+        if (isEnded(migration)) {
+          // The wait may have ended just before the end was known everywhere.
+          if (!isInForce) changed(id);
+          return respondData(showMigration(migration));
+        }
+        const location = workspaceLocation(workspace, `/migrations/${migration.id}`);
+        return respond(202, { data: showMigration(migration) }, { Location: location });
+      },
+    }),
+  ];
+}
+
+/** Runs under the lock of the workspace, or in the transaction of a plan: what matches is in force until that ends. */
+const makeDocumentParser =
+  (body: unknown, checkMatch: MustMatch): ParseDocument =>
+  (inForce) => {
+    checkMatch(entityTag(inForce));
+    return parseSchemaDocument(body, inForce);
+  };
+
+/** Tables and columns whose names in PostgreSQL still differ from the document's. */
+function pendingNames({ tables, columns }: PhysicalNames): readonly Static<typeof PendingName>[] {
+  return [
+    ...Object.entries(tables).map(([entity, name]) => ({ entity, name })),
+    ...Object.entries(columns).flatMap(([entity, fields]) =>
+      Object.entries(fields).map(([field, name]) => ({ entity, field, name })),
+    ),
+  ];
+}

@@ -1,0 +1,85 @@
+// /server: what runs, for the operator. Versions, the database, the processes, and the settings in force without secrets.
+import type { Static } from 'typebox';
+import manifest from '../../package.json' with { type: 'json' };
+import { Type } from '../schema/type.ts';
+import { loadDatabaseFacts } from '../store/instance.ts';
+import { loadProcesses } from '../store/process-registry.ts';
+import { arrayShape, data, formatTime, objectShape, respondData, Time } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
+
+export interface ServerServices {
+  readonly server: {
+    readonly startedAt: Date;
+    /** Whether the database is the one that comes with the server. */
+    readonly isEmbedded: boolean;
+    /** `host:port` of the database, without user and password. */
+    readonly address: string;
+    /** Without secrets. */
+    readonly settings: readonly { readonly name: string; readonly value: string }[];
+  };
+}
+
+const ServerResponse = objectShape(
+  {
+    version: Type.String({ description: 'Of the server.' }),
+    node: Type.String({ description: 'The version of Node.js.' }),
+    startedAt: { ...Time, description: 'When the process began that answers. ISO 8601 in UTC.' },
+    database: objectShape(
+      {
+        version: Type.String({ description: 'Of PostgreSQL.' }),
+        embedded: Type.Boolean({ description: 'Whether it is the one that comes with the server.' }),
+        address: Type.String({ description: 'host:port of each server; a socket has its folder for a host.' }),
+        name: Type.String(),
+        bytes: Type.Number({ minimum: 0, description: 'Its size on disk.' }),
+      },
+      { title: 'ServerDatabase' },
+    ),
+    processes: arrayShape(
+      objectShape(
+        { place: Type.String({ description: 'Host and process id.' }), startedAt: Time },
+        { title: 'ServerProcess', description: 'A process that answers requests of this database.' },
+      ),
+    ),
+    settings: arrayShape(
+      objectShape(
+        { name: Type.String(), value: Type.String({ description: 'Of a secret, `set` or `not set`.' }) },
+        { title: 'ServerSetting' },
+      ),
+    ),
+  },
+  { title: 'Server' },
+);
+
+export function serverRoutes(services: AdminServices & ServerServices): AdminRoute[] {
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'server.read',
+      method: 'GET',
+      path: '/server',
+      access: 'operator',
+      summary: 'What runs: versions, database, processes, and the settings in force without secrets',
+      description:
+        '`settings` are those of the process that answers, given or by default, and `processes` those that the others know, at most 1,000: one that was killed stays until somebody changes something.',
+      errors: {},
+      responses: { 200: data(ServerResponse) },
+      handle: async () => respondData(await toResponse(services)),
+    }),
+  ];
+}
+
+async function toResponse({
+  databases: { directory },
+  server,
+}: AdminServices & ServerServices): Promise<Static<typeof ServerResponse>> {
+  const [database, processes] = await Promise.all([loadDatabaseFacts(directory), loadProcesses(directory)]);
+  const { version, name, bytes } = database;
+  return {
+    version: manifest.version,
+    node: process.versions.node,
+    startedAt: formatTime(server.startedAt),
+    database: { version, embedded: server.isEmbedded, address: server.address, name, bytes },
+    processes: processes.map(({ place, startedAt }) => ({ place, startedAt: formatTime(startedAt) })),
+    settings: server.settings,
+  };
+}

@@ -1,0 +1,231 @@
+// /entities/{entity}/settings and row-rules: two parts of the schema document that can be changed alone.
+import type { Static } from 'typebox';
+import { conflict, type Detail, unknownEntity } from '../errors.ts';
+import type { Runner } from '../migrations/runner.ts';
+import { closest } from '../model/closest.ts';
+import { NO_SETTINGS } from '../model/entity.ts';
+import type { ErrorConditions } from '../openapi/error-conditions.ts';
+import { parseSchemaDocument } from '../schema/document.ts';
+import { getRowRules } from '../schema/entities.ts';
+import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape } from '../schema/format.ts';
+import { member } from '../schema/renames.ts';
+import { Type } from '../schema/type.ts';
+import type { AuditContext } from '../store/activity.ts';
+import { loadWorkspaceRow } from '../store/documents.ts';
+import { findMigration } from '../store/migrations.ts';
+import { requireValue, workspaceDeleted } from './access.ts';
+import type { AuditEntry } from './audit.ts';
+import { uncheckedBody } from './body.ts';
+import { MIGRATION_RUNS } from './describe.ts';
+import { arrayShape, data, NOTHING, nullableShape, objectShape } from './response.ts';
+import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
+import { entityTag, type MustMatch, respondChanged, respondTaggedValue } from './tag.ts';
+
+const Paths = nullableShape(arrayShape(Type.String()));
+const Settings = objectShape(
+  {
+    defaultExpand: Paths,
+    expandable: Paths,
+    maxExpandDepth: nullableShape(Type.Integer()),
+    defaultFields: Paths,
+    label: nullableShape(Type.String({ description: 'Field that names a record to people.' })),
+  },
+  { title: 'Settings', description: 'What an entity is read by; null: not configured.' },
+);
+const Rule = objectShape(
+  { column: Type.String(), claim: Type.String(), enabled: Type.Boolean() },
+  { title: 'RowRule', description: 'Users of the identity provider only have records whose column equals the claim.' },
+);
+const Rules = arrayShape(Rule);
+
+const ENTITY = { entity: Type.String({ description: 'Name of the entity.', examples: ['orders'] }) };
+const CHANGE: ErrorConditions = {
+  CONFLICT: 'the change was cancelled or failed',
+  SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
+};
+
+/** The part of a path below its workspace. */
+interface EntityLocation {
+  readonly workspaceId: string;
+  readonly entity: string;
+}
+
+interface ChangeRequest {
+  readonly mustMatch: MustMatch;
+  /** New value of the part, from the entity in force. */
+  readonly merge: (entity: EntityDocument) => unknown;
+  readonly auditEntry: AuditContext;
+}
+
+/** Responses of the parts; their tags are hashes of them. */
+const RESPONSES = { settings: showSettings, rowRules: getRowRules };
+
+export function settingsRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
+
+  async function loadEntity({ workspaceId, entity }: EntityLocation): Promise<EntityDocument> {
+    const row = await requireValue(
+      loadWorkspaceRow(databases.forWorkspace({ id: workspaceId }), workspaceId),
+      workspaceDeleted,
+    );
+    return requireEntity(row.document, entity);
+  }
+
+  /** Puts a part of an entity in force; answers with what is then in force. */
+  async function change(
+    location: EntityLocation,
+    part: 'settings' | 'rowRules',
+    { mustMatch, merge, auditEntry }: ChangeRequest,
+  ): Promise<EntityDocument> {
+    const { workspaceId, entity } = location;
+    const run = await runner.start({
+      workspaceId,
+      strategy: 'online',
+      allowDestructive: false,
+      isRecorded: false,
+      audit: auditEntry,
+      // The parser of documents checks the body, put in its place in the document.
+      parseDocument: (inForce) => {
+        const current = requireEntity(inForce, entity);
+        // Under the lock of the workspace: nobody else changes it before this change is in force.
+        mustMatch(entityTag(RESPONSES[part](current)));
+        const document = { entities: { ...inForce.entities, [entity]: { ...current, [part]: merge(current) } } };
+        const parsed = parseSchemaDocument(document, inForce);
+        return parsed.ok
+          ? parsed
+          : { ok: false, details: parsed.details.map(relativeTo(`entities.${entity}.${part}`)) };
+      },
+    });
+    await run.completion;
+    const migration =
+      run.id === null
+        ? undefined
+        : await findMigration(databases.forWorkspace({ id: workspaceId }), workspaceId, run.id);
+    if (migration !== undefined && migration.state !== 'succeeded') {
+      throw conflict(
+        'SETTINGS_NOT_APPLIED',
+        `The change was not made: ${migration.error?.message ?? 'it was cancelled'}`,
+      );
+    }
+    return loadEntity(location);
+  }
+
+  return [
+    route({
+      id: 'settings.read',
+      method: 'GET',
+      path: `${WORKSPACE}/entities/:entity/settings`,
+      access: 'workspace',
+      summary: 'How an entity is read',
+      description: 'A part of the schema document, shown by itself.',
+      errors: {},
+      params: ENTITY,
+      find: ({ workspace, params }) => loadEntity({ workspaceId: workspace.id, entity: params.entity }),
+      responses: { 200: data(Settings), 304: NOTHING },
+      handle: async ({ resource: entity, ifNoneMatch }) => respondTaggedValue(showSettings(entity), ifNoneMatch),
+    }),
+    route({
+      id: 'settings.update',
+      method: 'PUT',
+      path: `${WORKSPACE}/entities/:entity/settings`,
+      access: 'workspace',
+      changes: 'named',
+      activity: 'written',
+      summary: 'Changes how an entity is read',
+      description: 'What is left out stays; null removes a setting. In force in every process when it is answered.',
+      errors: CHANGE,
+      guarded: 'settings of the entity',
+      params: ENTITY,
+      find: ({ workspace, params }) => loadEntity({ workspaceId: workspace.id, entity: params.entity }),
+      body: uncheckedBody(SettingsShape),
+      example: { defaultExpand: ['customer'] },
+      responses: { 200: data(Settings) },
+      async handle({ workspace, params, body, mustMatch, audit }) {
+        const merge = (entity: EntityDocument): unknown => changedSettings(entity, body);
+        const location = { workspaceId: workspace.id, entity: params.entity };
+        const auditEntry = await audit.prepare(toAuditEntry(params, body));
+        return respondChanged(showSettings(await change(location, 'settings', { mustMatch, merge, auditEntry })));
+      },
+    }),
+    route({
+      id: 'rowRules.read',
+      method: 'GET',
+      path: `${WORKSPACE}/entities/:entity/row-rules`,
+      access: 'workspace',
+      summary: 'The row rules of an entity',
+      description: 'All enabled rules have to hold.',
+      errors: {},
+      params: ENTITY,
+      find: ({ workspace, params }) => loadEntity({ workspaceId: workspace.id, entity: params.entity }),
+      responses: { 200: data(Rules), 304: NOTHING },
+      handle: async ({ resource: entity, ifNoneMatch }) => respondTaggedValue(getRowRules(entity), ifNoneMatch),
+    }),
+    route({
+      id: 'rowRules.update',
+      method: 'PUT',
+      path: `${WORKSPACE}/entities/:entity/row-rules`,
+      access: 'workspace',
+      changes: 'named',
+      activity: 'written',
+      summary: 'Replaces the row rules of an entity',
+      description: 'All of them: an empty list lifts every rule. In force in every process when it is answered.',
+      errors: CHANGE,
+      guarded: 'row rules of the entity',
+      params: ENTITY,
+      find: ({ workspace, params }) => loadEntity({ workspaceId: workspace.id, entity: params.entity }),
+      body: uncheckedBody(RowRulesShape),
+      example: [{ column: 'customerId', claim: 'customer_id' }],
+      responses: { 200: data(Rules) },
+      async handle({ workspace, params, body, mustMatch, audit }) {
+        const location = { workspaceId: workspace.id, entity: params.entity };
+        const auditEntry = await audit.prepare(toAuditEntry(params, body));
+        return respondChanged(
+          getRowRules(await change(location, 'rowRules', { mustMatch, merge: () => body ?? null, auditEntry })),
+        );
+      },
+    }),
+  ];
+}
+
+/** Audit details of a body that is in force, and so is valid. */
+const toAuditEntry = ({ entity }: { readonly entity: string }, body: unknown): AuditEntry => ({
+  subject: entity,
+  entity,
+  details: { asked: body },
+});
+
+/**
+ * As everywhere, PUT changes what is given: leaving out a whitelist must not lift it. No body at all is a mistake, not a part
+ * left out.
+ */
+function changedSettings({ settings }: EntityDocument, body: unknown): unknown {
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  return isObject ? { ...body, ...without(settings, body) } : (body ?? null);
+}
+
+/** The members of `all` that `taken` does not have. */
+function without(all: object = {}, excluded: object): object {
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !Object.hasOwn(excluded, name)));
+}
+
+function requireEntity(document: SchemaDocument, name: string): EntityDocument {
+  const entity = member(document.entities, name);
+  if (entity === undefined) {
+    const names = Object.keys(document.entities);
+    throw unknownEntity(name, closest(name, names), names);
+  }
+  return entity;
+}
+
+/** Paths of mistakes in the body are paths into the body; others stay paths into the document. */
+const relativeTo =
+  (prefix: string) =>
+  (detail: Detail): Detail => {
+    if (!detail.field?.startsWith(prefix)) return detail;
+    return { ...detail, field: detail.field.slice(prefix.length + 1) || null };
+  };
+
+function showSettings({ settings }: EntityDocument): Static<typeof Settings> {
+  return { ...NO_SETTINGS, ...settings };
+}

@@ -1,0 +1,258 @@
+// /organizations/{org}/workspaces: the operator makes and deletes them, their owners see and rename them.
+import type { Static } from 'typebox';
+import { badRequest } from '../errors.ts';
+import { createWorkspace, deleteWorkspace } from '../migrations/workspace.ts';
+import { parseSchemaDocument } from '../schema/document.ts';
+import { DocumentShape, type SchemaDocument } from '../schema/format.ts';
+import type { Report } from '../schema/report.ts';
+import { Type } from '../schema/type.ts';
+import type { Databases } from '../store/databases.ts';
+import { loadStatistics, loadWorkspaceStatistics } from '../store/statistics.ts';
+import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
+import { noOrganization, noWorkspace, requireValue } from './access.ts';
+import { body, refinedBody } from './body.ts';
+import { MIGRATION_RUNS } from './describe.ts';
+import { DisplayName, Renaming, Slug } from './names.ts';
+import { flag, PAGE, type Parameter } from './query.ts';
+import {
+  anyShape,
+  arrayShape,
+  data,
+  formatTime,
+  Id,
+  NOTHING,
+  nullableShape,
+  objectShape,
+  pageShape,
+  respondCreated,
+  respondData,
+  respondNothing,
+  respondPage,
+  Time,
+} from './response.ts';
+import {
+  type AdminRoute,
+  type AdminServices,
+  ORGANIZATION,
+  routeMaker,
+  WORKSPACE,
+  workspaceLocation,
+} from './route.ts';
+
+const NAMES = { slug: Slug, name: Type.Optional(DisplayName) };
+// The parser of documents checks the schema: it says more than a shape can.
+const NewWorkspace = objectShape({ ...NAMES, schema: Type.Optional(anyShape()) });
+const NewWorkspaceDescribed = objectShape(
+  { ...NAMES, schema: Type.Optional(nullableShape(DocumentShape)) },
+  { title: 'NewWorkspace' },
+);
+const MEMBERS = { id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time };
+const WorkspaceResponse = objectShape(MEMBERS, { title: 'Workspace' });
+const SIZE = {
+  records: Type.Number({ minimum: 0 }),
+  exact: Type.Boolean({ description: 'false: `records` is an estimate of the database.' }),
+  tableBytes: Type.Number({ minimum: 0 }),
+  indexBytes: Type.Number({ minimum: 0 }),
+};
+const EntityStatistics = objectShape({ entity: Type.String(), ...SIZE }, { title: 'EntityStatistics' });
+const WorkspaceStatistics = objectShape(
+  { entities: Type.Number({ minimum: 0 }), ...SIZE },
+  { title: 'WorkspaceStatistics' },
+);
+const WorkspaceListResponse = objectShape(
+  { ...MEMBERS, statistics: Type.Optional(WorkspaceStatistics) },
+  {
+    title: 'WorkspaceListed',
+    description: '`statistics`: only when asked for, and while the node of a cluster that has the workspace answers.',
+  },
+);
+
+// With statistics, a page has some thousand tables.
+const MAX_MEASURED = 100;
+
+const CONFIRM: Parameter<string | undefined> = {
+  shape: Type.String({ description: 'The slug of the workspace once more.', examples: ['shop'] }),
+  read: (text) => text,
+};
+
+export function workspaceRoutes(services: AdminServices): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'workspaces.list',
+      method: 'GET',
+      path: `${ORGANIZATION}/workspaces`,
+      access: 'operator',
+      summary: 'The workspaces of an organization',
+      description: `The oldest first. With \`statistics\` a page has at most ${MAX_MEASURED} of them.`,
+      errors: {},
+      query: { ...PAGE, statistics: flag('Show how many entities and records each has, and how much room they take.') },
+      responses: { 200: pageShape(WorkspaceListResponse) },
+      async handle({ organization, query }) {
+        const { statistics, size } = query;
+        if (statistics && size > MAX_MEASURED) throw tooLargeToMeasure();
+        const page = await loadWorkspaces(databases.directory, organization.id, query);
+        const showOne = statistics ? await showMeasured(databases, organization.id, page.rows) : toResponse;
+        return respondPage(page, query, showOne);
+      },
+    }),
+    route({
+      id: 'workspaces.create',
+      method: 'POST',
+      path: `${ORGANIZATION}/workspaces`,
+      access: 'operator',
+      changes: 'named',
+      activity: 'written',
+      summary: 'Makes a workspace with the tables of its schema',
+      description:
+        'All of it or nothing. Without a schema it has no entities yet; without a name it is called by its slug.',
+      errors: { CONFLICT: 'another workspace of the organization has the slug, or the database is at a limit' },
+      body: refinedBody(
+        NewWorkspace,
+        ({ slug, name = slug, schema }, report, raw) => ({
+          slug,
+          name,
+          document: schema === undefined || schema === null ? undefined : parseDocument(raw, report),
+        }),
+        NewWorkspaceDescribed,
+      ),
+      example: {
+        slug: 'trial',
+        name: 'Trial',
+        schema: { entities: { notes: { fields: { text: { type: 'text' } } } } },
+      },
+      responses: { 201: data(WorkspaceResponse) },
+      async handle({ organization, body: { slug, name, document }, changed, audit }) {
+        const common = { organization: organization.slug, slug, name };
+        const { write } = await audit.prepare({ subject: slug, details: { name } });
+        const input = document === undefined ? common : { ...common, document };
+        const workspace = await requireValue(createWorkspace(databases, input, write), () =>
+          noOrganization(organization.slug),
+        );
+        changed(workspace.id);
+        return respondCreated(toResponse(workspace), workspaceLocation(workspace, ''));
+      },
+    }),
+    route({
+      id: 'workspaces.read',
+      method: 'GET',
+      path: WORKSPACE,
+      access: 'workspace',
+      summary: 'A workspace',
+      description: 'To an owner all workspaces but its own look alike, whether or not they exist.',
+      errors: {},
+      responses: { 200: data(WorkspaceResponse) },
+      handle: async ({ workspace }) => respondData(toResponse(workspace)),
+    }),
+    route({
+      id: 'workspaces.update',
+      method: 'PUT',
+      path: WORKSPACE,
+      access: 'workspace',
+      changes: 'workspace',
+      activity: 'written',
+      summary: 'Renames a workspace',
+      description:
+        'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had.',
+      errors: { CONFLICT: 'the slug is, or was, that of another workspace; or the workspace has had too many' },
+      body: body(Renaming),
+      example: { name: 'Shop' },
+      responses: { 200: data(WorkspaceResponse) },
+      async handle({ workspace: { id, slug }, principal, body: renaming, audit }) {
+        const workspace = await audit.change(
+          (session) =>
+            requireValue(updateWorkspace(session, id, renaming, principal.kind === 'operator'), () =>
+              noWorkspace(slug),
+            ),
+          () => ({ subject: slug, details: renaming }),
+        );
+        return respondData(toResponse(workspace));
+      },
+    }),
+    route({
+      id: 'workspaces.delete',
+      method: 'DELETE',
+      path: WORKSPACE,
+      access: 'operator',
+      changes: 'workspace',
+      activity: 'written',
+      summary: 'Deletes a workspace and all of its records',
+      description: 'Nothing brings them back.',
+      errors: { SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS, CONFLICT: 'the database is at a limit' },
+      query: { confirm: CONFIRM },
+      responses: { 204: NOTHING },
+      async handle({ workspace, query: { confirm }, audit }) {
+        if (confirm !== workspace.slug) {
+          throw badRequest(
+            'NOT_CONFIRMED',
+            `Deleting workspace ${workspace.slug} deletes all of its records: repeat with confirm=${workspace.slug} if that is meant`,
+          );
+        }
+        const { write } = await audit.prepare({ subject: workspace.slug, details: { name: workspace.name } });
+        await deleteWorkspace(databases, workspace, write);
+        return respondNothing();
+      },
+    }),
+  ];
+}
+
+export function statisticsRoutes(services: AdminServices): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'workspaces.statistics',
+      method: 'GET',
+      path: `${WORKSPACE}/statistics`,
+      access: 'workspace',
+      summary: 'How many records each entity has, and how much room they take',
+      description:
+        'One entry for each entity, in the order of the document. Nothing is counted for it: the number is exact where lists have made it one that is kept, and of an empty table.',
+      errors: {},
+      responses: { 200: data(arrayShape(EntityStatistics)) },
+      handle: async ({ workspace }) =>
+        respondData(await loadStatistics(databases.forWorkspace(workspace), workspace.id, databases.topology)),
+    }),
+  ];
+}
+
+const tooLargeToMeasure = (): Error =>
+  badRequest('INVALID_PARAMETER', `size must be at most ${MAX_MEASURED} together with statistics=true`);
+
+/** Shows them with their statistics: one statement for each database that holds some of them. */
+async function showMeasured(
+  databases: Databases,
+  tenant: string,
+  workspaces: readonly WorkspaceSummary[],
+): Promise<(workspace: WorkspaceSummary) => Static<typeof WorkspaceListResponse>> {
+  const statisticsMaps = await Promise.all(
+    [...Map.groupBy(workspaces, (workspace) => databases.forWorkspace(workspace))].map(([database, group]) =>
+      loadWorkspaceStatistics(
+        database,
+        group.map(({ id }) => id),
+        `organization ${tenant}`,
+        databases.topology,
+      ),
+    ),
+  );
+  const sizes = new Map(statisticsMaps.flatMap((entries) => [...entries]));
+  return (workspace) => {
+    const statistics = sizes.get(workspace.id);
+    return { ...toResponse(workspace), ...(statistics === undefined ? {} : { statistics }) };
+  };
+}
+
+/** The schema document in a body, with all digits of its numbers. */
+function parseDocument(raw: unknown, report: Report): SchemaDocument | undefined {
+  const parsed = parseSchemaDocument((raw as { schema: unknown }).schema);
+  if (parsed.ok) return parsed.document;
+  for (const { field, code, message } of parsed.details) {
+    report(['schema', ...(field === null ? [] : [field])], code, message);
+  }
+  return undefined;
+}
+
+function toResponse({ id, organization, slug, name, createdAt }: WorkspaceSummary): Static<typeof WorkspaceResponse> {
+  return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt) };
+}

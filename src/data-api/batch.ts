@@ -1,0 +1,297 @@
+// Operations on several entities in one transaction: each passes the stages of a single request with the executor of the
+// transaction, and the first that fails undoes all.
+
+import type { Executor } from '../database/pool.ts';
+import { badRequest, responseTooLarge } from '../errors.ts';
+import { numberText } from '../model/exact-json.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { admit } from '../plan/plan.ts';
+import {
+  type BatchItem,
+  inOperation,
+  type LinkedItem,
+  linkBatch,
+  parseBatch,
+  parseBatchOptions,
+} from '../request/batch.ts';
+import { type Call, type CallParts, callAt } from '../request/call.ts';
+import { jsonText, type Reply } from '../response/reply.ts';
+import type { StoredResponse } from '../workspace-schema/idempotency-keys.ts';
+import type { RequestContext } from './context.ts';
+import { replayTooLarge } from './errors.ts';
+import { buildRecordQuery, REPLAYED, type TransactionKey } from './idempotency.ts';
+import { parseResponse, runTransaction, type TransactionDeps } from './transaction.ts';
+
+// {"operations": [{"body": record}, …]}
+const RECORD_DEPTH = 4;
+
+const readItems = async ({ config }: TransactionDeps, parts: CallParts): Promise<readonly BatchItem[]> =>
+  parseBatch(await parts.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }), config.maxBatch);
+
+/** 200 with the answers in order, all of them or none. */
+export async function batch(
+  deps: TransactionDeps,
+  context: RequestContext,
+  parts: CallParts,
+  key?: TransactionKey,
+): Promise<Reply> {
+  const { isDryRun } = parseBatchOptions(parts.query);
+  if (parts.conditions.ifMatch !== undefined) {
+    throw badRequest(
+      'PARAMETER_CONFLICT',
+      'If-Match is for one record. Of a batch each operation has its own: give it as "ifMatch" there',
+    );
+  }
+  const items = await readItems(deps, parts);
+  const reply = (data: string): Reply => jsonText(200, `{"data":${data}${isDryRun ? ',"meta":{"dryRun":true}' : ''}}`);
+  if (items.length === 0 && key === undefined) return reply('[]');
+  const run = (runOperations: typeof runPipelined | typeof runInOrder): Promise<Reply> =>
+    runTransaction(deps, context, { isDryRun, isRepeatable: key !== undefined }, async (executor, current) => {
+      const { linked, getUsedFields: usedOf } = linkBatch(items, current.workspace.entities);
+      await key?.begin(executor);
+      // A reply that is stored is known by the ids of its records.
+      const getUsedFields = (index: number) =>
+        key === undefined ? usedOf(index) : new Set(['id', ...(usedOf(index) ?? [])]);
+      const outcomes = await runOperations({ deps, context: current, executor, getUsedFields }, linked);
+      const response = reply(`[${outcomes.map(({ text }) => text).join()}]`);
+      await key?.finish(executor, response, JSON.stringify(outcomes.map(({ status, id }) => [status, id])));
+      return response;
+    });
+  return run(runPipelined).catch((error) => {
+    if (error instanceof OutOfStep) return run(runInOrder);
+    throw error;
+  });
+}
+
+/**
+ * The reply of a batch that was done before. Who sees all records gets what was stored of it; for anybody else, and when
+ * it was too long to be stored, its records are read anew: 404 when one is not there any more.
+ */
+export async function replayBatch(
+  deps: TransactionDeps,
+  original: RequestContext,
+  parts: CallParts,
+  storedResponse: StoredResponse,
+): Promise<Reply> {
+  const { config, databases } = deps;
+  const context = await original.refresh();
+  const { workspace, principal } = context;
+  const items = await readItems(deps, parts);
+  for (const { method, entity } of items) {
+    admit(workspace, principal, entity, method === 'GET' ? 'read' : 'write');
+  }
+  if (storedResponse.body !== null && principal.kind !== 'external')
+    return jsonText(200, storedResponse.body, { [REPLAYED]: 'true' });
+  const { linked } = linkBatch(items, workspace.entities);
+  const outcomes = JSON.parse(storedResponse.records ?? '[]') as readonly (readonly [
+    status: number,
+    id: string | null,
+  ])[];
+  const run: Run = { deps, context, executor: databases.forWorkspace(workspace), getUsedFields: () => undefined };
+  const deleted = new Set(
+    outcomes.flatMap(([, id], index) => (items[index]?.method === 'DELETE' ? [`${items[index]?.entity} ${id}`] : [])),
+  );
+  const reads = linked.map((one, index): LinkedItem => {
+    const { method, entity } = one.item;
+    const [, id = null] = outcomes[index] ?? [];
+    if (id === null || method === 'DELETE' || deleted.has(`${entity} ${id}`)) return one;
+    return { ...one, id: undefined, item: { ...one.item, ...buildRead(workspace, one.item), id } };
+  });
+  const responses: string[] = [];
+  let bytes = 0;
+  for (const [index, one] of reads.entries()) {
+    const [status, id] = outcomes[index] ?? [200, null];
+    const isDeleted = one.item.method === 'DELETE' || (id !== null && deleted.has(`${one.item.entity} ${id}`));
+    const [outcome] = isDeleted ? [] : await runInOrder(run, [{ ...one, members: new Map() }]);
+    const text = outcome?.text.replace(/^\{"status":\d+/, `{"status":${status}`) ?? `{"status":${status}}`;
+    bytes += Buffer.byteLength(text);
+    if (bytes > config.maxResponseBytes) throw replayTooLarge(config.maxResponseBytes);
+    responses.push(text);
+  }
+  return jsonText(200, `{"data":[${responses.join()}]}`, { [REPLAYED]: 'read' });
+}
+
+/** A read of the whole record that an operation has written; a read stays what it was. */
+function buildRead({ entities }: Workspace, { method, entity, query }: BatchItem): Pick<BatchItem, 'method' | 'query'> {
+  if (method === 'GET') return { method, query };
+  return { method: 'GET', query: buildRecordQuery(entities.get(entity)) };
+}
+
+/* ---- the operations in their transaction ---- */
+
+interface Run {
+  readonly deps: TransactionDeps;
+  readonly context: RequestContext;
+  readonly executor: Executor;
+  /** The fields of the record of an operation that are needed, if any. */
+  readonly getUsedFields: (index: number) => ReadonlySet<string> | undefined;
+}
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** The fields of an answered record that later operations refer to. */
+async function parseRecord(
+  responseText: string,
+  fields: ReadonlySet<string>,
+  context: RequestContext,
+): Promise<JsonRecord> {
+  const { data } = (await parseResponse(responseText, context)) as { data: JsonRecord };
+  return Object.fromEntries([...fields].filter((name) => Object.hasOwn(data, name)).map((name) => [name, data[name]]));
+}
+
+interface Outcome {
+  readonly status: number;
+  /** Of the record that it wrote or read, when that was looked at. */
+  readonly id: string | null;
+  /** The JSON text of its answer. */
+  readonly text: string;
+}
+
+/** Runs one operation of a batch; `executor`: of its statements. */
+type RunOperation = (index: number, one: LinkedItem, executor: Executor) => Promise<Outcome>;
+
+/** For the operations of one batch, in their order. */
+function makeRunOperation({ deps, context, getUsedFields }: Run): RunOperation {
+  const records = new Map<number, JsonRecord>();
+  const maxBytes = deps.config.maxResponseBytes;
+  let bytes = 0;
+  return (index, one, executor) =>
+    inOperation(index, async () => {
+      const call = buildCall(one, records);
+      const { status, body } = await deps.execute(context, call, executor);
+      if (body.kind === 'stream') throw new TypeError('an operation of a batch answers with text');
+      const responseText = body.kind === 'text' ? body.text : '';
+      bytes += Buffer.byteLength(responseText);
+      if (bytes > maxBytes) throw responseTooLarge(maxBytes);
+      const fields = getUsedFields(index);
+      if (fields !== undefined && responseText !== '')
+        records.set(index, await parseRecord(responseText, fields, context));
+      const id = call.id === '' ? numberText(records.get(index)?.id) : call.id;
+      const text = responseText === '' ? `{"status":${status}}` : `{"status":${status},${responseText.slice(1)}`;
+      return { status, id: id ?? null, text };
+    });
+}
+
+/** Runs one operation after the other. */
+async function runInOrder(run: Run, linked: readonly LinkedItem[]): Promise<readonly Outcome[]> {
+  const runOperation = makeRunOperation(run);
+  const outcomes: Outcome[] = [];
+  for (const [index, one] of linked.entries()) outcomes.push(await runOperation(index, one, run.executor));
+  return outcomes;
+}
+
+/** An operation has to ask once more after others were sent: what it would be told has to be told by those before alone. */
+class OutOfStep extends Error {
+  constructor() {
+    super('an operation asks again after others were sent');
+    this.name = 'OutOfStep';
+  }
+}
+
+/**
+ * The same, but an operation waits only for the records that it refers to: its statement is sent after those of the ones
+ * before it, while these are being answered. Most operations are one statement. One that is refused by what PostgreSQL or
+ * the body says is refused as it would be in order; when one has to ask why, all of it must be done again in order, for
+ * which this throws OutOfStep.
+ */
+async function runPipelined(run: Run, linked: readonly LinkedItem[]): Promise<readonly Outcome[]> {
+  const runOperation = makeRunOperation(run);
+  const { slices } = run.context.request;
+  const steps: { readonly step: Step; readonly outcome: Promise<Outcome> }[] = [];
+  const startStep = (index: number, one: LinkedItem) => {
+    const step = makeStep(run.executor, () => steps.length <= index + 1);
+    const outcome = runOperation(index, one, step.executor);
+    steps.push({ step, outcome });
+    return Promise.race([step.statementSent, outcome]);
+  };
+  try {
+    for (const [index, one] of linked.entries()) {
+      for (const from of getSources(one)) await steps[from]?.outcome;
+      if (!slices.hasTime()) await slices.next();
+      const startedAt = performance.now();
+      await startStep(index, one);
+      slices.addTime(performance.now() - startedAt);
+    }
+  } catch {
+    // What is thrown is found below, where those before it have been answered.
+  }
+  const outcomes = await Promise.allSettled(steps.map(({ outcome }) => outcome));
+  return outcomes.map((outcome, index) => {
+    if (outcome.status === 'fulfilled') return outcome.value;
+    throw steps[index]?.step.isOutOfStep() === true ? new OutOfStep() : outcome.reason;
+  });
+}
+
+const getSources = ({ id, members }: LinkedItem): readonly number[] =>
+  [...(id === undefined ? [] : [id]), ...members.values()].map(({ from }) => from);
+
+/** The executor of one operation among others that are under way. */
+interface Step {
+  readonly executor: Executor;
+  /** Resolves when it has given its first statement to the transaction. */
+  readonly statementSent: Promise<void>;
+  /** True when it had to ask again, and could not. */
+  readonly isOutOfStep: () => boolean;
+}
+
+/** `isLast`: whether no operation was begun after it. */
+function makeStep(executor: Executor, isLast: () => boolean): Step {
+  const { promise: statementSent, resolve } = Promise.withResolvers<void>();
+  let isOutOfStep = false;
+  return {
+    executor: {
+      isTransaction: executor.isTransaction,
+      run(query, pool, work) {
+        if (!isLast()) {
+          isOutOfStep = true;
+          return Promise.reject(new OutOfStep());
+        }
+        const rows = executor.run(query, pool, work);
+        resolve();
+        return rows;
+      },
+    },
+    statementSent,
+    isOutOfStep: () => isOutOfStep,
+  };
+}
+
+/** The operation as a call of its own, references replaced by what they stand for. */
+function buildCall({ item, id, members }: LinkedItem, records: ReadonlyMap<number, JsonRecord>): Call {
+  const value = ({ from, field }: { from: number; field: string }): unknown => {
+    const record = records.get(from) as JsonRecord;
+    if (!Object.hasOwn(record, field)) {
+      throw badRequest(
+        'INVALID_REFERENCE',
+        `The answer of operation ${from} has no field ${field}: name it in its fields`,
+      );
+    }
+    return record[field];
+  };
+  const segment = id === undefined ? (item.id as string | undefined) : toId(value(id));
+  const body = members.size === 0 ? item.body : withMembers(item, members, value);
+  return callAt(item.method, item.entity, segment, {
+    query: item.query,
+    conditions: { ifMatch: item.ifMatch },
+    body: () => Promise.resolve(body),
+  });
+}
+
+function withMembers(
+  { body }: BatchItem,
+  members: LinkedItem['members'],
+  value: (reference: { from: number; field: string }) => unknown,
+): JsonRecord {
+  return Object.fromEntries(
+    Object.entries(body as JsonRecord).map(([name, member]) => {
+      const reference = members.get(name);
+      return [name, reference === undefined ? member : value(reference)];
+    }),
+  );
+}
+
+function toId(value: unknown): string {
+  const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
+  if (!/^-?\d+$/.test(digits)) throw badRequest('INVALID_REFERENCE', 'The id that $ref leads to is no integer');
+  return digits;
+}

@@ -1,0 +1,373 @@
+// Many records of one entity in one request: one statement that writes all of them or none.
+import { getSqlState, INCOMPLETE_STATEMENT, isRetryable, isStaleSnapshot } from '../database/errors.ts';
+import type { Database, Executor, Row } from '../database/pool.ts';
+import { badRequest, type Detail, notUnique, serviceUnavailable, validationFailed } from '../errors.ts';
+import { runInSlices } from '../http/body.ts';
+import type { Entity } from '../model/entity.ts';
+import { EXPANDS_TOO_MUCH } from '../model/field-types.ts';
+import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
+import { type Assignment, planAssignment } from '../plan/assignment.ts';
+import { planBulkCreate, planBulkDelete, planBulkUpdate, planBulkUpsert } from '../plan/bulk.ts';
+import { planKey } from '../plan/conflict-key.ts';
+import { type Projection, projectId, projectRecord } from '../plan/projection.ts';
+import { foreignColumn, getRuleColumns } from '../plan/row-policy.ts';
+import { hidesRows } from '../plan/scan.ts';
+import { MAX_DETAILS } from '../plan/unknown-name.ts';
+import { planUpsertAssignment } from '../plan/upsert.ts';
+import {
+  type BulkDelete,
+  type BulkOptions,
+  type ItemOfUpdate,
+  parseBulkCreateOptions,
+  parseBulkOptions,
+  parseBulkUpdateOptions,
+  parseDeleteBody,
+  parseIds,
+  parseItem,
+  parseRecords,
+  type Target,
+} from '../request/bulk.ts';
+import { isRecord } from '../request/members.ts';
+import type { Upsert } from '../request/upsert.ts';
+import { bulkWriteEnvelope } from '../response/envelope.ts';
+import { json, jsonText, noContent, type Reply } from '../response/reply.ts';
+import { bindQuery, type Cells, type Compiled } from '../sql/compile.ts';
+import type { Databases } from '../store/databases.ts';
+import {
+  type BulkWrite,
+  buildInputs,
+  explain,
+  explainUpsert,
+  findMissingReferences,
+  joinNames,
+  requireAll,
+} from './bulk-errors.ts';
+import { buildStatementOptions, type EntityContext } from './context.ts';
+import { upsertWithVersion } from './errors.ts';
+import { toRecordError } from './record-error.ts';
+import { retryWrite, type WriteDeps } from './writes.ts';
+
+/** `databases`: where dry runs have transactions of their own. */
+export type WriteManyDeps = WriteDeps & { readonly databases: Databases };
+
+// {\"data\": [record, …]}
+const RECORD_DEPTH = 3;
+
+const DRY = { dryRun: true };
+
+/** What is told of a write beside its records. */
+const buildMeta = ({ isDryRun }: BulkOptions) => (isDryRun ? DRY : {});
+
+export async function bulkCreate(deps: WriteManyDeps, original: EntityContext): Promise<Reply> {
+  const options = parseBulkCreateOptions(original.call.query);
+  const context = withRollback(deps, original, options);
+  if (options.upsert !== undefined) return bulkUpsert(deps, context, options.upsert, options);
+  const { entity, principal } = context;
+  const records = await readBulkBody(deps, context, parseRecords);
+  const ruleColumns = getRuleColumns(entity, principal);
+  const { items, details } = await runInSlices(
+    planAssignments(records, (record) => planAssignment(record, entity, undefined, ruleColumns)),
+    context.request.slices,
+    context.signal,
+  );
+  if (details.length > 0)
+    throw toValidationError(details, await findMissingIfComplete(deps, context, records, items, undefined));
+  if (items.length === 0) return jsonText(201, bulkWriteEnvelope('[]', buildMeta(options)));
+  const { plan, items: completeItems } = planBulkCreate(items, entity, context, getProjection(entity, options));
+  const what: BulkWrite = { kind: 'create', items: completeItems, listed: plan, targets: undefined };
+  const { data } = await write(deps, context, deps.prepared.write(context, plan), what);
+  return jsonText(201, bulkWriteEnvelope(data, buildMeta(options)));
+}
+
+const getProjection = (entity: Entity, { isMinimal }: BulkOptions): Projection =>
+  isMinimal ? projectId(entity) : projectRecord(entity);
+
+/** 400 for the header that guards one record: ignored, it would let others be overwritten. */
+function rejectIfMatch({ call }: EntityContext, where: string): void {
+  if (call.conditions.ifMatch === undefined) return;
+  throw badRequest('PARAMETER_CONFLICT', `If-Match is for one record. Of many each has its own version: ${where}`);
+}
+
+/** In a dry run whatever its statements write is undone at once. */
+function withRollback({ databases }: WriteManyDeps, context: EntityContext, { isDryRun }: BulkOptions): EntityContext {
+  return isDryRun
+    ? { ...context, executor: makeRollbackExecutor(databases.forWorkspace(context.workspace), context) }
+    : context;
+}
+
+/** Runs each statement in a transaction of its own, which is rolled back. */
+function makeRollbackExecutor(database: Database, { workspace, signal, deadline, node }: EntityContext): Executor {
+  return {
+    isTransaction: false,
+    async run(query, pool, work) {
+      let rows: readonly Row[] = [];
+      const rollback = new Error('a dry run is undone');
+      const options = { tenant: workspace.id, deadline: deadline.at, signal: signal, place: node };
+      try {
+        await database.transaction(
+          async ({ executor }) => {
+            rows = await executor.run(query, pool, work);
+            throw rollback;
+          },
+          { ...options, purpose: 'batch' },
+        );
+      } catch (error) {
+        if (error !== rollback) throw error;
+      }
+      return rows;
+    },
+  };
+}
+
+async function bulkUpsert(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  upsert: Upsert,
+  options: BulkOptions,
+): Promise<Reply> {
+  const { call, entity, executor, request, signal } = context;
+  if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
+  const key = planKey(upsert, entity, context);
+  const records = await readBulkBody(deps, context, parseRecords);
+  const { items, details } = await runInSlices(
+    planAssignments(records, (record) => planUpsertAssignment(record, entity, context, key)),
+    request.slices,
+    signal,
+  );
+  if (details.length > 0)
+    throw toValidationError(details, await findMissingIfComplete(deps, context, records, items, undefined));
+  const makeUpsertReply = (data: string, inserted: number, updated: number): Reply =>
+    jsonText(200, bulkWriteEnvelope(data, { inserted, updated, ...buildMeta(options) }));
+  if (items.length === 0) return makeUpsertReply('[]', 0, 0);
+  const { plan, items: completeItems } = planBulkUpsert(items, key, entity, context, getProjection(entity, options));
+  const statement = deps.prepared.write(context, plan);
+  const what: BulkWrite = { kind: 'create', items: completeItems, listed: plan, targets: undefined, key: key.fields };
+  const bound = bindQuery(statement, buildInputs(context, what));
+  let attempts = 0;
+  const { data, inserted } = await retryWrite(context, async () => {
+    attempts++;
+    try {
+      const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
+      return statement.read(row as Cells);
+    } catch (error) {
+      if (isStaleSnapshot(error) || isRetryable(error)) throw error;
+      const readContext = outsideTransaction(deps, context);
+      if (!CONFLICT_STATES.includes(getSqlState(error) ?? '')) {
+        await explain(deps, readContext, what, error);
+        throw toRecordError(error, context.workspace, entity.name, 'create');
+      }
+      await explainUpsert(deps, readContext, what, key);
+      // What came after the statement began to look is seen by the next.
+      if (attempts === 1 && !executor.isTransaction) return undefined;
+      if (hidesRows(plan.scan)) throw notUnique(joinNames(key.fields), error);
+      if (executor.isTransaction)
+        throw serviceUnavailable('RECORD_BUSY', 'The records are changing at the moment; retry', 1, error);
+      return undefined;
+    }
+  });
+  return makeUpsertReply(data, inserted, key.mode === 'skip' ? 0 : items.length - inserted);
+}
+
+/** Who asks why a statement was refused: its transaction, which holds nothing else, cannot be asked any more. */
+function outsideTransaction({ databases }: WriteManyDeps, context: EntityContext): EntityContext {
+  return context.executor.isTransaction ? { ...context, executor: databases.forWorkspace(context.workspace) } : context;
+}
+
+// PostgreSQL's for a record that one statement would change twice, and ours.
+const CONFLICT_STATES: readonly string[] = ['21000', INCOMPLETE_STATEMENT];
+
+export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): Promise<Reply> {
+  rejectIfMatch(original, 'give it as "$version" of the record');
+  const options = parseBulkUpdateOptions(original.call.query);
+  const context = withRollback(deps, original, options);
+  const { entity, principal } = context;
+  const records = await readBulkBody(deps, context, parseRecords);
+  const { items, targets, details } = await runInSlices(
+    parseChanges(records, context),
+    context.request.slices,
+    context.signal,
+  );
+  if (details.length > 0) {
+    throw toValidationError(details, await findMissingIfComplete(deps, context, records, items, targets));
+  }
+  const makeUpdateReply = (data: string, versions: string | null): Reply =>
+    jsonText(
+      200,
+      bulkWriteEnvelope(data, {
+        ...(versions === null ? {} : { versions: JSON.parse(versions) }),
+        ...buildMeta(options),
+      }),
+    );
+  if (items.length === 0) return makeUpdateReply('[]', options.versions ? '[]' : null);
+  // A record of somebody else does not exist, whatever is asked of it.
+  if (items.some((item) => foreignColumn(entity, principal, item) !== undefined))
+    await requireAll(deps, context, targets);
+  const guarded = targets.some(({ version }) => version !== undefined);
+  const { versions } = options;
+  const plan = planBulkUpdate(items, entity, context, {
+    guarded,
+    versions,
+    projection: getProjection(entity, options),
+  });
+  const what: BulkWrite = { kind: 'update', items, listed: plan, targets };
+  const row = await write(deps, context, deps.prepared.write(context, plan), what);
+  return makeUpdateReply(row.data, row.versions);
+}
+
+/** Dangling references beside other mistakes: when every record could be read that far, so that each has its place. */
+async function findMissingIfComplete(
+  deps: WriteDeps,
+  context: EntityContext,
+  records: readonly unknown[],
+  items: readonly Assignment[],
+  targets: readonly Target[] | undefined,
+): Promise<readonly Detail[]> {
+  if (items.length < records.length || (targets !== undefined && targets.length < records.length)) return [];
+  return findMissingReferences(deps, context, items, targets);
+}
+
+function toValidationError(details: readonly Detail[], further: readonly Detail[]): Error {
+  const all = [...details, ...further].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
+  return validationFailed(all.slice(0, MAX_DETAILS));
+}
+
+export async function bulkDelete(deps: WriteManyDeps, context: EntityContext): Promise<Reply> {
+  const what = parseIds(context.call.query, deps.config.maxBulk);
+  return deleteAll(deps, withRollback(deps, context, what), what, what);
+}
+
+export async function bulkDeleteListed(deps: WriteManyDeps, context: EntityContext): Promise<Reply> {
+  const options = parseBulkOptions(context.call.query);
+  return deleteAll(
+    deps,
+    withRollback(deps, context, options),
+    await readBulkBody(deps, context, parseDeleteBody),
+    options,
+  );
+}
+
+async function deleteAll(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  { targets }: BulkDelete,
+  { isDryRun }: BulkOptions,
+): Promise<Reply> {
+  rejectIfMatch(context, 'POST …/_bulk/delete takes {"ids": [1], "versions": {"1": "…"}}');
+  // Nobody should take it for a delete.
+  const reply = isDryRun ? json(200, { meta: DRY }) : noContent();
+  if (targets.length === 0) return reply;
+  const guarded = targets.some(({ version }) => version !== undefined);
+  const plan = planBulkDelete(context.entity, context, guarded);
+  const what: BulkWrite = { kind: 'delete', items: [], listed: undefined, targets };
+  await write(deps, context, deps.prepared.write(context, plan), what);
+  return reply;
+}
+
+async function readBulkBody<T>(
+  { config }: WriteDeps,
+  { call }: EntityContext,
+  parse: (body: unknown, max: number) => T,
+): Promise<T> {
+  return parse(await call.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }), config.maxBulk);
+}
+
+interface AssignmentResult {
+  readonly items: readonly Assignment[];
+  readonly details: readonly Detail[];
+}
+
+/** Checks the records one by one, in pieces, until there are as many mistakes as one answer tells. */
+function* planAssignments(
+  records: readonly unknown[],
+  assign: (record: unknown) => ReturnType<typeof planAssignment>,
+): Generator<undefined, AssignmentResult> {
+  const items: Assignment[] = [];
+  const details: Detail[] = [];
+  let expandedBytes = 0;
+  for (const [index, record] of records.entries()) {
+    yield undefined;
+    if (details.length >= MAX_DETAILS) break;
+    if (!isRecord(record)) {
+      details.push({ index, field: null, code: 'TYPE_MISMATCH', message: 'must be a JSON object' });
+      continue;
+    }
+    const result = assign(record);
+    items.push(result.values);
+    details.push(...result.details.map((detail) => ({ index, ...detail })));
+    expandedBytes += result.expandedBytes;
+    if (expandedBytes > MAX_EXPANDED_BYTES && result.details.length === 0) {
+      details.push({
+        index,
+        field: null,
+        code: 'OUT_OF_RANGE',
+        message: `with the records before it ${EXPANDS_TOO_MUCH}`,
+      });
+      break;
+    }
+  }
+  return { items, details };
+}
+
+/** The records of an update, with what each of them changes. */
+function* parseChanges(
+  records: readonly unknown[],
+  { entity }: EntityContext,
+): Generator<undefined, AssignmentResult & { readonly targets: readonly Target[] }> {
+  const targets: Target[] = [];
+  const mistakes: Detail[] = [];
+  const firstIndexes = new Map<string, number>();
+  const parsed: (ItemOfUpdate | readonly Detail[])[] = [];
+  for (const [index, record] of records.entries()) {
+    yield undefined;
+    const item = parseItem(record, index);
+    parsed.push(item);
+    if (!('id' in item)) mistakes.push(...item);
+    else {
+      targets.push({ id: item.id, name: item.name, version: item.version });
+      const first = firstIndexes.get(item.name);
+      if (first === undefined) firstIndexes.set(item.name, index);
+      else
+        mistakes.push({
+          index,
+          field: 'id',
+          code: 'INVALID',
+          message: `is the id of record ${first} of the request, too`,
+        });
+    }
+  }
+  const updates = parsed.filter((item): item is ItemOfUpdate => 'id' in item);
+  const { items, details } = yield* planAssignments(
+    updates.map(({ fields }) => fields),
+    (fields) => planAssignment(fields, entity, ''),
+  );
+  const indexes = [...parsed.keys()].filter((index) => 'id' in (parsed[index] as object));
+  const located = details.map((detail) => ({ ...detail, index: indexes[detail.index ?? 0] as number }));
+  const all = [...mistakes, ...located].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
+  return { items, targets, details: all.slice(0, MAX_DETAILS) };
+}
+
+/** The statement wrote all, or it is known which records stand in its way; see repeatedly(). */
+async function write<Row>(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  statement: Compiled<Row>,
+  what: BulkWrite,
+): Promise<Row> {
+  const bound = bindQuery(statement, buildInputs(context, what));
+  const { executor } = context;
+  return retryWrite(context, async () => {
+    try {
+      const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
+      // A delete counts, and of none it tells by that.
+      if (row !== undefined && (what.kind !== 'delete' || row[0] !== '0')) return statement.read(row);
+    } catch (error) {
+      if (isStaleSnapshot(error) || isRetryable(error)) throw error;
+      await explain(deps, outsideTransaction(deps, context), what, error);
+      throw toRecordError(error, context.workspace, context.entity.name, what.kind);
+    }
+    await requireAll(deps, context, what.targets ?? []);
+    const details = await findMissingReferences(deps, context, what.items, what.targets);
+    if (details.length > 0) throw validationFailed(details);
+    return undefined;
+  });
+}

@@ -1,0 +1,164 @@
+// `_export`: a list of the entity -> the stream of a file, which pauses the database when the client does not read. Planned
+// again when the workspace turns out to be another one before a byte was sent. Lines are put together here from the text of
+// the columns.
+import { Readable } from 'node:stream';
+import { lockTables, makeBackend, type RowStream, streamRows } from '../../database/copy.ts';
+import { isStaleSnapshot } from '../../database/errors.ts';
+import { queryTimeout, serviceUnavailable } from '../../errors.ts';
+import { makeRateMeter } from '../../limits/upload.ts';
+import { markExport } from '../../migrations/lock-holders.ts';
+import type { Field } from '../../model/entity.ts';
+import { planExport } from '../../plan/plan.ts';
+import { type ExportRequest, parseExportRequest } from '../../request/record-request.ts';
+import { csvFile, type ExportFile, ndjsonFile } from '../../response/export-file.ts';
+import type { Reply } from '../../response/reply.ts';
+import { bindQuery, compile } from '../../sql/compile.ts';
+import type { Query } from '../../sql/fragment.ts';
+import { loadCurrentVersion } from '../../store/load-workspace.ts';
+import type { EntityContext } from '../context.ts';
+import { toRecordError } from '../record-error.ts';
+import type { TransferDeps } from '../transfer.ts';
+
+const MAX_ATTEMPTS = 3;
+/** The workspace has changed since an export was planned. */
+const SCHEMA_CHANGED = new Error('changed');
+
+export async function exportRecords(deps: TransferDeps, context: EntityContext): Promise<Reply> {
+  const request = parseExportRequest(context.call.query);
+  for (let current = context, attempt = 1; ; attempt++) {
+    try {
+      return await openExport(deps, current, request);
+    } catch (error) {
+      if (error !== SCHEMA_CHANGED) throw error;
+      if (attempt >= MAX_ATTEMPTS)
+        throw serviceUnavailable('SCHEMA_CHANGING', 'The schema is changing at the moment; retry');
+      current = await context.refresh();
+    }
+  }
+}
+
+/** Throws CHANGED when the workspace is not as it was planned for. */
+async function openExport(deps: TransferDeps, context: EntityContext, request: ExportRequest): Promise<Reply> {
+  const { entity, principal, workspace } = context;
+  const plan = planExport(request, entity, context);
+  const statement = compile(plan, { maxResponseBytes: deps.config.maxResponseBytes });
+  const { text, values } = bindQuery(statement, { principal });
+  const fields = plan.projection.outputs.flatMap((output): Field[] => (output.kind === 'column' ? [output.field] : []));
+  const file = request.format === 'csv' ? csvFile(fields, request.formulas) : ndjsonFile(fields);
+  const release = await deps.takePermit(context);
+  const stream = await openStream(deps, context, { text, values }, file, release).catch((error) => {
+    // Nothing was sent: the request is planned again from the new snapshot.
+    if (error === SCHEMA_CHANGED || isStaleSnapshot(error)) throw error;
+    throw toRecordError(error, workspace, entity.name);
+  });
+  return {
+    status: 200,
+    headers: { 'Content-Disposition': `attachment; filename="${entity.name}.${request.format}"` },
+    body: {
+      kind: 'stream',
+      contentType: request.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson',
+      stream,
+    },
+  };
+}
+
+// Characters that are handed on at once: more would only lie in memory, less costs a turn of the stream each.
+const CHUNK_CHARACTERS = 65_536;
+
+/**
+ * Runs the query in a transaction of its own and gives the stream once the first row is there, or none is: an error
+ * until then is thrown, a later one destroys the stream. `release`: called when the connection is free again.
+ */
+function openStream(
+  { config, databases }: TransferDeps,
+  { workspace, signal, deadline, node }: EntityContext,
+  query: Query,
+  file: ExportFile,
+  release: () => void,
+): Promise<Readable> {
+  const db = databases.forWorkspace(workspace);
+  const timeoutMs = config.transferTimeoutMs;
+  const minRate = { bytesPerSecond: config.minExportBytesPerSecond, seconds: config.transferWindowSeconds };
+  return new Promise((resolve, reject) => {
+    let rows: RowStream | undefined;
+    let text = file.header;
+    let stallTimer: NodeJS.Timeout | undefined;
+    let stopWaiting: (() => void) | undefined;
+    // PostgreSQL's own clock does not tick while it waits for a client that reads a little now and then.
+    const limit = setTimeout(() => stream.destroy(new Error('the export took too long')), timeoutMs);
+    const meter = makeRateMeter(minRate, () => stream.destroy(new Error('the client reads too slowly')));
+    // Until the response is under way nothing else tells.
+    const unsubscribe = signal.onAbort(() => stream.destroy(new Error('the client has left')));
+    const clearStall = (): void => {
+      clearTimeout(stallTimer);
+      stopWaiting?.();
+      stopWaiting = undefined;
+    };
+    const stream = new Readable({
+      highWaterMark: CHUNK_CHARACTERS,
+      read() {
+        clearStall();
+        rows?.resume();
+      },
+      destroy(error, callback) {
+        clearStall();
+        clearTimeout(limit);
+        unsubscribe();
+        // The rest of the rows would be computed and sent for nothing.
+        rows?.cancel();
+        callback(error);
+      },
+    });
+    // The pipeline of the response listens later; until then an error must not end the process.
+    stream.on('error', () => undefined);
+    const flush = (): void => {
+      if (text === '' || stream.destroyed) return;
+      const chunk = text;
+      text = '';
+      meter.count(Buffer.byteLength(chunk));
+      if (stream.push(chunk) || stopWaiting !== undefined) return;
+      rows?.pause();
+      stallTimer = setTimeout(() => stream.destroy(new Error('the client stopped reading')), config.bodyTimeoutMs);
+      stopWaiting = meter.wait();
+    };
+
+    db.transaction(
+      async (session) => {
+        // From here on no column can take another's name; what was planned before that must still hold.
+        await lockTables(session, query);
+        if ((await loadCurrentVersion(session, workspace.id)) !== workspace.version) throw SCHEMA_CHANGED;
+        const backend = makeBackend(db, session);
+        if (stream.destroyed || signal.isAborted()) throw queryTimeout();
+        // A migration in whose way it is for long may end it.
+        await markExport(session);
+        rows = streamRows(session, backend, query, (row) => {
+          if (stream.destroyed) return;
+          text += file.line(row);
+          if (text.length >= CHUNK_CHARACTERS) flush();
+          resolve(stream);
+        });
+        await rows.completion;
+      },
+      {
+        readOnly: true,
+        statementTimeoutMs: timeoutMs,
+        purpose: 'transfer',
+        signal: signal,
+        deadline: deadline.at,
+        node,
+      },
+    )
+      .then(
+        () => {
+          flush();
+          if (!stream.destroyed) stream.push(null);
+          resolve(stream);
+        },
+        (error) => {
+          stream.destroy(error);
+          reject(error);
+        },
+      )
+      .finally(release);
+  });
+}

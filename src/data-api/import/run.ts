@@ -1,0 +1,374 @@
+// One import in its transaction: rows are decoded and copied into a staging table while they arrive, checked there as
+// sets, and written to the target by one statement. All or nothing, with every mistake that was found told by its row.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { copyInto, inSavepoint, makeBackend, parseCopyPosition } from '../../database/copy.ts';
+import {
+  clientDisconnected,
+  getSqlState,
+  isConnectionLoss,
+  isRetryable,
+  isStaleSnapshot,
+} from '../../database/errors.ts';
+import type { NodeStatus } from '../../database/executor.ts';
+import type { Database, Session, Transaction } from '../../database/pool.ts';
+import type { Detail, DetailCode } from '../../errors.ts';
+import type { ImportPlan } from '../../plan/import-plan.ts';
+import type { RowDecoder } from '../../plan/import-row.ts';
+import { MAX_DETAILS } from '../../plan/unknown-name.ts';
+import { json, type Reply } from '../../response/reply.ts';
+import type { Fragment } from '../../sql/fragment.ts';
+import {
+  addMatches,
+  analyzeStaging,
+  copyToStaging,
+  createStaging,
+  findDuplicates,
+  findExistingIds,
+  findMissing,
+  findMissingReferences,
+  findUniqueConflicts,
+  findUnknownIds,
+  importQuery,
+  importSettings,
+  matchRecords,
+  recordOutcome,
+  resolveOutcome,
+  writeStaged,
+} from '../../sql/import.ts';
+import { insertActivity, loadActor } from '../../store/activity.ts';
+import type { EntityContext } from '../context.ts';
+import { writeUnknown } from '../errors.ts';
+import type { ImportKey } from '../idempotency.ts';
+import { toRecordError } from '../record-error.ts';
+import type { TransferDeps } from '../transfer.ts';
+import { confirmAccess, confirmPlan, type PlannedImport, type Replan } from './confirm.ts';
+import { passIds, reserveIds } from './ids.ts';
+import { type ImportReader, makeImportReader, toImportError } from './rows.ts';
+
+export interface ImportCounts {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly skipped: number;
+}
+
+// From this many rows on the planner gets statistics of what is staged.
+const ANALYZE_ROWS = 1000;
+const WRITE_ATTEMPTS = 3;
+const MATCH_ATTEMPTS = 3;
+const DRY_RUN_ROLLBACK = new Error('a dry run is undone');
+
+export interface Import<T> {
+  readonly plan: ImportPlan;
+  readonly batches: AsyncIterable<readonly T[]>;
+  readonly decode: RowDecoder<T>;
+  /** The plan of the same file for what is in force by now. */
+  readonly replan: Replan;
+  /** Ends the batches with the reason, also while they are waited for. */
+  readonly interrupt: (reason: Error) => void;
+  /** Everything is checked and run, and undone. */
+  readonly isDryRun: boolean;
+  /** Under which the answer is stored, with the records. */
+  readonly key: ImportKey | undefined;
+}
+
+/** Reads all batches and writes them; throws 400, 403 or 409 when nothing of them was imported. */
+export async function runImport<T>(
+  { plan, batches, decode, replan, interrupt, isDryRun, key }: Import<T>,
+  context: EntityContext,
+  { config, databases, cache }: TransferDeps,
+): Promise<ImportCounts> {
+  const db = databases.forWorkspace(context.workspace);
+  const reader = makeImportReader(batches, decode, context.request.slices);
+  let dryRunCounts: ImportCounts | undefined;
+  const token = randomUUID();
+  let finishedCounts: ImportCounts | undefined;
+  try {
+    return await db.transaction(
+      (session) =>
+        runWhileConnected(db, session, context, async (own) => {
+          const counts = await importStaged(own, { context, plan }, replan, { reader, interrupt, key });
+          if (isDryRun) {
+            dryRunCounts = counts;
+            throw DRY_RUN_ROLLBACK;
+          }
+          await key?.finish(own, makeImportReply(counts));
+          await own.query(recordOutcome(context.workspace.databaseSchema, token));
+          await recordImport(own, context, counts);
+          finishedCounts = counts;
+          return counts;
+        }),
+      {
+        statementTimeoutMs: config.transferTimeoutMs,
+        purpose: 'transfer',
+        signal: context.signal,
+        deadline: context.deadline.at,
+        node: context.node,
+      },
+    );
+  } catch (error) {
+    if (error === DRY_RUN_ROLLBACK && dryRunCounts !== undefined) return dryRunCounts;
+    if (finishedCounts !== undefined && isConnectionLoss(error)) {
+      const outcome = await findOutcome(db, context.workspace.databaseSchema, token, context.node);
+      if (outcome === 'committed') return finishedCounts;
+      if (outcome === 'unknown') throw writeUnknown(error);
+    }
+    // The body is read, so the request cannot be planned again: the client sends it again (503).
+    if (isStaleSnapshot(error)) cache.invalidate(context.workspace.id);
+    throw toRecordError(error, context.workspace, context.entity.name, 'create');
+  }
+}
+
+/** Who imported what; nothing is told of a file that changed nothing. */
+async function recordImport(
+  session: Session,
+  { principal, workspace, entity }: EntityContext,
+  counts: ImportCounts,
+): Promise<void> {
+  if (counts.inserted + counts.updated === 0) return;
+  await insertActivity(session, {
+    actor: await loadActor(session, principal),
+    action: 'records.import',
+    organization: workspace.organization,
+    workspace,
+    entity: entity.name,
+    subject: entity.name,
+    details: { ...counts },
+  });
+}
+
+/** Runs `work`; when the client leaves, the statement that runs is cancelled and no other begins. */
+async function runWhileConnected<T>(
+  db: Database,
+  session: Transaction,
+  { signal }: EntityContext,
+  work: (session: Transaction) => Promise<T>,
+): Promise<T> {
+  const backend = makeBackend(db, session);
+  let isDisconnected = signal.isAborted();
+  const runIfConnected = <R>(run: () => Promise<R>): Promise<R> =>
+    isDisconnected ? Promise.reject(clientDisconnected()) : run();
+  const unsubscribe = signal.onAbort(() => {
+    isDisconnected = true;
+    backend.cancel();
+  });
+  try {
+    const result = await work({
+      ...session,
+      query: (query) => runIfConnected(() => session.query(query)),
+      execute: (text) => runIfConnected(() => session.execute(text)),
+    });
+    return await runIfConnected(() => Promise.resolve(result));
+  } finally {
+    unsubscribe();
+    await backend.waitForCancel();
+  }
+}
+
+/** The answer to an import that was done. */
+export const makeImportReply = (data: ImportCounts): Reply => json(200, { data });
+
+interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key'> {
+  readonly reader: ImportReader;
+}
+
+async function importStaged(
+  session: Transaction,
+  initial: PlannedImport,
+  replan: Replan,
+  { reader, interrupt, key }: IncomingBody,
+): Promise<ImportCounts> {
+  await session.execute(importSettings(initial.plan.scan.entity).text);
+  await session.execute(createStaging(initial.plan).text);
+  try {
+    await copyInto(session, copyToStaging().text, reader.lines(), interrupt);
+  } catch (error) {
+    throw addPosition(error, initial.context, reader);
+  }
+  await key?.begin(session);
+  const { details } = reader;
+  if (reader.rows() > ANALYZE_ROWS) await session.execute(analyzeStaging().text);
+  const hasNewIds = details.length === 0 && initial.plan.ids === 'new';
+  if (hasNewIds) await reserveIds(session, initial);
+  const plannedImport = await confirmPlan(session, initial, replan);
+  const { context, plan } = plannedImport;
+  if (plan.matchOn !== undefined) await session.execute(addMatches().text);
+  await match(session, context, plan);
+  if (hasNewIds) await passIds(session, plannedImport);
+  const mistakes = await findLastingMistakes(session, context, plan, details.length === 0);
+  if (details.length + mistakes.length > 0) throw toImportError([...details, ...mistakes]);
+  const counts = await write(session, context, plan, reader.rows());
+  await confirmAccess(session, plannedImport, replan);
+  return counts;
+}
+
+/** Finds the records that the rows are, of a file that is matched by other fields than the id. */
+async function match(session: Session, { principal }: EntityContext, plan: ImportPlan): Promise<void> {
+  if (plan.matchOn !== undefined) await session.query(importQuery(matchRecords(plan, plan.matchOn), principal));
+}
+
+/** Looks again while a value may only be taken by a record that came after the rows were matched with records. */
+async function findLastingMistakes(
+  session: Session,
+  context: EntityContext,
+  plan: ImportPlan,
+  isComplete: boolean,
+): Promise<Detail[]> {
+  for (let attempt = 1; ; attempt++) {
+    const mistakes = await findMistakes(session, context, plan, isComplete);
+    const hasConflict = mistakes.some(({ code }) => code === 'NOT_UNIQUE');
+    if (plan.matchOn === undefined || !hasConflict || attempt === MATCH_ATTEMPTS) return mistakes;
+    await match(session, context, plan);
+  }
+}
+
+/* ---- checks ---- */
+
+/** A value that passed our checks and not PostgreSQL's: the same refusal, with the row that it says. */
+function addPosition(error: unknown, context: EntityContext, reader: ImportReader): unknown {
+  const position = parseCopyPosition(error);
+  const apiError =
+    position === undefined ? undefined : toRecordError(error, context.workspace, context.entity.name, 'create');
+  if (position === undefined || apiError?.details === undefined) return error;
+  const row = reader.rowOfLine(position.line);
+  const field = position.column !== null && context.entity.fields.has(position.column) ? position.column : null;
+  return toImportError([
+    ...reader.details,
+    ...apiError.details.map((detail) => ({ ...detail, row, field: field ?? detail.field })),
+  ]);
+}
+
+interface MistakeRow {
+  readonly row: string;
+  readonly other?: string;
+}
+
+/** `isWhole`: every row of the file is staged; else a row may refer to one that is not. */
+async function findMistakes(
+  session: Session,
+  context: EntityContext,
+  plan: ImportPlan,
+  isComplete: boolean,
+): Promise<Detail[]> {
+  const { principal } = context;
+  const mistakes: Detail[] = [];
+  const collectMistakes = async (
+    fragment: Fragment,
+    field: string,
+    code: DetailCode,
+    message: string | ((row: MistakeRow) => string),
+  ): Promise<void> => {
+    for (const row of await session.query<MistakeRow>(importQuery(fragment, principal))) {
+      mistakes.push({
+        row: Number(row.row),
+        field,
+        code,
+        message: typeof message === 'string' ? message : message(row),
+      });
+    }
+  };
+  const formatDuplicate = ({ other }: MistakeRow): string => `must be unique: row ${other} has this value too`;
+  const takenMessage = 'must be unique: another record has this value';
+
+  const id = plan.columns.filter((field) => field.role === 'id');
+  const isById = plan.matchOn === undefined;
+  if (plan.ids !== 'none' && isById)
+    await collectMistakes(findDuplicates(plan, id, MAX_DETAILS), 'id', 'NOT_UNIQUE', formatDuplicate);
+  if (plan.ids === 'new' && plan.onConflict === 'fail') {
+    await collectMistakes(
+      findExistingIds(plan, MAX_DETAILS),
+      'id',
+      'NOT_UNIQUE',
+      'must be unique: a record with this id exists',
+    );
+  }
+  if (plan.ids === 'known' && isById) {
+    await collectMistakes(
+      findUnknownIds(plan, MAX_DETAILS),
+      'id',
+      'READ_ONLY',
+      'is set by the server: no record has this id',
+    );
+  }
+  for (const field of plan.required) {
+    const key = (plan.matchOn ?? id).map(({ name }) => name).join(', ');
+    await collectMistakes(
+      findMissing(plan, field, MAX_DETAILS),
+      field.name,
+      'REQUIRED',
+      `is required: no record has this ${key || 'id'}`,
+    );
+  }
+  for (const fields of plan.uniques) {
+    const name = fields.map((field) => field.name).join(', ');
+    await collectMistakes(findDuplicates(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', formatDuplicate);
+    await collectMistakes(findUniqueConflicts(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', takenMessage);
+  }
+  for (const reference of plan.references) {
+    if (reference.own && !isComplete) continue;
+    const message = 'refers to a record that does not exist';
+    await collectMistakes(
+      findMissingReferences(plan, reference, MAX_DETAILS),
+      reference.field.name,
+      'REFERENCE_NOT_FOUND',
+      message,
+    );
+  }
+  return mistakes;
+}
+
+/* ---- writing ---- */
+
+async function write(session: Session, context: EntityContext, plan: ImportPlan, rows: number): Promise<ImportCounts> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const [counts] = await inSavepoint(session, () =>
+        session.query<{ inserted: string; updated: string }>(importQuery(writeStaged(plan), context.principal)),
+      );
+      const inserted = Number(counts?.inserted);
+      const updated = Number(counts?.updated);
+      return { inserted, updated, skipped: rows - inserted - updated };
+    } catch (error) {
+      // Somebody was faster between our checks and the write: what the checks say now tells the row.
+      const isRace = getSqlState(error) === '23505' || getSqlState(error) === '23503' || getSqlState(error) === '23502';
+      if (!isRace && !isRetryable(error)) throw error;
+      await match(session, context, plan);
+      const mistakes = await findLastingMistakes(session, context, plan, true);
+      if (mistakes.length > 0) throw toImportError(mistakes);
+      if (attempt >= WRITE_ATTEMPTS) throw error;
+    }
+  }
+}
+
+/* ---- an import whose COMMIT is not answered ---- */
+
+export type Outcome = 'committed' | 'aborted' | 'unknown';
+
+// The time that PostgreSQL has to start again.
+const OUTCOME_TIMEOUT_MS = 5000;
+const PAUSE_MS = 100;
+
+/**
+ * Asks until the import with the token has ended, for some seconds. `aborted` is certain, also when its backend is still
+ * there: it can no longer commit. `place`: the node that has the records. While that is away nothing is asked, as the question
+ * would keep one of the connections for the control tables waiting.
+ */
+export async function findOutcome(
+  db: Database,
+  schema: string,
+  token: string,
+  node?: Pick<NodeStatus, 'isUnavailable'>,
+): Promise<Outcome> {
+  const deadline = performance.now() + OUTCOME_TIMEOUT_MS;
+  for (;;) {
+    if (node?.isUnavailable() === true) return 'unknown';
+    try {
+      const [row] = await db.query<{ is_done: boolean }>(resolveOutcome(schema, token));
+      if (row !== undefined) return row.is_done ? 'committed' : 'aborted';
+    } catch {
+      // The import is still at its COMMIT, or there is no database.
+    }
+    if (performance.now() >= deadline) return 'unknown';
+    await sleep(PAUSE_MS);
+  }
+}

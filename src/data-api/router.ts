@@ -1,0 +1,231 @@
+// The data API: request -> context -> operation -> handler -> reply. context.ts has the order of refusals.
+
+import { methodNotAllowed } from '../errors.ts';
+import type { RawRequest } from '../http/request.ts';
+import type { Mount } from '../http/router.ts';
+import { parseGroup } from '../limits/fair-scheduler.ts';
+import type { Principal } from '../model/principal.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { parseBatchOptions } from '../request/batch.ts';
+import type { Call } from '../request/call.ts';
+import {
+  findWorkspaceOperation,
+  OPERATIONS,
+  type OperationName,
+  WORKSPACE_OPERATIONS,
+  type WorkspaceOperationName,
+} from '../request/operations.ts';
+import { parseQueryString } from '../request/query-string.ts';
+import { agentsPath, getOperationName, PREFIX, RESOURCE_METADATA, splitSegments } from '../request/record-path.ts';
+import { errorReply } from '../response/error-body.ts';
+import type { Reply } from '../response/reply.ts';
+import type { Totals } from '../workspace-schema/totals.ts';
+import { aggregate, summarize } from './aggregate.ts';
+import { batch, replayBatch } from './batch.ts';
+import { bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate, type WriteManyDeps } from './bulk.ts';
+import { callParts, parseCall } from './call.ts';
+import {
+  type Address,
+  type AuthenticationDeps,
+  authenticate,
+  authorize,
+  type EntityContext,
+  forward,
+  impersonate,
+  type RequestContext,
+  restrict,
+} from './context.ts';
+import { makeDescriptions } from './describe.ts';
+import { exportRecords } from './export/export.ts';
+import { executeCallIdempotent, executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
+import { importRecords } from './import/import.ts';
+import { makePreparedStatements } from './prepared.ts';
+import { list, query, type ReadDeps, read } from './reads.ts';
+import { makeSnapshotRetry, type SnapshotRetry } from './retry.ts';
+import type { ExecuteCall, TransactionDeps } from './transaction.ts';
+import { makeTakePermit, type TransferDeps } from './transfer.ts';
+import { toUnavailableError } from './unavailable-error.ts';
+import { create, remove, update } from './writes.ts';
+
+export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databases'> {
+  readonly cache: AuthenticationDeps['cache'];
+  readonly totals: Pick<Totals, 'maintain'>;
+  readonly keys: IdempotencyDeps['keys'];
+}
+
+export interface DataApiDeps extends OperationDeps, Pick<AuthenticationDeps, 'authenticator' | 'rateLimit'> {
+  /** `_mcp`. */
+  readonly agents: AgentHandler;
+  /** URL of the token endpoint. */
+  readonly tokenUrl: string;
+}
+
+export interface DataApi {
+  /** Answers below /api/v1/. */
+  readonly mount: Mount;
+  /**
+   * The reply to a request for records of a principal about whom an administrator asks. `restrict`: makes the part of the
+   * snapshot in force that is asked.
+   */
+  readonly executeAs: (
+    principal: Principal,
+    request: RawRequest,
+    restrict?: (workspace: Workspace) => Workspace,
+  ) => Promise<Reply>;
+  /** See SnapshotRetry. */
+  readonly oldestInFlight: SnapshotRetry['oldestInFlight'];
+}
+
+/** Answers requests of agents, by other requests of the same sender. */
+export type AgentHandler = (context: RequestContext, api: AgentApi) => Promise<Reply>;
+
+export interface AgentApi {
+  /** The reply to a request for records of the sender of the context. */
+  readonly execute: (context: RequestContext, request: RawRequest) => Promise<Reply>;
+  /** The context when its sender reaches no more than the entities of these ids. */
+  readonly restrict: (context: RequestContext, ids: readonly string[]) => RequestContext;
+}
+
+type Handler = (context: EntityContext) => Promise<Reply>;
+
+export function makeDataApi(deps: DataApiDeps): DataApi {
+  const { config, databases } = deps;
+  const { execute, retry } = makeOperations(deps);
+  const descriptions = makeDescriptions({ ...config, tokenUrl: deps.tokenUrl });
+  const idempotency: IdempotencyDeps = { config, databases, retry, execute, keys: deps.keys };
+
+  async function handle(request: RawRequest): Promise<Reply> {
+    const segments = splitSegments(request.path);
+    const operation = findWorkspaceOperation(segments);
+    const context = await authenticate(deps, request, parseAddress(segments, operation));
+    if (operation === undefined) return executeCall(context, parseCall(context, segments, config));
+    const { methods } = WORKSPACE_OPERATIONS[operation];
+    if (!methods.some((one) => one === request.method)) throw methodNotAllowed(request.method, [...methods, 'OPTIONS']);
+    return workspaceHandlers[operation](context);
+  }
+
+  const workspaceHandlers: Readonly<Record<WorkspaceOperationName, (context: RequestContext) => Promise<Reply>>> = {
+    index: async (context) => descriptions.index(context),
+    openapi: (context) => descriptions.document(context),
+    schema: (context) => descriptions.schema(context),
+    batch: executeBatch,
+    mcp: (context) => deps.agents(context, agentApi),
+  };
+
+  /** Runs a call for records, once when it is a write with an Idempotency-Key. */
+  function executeCall(context: RequestContext, call: Call): Promise<Reply> {
+    const { access, body } = OPERATIONS[call.operation];
+    // An import is one stream and one transaction: it takes its key by itself.
+    const isWrite = access === 'write' && call.operation !== 'import';
+    const isIdempotent = isWrite && hasIdempotencyKey(context) && !isDryRun(call);
+    if (body === 'none') context.deadline.start(context.request.arrivedAt);
+    const reply = isIdempotent
+      ? executeCallIdempotent(idempotency, context, call, body === 'none' ? undefined : makeReadBody(context))
+      : execute(context, call, databases.forWorkspace(context.workspace));
+    return reply.catch((error) => rethrow(error, context, isWrite && !isIdempotent));
+  }
+
+  function executeBatch(context: RequestContext): Promise<Reply> {
+    const parts = callParts(context.request, config);
+    const isIdempotent = hasIdempotencyKey(context) && !parseBatchOptions(parts.query).isDryRun;
+    const reply = isIdempotent
+      ? executeIdempotent(
+          idempotency,
+          context,
+          makeReadBody(context),
+          (_, transaction) => batch(idempotency, context, parts, transaction),
+          (storedResponse) => replayBatch(idempotency, context, parts, storedResponse),
+        )
+      : batch(idempotency, context, parts);
+    return reply.catch((error) => rethrow(error, context, false));
+  }
+
+  /** The path of a workspace, and what its tokens must be for. */
+  function parseAddress([organization = '', workspace = '']: readonly string[], operation?: string): Address {
+    if (operation !== 'mcp') return { organization, workspace };
+    const path = agentsPath(organization, workspace);
+    const metadata = config.mcp ? config.publicUrl + RESOURCE_METADATA + path : undefined;
+    return { organization, workspace, resource: config.publicUrl + path, metadata };
+  }
+
+  const makeReadBody =
+    ({ request }: RequestContext) =>
+    () =>
+      request.body(config.maxBulkBytes);
+
+  /** Throws the error as it is told, with what is known of the node of the workspace. */
+  function rethrow(error: unknown, { workspace }: RequestContext, mayBeApplied: boolean): never {
+    throw databases.topology.getNode(workspace)?.isUnavailable() === true
+      ? toUnavailableError(error, mayBeApplied)
+      : error;
+  }
+
+  const agentApi: AgentApi = {
+    async execute(context, request) {
+      const own = await forward(deps, context, request);
+      return executeCall(own, parseCall(own, splitSegments(request.path), config));
+    },
+    restrict: (context, ids) => restrict(deps, context, ids),
+  };
+
+  return {
+    mount: makeMount(handle),
+    async executeAs(principal, request, part) {
+      const segments = splitSegments(request.path);
+      const context = await impersonate(deps, request, parseAddress(segments), principal, part);
+      return executeCall(context, parseCall(context, segments, config));
+    },
+    oldestInFlight: retry.oldestInFlight,
+  };
+}
+
+/** The operations on entities, for calls from wherever they come. */
+export function makeOperations(deps: OperationDeps): { readonly execute: ExecuteCall; readonly retry: SnapshotRetry } {
+  const compileOptions = { maxResponseBytes: deps.config.maxResponseBytes };
+  const own: ReadDeps & WriteManyDeps = { ...deps, compileOptions, prepared: makePreparedStatements(compileOptions) };
+  const transfer: TransferDeps = { ...deps, takePermit: makeTakePermit(deps.config) };
+  const retry = makeSnapshotRetry(deps.cache);
+  const handlers: Readonly<Record<OperationName, Handler>> = {
+    list: (context) => list(own, context),
+    query: (context) => query(own, context),
+    aggregate: (context) => aggregate(own, context),
+    summarize: (context) => summarize(own, context),
+    read: (context) => read(own, context),
+    create: (context) => create(own, context),
+    update: (context) => update(own, context),
+    delete: (context) => remove(own, context),
+    bulkCreate: (context) => bulkCreate(own, context),
+    bulkUpdate: (context) => bulkUpdate(own, context),
+    bulkDelete: (context) => bulkDelete(own, context),
+    bulkDeleteListed: (context) => bulkDeleteListed(own, context),
+    import: (context) => importRecords(transfer, context),
+    export: (context) => exportRecords(transfer, context),
+  };
+  return {
+    retry,
+    execute: (context, call, executor, key) =>
+      retry.run(context, { call, executor }, (current) =>
+        handlers[call.operation](authorize(deps, current, call, executor, key)),
+      ),
+  };
+}
+
+function makeMount(handle: Mount['handle']): Mount {
+  return {
+    matches: (url) => url.startsWith(PREFIX),
+    // Each workspace has operations of its own.
+    operations: [],
+    readyFirst: true,
+    getGroup: (url) => parseGroup(url, PREFIX),
+    getOperationName,
+    handle,
+    toErrorReply: errorReply,
+    isThrottled: ({ status }) => status === 401,
+  };
+}
+
+const hasIdempotencyKey = ({ request }: RequestContext): boolean => request.headers['idempotency-key'] !== undefined;
+
+/** True for what is undone, which needs no key. */
+const isDryRun = ({ query }: Call): boolean =>
+  parseQueryString(query).some(({ name, value }) => name === 'dryRun' && value === 'true');

@@ -1,0 +1,297 @@
+// Create, update and delete: one statement each that checks whatever could change between a look and a write. Nothing
+// of a record that the principal cannot see shows in an answer: it is absent, as a target and as a reference.
+
+import { getSqlState, isRetryable, isStaleSnapshot } from '../database/errors.ts';
+import { type Detail, preconditionFailed, recordNotFound, serviceUnavailable, validationFailed } from '../errors.ts';
+import { type Assignment, planAssignment } from '../plan/assignment.ts';
+import { planKey } from '../plan/conflict-key.ts';
+import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
+import type { UpsertedRow, WrittenRow } from '../plan/result.ts';
+import { foreignColumn, getRuleColumns } from '../plan/row-policy.ts';
+import { planUpsert, planUpsertAssignment } from '../plan/upsert.ts';
+import { parseId } from '../request/call.ts';
+import { type Guard, parseGuard } from '../request/conditions.ts';
+import { parseParameters } from '../request/query-string.ts';
+import { PREFIX } from '../request/record-path.ts';
+import { parseReadRequest } from '../request/record-request.ts';
+import { parseCreateOptions, type Upsert } from '../request/upsert.ts';
+import { recordReply } from '../response/entity-tag.ts';
+import { noContent, type Reply } from '../response/reply.ts';
+import { bindQuery, type Compiled, compile, type Inputs, type Statement } from '../sql/compile.ts';
+import type { ResponseForm } from '../workspace-schema/idempotency-keys.ts';
+import { buildStatementOptions, type EntityContext } from './context.ts';
+import { upsertWithVersion } from './errors.ts';
+import { buildEntityTag, type ReadDeps, runRead } from './reads.ts';
+import { toRecordError, type WriteKind } from './record-error.ts';
+
+export type WriteDeps = Omit<ReadDeps, 'totals'>;
+
+/** A write of one record: `target` is the record that is there already, `values` what a create or update gives. */
+interface Write {
+  readonly target?: Target;
+  readonly values?: Assignment;
+}
+
+/** A record, with the versions that it may have. */
+interface Target extends Guard {
+  readonly id: string;
+}
+
+type Outcome<Row> =
+  | { readonly kind: 'written'; readonly row: Row }
+  | { readonly kind: 'missing' }
+  /** It has none of the versions of If-Match. */
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'badReference'; readonly details: readonly Detail[] };
+
+const WRITE_ATTEMPTS = 4;
+
+/** A create, or an upsert when the query asks for one. */
+export function create(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+  const upsert = parseCreateOptions(context.call.query);
+  return upsert === undefined ? insert(deps, context) : insertOrUpdate(deps, context, upsert);
+}
+
+async function insert(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+  const { call, entity, principal } = context;
+  const body = await call.body();
+  const { values, details } = planAssignment(body, entity, undefined, getRuleColumns(entity, principal));
+  await rejectInvalid(deps, context, details, { values });
+  const plan = planCreate(values, entity, context);
+  const statement = deps.prepared.write(context, plan);
+  const row = requireWritten(await write(deps, context, statement, { values: plan.values }));
+  return makeCreatedReply(context, statement, row);
+}
+
+/** 201 with the place of the record. */
+function makeCreatedReply({ entity, workspace }: EntityContext, statement: Statement, row: WrittenRow): Reply {
+  const tag = buildEntityTag(statement, row.version, row.data);
+  return recordReply(201, { data: row.data, tag }, buildLocation(workspace, entity, row.id));
+}
+
+async function insertOrUpdate(deps: WriteDeps, context: EntityContext, upsert: Upsert): Promise<Reply> {
+  const { call, entity } = context;
+  if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
+  const key = planKey(upsert, entity, context);
+  const { values, details } = planUpsertAssignment(await call.body(), entity, context, key);
+  await rejectInvalid(deps, context, details, { values });
+  const plan = planUpsert(values, entity, context, key);
+  const statement = deps.prepared.write(context, plan);
+  const plain = deps.prepared.write(context, planCreate(values, entity, context));
+  const row = requireWritten(await writeUpsert(deps, context, statement, plain, { values: plan.values }));
+  if (row.isCreated) return makeCreatedReply(context, statement, row);
+  return recordReply(200, { data: row.data, tag: buildEntityTag(statement, row.version, row.data) });
+}
+
+export async function update(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+  const { call, entity, principal } = context;
+  const id = parseId(call.id);
+  parseParameters(call.query, []);
+  // The body is checked before it is said that there can be no such record.
+  const { values, details } = planAssignment(await call.body(), entity, id ?? '0');
+  await rejectInvalid(deps, context, details, { values, target: { id: id ?? '0', ...UNGUARDED } });
+  if (id === undefined) throw recordNotFound();
+  // A record of somebody else does not exist, whatever is asked of it.
+  const isForeign = foreignColumn(entity, principal, values) !== undefined;
+  if (isForeign && (await findVersion(deps, context, id)) === undefined) throw recordNotFound();
+  const target = { id, ...parseGuard(call.conditions.ifMatch) };
+  const statement = deps.prepared.write(context, planUpdate(values, entity, context, target.guarded));
+  const { data, version } = requireWritten(await write(deps, context, statement, { target, values }));
+  return recordReply(200, { data, tag: buildEntityTag(statement, version, data) });
+}
+
+export async function remove(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+  const { call, entity } = context;
+  const id = parseId(call.id);
+  parseParameters(call.query, []);
+  if (id === undefined) throw recordNotFound();
+  const target = { id, ...parseGuard(call.conditions.ifMatch) };
+  const statement = deps.prepared.write(context, planDelete(entity, context, target.guarded));
+  requireWritten(await write(deps, context, statement, { target }));
+  return noContent();
+}
+
+const UNGUARDED: Guard = { guarded: false, versions: [] };
+
+/** The row of a write that was done; its refusal otherwise. */
+function requireWritten<Row>(outcome: Outcome<Row>): Row {
+  switch (outcome.kind) {
+    case 'written':
+      return outcome.row;
+    case 'missing':
+      throw recordNotFound();
+    case 'changed':
+      throw preconditionFailed();
+    case 'badReference':
+      throw validationFailed(outcome.details);
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** Throws every mistake of a body at once, references that point nowhere among them. */
+async function rejectInvalid(
+  deps: WriteDeps,
+  context: EntityContext,
+  details: readonly Detail[],
+  what: Write,
+): Promise<void> {
+  if (details.length > 0) throw validationFailed([...details, ...(await findMissingReferences(deps, context, what))]);
+}
+
+/** The references of a body to records that are not there for the principal. */
+async function findMissingReferences(
+  { compileOptions }: WriteDeps,
+  context: EntityContext,
+  what: Write,
+): Promise<Detail[]> {
+  const { target, values } = what;
+  if (values === undefined) return [];
+  const plan = planReferences(values, context.entity, context, target === undefined ? 'create' : 'update');
+  if (plan === undefined) return [];
+  const rows = await runRead(context, compile(plan, compileOptions), buildInputs(context, what), 'write');
+  return rows.map(({ field }) => ({
+    field,
+    code: 'REFERENCE_NOT_FOUND',
+    message: 'refers to a record that does not exist',
+  }));
+}
+
+/** Version of a record that the principal can see; undefined when there is none. */
+async function findVersion(
+  { config, compileOptions }: WriteDeps,
+  context: EntityContext,
+  id: string,
+): Promise<string | undefined> {
+  const plan = planRead(parseReadRequest('fields=id&expand=', config), context.entity, context);
+  const inputs = { id, principal: context.principal };
+  const [row] = await runRead(context, compile(plan, compileOptions), inputs, 'write');
+  return row?.version;
+}
+
+function buildInputs({ principal }: EntityContext, { target, values }: Write): Inputs {
+  return {
+    principal,
+    ...(values === undefined ? {} : { body: values }),
+    ...(target === undefined ? {} : { id: target.id, versions: target.versions }),
+  };
+}
+
+/**
+ * Runs a write until it has written a row, or until it is known why it does not. Deadlocks and serialization failures
+ * are repeated, as nothing of them was kept. When no row was written the record or a reference says why; a reason that
+ * has gone meanwhile is a reason to try again. After an error in a transaction nothing is repeated and nothing asked: the
+ * error names the reference then, or is the cause of the refusal that is thrown.
+ */
+async function write<Row>(
+  deps: WriteDeps,
+  context: EntityContext,
+  statement: Compiled<Row>,
+  what: Write,
+): Promise<Outcome<Row>> {
+  const plain = bindQuery(statement, buildInputs(context, what));
+  const { executor, key } = context;
+  const bound = key === undefined ? plain : await key.wrap(plain, buildResponseForm(context, statement, what));
+  return retryWrite(context, async () => {
+    try {
+      const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
+      if (row !== undefined) return { kind: 'written', row: statement.read(row) };
+    } catch (error) {
+      if (isStaleSnapshot(error) || isRetryable(error)) throw error;
+      if (getSqlState(error) === '23503' && !executor.isTransaction) {
+        const details = await findMissingReferences(deps, context, what);
+        if (details.length > 0) return { kind: 'badReference', details };
+      }
+      throw toRecordError(error, context.workspace, context.entity.name, getWriteKind(what));
+    }
+    if (what.target !== undefined) {
+      const { id, guarded, versions } = what.target;
+      const version = await findVersion(deps, context, id);
+      if (version === undefined) return { kind: 'missing' };
+      if (guarded && !versions.includes(version)) return { kind: 'changed' };
+    }
+    const details = await findMissingReferences(deps, context, what);
+    return details.length > 0 ? { kind: 'badReference', details } : undefined;
+  });
+}
+
+/**
+ * Runs an upsert. It writes and reads nothing when a record with its key came after it began to look, which the next
+ * attempt sees, or when the principal cannot see that record. Then the plain create says what a create is told.
+ */
+async function writeUpsert(
+  deps: WriteDeps,
+  context: EntityContext,
+  upsert: Compiled<UpsertedRow>,
+  plain: Compiled<WrittenRow>,
+  what: Write,
+): Promise<Outcome<UpsertedRow>> {
+  const { executor, workspace, entity } = context;
+  const inputs = buildInputs(context, what);
+  const run = async <Row>(statement: Compiled<Row>): Promise<Row | undefined> => {
+    const [row] = await executor.run(
+      bindQuery(statement, inputs),
+      'write',
+      buildStatementOptions(context, statement.expected),
+    );
+    return row === undefined ? undefined : statement.read(row);
+  };
+  let attempts = 0;
+  return retryWrite(context, async () => {
+    attempts++;
+    try {
+      const row = (await run(upsert)) ?? (attempts === 1 ? undefined : toUpsertedRow(await run(plain)));
+      if (row !== undefined) return { kind: 'written', row };
+    } catch (error) {
+      if (isStaleSnapshot(error) || isRetryable(error)) throw error;
+      if (getSqlState(error) === '23503' && !executor.isTransaction) {
+        const details = await findMissingReferences(deps, context, what);
+        if (details.length > 0) return { kind: 'badReference', details };
+      }
+      throw toRecordError(error, workspace, entity.name, 'create');
+    }
+    const details = await findMissingReferences(deps, context, what);
+    return details.length > 0 ? { kind: 'badReference', details } : undefined;
+  });
+}
+
+const toUpsertedRow = (row: WrittenRow | undefined): UpsertedRow | undefined => row && { ...row, isCreated: true };
+
+/**
+ * Runs `attempt` until it has an outcome. Deadlocks and serialization failures are repeated, as nothing of them was
+ * kept; and so is what had no outcome, as the reason has gone meanwhile. After an error in a transaction nothing is
+ * repeated.
+ */
+export async function retryWrite<T>(context: EntityContext, attempt: () => Promise<T | undefined>): Promise<T> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      const outcome = await attempt();
+      if (outcome !== undefined) return outcome;
+      if (attempts >= WRITE_ATTEMPTS)
+        throw serviceUnavailable('RECORD_BUSY', 'The record is changing at the moment; retry');
+    } catch (error) {
+      if (!isRetryable(error) || context.executor.isTransaction || attempts >= WRITE_ATTEMPTS) {
+        throw isRetryable(error) ? toRecordError(error, context.workspace, context.entity.name, 'update') : error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempts));
+    }
+  }
+}
+
+/** What a write is answered with when it is done. */
+function buildResponseForm({ workspace, entity }: EntityContext, { tag }: Statement, what: Write): ResponseForm {
+  const kind = getWriteKind(what);
+  const locationPrefix = kind === 'create' ? buildLocation(workspace, entity, '') : undefined;
+  return { status: kind === 'create' ? 201 : kind === 'update' ? 200 : 204, etagSuffix: tag, locationPrefix };
+}
+
+const buildLocation = (
+  { organization, slug }: EntityContext['workspace'],
+  { name }: EntityContext['entity'],
+  id: string,
+): string => `${PREFIX}${organization}/${slug}/${name}/${id}`;
+
+function getWriteKind({ target, values }: Write): WriteKind {
+  if (target === undefined) return 'create';
+  return values === undefined ? 'delete' : 'update';
+}

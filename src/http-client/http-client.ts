@@ -1,0 +1,249 @@
+// Every connection that this server opens because somebody configured a URL: JSON documents of identity providers. The
+// address is judged when the connection is made, so that neither a name that resolves differently the second time nor a
+// redirect leads inside (SSRF). The only importer of undici.
+import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import type { Agent } from 'undici';
+import { addressKind, makeNetworks } from './ip-address.ts';
+
+export interface HttpClient {
+  /** What is wrong with the URL itself, in words, or undefined. No network access. */
+  findMistake(url: string): string | undefined;
+  /** Resolves the URL's host and judges its addresses without connecting. Throws OutboundError. */
+  resolve(url: string, signal: AbortSignal): Promise<void>;
+  /**
+   * GET of a JSON document, at most MAX_BYTES, no redirects. Throws OutboundError. Notes in `contact` where it went.
+   */
+  fetchJson(url: string, signal: AbortSignal, contact?: Contact): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** What a fetch touched on its way. */
+export interface Contact {
+  /**
+   * True for a loopback or private address: answers from there must not be shown to everybody who may configure a URL.
+   */
+  isPrivate: boolean;
+}
+
+/** `refused` is a URL or an address that this server does not connect to; `failed` is everything that may pass. */
+export class HttpClientError extends Error {
+  readonly kind: 'refused' | 'failed';
+  constructor(kind: HttpClientError['kind'], message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'OutboundError';
+    this.kind = kind;
+  }
+}
+
+export type Lookup = (
+  hostname: string,
+  options: LookupOptions & { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export interface HttpClientOptions {
+  /**
+   * Private and loopback addresses may be connected to, and they alone by plain http: all of them, none, or those in
+   * networks (CIDR).
+   */
+  readonly allowPrivate: boolean | readonly string[];
+  readonly lookup?: Lookup;
+}
+
+export const MAX_URL_LENGTH = 2048;
+const MAX_BYTES = 1_048_576;
+const CONNECT_TIMEOUT_MS = 3000;
+
+type Scheme = 'http:' | 'https:';
+
+/** Which URLs and addresses may be asked. */
+interface UrlPolicy {
+  readonly findMistake: HttpClient['findMistake'];
+  /** Throws OutboundError. */
+  readonly parse: (text: string) => { readonly url: URL; readonly scheme: Scheme };
+  /** All addresses of a name must be allowed, as we do not choose the one that is used. Throws OutboundError. */
+  readonly checkAddresses: (scheme: Scheme, addresses: readonly LookupAddress[]) => void;
+}
+
+function makeUrlPolicy(allowPrivate: HttpClientOptions['allowPrivate']): UrlPolicy {
+  const isAllowed = typeof allowPrivate === 'boolean' ? () => allowPrivate : makeNetworks(allowPrivate);
+  const allowsAny = allowPrivate === true || (allowPrivate !== false && allowPrivate.length > 0);
+
+  function findRejection(scheme: Scheme, address: string): string | undefined {
+    const kind = addressKind(address);
+    if (kind === 'private' ? isAllowed(address) : kind === 'public' && scheme === 'https:') return undefined;
+    switch (kind) {
+      case 'public':
+        return 'must be an https URL: http is for private networks only';
+      case 'private':
+        return 'must not lead to a loopback or private address, unless the server runs with WDA_IDP_PRIVATE_NETWORK=allow';
+      case 'forbidden':
+        return 'must not lead to a link-local, multicast or reserved address';
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  function checkAddresses(scheme: Scheme, addresses: readonly LookupAddress[]): void {
+    for (const { address } of addresses) {
+      const rejection = findRejection(scheme, address);
+      if (rejection !== undefined) throw new HttpClientError('refused', rejection);
+    }
+  }
+
+  function findMistake(text: string): string | undefined {
+    if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+    // The URL parser silently drops tabs and line ends, and turns backslashes into slashes.
+    if (!/^[\x21-\x7e]+$/.test(text) || text.includes('\\'))
+      return 'must be a URL without spaces or control characters';
+    const url = URL.parse(text);
+    if (url === null || !/^https?:\/\//i.test(text)) {
+      return allowsAny ? 'must be an https or http URL' : 'must be an https URL';
+    }
+    if (url.protocol === 'http:' && !allowsAny) {
+      return 'must be an https URL (plain http only in a private network, with WDA_IDP_PRIVATE_NETWORK=allow)';
+    }
+    if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
+    const host = getHost(url);
+    return isIP(host) === 0 ? undefined : findRejection(url.protocol as Scheme, host);
+  }
+
+  function parse(text: string): ReturnType<UrlPolicy['parse']> {
+    const mistake = findMistake(text);
+    if (mistake !== undefined) throw new HttpClientError('refused', mistake);
+    const url = new URL(text);
+    return { url, scheme: url.protocol as Scheme };
+  }
+
+  return { findMistake, parse, checkAddresses };
+}
+
+export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClientOptions): HttpClient {
+  const { findMistake, parse, checkAddresses } = makeUrlPolicy(allowPrivate);
+  const guardedLookup =
+    (scheme: Scheme, contact: Contact): LookupFunction =>
+    (hostname, options, callback) => {
+      lookup(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error !== null) return callback(error, '', 0);
+        const first = addresses[0];
+        contact.isPrivate ||= addresses.some(({ address }) => addressKind(address) === 'private');
+        try {
+          checkAddresses(scheme, addresses);
+        } catch (rejection) {
+          return callback(rejection as NodeJS.ErrnoException, '', 0);
+        }
+        if (first === undefined) return callback(new HttpClientError('failed', 'has no address'), '', 0);
+        // Node asks for all of them and tries one after the other; the types know the other form only.
+        if (options.all) (callback as unknown as (error: null, all: LookupAddress[]) => void)(null, addresses);
+        else callback(null, first.address, first.family);
+      });
+    };
+
+  // One request now and then: each has an agent of its own, so no connection outlives the judgement of its address.
+  const agents = new Set<Agent>();
+  const agentOptions = (scheme: Scheme, contact: Contact): Agent.Options => ({
+    connect: { lookup: guardedLookup(scheme, contact), timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: CONNECT_TIMEOUT_MS,
+    bodyTimeout: CONNECT_TIMEOUT_MS,
+    maxResponseSize: MAX_BYTES,
+    pipelining: 0,
+  });
+
+  return {
+    findMistake,
+    async resolve(text, signal) {
+      const { url, scheme } = parse(text);
+      const host = getHost(url);
+      if (isIP(host) !== 0) return;
+      const addresses = await new Promise<LookupAddress[]>((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+        lookup(host, { all: true }, (error, results) => (error === null ? resolve(results) : reject(error)));
+      }).catch((error) => {
+        throw toHttpClientError(error);
+      });
+      checkAddresses(scheme, addresses);
+    },
+    async fetchJson(text, signal, contact = { isPrivate: false }) {
+      const { url, scheme } = parse(text);
+      const host = getHost(url);
+      // An address is not looked up, so it is judged here.
+      contact.isPrivate ||= isIP(host) !== 0 && addressKind(host) === 'private';
+      // Many servers have no identity provider: its 110 modules, of 1.1 MB, are for those that have one.
+      const { Agent, request } = await import('undici');
+      const agent = new Agent(agentOptions(scheme, contact));
+      agents.add(agent);
+      try {
+        const response = await request(url, {
+          dispatcher: agent,
+          signal,
+          headers: { accept: 'application/json', 'accept-encoding': 'identity' },
+        });
+        if (response.statusCode !== 200) {
+          response.body.on('error', () => undefined).destroy();
+          const { statusCode } = response;
+          const redirected = statusCode >= 300 && statusCode < 400 ? ', and redirects are not followed' : '';
+          throw new HttpClientError('failed', `answered ${statusCode}${redirected}`);
+        }
+        const chunks: Buffer[] = [];
+        let size = 0;
+        for await (const chunk of response.body) {
+          size += (chunk as Buffer).length;
+          if (size > MAX_BYTES) throw tooLarge();
+          chunks.push(chunk as Buffer);
+        }
+        return parseJson(Buffer.concat(chunks));
+      } catch (error) {
+        throw toHttpClientError(error);
+      } finally {
+        agents.delete(agent);
+        agent.destroy().catch(() => undefined);
+      }
+    },
+    async close() {
+      await Promise.all([...agents].map((agent) => agent.destroy()));
+    },
+  };
+}
+
+function getHost(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new HttpClientError('failed', 'answered something that is not JSON', cause);
+  }
+}
+
+const tooLarge = (): HttpClientError => new HttpClientError('failed', `answered more than ${MAX_BYTES} bytes`);
+
+/** The reason in words that follow the URL: "… did not answer in time". */
+function toHttpClientError(error: unknown): HttpClientError {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof HttpClientError) return cause;
+  }
+  const { code, name } = error as { code?: string; name?: string };
+  const failed = (message: string): HttpClientError => new HttpClientError('failed', message, error);
+  if (name === 'TimeoutError' || name === 'AbortError' || /TIMEOUT|ETIMEDOUT/.test(code ?? '')) {
+    return failed('did not answer in time');
+  }
+  switch (code) {
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EAI_NODATA':
+      return failed('has a host whose name cannot be resolved');
+    case 'ECONNREFUSED':
+      return failed('refused the connection');
+    case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
+      return tooLarge();
+    default:
+      return failed(
+        /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code ?? '')
+          ? `has a certificate that is not valid here (${code})`
+          : 'could not be reached',
+      );
+  }
+}

@@ -1,0 +1,140 @@
+// The tools that write: a request of the data API each, which may wait for a person's yes. What is confirmed is done once,
+// and only to the version of the record that the person was shown.
+
+import type { InternalRequest } from '../data-api/internal-request.ts';
+import { badRequest } from '../errors.ts';
+import { parseExact } from '../model/exact-json.ts';
+import { getVersions, isCurrent, parseEntityTags } from '../request/conditions.ts';
+import { isRecord, type Members } from '../request/members.ts';
+import type { Reply } from '../response/reply.ts';
+import { formatWorkspace } from './descriptions.ts';
+import { confirmationRefused } from './errors.ts';
+import { buildEntityPath, buildRecordPath, encodePart, formatData } from './paths.ts';
+import type { Outcome, ToolContext } from './tool-context.ts';
+import type { ToolName } from './tools.ts';
+
+/** A write before it is done. */
+interface Change {
+  readonly tool: ToolName;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly request: InternalRequest;
+  /** The record as it is, for the words; undefined: there is none yet. */
+  readonly read: InternalRequest | undefined;
+  readonly title: string;
+  /** Lines for a person. */
+  readonly lines: (before: Readonly<Record<string, unknown>>) => readonly string[];
+  readonly doneMessage: string;
+}
+
+// More than the fields of any entity.
+const MAX_MEMBERS = 1000;
+const MAX_LINES = 40;
+const VALUE_CHARACTERS = 200;
+
+const formatValue = (value: unknown): string => {
+  const text = value === undefined ? 'null' : JSON.stringify(value);
+  return text.length <= VALUE_CHARACTERS ? text : `${text.slice(0, VALUE_CHARACTERS)}…`;
+};
+
+const toLines = (record: Readonly<Record<string, unknown>>): readonly string[] =>
+  Object.entries(record).map(([name, value]) => `${name}: ${formatValue(value)}`);
+
+export function createRecord({ members, text }: Members, toolContext: ToolContext): Promise<Outcome> {
+  const entity = text('entity');
+  const record = getRecord(members, 'record');
+  const location = `${entity} in ${formatWorkspace(toolContext.agentContext.workspace)}`;
+  return executeChange(toolContext, {
+    tool: 'create_record',
+    args: members,
+    request: { method: 'POST', path: buildEntityPath(entity, toolContext), body: record },
+    read: undefined,
+    title: `Create a record of ${location}`,
+    lines: () => toLines(record),
+    doneMessage: 'Created.',
+  });
+}
+
+export function updateRecord({ members, text, has }: Members, toolContext: ToolContext): Promise<Outcome> {
+  const entity = text('entity');
+  const changes = getRecord(members, 'changes');
+  const path = buildRecordPath(entity, members.id, toolContext);
+  const names = Object.keys(changes);
+  return executeChange(toolContext, {
+    tool: 'update_record',
+    args: members,
+    request: { method: 'PATCH', path, headers: has('ifMatch') ? { 'if-match': text('ifMatch') } : {}, body: changes },
+    read: { method: 'GET', path, query: `expand=&fields=${encodePart(names.join())}` },
+    title: `Change ${path.split('/').slice(-2).join(' ')} in ${formatWorkspace(toolContext.agentContext.workspace)}`,
+    lines: (before) => names.map((name) => `${name}: ${formatValue(before[name])} -> ${formatValue(changes[name])}`),
+    doneMessage: 'Changed.',
+  });
+}
+
+export function deleteRecord({ members, text, has }: Members, toolContext: ToolContext): Promise<Outcome> {
+  const path = buildRecordPath(text('entity'), members.id, toolContext);
+  return executeChange(toolContext, {
+    tool: 'delete_record',
+    args: members,
+    request: { method: 'DELETE', path, headers: has('ifMatch') ? { 'if-match': text('ifMatch') } : {} },
+    read: { method: 'GET', path, query: 'expand=&fields=' },
+    title: `Delete ${path.split('/').slice(-2).join(' ')} in ${formatWorkspace(toolContext.agentContext.workspace)}`,
+    lines: toLines,
+    doneMessage: 'Deleted.',
+  });
+}
+
+function getRecord(members: Members['members'], name: string): Readonly<Record<string, unknown>> {
+  const record = members[name];
+  if (!isRecord(record)) throw badRequest('INVALID_TOOL_ARGUMENTS', `${name} must be a JSON object of fields`);
+  // Before all of them are put in words.
+  if (Object.keys(record).length > MAX_MEMBERS)
+    throw badRequest('INVALID_TOOL_ARGUMENTS', `${name} has more than ${MAX_MEMBERS} members`);
+  return record;
+}
+
+/** Does the change, or says what is to be confirmed. */
+async function executeChange(toolContext: ToolContext, change: Change): Promise<Outcome> {
+  const { request, doneMessage } = change;
+  if (toolContext.writes === 'on') return formatDone(await toolContext.execute(request), doneMessage, toolContext);
+  const before = change.read === undefined ? undefined : await toolContext.execute(change.read);
+  const version = before?.headers.ETag;
+  const { confirmation: _, ...args } = change.args;
+  const { confirmation, canElicit, subject, confirmations } = toolContext.confirmationState;
+  const facts = [subject, canElicit, change.tool, args, version ?? null];
+  if (confirmation === undefined) {
+    const record = before?.body.kind === 'text' ? (parseExact(before.body.text) as { data: Change['args'] }).data : {};
+    const lines = change.lines(record);
+    const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : [];
+    return {
+      preview: [`${change.title}:`, ...[...lines.slice(0, MAX_LINES), ...more].map((line) => `  ${line}`)].join('\n'),
+      confirmation: await confirmations.make(facts),
+    };
+  }
+  if (!(await confirmations.check(confirmation, facts))) throw confirmationRefused();
+  const reply = await toolContext.execute({
+    ...request,
+    headers: {
+      ...request.headers,
+      ...(version === undefined ? {} : { 'if-match': chooseIfMatch(request.headers?.['if-match'], version) }),
+      // So it is done once, however often it is confirmed.
+      'idempotency-key': `mcp-${confirmation}`,
+    },
+  });
+  return formatDone(reply, doneMessage, toolContext);
+}
+
+/** The version that the person was shown, unless the call asks for others alone: `*` would be whatever comes between. */
+function chooseIfMatch(ifMatch: string | undefined, version: string): string {
+  const [currentVersion = ''] = getVersions([version.slice(1)]);
+  return ifMatch === undefined || isCurrent(parseEntityTags(ifMatch), currentVersion) ? version : ifMatch;
+}
+
+function formatDone({ body, headers }: Reply, doneMessage: string, toolContext: ToolContext): string {
+  if (body.kind !== 'text') return doneMessage;
+  const etag = headers.ETag === undefined ? '' : `\netag: ${headers.ETag}`;
+  const text = `${doneMessage} ${formatData(body.text, toolContext)}${etag}`;
+  // It is done, so a refusal would be a lie.
+  return Buffer.byteLength(text) <= toolContext.maxBytes
+    ? text
+    : `${doneMessage} The record is too long to be shown here.${etag}`;
+}

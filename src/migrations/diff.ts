@@ -1,0 +1,341 @@
+// The difference between the document in force and the document asked for. Takes both, gives the operations that lead
+// from one to the other in a safe order, or the changes that cannot be made, each with its path.
+
+import type { Detail } from '../errors.ts';
+import type { Entity, Field } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
+import type { PhysicalNames } from '../model/physical-name.ts';
+import { buildEntities } from '../schema/entities.ts';
+import type { EntityDocument, SchemaDocument } from '../schema/format.ts';
+import { member, type Renames } from '../schema/renames.ts';
+import { buildTable, type Check, constraintNames, hasTextIndex, type Reference, type Table } from '../schema/tables.ts';
+import { assignConstraintNames, isSameCheck, isSameReference, toCanonicalValue } from './constraint-names.ts';
+import { dropUnusedSearchFunction, type Extensions } from './ddl.ts';
+import { assignNames, type Origins } from './names.ts';
+import { inSharedTransaction, type Operation } from './operation.ts';
+import {
+  changeCheck,
+  changeReference,
+  dropCheck,
+  liftRequired,
+  loosenReference,
+  requireField,
+} from './operations/constraint.ts';
+import { createEntity, dropEntity } from './operations/entity.ts';
+import {
+  addField,
+  addRelation,
+  type ChangedTable,
+  changeDefault,
+  dropField,
+  dropRelation,
+  pathOfField,
+} from './operations/field.ts';
+import { addIndex, removeIndex } from './operations/indexing.ts';
+import { changeMetadata, dropVirtualRelation } from './operations/metadata.ts';
+import { changeType } from './operations/type.ts';
+
+export interface ChangeRequest {
+  readonly inForce: SchemaDocument;
+  readonly names: PhysicalNames;
+  readonly requested: SchemaDocument;
+  readonly renames: Renames;
+  readonly databaseSchema: string;
+  /** Entities in force without records. */
+  readonly empty: ReadonlySet<string>;
+  readonly strategy: 'online' | 'blocking';
+  /** Names of tables and columns, `orders` or `orders.total`, that nothing else may be given yet. */
+  readonly reserved: ReadonlySet<string>;
+  /** For names of new columns: a number that no change of the workspace has had before. */
+  readonly change: string;
+  readonly extensions: Extensions;
+}
+
+export type Change =
+  | { readonly ok: true; readonly operations: readonly Operation[]; readonly names: PhysicalNames }
+  | { readonly ok: false; readonly details: readonly Detail[] };
+
+export function diffDocuments(request: ChangeRequest): Change {
+  const { inForce, requested, renames, databaseSchema, empty, strategy, extensions } = request;
+  const entities = buildEntities(inForce, databaseSchema, request.names);
+  const assignment = assignNames(entities, requested, renames, request.reserved, request.change);
+  const { origins } = assignment;
+  const before = buildSides(inForce, entities, request.names);
+  const derived = buildSides(requested, buildEntities(requested, databaseSchema, assignment.names), assignment.names);
+  const after = withConstraintNames(derived, before, origins, request.change);
+  const names = { ...assignment.names, ...constraintNames(getTables(after), getTables(derived)) };
+  const isNew = (entity: string): boolean => !origins.entities.has(entity);
+  const errors: Detail[] = [];
+  const operations: Operation[] = [];
+  const remainingEntities = new Set<string>();
+  for (const [name, side] of after) {
+    const origin = origins.entities.get(name);
+    const old = origin === undefined ? undefined : before.get(origin.name);
+    if (old === undefined) {
+      operations.push(createEntity(side.table, isNew, extensions));
+      continue;
+    }
+    remainingEntities.add(old.table.entity);
+    const isEmpty = empty.has(old.table.entity);
+    const changedTable = { table: side.table, isEmpty, isBlocking: isEmpty || strategy === 'blocking', extensions };
+    const fields = origins.fields.get(name) ?? new Map<string, Field>();
+    compareEntities({ changedTable, old, side, fields, isNew, renames, operations, errors });
+  }
+  for (const [name, side] of before) if (!remainingEntities.has(name)) operations.push(dropEntity(side.table));
+  const last = operations.at(-1);
+  if (last !== undefined && isSearched(before) && !isSearched(after)) {
+    // Nothing has the function any more, whichever operation was the end of its last index.
+    const statements = [...last.statements, inSharedTransaction('attach', dropUnusedSearchFunction(databaseSchema))];
+    operations[operations.length - 1] = { ...last, statements };
+  }
+  return errors.length > 0 ? { ok: false, details: errors } : { ok: true, operations, names };
+}
+
+interface Side {
+  readonly document: EntityDocument;
+  readonly table: Table;
+}
+
+const isSearched = (sides: ReadonlyMap<string, Side>): boolean =>
+  [...sides.values()].some(({ table }) => hasTextIndex(table));
+
+/** With the names of checks and foreign keys. */
+function withConstraintNames(
+  derived: ReadonlyMap<string, Side>,
+  before: ReadonlyMap<string, Side>,
+  origins: Origins,
+  change: string,
+): ReadonlyMap<string, Side> {
+  const sides = [...derived].map(([name, side]) => {
+    const old = before.get(origins.entities.get(name)?.name ?? '')?.table;
+    if (old === undefined) return [name, side] as const;
+    const fields = origins.fields.get(name) ?? new Map();
+    return [name, { ...side, table: assignConstraintNames(side.table, { old, fields, change }) }] as const;
+  });
+  return new Map(sides);
+}
+
+const getTables = (sides: ReadonlyMap<string, Side>): ReadonlyMap<string, Table> =>
+  new Map([...sides].map(([name, { table }]) => [name, table]));
+
+function buildSides(
+  document: SchemaDocument,
+  entities: ReadonlyMap<string, Entity>,
+  names: PhysicalNames,
+): ReadonlyMap<string, Side> {
+  const sides = new Map<string, Side>();
+  for (const entity of entities.values()) {
+    const entityDocument = member(document.entities, entity.name) ?? {};
+    sides.set(entity.name, { document: entityDocument, table: buildTable(entity, entityDocument, entities, names) });
+  }
+  return sides;
+}
+
+interface Comparison {
+  readonly changedTable: ChangedTable;
+  readonly old: Side;
+  readonly side: Side;
+  /** What each field was before, by its name now. */
+  readonly fields: ReadonlyMap<string, Field>;
+  readonly isNew: (entity: string) => boolean;
+  readonly renames: Renames;
+  readonly operations: Operation[];
+  readonly errors: Detail[];
+}
+
+function compareEntities(comparison: Comparison): void {
+  const { old, side, operations } = comparison;
+  if (old.table.entity !== side.table.entity) {
+    const { entity } = side.table;
+    operations.push(
+      changeMetadata('renameEntity', entity, `entities.${entity}`, `rename entity ${old.table.entity} to ${entity}`),
+    );
+  }
+  compareColumns(comparison);
+  compareIndexes(comparison);
+  compareMetadata(comparison);
+}
+
+function compareColumns(comparison: Comparison): void {
+  const { changedTable, old, side, fields, isNew, operations } = comparison;
+  for (const [name, field] of side.table.columns) {
+    const previous = fields.get(name);
+    const reference = findReference(side.table, field);
+    if (previous !== undefined) compareFields(comparison, previous, field);
+    else if (reference === undefined) operations.push(addField(changedTable, field));
+    else operations.push(addRelation(changedTable, field, reference, isNew(reference.relation.entity)));
+  }
+  const remainingFields = new Set(fields.values());
+  for (const field of old.table.columns.values()) {
+    if (remainingFields.has(field)) continue;
+    // A dropped field has the names of table and column that are in force.
+    const table = { ...old.table, entity: side.table.entity };
+    const reference = findReference(old.table, field);
+    operations.push(reference === undefined ? dropField(table, field) : dropRelation(table, field, reference));
+  }
+}
+
+function compareFields(comparison: Comparison, previous: Field, next: Field): void {
+  const { changedTable, old, side, isNew, operations, errors } = comparison;
+  if (previous.role === 'id') return;
+  compareNames(comparison, previous, next);
+  const [from, to] = [findReference(old.table, previous), findReference(side.table, next)];
+  const targetIsNew = to !== undefined && isNew(to.relation.entity);
+  if (previous.column !== next.column) {
+    const change = changeType({ changedTable, old: old.table, previous, next, reference: to, targetIsNew });
+    if (change === undefined) errors.push(buildUnsupportedChange(side.table, previous, next));
+    else operations.push(change);
+    return;
+  }
+  if (previous.type !== next.type || previous.precision !== next.precision || previous.scale !== next.scale) {
+    const change = changeType({ changedTable, old: old.table, previous, next, reference: to, targetIsNew });
+    if (change !== undefined) operations.push(change);
+  }
+  const constraintOperations: Operation[] = [];
+  if (previous.required !== next.required)
+    constraintOperations.push((next.required ? requireField : liftRequired)(changedTable, next));
+  compareChecks(changedTable, getChecks(old.table, previous), getChecks(side.table, next), next, constraintOperations);
+  if (toComparableDefault(previous) !== toComparableDefault(next)) {
+    operations.push(
+      changeDefault(
+        changedTable,
+        next,
+        previous,
+        next.default !== undefined && constraintOperations.some(({ runsBeforeSwitch }) => runsBeforeSwitch),
+      ),
+    );
+  }
+  operations.push(...constraintOperations);
+  if (to !== undefined && (from === undefined || !isSameReference(from, to))) {
+    operations.push(changeReference(changedTable, to, from, targetIsNew));
+  } else if (to === undefined && from !== undefined) operations.push(loosenReference(changedTable, next, from));
+}
+
+function compareNames({ side, operations }: Comparison, previous: Field, next: Field): void {
+  const { entity } = side.table;
+  const path = pathOfField(side.table, next);
+  if (previous.relation !== undefined && next.relation !== undefined && previous.relation !== next.relation) {
+    const description = `rename relation ${previous.relation} of ${entity} to ${next.relation}`;
+    operations.push(changeMetadata('renameRelation', entity, path, description));
+  }
+  if (previous.name !== next.name) {
+    operations.push(
+      changeMetadata('renameField', entity, path, `rename field ${previous.name} of ${entity} to ${next.name}`),
+    );
+  }
+}
+
+function compareChecks(
+  changedTable: ChangedTable,
+  old: readonly Check[],
+  requested: readonly Check[],
+  field: Field,
+  operations: Operation[],
+): void {
+  for (const check of requested) {
+    const previous = old.find(({ kind }) => kind === check.kind);
+    if (previous === undefined || !isSameCheck(previous, check))
+      operations.push(changeCheck(changedTable, check, previous));
+  }
+  for (const check of old) {
+    if (!requested.some(({ kind }) => kind === check.kind)) operations.push(dropCheck(changedTable, check, field));
+  }
+}
+
+/** Numbers are compared by their value, texts as they are: "1" and "1.0" are different texts. */
+function toComparableDefault({ type, default: value }: Field): string | undefined {
+  const isNumber = fieldType(type).attributes.includes('min');
+  return isNumber ? toCanonicalValue(value) : JSON.stringify(value);
+}
+
+const getChecks = (table: Table, field: Field): readonly Check[] =>
+  table.checks.filter((check) => check.field === field);
+
+const findReference = (table: Table, field: Field): Reference | undefined =>
+  table.references.find((reference) => reference.field === field);
+
+function buildUnsupportedChange(table: Table, previous: Field, next: Field): Detail {
+  return {
+    field: `${pathOfField(table, next)}.type`,
+    code: 'UNSUPPORTED_CHANGE',
+    message: `no value of type ${previous.type} is one of type ${next.type}: add a new field, or change the type while ${table.entity} has no records`,
+  };
+}
+
+function compareIndexes({ changedTable, old, side, fields, operations }: Comparison): void {
+  for (const [name, index] of side.table.indexes) {
+    if (old.table.indexes.has(name)) continue;
+    const columnsExist = index.fields.every((field) => fields.get(field.name)?.column === field.column);
+    operations.push(addIndex(changedTable, index, columnsExist));
+  }
+  const columns = new Set([...side.table.columns.values()].map((field) => field.column));
+  for (const [name, index] of old.table.indexes) {
+    // PostgreSQL drops an index together with its columns.
+    if (side.table.indexes.has(name) || !index.fields.every((field) => columns.has(field.column))) continue;
+    operations.push(removeIndex({ ...old.table, entity: side.table.entity }, index));
+  }
+}
+
+function compareMetadata({ old, side, renames, operations }: Comparison): void {
+  const { entity } = side.table;
+  const renamed = renames.relations.get(entity) ?? new Map<string, string>();
+  const formerNames = new Set(renamed.values());
+  const path = `entities.${entity}`;
+  const [from, to] = [old.document, side.document];
+  for (const [name, relation] of Object.entries(to.relations ?? {})) {
+    if (relation.kind === 'belongsTo') continue;
+    const before = renamed.get(name);
+    const previous = member(from.relations, before ?? name);
+    const at = `${path}.relations.${name}`;
+    if (previous === undefined || previous.kind === 'belongsTo') {
+      operations.push(changeMetadata('addRelation', entity, at, `add relation ${name} to ${entity}`));
+      continue;
+    }
+    if (before !== undefined) {
+      const description = `rename relation ${before} of ${entity} to ${name}`;
+      operations.push(changeMetadata('renameRelation', entity, at, description));
+    }
+    if (differs(withoutDescription(previous), withoutDescription(relation))) {
+      operations.push(changeMetadata('changeRelation', entity, at, `change relation ${name} of ${entity}`));
+    }
+  }
+  for (const [name, relation] of Object.entries(from.relations ?? {})) {
+    if (relation.kind === 'belongsTo' || member(to.relations, name) !== undefined || formerNames.has(name)) continue;
+    operations.push(dropVirtualRelation(entity, name));
+  }
+  if (differs(collectDescriptions(from), collectDescriptions(to))) {
+    operations.push(changeMetadata('changeDescription', entity, path, `change descriptions of ${entity}`));
+  }
+  if (differs(from.settings, to.settings)) {
+    operations.push(changeMetadata('changeSettings', entity, `${path}.settings`, `change the settings of ${entity}`));
+  }
+  if (differs(from.rowRules, to.rowRules)) {
+    operations.push(changeMetadata('changeRowRules', entity, `${path}.rowRules`, `change the row rules of ${entity}`));
+  }
+}
+
+/** Whether the JSON differs, whatever the order of its members. */
+function differs(left: unknown, right: unknown): boolean {
+  return canonical(left) !== canonical(right);
+}
+
+function canonical(value: unknown): string | undefined {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member) && !Object.isFrozen(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
+}
+
+function withoutDescription<T extends { readonly description?: unknown }>({
+  description: _,
+  ...rest
+}: T): Omit<T, 'description'> {
+  return rest;
+}
+
+function collectDescriptions(entity: EntityDocument): unknown {
+  const descriptions = (all: Readonly<Record<string, { readonly description?: string }>> | undefined) =>
+    Object.entries(all ?? {}).flatMap(([name, { description }]) => (description ? [[name, description]] : []));
+  return [entity.description ?? '', descriptions(entity.fields).sort(), descriptions(entity.relations).sort()];
+}

@@ -1,0 +1,180 @@
+// Demands of fields and relations that stay: a value at all, a length, a range, a list of values, a record that they refer
+// to. Nobody waits when a demand is added: it first holds for new writes, then existing records are checked.
+
+import type { Field } from '../../model/entity.ts';
+import { derivedName } from '../../model/physical-name.ts';
+import type { Check, Reference } from '../../schema/tables.ts';
+import { type Fragment, ident, sql, tableRef } from '../../sql/fragment.ts';
+import {
+  addCheck,
+  addNotNullCheck,
+  addReference,
+  checkCondition,
+  dropConstraint,
+  dropNotNull,
+  setNotNull,
+  validateConstraint,
+} from '../ddl.ts';
+import {
+  buildOperation,
+  inOwnTransaction,
+  inSharedTransaction,
+  lockExclusive,
+  lockShared,
+  type Operation,
+} from '../operation.ts';
+import { type ChangedTable, getTargetLocks, pathOfField } from './field.ts';
+
+/** The records that a condition holds for, as an obstacle's query; `records` has their ids. */
+export function buildConflictQuery(records: Fragment, condition: Fragment): Fragment {
+  const from = sql`${records} where ${condition}`;
+  // Ids are looked for only when there are any: usually one look at the records is enough.
+  return sql`select c.count, case when c.count > 0 then array(select id from ${from} order by id limit 10) else '{}' end as ids from (select count(*) as count from ${from}) c`;
+}
+
+export function requireField({ table, isEmpty, isBlocking }: ChangedTable, field: Field): Operation {
+  const column = ident(field.column);
+  const check = derivedName(table.name, [field.column], 'ck_null');
+  return buildOperation({
+    kind: 'setRequired',
+    entity: table.entity,
+    path: `${pathOfField(table, field)}.required`,
+    description: `require ${field.name} of ${table.entity}`,
+    work: isEmpty ? 'none' : 'scan',
+    statements: isBlocking
+      ? [inSharedTransaction('attach', setNotNull(table, field.column))]
+      : [
+          inSharedTransaction('link', addNotNullCheck(table, check, field.column)),
+          inOwnTransaction('build', validateConstraint(table, check)),
+          inSharedTransaction('attach', setNotNull(table, field.column)),
+          inSharedTransaction('attach', dropConstraint(table, check)),
+        ],
+    runsBeforeSwitch: !isBlocking,
+    temporaryObjects: isBlocking ? [] : [{ kind: 'constraint', table: table.name, constraint: check }],
+    locks: [lockExclusive(table.name)],
+    conflictCheck: {
+      field: field.name,
+      reason: `${field.name} is null`,
+      query: buildConflictQuery(tableRef(table), sql`${column} is null`),
+      canRun: true,
+    },
+  });
+}
+
+export function liftRequired({ table }: ChangedTable, field: Field): Operation {
+  return buildOperation({
+    kind: 'liftRequired',
+    entity: table.entity,
+    path: `${pathOfField(table, field)}.required`,
+    description: `let ${field.name} of ${table.entity} be null`,
+    statements: [inSharedTransaction('attach', dropNotNull(table, field.column))],
+    locks: [lockExclusive(table.name)],
+  });
+}
+
+const LABELS = { length: 'maxLength', range: 'the bounds', enum: 'the values' } as const;
+const MEMBERS = { length: 'maxLength', range: 'min', enum: 'values' } as const;
+
+/** A check on a column that stays as it is; `was`: the one of its kind that it has now, under another name. */
+export function changeCheck(
+  { table, isEmpty, isBlocking }: ChangedTable,
+  check: Check,
+  previous: Pick<Check, 'name'> | undefined,
+): Operation {
+  const { field, kind, name } = check;
+  const replaces = previous !== undefined;
+  const drop = replaces ? [inSharedTransaction('detach', dropConstraint(table, previous.name))] : [];
+  return buildOperation({
+    kind: replaces ? 'changeCheck' : 'addCheck',
+    entity: table.entity,
+    path: `${pathOfField(table, field)}.${MEMBERS[kind]}`,
+    description: `${replaces ? 'change' : 'set'} ${LABELS[kind]} of field ${field.name} of ${table.entity}`,
+    work: isEmpty ? 'none' : 'scan',
+    statements: isBlocking
+      ? [...drop, inSharedTransaction('attach', addCheck(table, check))]
+      : [
+          inSharedTransaction('link', addCheck(table, check, false)),
+          inOwnTransaction('build', validateConstraint(table, name)),
+          ...drop,
+        ],
+    runsBeforeSwitch: !isBlocking,
+    temporaryObjects: isBlocking ? [] : [{ kind: 'constraint', table: table.name, constraint: name }],
+    locks: [lockExclusive(table.name)],
+    conflictCheck: {
+      field: field.name,
+      reason: `${field.name} is ${kind === 'length' ? `longer than ${field.maxLength}` : kind === 'range' ? 'outside the bounds' : 'none of the values'}`,
+      query: buildConflictQuery(tableRef(table), sql`not (${checkCondition(check)})`),
+      canRun: true,
+    },
+  });
+}
+
+export function dropCheck({ table }: ChangedTable, check: Check, field: Field): Operation {
+  return buildOperation({
+    kind: 'dropCheck',
+    entity: table.entity,
+    path: `${pathOfField(table, field)}.${MEMBERS[check.kind]}`,
+    description: `lift ${LABELS[check.kind]} of field ${field.name} of ${table.entity}`,
+    statements: [inSharedTransaction('detach', dropConstraint(table, check.name))],
+    locks: [lockExclusive(table.name)],
+  });
+}
+
+/** The foreign key of a column that stays; `was`: the one that it has now. */
+export function changeReference(
+  { table, isEmpty, isBlocking }: ChangedTable,
+  reference: Reference,
+  previous: Reference | undefined,
+  targetIsNew: boolean,
+): Operation {
+  const { name, field, relation } = reference;
+  const column = ident(field.column);
+  const drop = previous === undefined ? [] : [inSharedTransaction('detach', dropConstraint(table, previous.name))];
+  const target = tableRef({ schema: table.schema, name: reference.target });
+  const orphans = sql`${column} is not null and not exists (select from ${target} t where t.id = ${tableRef(table)}.${column})`;
+  return buildOperation({
+    kind: previous === undefined ? 'addRelation' : 'changeRelation',
+    entity: table.entity,
+    path: `entities.${table.entity}.relations.${relation.name}`,
+    description:
+      previous === undefined
+        ? `make field ${field.name} of ${table.entity} the relation ${relation.name} to ${relation.entity}`
+        : previous.target === reference.target
+          ? `change what deleting a record of ${relation.entity} does to ${relation.name} of ${table.entity}`
+          : `lead relation ${relation.name} of ${table.entity} to ${relation.entity}`,
+    work: isEmpty ? 'none' : 'scan',
+    statements: isBlocking
+      ? [...drop, inSharedTransaction('attach', addReference(table, reference))]
+      : [
+          inSharedTransaction('link', addReference(table, reference, false)),
+          inOwnTransaction('build', validateConstraint(table, name)),
+          ...drop,
+        ],
+    runsBeforeSwitch: !isBlocking,
+    temporaryObjects: isBlocking ? [] : [{ kind: 'constraint', table: table.name, constraint: name }],
+    locks: [
+      lockExclusive(table.name),
+      ...(targetIsNew ? [] : getTargetLocks(table, reference, lockShared)),
+      ...(previous === undefined ? [] : getTargetLocks(table, previous, lockExclusive)),
+    ],
+    conflictCheck: {
+      field: field.name,
+      reason: `${field.name} refers to no record of ${relation.entity}`,
+      query: buildConflictQuery(tableRef(table), orphans),
+      canRun: !targetIsNew,
+    },
+  });
+}
+
+/** The column stays as a field of its own. */
+export function loosenReference({ table }: ChangedTable, field: Field, previous: Reference): Operation {
+  return buildOperation({
+    kind: 'dropRelation',
+    entity: table.entity,
+    path: `entities.${table.entity}.relations.${previous.relation.name}`,
+    description: `drop relation ${previous.relation.name} of ${table.entity}; its values stay in field ${field.name}`,
+    destructive: true,
+    statements: [inSharedTransaction('detach', dropConstraint(table, previous.name))],
+    locks: [lockExclusive(table.name), ...getTargetLocks(table, previous, lockExclusive)],
+  });
+}

@@ -1,0 +1,210 @@
+// Gives tables and columns the names of the document again, a moment after a migration. Each renaming takes milliseconds
+// under locks that are asked for briefly; requests that meet one are planned again. The process that ran the migration does
+// it, or the sweep of any other process.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Session } from '../database/pool.ts';
+import {
+  executeEach,
+  inTransaction,
+  isLockConflict,
+  LOCK_BUDGET_MS,
+  lockTable,
+  takeLocks,
+} from '../database/transaction.ts';
+import type { PhysicalNames } from '../model/physical-name.ts';
+import { buildEntities } from '../schema/entities.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { Databases } from '../store/databases.ts';
+import {
+  loadUnfinalizedWorkspaces,
+  loadWorkspaceRow,
+  type ReleasedName,
+  type StoredWorkspace,
+  storeNames,
+} from '../store/documents.ts';
+import { renameTotal } from '../workspace-schema/totals.ts';
+import { rename } from './ddl.ts';
+import {
+  finalizeNames,
+  findReleasedKeys,
+  findRenamings,
+  findReservedNames,
+  type RenamedTable,
+  type Renaming,
+} from './final-names.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface RenameFinalizerOptions {
+  readonly databases: Databases;
+  readonly sessions: Sessions;
+  readonly changed: (workspaceId: string) => void;
+  readonly onError: (message: string, error: unknown) => void;
+  /** Resolves when what is committed holds in every process. */
+  readonly invalidateAll: () => Promise<unknown>;
+  /** Whether all requests have ended that were planned by an older version of the workspace. */
+  readonly isDrained: (workspaceId: string, version: string) => Promise<boolean>;
+  /** The longest time that such a request can take. */
+  readonly forgottenAfterMs: number;
+}
+
+export interface RenameFinalizer {
+  /** Starts renaming, in the background, after the names of a workspace have changed. */
+  readonly schedule: (workspaceId: string) => void;
+  /** Finds workspaces whose names are not those of their documents, whoever has changed them. */
+  readonly sweep: () => Promise<void>;
+}
+
+// By then every process uses the new document, so a request is planned again either for the document or for the names, not
+// for both.
+const AFTER_CHANGE_MS = 1500;
+const RETRY_DELAY_MS = 500;
+// For a lock that is never free, or a foreign object that has the name.
+const LONGEST_PAUSE_MS = 60_000;
+// Workspaces at a time; a sweep comes every 5 s.
+const MAX_WORKSPACES = 20;
+const NO_NAMES: ReadonlySet<string> = new Set();
+
+/** When a workspace is looked at next, and after how many failures in a row. */
+interface ScheduledCheck {
+  readonly due: number;
+  readonly failures: number;
+}
+
+export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFinalizer {
+  const { databases, sessions, changed, onError, invalidateAll, isDrained, forgottenAfterMs } = options;
+  const queue = new Map<string, ScheduledCheck>();
+  let isWorking = false;
+
+  function enqueue(workspaceId: string, afterMs: number, failures = 0): void {
+    queue.set(workspaceId, { due: performance.now() + afterMs, failures });
+    void processQueue();
+  }
+
+  /** One workspace after the other. */
+  async function processQueue(): Promise<void> {
+    if (isWorking) return;
+    isWorking = true;
+    try {
+      while (queue.size > 0 && !sessions.isClosing()) {
+        const [next] = [...queue].sort(([, a], [, b]) => a.due - b.due) as [[string, ScheduledCheck]];
+        const [workspaceId, { due, failures }] = next;
+        const remainingMs = due - performance.now();
+        if (remainingMs > 0) {
+          await sleep(Math.min(remainingMs, 100), undefined, { ref: false });
+          continue;
+        }
+        await finalizeOne(workspaceId, failures);
+      }
+    } finally {
+      isWorking = false;
+    }
+  }
+
+  async function finalizeOne(workspaceId: string, failures: number): Promise<void> {
+    try {
+      const delayMs = await finalizeWorkspace(workspaceId);
+      if (delayMs === undefined) queue.delete(workspaceId);
+      else enqueue(workspaceId, delayMs);
+    } catch (error) {
+      if (!isLockConflict(error) && failures === 0) onError('names in PostgreSQL could not be changed back', error);
+      enqueue(workspaceId, Math.min(LONGEST_PAUSE_MS, RETRY_DELAY_MS * 2 ** failures), Math.min(failures + 1, 10));
+    }
+  }
+
+  /** Resolves with the milliseconds until the next look; undefined when all names are those of the document. */
+  async function finalizeWorkspace(workspaceId: string): Promise<number | undefined> {
+    const row = await loadWorkspaceRow(databases.forWorkspace({ id: workspaceId }), workspaceId);
+    if (row === undefined || hasOwnNames(row)) return undefined;
+    const waitMs = AFTER_CHANGE_MS - (row.releasedNames.now - row.releasedNames.changedAt);
+    if (waitMs > 0) return waitMs;
+    const reserved = await findReserved(row);
+    if (computeNextNames(row, reserved) === row.names) return RETRY_DELAY_MS;
+    const isDone = await sessions.withLockOnNodes(
+      workspaceId,
+      async (session) => {
+        const now = await loadWorkspaceRow(session, workspaceId);
+        // `held` is about this version; nothing is known yet about a newer one.
+        if (now?.version !== row.version) return false;
+        await applyNames(session, now, computeNextNames(now, reserved));
+        return true;
+      },
+      () => false,
+    );
+    if (isDone) await invalidateAll();
+    return isDone ? AFTER_CHANGE_MS : RETRY_DELAY_MS;
+  }
+
+  /** Names that must not be given yet. Asks other processes only if their answer can make a difference. */
+  async function findReserved(row: StoredWorkspace): Promise<ReadonlySet<string>> {
+    const reserved = findReservedNames(row.releasedNames, forgottenAfterMs);
+    const [possible, now] = [computeNextNames(row, NO_NAMES), computeNextNames(row, reserved)].map((names) =>
+      JSON.stringify(names),
+    );
+    if (reserved.size === 0 || possible === now) return reserved;
+    const versions = [...reserved].map((key) => BigInt((row.releasedNames.names[key] as ReleasedName).version));
+    const newest = versions.reduce((one, other) => (one > other ? one : other));
+    return (await isDrained(row.id, newest.toString())) ? NO_NAMES : reserved;
+  }
+
+  /** The same names when nothing can be done yet. */
+  function computeNextNames(
+    { document, names, version }: StoredWorkspace,
+    reserved: ReadonlySet<string>,
+  ): PhysicalNames {
+    const next = finalizeNames(document, names, reserved, version);
+    return JSON.stringify(next) === JSON.stringify(names) ? names : next;
+  }
+
+  async function applyNames(session: Session, row: StoredWorkspace, next: PhysicalNames): Promise<void> {
+    const { id, document, databaseSchema, names } = row;
+    const tables = findRenamings(document, databaseSchema, names, next);
+    const entities = (of: PhysicalNames) => buildEntities(document, databaseSchema, of);
+    await inTransaction(session, LOCK_BUDGET_MS, async () => {
+      const locks = tables.map(({ table }) => table).sort();
+      await takeLocks(
+        session,
+        locks.map((name) => lockTable({ schema: databaseSchema, name }, 'access exclusive')),
+      );
+      const present = await loadRelationNames(session, databaseSchema);
+      for (const table of tables) await executeEach(session, buildStatements(databaseSchema, table, present));
+      await session.query(toQuery(storeNames(id, next, findReleasedKeys(entities(names), entities(next)))));
+    });
+    changed(id);
+  }
+
+  return {
+    schedule: (workspaceId) => enqueue(workspaceId, AFTER_CHANGE_MS),
+    async sweep() {
+      for (const database of databases.all()) {
+        for (const workspaceId of await loadUnfinalizedWorkspaces(database, MAX_WORKSPACES)) {
+          if (!queue.has(workspaceId)) enqueue(workspaceId, 0);
+        }
+      }
+    },
+  };
+}
+
+/** Whether tables and columns have them; constraints keep others. */
+const hasOwnNames = ({ names }: StoredWorkspace): boolean =>
+  Object.keys(names.tables).length === 0 && Object.keys(names.columns).length === 0;
+
+/** Of indexes and sequences. */
+async function loadRelationNames(session: Session, schema: string): Promise<ReadonlySet<string>> {
+  const rows = await session.query<{ name: string }>(
+    toQuery(sql`select c.relname as name from pg_class c
+where c.relnamespace = (select oid from pg_namespace where nspname = ${schema}) and c.relkind in ('i', 'S')`),
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** Leaves out indexes and sequences that somebody has dropped or renamed by SQL. */
+function buildStatements(
+  schema: string,
+  { table, renamings }: RenamedTable,
+  present: ReadonlySet<string>,
+): readonly Fragment[] {
+  const exists = ({ kind, from }: Renaming): boolean => kind === 'table' || kind === 'column' || present.has(from);
+  const statements = renamings.filter(exists).map((renaming) => rename({ schema, name: table }, renaming));
+  const to = renamings.find(({ kind }) => kind === 'table')?.to;
+  return to === undefined ? statements : [...statements, renameTotal({ schema, name: table }, { schema, name: to })];
+}

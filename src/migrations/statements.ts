@@ -1,0 +1,176 @@
+// Runs the statements of operations: those that prepare, each on its own, while requests go on; those of the switch, all in
+// one transaction; and those that take back what was prepared.
+
+import type { Session } from '../database/pool.ts';
+import {
+  executeEach,
+  inTransaction,
+  LOCK_BUDGET_MS,
+  type LockRetryOptions,
+  lockTable,
+  maySucceedLater,
+  takeLocks,
+  withLockRetry,
+} from '../database/transaction.ts';
+import type { Fragment } from '../sql/fragment.ts';
+import { deleteConflicts, dropSync } from '../workspace-schema/sync.ts';
+import { backfill, MigrationCancelled } from './backfill.ts';
+import { rejectDisabledTriggers, rejectLateConflicts } from './conflicts.ts';
+import {
+  dropColumn,
+  dropConstraint,
+  dropIndexConcurrently,
+  dropTableIfExists,
+  dropUnusedSearchFunction,
+} from './ddl.ts';
+import { watchIndex } from './index-progress.ts';
+import { type Ddl, isPreparing, type Operation, PHASES, type Statement, type TemporaryObject } from './operation.ts';
+import { needsPreparation, type PreparedChange } from './plan.ts';
+import { getLockRetryOptions, type Run } from './run.ts';
+
+/** Runs what can run before the switch, if anything has to; otherwise leaves everything to the switch. */
+export async function runPreparation(run: Run): Promise<void> {
+  const { change, progress, isCancelled } = run;
+  if (!needsPreparation(change)) return;
+  for (const phase of PHASES.filter(isPreparing)) {
+    for (const operation of change.operations) {
+      if (!operation.runsBeforeSwitch) continue;
+      for (const statement of operation.statements) {
+        if (statement.phase !== phase) continue;
+        if (await isCancelled()) throw new MigrationCancelled();
+        await progress.startStep(operation);
+        if (statement.within === 'batches') await backfill(run, operation, statement.batch);
+        else
+          await withLockRetry(
+            () => runPreparingStatement(run, statement, operation),
+            getLockRetryOptions(run, operation),
+          );
+        if (isLast(statement, operation)) await progress.finishStep(operation);
+      }
+    }
+  }
+}
+
+async function runPreparingStatement(run: Run, statement: Ddl, operation: Operation): Promise<void> {
+  const { session, change } = run;
+  if (statement.within !== 'none') {
+    await inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement.sql.text));
+    return;
+  }
+  // An attempt that was refused a lock leaves an invalid index behind.
+  for (const made of operation.temporaryObjects) {
+    if (made.kind === 'index') await session.execute(buildDrop(change.databaseSchema, made).text);
+  }
+  const stop = watchIndex(run, operation);
+  try {
+    await session.execute(statement.sql.text);
+  } finally {
+    await stop();
+  }
+}
+
+function isLast(statement: Statement, operation: Operation): boolean {
+  return operation.statements.at(-1) === statement;
+}
+
+/** The new shape and the new document at once; `commit` adds the statements of the control tables. */
+export async function switchOver(run: Run, commit: () => Promise<void>): Promise<void> {
+  const { session, change, progress, isCancelled } = run;
+  const isPrepared = needsPreparation(change);
+  const statements = PHASES.flatMap((phase) =>
+    change.operations.flatMap((operation) =>
+      operation.statements
+        .filter((statement) => statement.within !== 'batches')
+        .filter(
+          (statement) => statement.phase === phase && !(isPrepared && operation.runsBeforeSwitch && isPreparing(phase)),
+        )
+        .map((statement) => ({ statement, operation })),
+    ),
+  );
+  const locks = buildLocks(change, new Set(statements.map(({ operation }) => operation)));
+  await withLockRetry(async () => {
+    if (await isCancelled()) throw new MigrationCancelled();
+    await inTransaction(session, LOCK_BUDGET_MS, async () => {
+      await takeLocks(session, locks);
+      await rejectDisabledTriggers(run);
+      await rejectLateConflicts(run);
+      for (const { statement, operation } of statements) {
+        progress.setCurrent(operation);
+        await session.execute(statement.sql.text);
+      }
+      await commit();
+    });
+  }, getLockRetryOptions(run));
+}
+
+/** Locks in the order of table names, so that two changes never wait for each other; of two modes the stronger. */
+function buildLocks(change: PreparedChange, operations: ReadonlySet<Operation>): readonly Fragment[] {
+  const modes = new Map<string, 'access exclusive' | 'share row exclusive'>();
+  for (const operation of operations) {
+    for (const { table, mode } of operation.locks) {
+      if (modes.get(table) !== 'access exclusive') modes.set(table, mode);
+    }
+  }
+  return [...modes.keys()]
+    .sort()
+    .map((name) => lockTable({ schema: change.databaseSchema, name }, modes.get(name) ?? 'access exclusive'));
+}
+
+/**
+ * Takes back what was made before a switch that never came; what is missing is passed over. The triggers of a table go in
+ * one transaction with the columns and constraints that they serve: without the triggers a check would refuse writes.
+ * What cannot be dropped, because foreign objects depend on it, is thrown after all the rest has gone.
+ */
+export async function revert(
+  session: Session,
+  schema: string,
+  made: readonly TemporaryObject[],
+  retryOptions: Partial<LockRetryOptions>,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const attempt = async (work: () => Promise<void>): Promise<void> => {
+    await withLockRetry(work, retryOptions).catch((error) => {
+      if (maySucceedLater(error)) throw error;
+      failures.push(error);
+    });
+  };
+  const runInTransaction = (text: string): Promise<void> =>
+    inTransaction(session, LOCK_BUDGET_MS, () => session.execute(text));
+  const objects = made.filter((one) => one.kind !== 'default');
+  const kinds: readonly TemporaryObject['kind'][] = ['sync', 'constraint', 'column'];
+  const orderedObjects = kinds.flatMap((kind) => objects.filter((one) => one.kind === kind));
+  for (const [, tableObjects] of Map.groupBy(orderedObjects, (one) => one.table)) {
+    const statements = tableObjects.flatMap((one) => [
+      buildDrop(schema, one),
+      ...(one.kind === 'sync' ? [deleteConflicts(schema, one.subject)] : []),
+    ]);
+    await attempt(() => inTransaction(session, LOCK_BUDGET_MS, () => executeEach(session, statements)));
+  }
+  for (const one of made) if (one.kind === 'default') await attempt(() => runInTransaction(one.undo));
+  for (const one of objects)
+    if (one.kind === 'index') await attempt(() => session.execute(buildDrop(schema, one).text));
+  for (const one of objects)
+    if (one.kind === 'table') await attempt(() => runInTransaction(buildDrop(schema, one).text));
+  for (const one of objects)
+    if (one.kind === 'words') await attempt(() => runInTransaction(buildDrop(schema, one).text));
+  if (failures.length > 0) throw failures[0];
+}
+
+function buildDrop(schema: string, made: Exclude<TemporaryObject, { kind: 'default' }>): Fragment {
+  if (made.kind === 'sync') return dropSync({ schema }, made.name);
+  const table = { schema, name: made.table };
+  switch (made.kind) {
+    case 'table':
+      return dropTableIfExists(table);
+    case 'column':
+      return dropColumn(table, made.column);
+    case 'index':
+      return dropIndexConcurrently(table, made.index);
+    case 'words':
+      return dropUnusedSearchFunction(schema);
+    case 'constraint':
+      return dropConstraint(table, made.constraint);
+    default:
+      return made satisfies never;
+  }
+}

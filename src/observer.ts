@@ -1,0 +1,193 @@
+// What the service reports about itself: JSON log lines and metrics. Takes observations as values; no other file writes
+// logs. Credentials, record values and the queries of URLs never get here.
+
+import pino from 'pino';
+import pretty from 'pino-pretty';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Config } from './config.ts';
+import type { Metric } from './metric.ts';
+import { isWorker, requestPrimary, respondToWorkers } from './workers/primary.ts';
+
+export interface Log {
+  debug(message: string, facts?: Record<string, unknown>): void;
+  info(message: string, facts?: Record<string, unknown>): void;
+  warn(message: string, facts?: Record<string, unknown>): void;
+  error(message: string, facts?: Record<string, unknown>): void;
+}
+
+/** One answered request. `operation` is a word of a small set, never a part of the URL. */
+export interface RequestObservation {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly operation: string;
+  readonly status: number;
+  readonly milliseconds: number;
+  readonly error?: unknown;
+}
+
+export interface Observer {
+  readonly log: Log;
+  request(observation: RequestObservation): void;
+  /** Registers figures, which are read when metrics are asked for. */
+  registerMetrics(metrics: readonly Metric[]): void;
+  /** Prometheus text format 0.0.4. */
+  metrics(): Promise<string>;
+  flush(): void;
+}
+
+export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boolean): Observer {
+  const logger = isTerminal
+    ? pino(
+        { level: config.logLevel },
+        pretty({
+          sync: true,
+          singleLine: true,
+          // A request is one line, in the order that people read it.
+          ignore: 'pid,hostname,requestId,method,path,status,ms',
+          translateTime: 'HH:MM:ss',
+          messageFormat: ({ msg, method, path, status, ms }) =>
+            method === undefined ? String(msg) : `${method} ${path} ${status} ${ms} ms`,
+        }),
+      )
+    : pino({ level: config.logLevel });
+  const registry = new Registry();
+  if (isWorker()) {
+    // Answers the primary's question for the figures of this process.
+    new AggregatorRegistry();
+    AggregatorRegistry.setRegistries(registry);
+  }
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'wda_requests_total',
+    help: 'Answered requests',
+    labelNames: ['operation', 'status'] as const,
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: 'wda_request_duration_seconds',
+    help: 'Time from the head of a request to its response',
+    labelNames: ['operation'] as const,
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  // The library hashes every label set on look-up; the children are kept, as there are few (operations x statuses).
+  const childrenByKey = new Map<string, { counter: Counter.Internal; timer: Histogram.Internal<'operation'> }>();
+
+  return {
+    log: {
+      debug: (message, facts = {}) => logger.debug(facts, message),
+      info: (message, facts = {}) => logger.info(facts, message),
+      warn: (message, facts = {}) => logger.warn(facts, message),
+      error: (message, facts = {}) => logger.error(facts, message),
+    },
+    request(observation) {
+      const { operation, status, milliseconds, error } = observation;
+      const key = `${operation} ${status}`;
+      let children = childrenByKey.get(key);
+      if (children === undefined) {
+        children = {
+          counter: requests.labels({ operation, status: String(status) }),
+          timer: duration.labels({ operation }),
+        };
+        childrenByKey.set(key, children);
+      }
+      children.counter.inc();
+      children.timer.observe(milliseconds / 1000);
+      if (status >= 500 && error !== undefined && status !== 503) {
+        logger.error({ ...toLogFields(observation), err: getRootCause(error) }, 'request failed');
+      } else if (logger.isLevelEnabled('info')) logger.info(toLogFields(observation), 'request');
+    },
+    registerMetrics(metrics) {
+      for (const metric of metrics) registry.registerMetric(toPrometheusMetric(metric));
+    },
+    metrics: () => (isWorker() ? requestPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
+    flush: () => logger.flush(),
+  };
+}
+
+/** Prometheus asks every few seconds; putting the text together takes 5 ms, of every process. */
+export const METRICS_TTL_MS = 1000;
+
+/**
+ * The result of `work`, shared by everybody who asks while it runs and for `keptMs` after it began; a failure is not
+ * kept. `now` in milliseconds, never going back.
+ */
+export function memoize<T>(work: () => Promise<T>, ttlMs: number, now: () => number): () => Promise<T> {
+  let last: { readonly result: Promise<T>; readonly since: number; isRunning: boolean } | undefined;
+  return () => {
+    if (last !== undefined && (last.isRunning || now() - last.since < ttlMs)) return last.result;
+    const entry = { result: work(), since: now(), isRunning: true };
+    last = entry;
+    entry.result.then(
+      () => {
+        entry.isRunning = false;
+      },
+      () => {
+        if (last === entry) last = undefined;
+      },
+    );
+    return entry.result;
+  };
+}
+
+/** What only grows is a counter, all else a gauge. */
+function toPrometheusMetric({ name, help, label = 'kind', read, aggregator }: Metric): Counter | Gauge {
+  const labelled = (): (readonly [labels: Record<string, string>, value: number])[] => {
+    const value = read();
+    if (typeof value === 'number') return [[{}, value]];
+    return Object.entries(value).map(([value, amount]) => [{ [label]: value }, amount]);
+  };
+  const shape = {
+    name,
+    help,
+    aggregator: aggregator ?? ('sum' as const),
+    ...(typeof read() === 'number' ? {} : { labelNames: [label] }),
+    // The observer registers it.
+    registers: [],
+  };
+  if (!name.endsWith('_total')) {
+    return new Gauge({
+      ...shape,
+      collect() {
+        for (const [labels, value] of labelled()) this.set(labels, value);
+      },
+    });
+  }
+  return new Counter({
+    ...shape,
+    collect() {
+      this.reset();
+      for (const [labels, value] of labelled()) this.inc(labels, value);
+    },
+  });
+}
+
+const METRICS = 'metrics';
+const METRICS_TIMEOUT_MS = 5000;
+
+/** In the primary: answers workers that are asked for the metrics of the server as a whole. */
+export function serveWorkerMetrics(): void {
+  const aggregator = new AggregatorRegistry();
+  const metrics = memoize(
+    () => aggregator.clusterMetrics(),
+    METRICS_TTL_MS,
+    () => performance.now(),
+  );
+  respondToWorkers(METRICS, metrics);
+}
+
+function toLogFields({ id, method, path, status, milliseconds }: RequestObservation): Record<string, unknown> {
+  return { requestId: id, method, path, status, ms: Math.round(milliseconds * 100) / 100 };
+}
+
+/** The error at the root, with its stack; messages of the database may hold values, so only its code is given. */
+export function getRootCause(error: unknown): unknown {
+  let root = error;
+  while (root instanceof Error && root.cause !== undefined) root = root.cause;
+  if (root instanceof Error && /^(?=.*\d)[0-9A-Z]{5}$/.test(String((root as { code?: unknown }).code))) {
+    const { code, routine } = root as Error & { code: string; routine?: string };
+    return { type: 'DatabaseError', code, routine, stack: root.stack?.split('\n').slice(1).join('\n') };
+  }
+  return root;
+}

@@ -1,0 +1,27 @@
+// What agents may do in a workspace, in the control tables.
+import type { Database, Session } from '../database/pool.ts';
+import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+
+/** The settings in force: the defaults where nothing is stored. */
+export async function loadAgentSettings(db: Database, workspaceId: string): Promise<AgentSettings> {
+  const rows = await db.query<AgentSettings>(
+    toQuery(sql`select enabled, writes, entities from wda.agent_settings where workspace_id = ${workspaceId}`),
+  );
+  return rows[0] ?? DEFAULT_AGENT_SETTINGS;
+}
+
+/** False when the workspace is gone. */
+export async function putAgentSettings(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  { enabled, writes, entities }: AgentSettings,
+): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`insert into wda.agent_settings (workspace_id, enabled, writes, entities)
+select w.id, ${enabled}::boolean, ${writes}, ${entities}::bigint[] from wda.workspace w where w.id = ${workspaceId} for key share
+on conflict (workspace_id) do update set enabled = excluded.enabled, writes = excluded.writes, entities = excluded.entities
+returning workspace_id`),
+  );
+  return rows.length > 0;
+}

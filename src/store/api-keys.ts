@@ -1,0 +1,112 @@
+// API keys of a workspace as its administrators see them: made, listed, changed, revoked. credentials.ts looks up a key.
+import type { Session } from '../database/pool.ts';
+import { conflict } from '../errors.ts';
+import type { Permissions, Scope } from '../model/principal.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { Actor } from './activity.ts';
+import { loadPage, type PageOf } from './pages.ts';
+import { scopeNames } from './scopes.ts';
+
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly permissions: Permissions;
+  /** Names of the entities that it reaches; null: all. */
+  readonly entities: readonly string[] | null;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly lastUsedAt: Date | null;
+  /** null: made by the first start of the server. */
+  readonly createdBy: Actor | null;
+}
+
+export interface ApiKeyToStore {
+  readonly workspaceId: string;
+  readonly name: string;
+  readonly prefix: string;
+  /** SHA-256 of the key. */
+  readonly hash: Buffer;
+  readonly permissions: Permissions;
+  readonly scope: Scope;
+  readonly expiresAt: Date | null;
+  readonly createdBy: Actor | null;
+}
+
+const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, ${scopeNames(sql`k`)}, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.created_by as "createdBy"`;
+
+// One workspace's share of the control tables; keys that have expired count until they are deleted.
+const MAX_KEYS = 1000;
+
+/** Undefined when the workspace is gone; 409 when it has as many as it may have. */
+export async function createApiKey(db: Pick<Session, 'query'>, key: ApiKeyToStore): Promise<ApiKey | undefined> {
+  const rows = await db.query<ApiKey>(
+    toQuery(sql`with held as (
+  select id from wda.workspace where id = ${key.workspaceId}
+  and (select count(*) from wda.api_key o where o.workspace_id = ${key.workspaceId}) < ${MAX_KEYS}::int8 for no key update
+)
+insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, entities, expires_at, created_by)
+select held.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.scope}::bigint[], ${key.expiresAt?.toISOString() ?? null}::timestamptz,
+  ${key.createdBy === null ? null : JSON.stringify(key.createdBy)}::jsonb
+from held
+returning ${COLUMNS}`),
+  );
+  if (rows[0] === undefined && (await loadApiKeys(db, key.workspaceId, { page: 0, size: 1 })).total > 0) {
+    throw conflict('TOO_MANY_CREDENTIALS', `A workspace has at most ${MAX_KEYS} API keys: delete one first`);
+  }
+  return rows[0];
+}
+
+export function loadApiKeys(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  page: { readonly page: number; readonly size: number },
+): Promise<PageOf<ApiKey>> {
+  return loadPage(db, sql`select ${COLUMNS} from wda.api_key k where k.workspace_id = ${workspaceId}`, page);
+}
+
+/** What is left out stays; an end that is null is taken away. */
+export interface ApiKeyChange {
+  readonly name?: string | undefined;
+  readonly expiresAt?: Date | null | undefined;
+}
+
+/**
+ * Undefined when the workspace has none of this id. 409 when the end of a key is to be changed that has come: whoever
+ * saw a key expire may rely on it.
+ */
+export async function updateApiKey(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  id: string,
+  { name, expiresAt }: ApiKeyChange,
+): Promise<ApiKey | undefined> {
+  const rows = await db.query<ApiKey & { isLate: boolean }>(
+    toQuery(sql`with held as (
+  select id, ${expiresAt !== undefined}::bool and coalesce(expires_at <= now(), false) as late from wda.api_key
+  where id = ${id} and workspace_id = ${workspaceId} for no key update
+)
+update wda.api_key k set
+  name = case when held.late then k.name else coalesce(${name ?? null}, k.name) end,
+  expires_at = case when ${expiresAt !== undefined}::bool and not held.late
+    then ${expiresAt?.toISOString() ?? null}::timestamptz else k.expires_at end
+from held where k.id = held.id
+returning ${COLUMNS}, held.late as "isLate"`),
+  );
+  if (rows[0] === undefined) return undefined;
+  const { isLate, ...key } = rows[0];
+  if (isLate) throw conflict('API_KEY_EXPIRED', `API key ${id} has expired, and stays so: make a new one`);
+  return key;
+}
+
+/** Revokes a key, and gives its name; undefined when the workspace has none of this id. */
+export async function deleteApiKey(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  id: string,
+): Promise<string | undefined> {
+  const rows = await db.query<{ name: string }>(
+    toQuery(sql`delete from wda.api_key where id = ${id} and workspace_id = ${workspaceId} returning name`),
+  );
+  return rows[0]?.name;
+}

@@ -1,0 +1,112 @@
+// The identity provider of a workspace in the control tables. Snapshots carry it (load-workspace.ts); here it is
+// configured, and found by its issuer.
+import type { Database, Session } from '../database/pool.ts';
+import type { IdentityProvider } from '../model/workspace.ts';
+import { type Fragment, join, sql, toQuery } from '../sql/fragment.ts';
+
+/** A workspace whose provider may have issued a token. */
+export interface WorkspaceProvider {
+  readonly id: string;
+  readonly version: string;
+  readonly identityProvider: IdentityProvider;
+}
+
+const COLUMNS: Fragment = sql`p.issuer_url as "issuerUrl", p.jwks_uri as "jwksUri", p.audience,
+  p.default_permissions as "defaultPermissions", p.enabled`;
+
+type Queryable = Pick<Session, 'query'>;
+
+/** As long as the transaction lasts nobody else changes it, or makes one where there is none. */
+export async function lockIdentityProvider(
+  session: Queryable,
+  workspaceId: string,
+): Promise<IdentityProvider | undefined> {
+  await session.query(toQuery(sql`select from wda.workspace where id = ${workspaceId} for no key update`));
+  return findIdentityProvider(session, workspaceId);
+}
+
+export async function findIdentityProvider(db: Queryable, workspaceId: string): Promise<IdentityProvider | undefined> {
+  const rows = await db.query<IdentityProvider>(
+    toQuery(sql`select ${COLUMNS} from wda.identity_provider p where p.workspace_id = ${workspaceId}`),
+  );
+  return rows[0];
+}
+
+/** Replaces the whole configuration; undefined when the workspace is gone. */
+export async function putIdentityProvider(
+  db: Queryable,
+  workspaceId: string,
+  provider: IdentityProvider,
+): Promise<IdentityProvider | undefined> {
+  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled } = provider;
+  const rows = await db.query<IdentityProvider>(
+    toQuery(sql`with held as (
+  select id from wda.workspace where id = ${workspaceId} for no key update
+)
+insert into wda.identity_provider as p (workspace_id, issuer_url, jwks_uri, audience, default_permissions, enabled)
+select held.id, ${issuerUrl}, ${jwksUri}, ${audience}, ${defaultPermissions}, ${enabled} from held
+on conflict (workspace_id) do update set
+  issuer_url = excluded.issuer_url, jwks_uri = excluded.jwks_uri, audience = excluded.audience,
+  default_permissions = excluded.default_permissions, enabled = excluded.enabled, updated_at = now()
+returning ${COLUMNS}`),
+  );
+  return rows[0];
+}
+
+/** Changes what is given of the configuration; undefined when there is none. */
+export async function updateIdentityProvider(
+  db: Queryable,
+  workspaceId: string,
+  { jwksUri, audience, defaultPermissions, enabled }: Partial<Omit<IdentityProvider, 'issuerUrl'>>,
+): Promise<IdentityProvider | undefined> {
+  const changes = [
+    sql`updated_at = now()`,
+    ...(jwksUri === undefined ? [] : [sql`jwks_uri = ${jwksUri}`]),
+    ...(audience === undefined ? [] : [sql`audience = ${audience}`]),
+    ...(defaultPermissions === undefined ? [] : [sql`default_permissions = ${defaultPermissions}`]),
+    ...(enabled === undefined ? [] : [sql`enabled = ${enabled}`]),
+  ];
+  const rows = await db.query<IdentityProvider>(
+    toQuery(sql`update wda.identity_provider as p set ${join(changes)} where workspace_id = ${workspaceId}
+returning ${COLUMNS}`),
+  );
+  return rows[0];
+}
+
+/** False when there is none. */
+export async function deleteIdentityProvider(db: Queryable, workspaceId: string): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`delete from wda.identity_provider where workspace_id = ${workspaceId} returning workspace_id`),
+  );
+  return rows.length > 0;
+}
+
+// Workspaces that share an issuer mostly share all of it. A token is tried with at most this many different
+// configurations.
+const MAX_CONFIGURATIONS = 20;
+
+/** Enabled providers with this issuer, one workspace for each configuration. */
+export async function findProvidersByIssuer(db: Database, issuerUrl: string): Promise<readonly WorkspaceProvider[]> {
+  const rows = await db.run(
+    toQuery(
+      sql`select distinct on (p.jwks_uri, p.audience)
+  w.id::text, w.version::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions
+from wda.identity_provider p join wda.workspace w on w.id = p.workspace_id
+where p.enabled and p.issuer_url = ${issuerUrl}
+order by p.jwks_uri, p.audience, w.id limit ${MAX_CONFIGURATIONS}`,
+      'find-providers-by-issuer',
+    ),
+    'read',
+  );
+  return rows.map(([id, version, issuer, jwksUri, audience, defaultPermissions]) => ({
+    id: id as string,
+    version: version as string,
+    identityProvider: {
+      issuerUrl: issuer as string,
+      jwksUri: jwksUri ?? null,
+      audience: audience ?? null,
+      defaultPermissions: defaultPermissions as IdentityProvider['defaultPermissions'],
+      enabled: true,
+    },
+  }));
+}

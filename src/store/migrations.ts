@@ -1,0 +1,232 @@
+// Migrations in the control tables: what was requested, how far it is, how it ended.
+import type { Database, Session } from '../database/pool.ts';
+import type { SchemaDocument } from '../schema/format.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { LockHolder } from '../topology/topology.ts';
+import type { Actor } from './activity.ts';
+import { loadPage, type PageOf } from './pages.ts';
+import { WORKSPACES } from './workspaces.ts';
+
+type Queryable = Pick<Session, 'query'>;
+
+export type MigrationState = 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+export type Strategy = 'online' | 'blocking';
+
+/** How many records make a step impossible, and up to ten of their ids. */
+export interface Conflicts {
+  readonly count: number;
+  readonly sampleIds: readonly number[];
+}
+
+export interface PlannedStep {
+  readonly entity: string;
+  readonly kind: string;
+  readonly description: string;
+  readonly destructive: boolean;
+  readonly blocksReads: boolean;
+  readonly blocksWrites: boolean;
+  readonly estimatedSeconds: number;
+  readonly conflicts: Conflicts | null;
+}
+
+export interface MigrationStep extends PlannedStep {
+  readonly state: MigrationState;
+  /** 0 to 1. */
+  readonly progress: number;
+  /** While records are filled: how many are done, of about how many. */
+  readonly records?: { readonly done: number; readonly total: number };
+}
+
+export interface MigrationError {
+  readonly code: string;
+  readonly message: string;
+  readonly entity: string | null;
+  readonly field: string | null;
+  readonly count: number | null;
+  readonly sampleIds: readonly number[];
+}
+
+/** Who holds a lock that a migration waits for: a session of PostgreSQL. */
+export type Waiting = LockHolder;
+
+export interface Migration {
+  readonly id: string;
+  readonly state: MigrationState;
+  readonly strategy: Strategy;
+  readonly steps: readonly MigrationStep[];
+  readonly error: MigrationError | null;
+  readonly waitingFor: Waiting | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly createdBy: Actor | null;
+}
+
+const COLUMNS: Fragment = sql`m.id, m.state, m.strategy, m.steps, m.error, m.waiting as "waitingFor", m.created_at as "createdAt", m.started_at as "startedAt", m.finished_at as "finishedAt", m.created_by as "createdBy"`;
+
+export const isEnded = ({ state }: Pick<Migration, 'state'>): boolean => state !== 'pending' && state !== 'running';
+
+export function loadMigrations(
+  db: Database,
+  workspaceId: string,
+  page: { readonly page: number; readonly size: number },
+): Promise<PageOf<Migration>> {
+  return loadPage(db, sql`select ${COLUMNS} from wda.migration m where m.workspace_id = ${workspaceId}`, page, true);
+}
+
+export async function findMigration(db: Database, workspaceId: string, id: string): Promise<Migration | undefined> {
+  const rows = await db.query<Migration>(
+    toQuery(sql`select ${COLUMNS} from wda.migration m where m.workspace_id = ${workspaceId} and m.id = ${id}`),
+  );
+  return rows[0];
+}
+
+/** A migration with the slugs of the workspace whose schema it changes. */
+export interface PlacedMigration extends Migration {
+  readonly organization: string;
+  readonly workspace: string;
+}
+
+/** Those that have not ended, the newest first: one of a workspace at most. `workspaceId`: of that one alone. */
+export function loadOpenMigrations(
+  db: Database,
+  workspaceId: string | null,
+  limit: number,
+): Promise<readonly PlacedMigration[]> {
+  return db.query<PlacedMigration>(
+    toQuery(sql`select ${COLUMNS}, o.slug as organization, w.slug as workspace
+from ${WORKSPACES} join wda.migration m on m.workspace_id = w.id
+where m.state in ('pending', 'running') and (${workspaceId}::bigint is null or w.id = ${workspaceId}::bigint)
+order by m.id desc limit ${limit}`),
+  );
+}
+
+/** Asks the process that runs the migration to stop; false when it has ended. */
+export async function requestCancel(db: Queryable, workspaceId: string, id: string): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`update wda.migration set cancel_requested = true
+where workspace_id = ${workspaceId} and id = ${id} and state in ('pending', 'running') returning id`),
+  );
+  return rows.length > 0;
+}
+
+/** A condition: the workspace is on its way to another node. */
+export const isRelocating = (workspaceId: string): Fragment =>
+  sql`exists (select from wda.workspace where id = ${workspaceId} and moves % 2 = 1)`;
+
+/** A condition: the workspace has a migration that has not ended. */
+export const isMigrating = (workspaceId: string): Fragment =>
+  sql`exists (select from wda.migration where workspace_id = ${workspaceId} and state in ('pending', 'running'))`;
+
+/** Workspaces with a migration that has not ended, or with closed gates, whether or not anybody works on them. */
+export async function loadMigratingWorkspaces(db: Database): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    toQuery(sql`select workspace_id as id from wda.migration where state in ('pending', 'running')
+union select id from wda.workspace where gates <> '{}'`),
+  );
+  return rows.map((row) => row.id);
+}
+
+/* ---- for the runner, which alone moves the state ---- */
+
+// Each keeps the document that was asked for, which may be a megabyte.
+const MAX_MIGRATIONS = 200;
+
+/** Records a migration; of those before it the newest 199 are kept. */
+export async function insertMigration(
+  session: Queryable,
+  migration: {
+    readonly workspaceId: string;
+    readonly strategy: Strategy;
+    readonly steps: readonly MigrationStep[];
+    readonly document: SchemaDocument;
+    /** What it makes before it is in force, as JSON. */
+    readonly made: unknown;
+    readonly createdBy: Actor;
+  },
+): Promise<string> {
+  const rows = await session.query<{ id: string }>(
+    toQuery(sql`with outlived as (
+  delete from wda.migration where workspace_id = ${migration.workspaceId} and id <= (
+    select id from wda.migration where workspace_id = ${migration.workspaceId}
+    order by id desc limit 1 offset ${MAX_MIGRATIONS - 1}
+  )
+)
+insert into wda.migration (workspace_id, strategy, steps, document, made, created_by)
+values (${migration.workspaceId}, ${migration.strategy}, ${JSON.stringify(migration.steps)}::jsonb, ${JSON.stringify(migration.document)}::json,
+  ${JSON.stringify(migration.made)}::jsonb, ${JSON.stringify(migration.createdBy)}::jsonb)
+returning id`),
+  );
+  return (rows[0] as { id: string }).id;
+}
+
+/**
+ * Stores how far a migration is, or how it ended; false when it has ended already, and then nothing changes. A statement
+ * that a slow network delivers late must not open it again: recovery would take back what is in force.
+ */
+export async function updateMigration(
+  session: Queryable,
+  id: string,
+  change: {
+    readonly state: MigrationState;
+    readonly steps: readonly MigrationStep[];
+    readonly error?: MigrationError | null;
+  },
+): Promise<boolean> {
+  const { state, steps, error = null } = change;
+  const rows = await session.query(
+    toQuery(sql`update wda.migration set state = ${state}, steps = ${JSON.stringify(steps)}::jsonb,
+  error = ${error === null ? null : JSON.stringify(error)}::jsonb,
+  waiting = case when ${state} = 'running' then waiting end,
+  started_at = case when ${state} = 'pending' then null else coalesce(started_at, now()) end,
+  finished_at = case when ${state} in ('pending', 'running') then null else clock_timestamp() end
+where id = ${id} and state in ('pending', 'running') returning id`),
+  );
+  return rows.length > 0;
+}
+
+/** Stores the steps of a running migration, and never its state: for connections that do not hold the lock. */
+export async function updateSteps(db: Database, id: string, steps: readonly MigrationStep[]): Promise<void> {
+  await db.query(
+    toQuery(
+      sql`update wda.migration set steps = ${JSON.stringify(steps)}::jsonb where id = ${id} and state = 'running'`,
+    ),
+  );
+}
+
+/** Notes which session a running migration waits for; null: for none any more. */
+export async function updateWaiting(session: Queryable, id: string, waiting: Waiting | null): Promise<void> {
+  const text = waiting === null ? null : JSON.stringify(waiting);
+  await session.query(
+    toQuery(sql`update wda.migration set waiting = ${text}::jsonb
+where id = ${id} and state = 'running' and waiting is distinct from ${text}::jsonb`),
+  );
+}
+
+export async function isCancelRequested(session: Queryable, id: string): Promise<boolean> {
+  const rows = await session.query<{ asked: boolean }>(
+    toQuery(sql`select cancel_requested as asked from wda.migration where id = ${id}`),
+  );
+  return rows[0]?.asked === true;
+}
+
+export interface OpenMigration {
+  readonly id: string;
+  readonly state: 'pending' | 'running';
+  readonly steps: readonly MigrationStep[];
+  readonly made: unknown;
+  readonly cancelRequested: boolean;
+  /** Whether the document that was asked for is the one in force. */
+  readonly isInForce: boolean;
+}
+
+/** The migration of a workspace that has not ended; there is at most one. */
+export async function findOpenMigration(session: Queryable, workspaceId: string): Promise<OpenMigration | undefined> {
+  const rows = await session.query<OpenMigration>(
+    toQuery(sql`select m.id, m.state, m.steps, m.made, m.cancel_requested as "cancelRequested",
+  coalesce(m.document::text = w.document::text, false) as "isInForce"
+from wda.migration m left join wda.workspace w on w.id = m.workspace_id
+where m.workspace_id = ${workspaceId} and m.state in ('pending', 'running')`),
+  );
+  return rows[0];
+}

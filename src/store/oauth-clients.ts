@@ -1,0 +1,126 @@
+// OAuth clients of a workspace in the control tables: made, listed, deleted, and looked up when they ask for a token or
+// use one.
+import type { Database, Session } from '../database/pool.ts';
+import { conflict } from '../errors.ts';
+import type { Permissions, Scope } from '../model/principal.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { loadPage, type PageOf } from './pages.ts';
+import { readScope, scopeNames, scopeText } from './scopes.ts';
+
+export interface OAuthClient {
+  readonly clientId: string;
+  readonly name: string;
+  readonly permissions: Permissions;
+  /** Names of the entities that it reaches; null: all. */
+  readonly entities: readonly string[] | null;
+  readonly createdAt: Date;
+}
+
+export interface OAuthClientToStore {
+  readonly workspaceId: string;
+  readonly clientId: string;
+  readonly name: string;
+  readonly permissions: Permissions;
+  readonly scope: Scope;
+  /** SHA-256 of the secret. */
+  readonly secretHash: Buffer;
+}
+
+const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, ${scopeNames(sql`c`)}, c.created_at as "createdAt"`;
+
+// One workspace's share of the control tables; nobody needs so many clients.
+const MAX_CLIENTS = 1000;
+
+/** Undefined when the workspace is gone; 409 when it has as many as it may have. */
+export async function createOAuthClient(
+  db: Pick<Session, 'query'>,
+  client: OAuthClientToStore,
+): Promise<OAuthClient | undefined> {
+  const rows = await db.query<OAuthClient>(
+    toQuery(sql`with held as (
+  select id from wda.workspace where id = ${client.workspaceId} for key share
+)
+insert into wda.oauth_client as c (workspace_id, client_id, name, permissions, entities, secret_hash)
+select held.id, ${client.clientId}, ${client.name}, ${client.permissions}, ${client.scope}::bigint[], ${client.secretHash} from held
+where (select count(*) from wda.oauth_client o where o.workspace_id = held.id) < ${MAX_CLIENTS}::int8
+returning ${COLUMNS}`),
+  );
+  if (rows[0] === undefined && (await loadOAuthClients(db, client.workspaceId, { page: 0, size: 1 })).total > 0) {
+    throw conflict('TOO_MANY_CREDENTIALS', `A workspace has at most ${MAX_CLIENTS} OAuth clients: delete one first`);
+  }
+  return rows[0];
+}
+
+export function loadOAuthClients(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  page: { readonly page: number; readonly size: number },
+): Promise<PageOf<OAuthClient>> {
+  return loadPage(db, sql`select ${COLUMNS} from wda.oauth_client c where c.workspace_id = ${workspaceId}`, page);
+}
+
+/** Deletes a client, and with the workspace's new version (000011) every verdict on its tokens; gives its name, undefined when there is none. */
+export async function deleteOAuthClient(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  clientId: string,
+): Promise<string | undefined> {
+  const rows = await db.query<{ name: string }>(
+    toQuery(
+      sql`delete from wda.oauth_client where client_id = ${clientId} and workspace_id = ${workspaceId} returning name`,
+    ),
+  );
+  return rows[0]?.name;
+}
+
+/** Who asks for a token. */
+export interface RegisteredClient {
+  readonly clientId: string;
+  readonly workspaceId: string;
+  /** Slugs of organization and workspace. */
+  readonly organization: string;
+  readonly workspace: string;
+  /** SHA-256 of the secret, hex. */
+  readonly secretHash: string;
+}
+
+export async function findOAuthClient(db: Database, clientId: string): Promise<RegisteredClient | undefined> {
+  const rows = await db.run(
+    toQuery(
+      sql`select c.client_id, c.workspace_id, o.slug, w.slug, encode(c.secret_hash, 'hex') from wda.oauth_client c
+join wda.workspace w on w.id = c.workspace_id join wda.organization o on o.id = w.organization_id
+where c.client_id = ${clientId}`,
+      'find-oauth-client',
+    ),
+    'read',
+  );
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  const [id, workspaceId, organization, workspace, secretHash] = row as [string, string, string, string, string];
+  return { clientId: id, workspaceId, organization, workspace, secretHash };
+}
+
+/** Who uses a token. */
+export interface TokenClient {
+  readonly workspaceId: string;
+  readonly permissions: Permissions;
+  readonly scope: Scope;
+  /** Version of the workspace when the client was found: a later one means that it must be looked up again. */
+  readonly workspaceVersion: number;
+}
+
+/** The client of a token, while both it and the key that signed the token are there. */
+export async function findTokenClient(db: Database, clientId: string, kid: string): Promise<TokenClient | undefined> {
+  const rows = await db.run(
+    toQuery(
+      sql`select c.workspace_id, w.version, c.permissions, ${scopeText(sql`c`)} from wda.oauth_client c join wda.workspace w on w.id = c.workspace_id
+where c.client_id = ${clientId} and exists (select from wda.signing_key k where k.kid = ${kid})`,
+      'find-token-client',
+    ),
+    'read',
+  );
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  const [workspaceId, version, permissions, scope] = row as [string, string, Permissions, string | null];
+  return { workspaceId, workspaceVersion: Number(version), permissions, scope: readScope(scope) };
+}

@@ -1,0 +1,162 @@
+// Snapshots of workspaces by slug, in bounded memory, as new as the process registry demands: versions are compared with the
+// database while requests come, so no notification can be missed, and an idle server asks nothing.
+import { LRUCache } from 'lru-cache';
+import type { Metric } from '../metric.ts';
+import type { Scope } from '../model/principal.ts';
+import { getUnrestricted, restrictWorkspace } from '../model/restricted.ts';
+import type { Workspace } from '../model/workspace.ts';
+import type { ProcessRegistry } from './process-registry.ts';
+
+export interface WorkspaceCache {
+  /** The snapshot when it is in memory and fresh; nobody waits for the database. */
+  getCached(organization: string, slug: string): Workspace | undefined;
+  /** The snapshot, at once when it is fresh. */
+  get(organization: string, slug: string): Promise<Workspace | undefined>;
+  /**
+   * The snapshot as it is now, at most 50 ms old. Asked before a request is refused because its snapshot lacks a name.
+   */
+  getRecent(organization: string, slug: string): Promise<Workspace | undefined>;
+  /** The part of a whole snapshot that a scope reaches; the same one each time, while it is in memory. */
+  restrict(workspace: Workspace, scope: Scope): Workspace;
+  /** True when another snapshot has taken the place of this one, or of that it is a part of, or must be read. */
+  isReplaced(workspace: Workspace): boolean;
+  /** Something in the workspace was changed by this process. */
+  invalidate(workspaceId: string): void;
+  size(): number;
+}
+
+export interface WorkspaceCacheOptions {
+  readonly load: (organization: string, slug: string) => Promise<Workspace | undefined>;
+  readonly compare: ProcessRegistry['compare'];
+  readonly validFrom: ProcessRegistry['validFrom'];
+  /** Milliseconds, never going back. */
+  readonly now: () => number;
+  readonly maximum: number;
+}
+
+// From this age on versions are compared in the background, so that requests need not wait for it.
+const CHECK_AFTER_MS = 300;
+// Refusals cost one comparison in this time, however many they are.
+const RECENT_MS = 50;
+
+// Parts of snapshots in memory, all together, in entities: one has some 2 kB.
+const MAX_RESTRICTED_ENTITIES = 20_000;
+
+/** A snapshot and the time that the database is known to have agreed with it. */
+interface Entry {
+  readonly workspace: Workspace;
+  asOf: number;
+}
+
+export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCache {
+  const snapshots = new LRUCache<string, Entry>({ max: options.maximum });
+  /** Slugs that named nothing, with the time at which that was known. */
+  const missing = new LRUCache<string, number>({ max: 1000 });
+  /** By snapshot and scope. A version is never given again, so nothing of another document is found. */
+  const restrictedSnapshots = new LRUCache<string, Workspace>({
+    maxSize: MAX_RESTRICTED_ENTITIES,
+    sizeCalculation: ({ entities }) => entities.size + 1,
+  });
+  const loading = new Map<string, Promise<void>>();
+  let checking: Promise<void> | undefined;
+
+  function check(): Promise<void> {
+    checking ??= compareVersions().finally(() => {
+      checking = undefined;
+    });
+    return checking;
+  }
+
+  async function compareVersions(): Promise<void> {
+    const entries = [...snapshots.entries()];
+    const { versions, asOf } = await options.compare(entries.map(([, { workspace }]) => workspace.id));
+    for (const [key, entry] of entries) {
+      if (versions.get(entry.workspace.id) === entry.workspace.version) entry.asOf = asOf;
+      else if (snapshots.peek(key) === entry) snapshots.delete(key);
+    }
+  }
+
+  function load(key: string, organization: string, slug: string): Promise<void> {
+    const running = loading.get(key);
+    if (running !== undefined) return running;
+    // The answer may be outdated when it arrives: it counts as known at the time of the question.
+    const asOf = options.now();
+    const promise = options
+      .load(organization, slug)
+      .then((workspace) => {
+        // A change that came while loading has removed the entry from `loading`: what was read may be older than the
+        // change.
+        if (loading.get(key) !== promise) return;
+        if (workspace === undefined) missing.set(key, asOf);
+        else snapshots.set(key, { workspace, asOf });
+      })
+      .finally(() => {
+        if (loading.get(key) === promise) loading.delete(key);
+      });
+    loading.set(key, promise);
+    return promise;
+  }
+
+  /**
+   * Ends after two questions at most, unless changes keep coming: the second one was asked after this request came.
+   * `age`: how old the snapshot may be at most.
+   */
+  async function getFresh(
+    organization: string,
+    slug: string,
+    receivedAt: number,
+    age: number,
+  ): Promise<Workspace | undefined> {
+    const key = `${organization}/${slug}`;
+    for (;;) {
+      const since = Math.max(options.validFrom(receivedAt), receivedAt - age);
+      const entry = snapshots.get(key);
+      if (entry !== undefined && entry.asOf >= since) return entry.workspace;
+      if ((missing.get(key) ?? Number.NEGATIVE_INFINITY) >= since) return undefined;
+      const mustCheck = entry !== undefined || since === Number.POSITIVE_INFINITY;
+      await Promise.all([
+        mustCheck ? check() : undefined,
+        entry === undefined ? load(key, organization, slug) : undefined,
+      ]);
+    }
+  }
+
+  function getCached(organization: string, slug: string): Workspace | undefined {
+    const now = options.now();
+    const entry = snapshots.get(`${organization}/${slug}`);
+    if (entry === undefined || entry.asOf < options.validFrom(now)) return undefined;
+    // A failed check is found by the request that has to wait for one.
+    if (now - entry.asOf > CHECK_AFTER_MS && checking === undefined) check().catch(() => undefined);
+    return entry.workspace;
+  }
+
+  return {
+    getCached,
+    async get(organization, slug) {
+      return getCached(organization, slug) ?? getFresh(organization, slug, options.now(), Number.POSITIVE_INFINITY);
+    },
+    getRecent: (organization, slug) => getFresh(organization, slug, options.now(), RECENT_MS),
+    restrict(workspace, scope) {
+      if (scope === null) return workspace;
+      const key = `${workspace.id}.${workspace.version} ${scope.join()}`;
+      const cached = restrictedSnapshots.get(key);
+      if (cached !== undefined && getUnrestricted(cached) === workspace) return cached;
+      const entityNames = [...workspace.entityIds].flatMap(([name, id]) => (scope.includes(id) ? [name] : []));
+      const restricted = restrictWorkspace(workspace, new Set(entityNames));
+      restrictedSnapshots.set(key, restricted);
+      return restricted;
+    },
+    isReplaced: (workspace) =>
+      snapshots.peek(`${workspace.organization}/${workspace.slug}`)?.workspace !== getUnrestricted(workspace),
+    invalidate(workspaceId) {
+      for (const [key, { workspace }] of snapshots.entries()) if (workspace.id === workspaceId) snapshots.delete(key);
+      missing.clear();
+      loading.clear();
+    },
+    size: () => snapshots.size,
+  };
+}
+
+export const getWorkspaceMetrics = ({ size }: Pick<WorkspaceCache, 'size'>): readonly Metric[] => [
+  { name: 'wda_cached_workspaces', help: 'Snapshots of workspaces in memory', read: size },
+];

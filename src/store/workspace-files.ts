@@ -1,0 +1,61 @@
+// Brings the PostgreSQL schema of a workspace up to the last file of install/workspace: when its snapshot is loaded, when its
+// schema document is changed, and in the background soon after the start.
+import { getLastFile, runFiles } from '../database/install.ts';
+import type { Database, Session } from '../database/pool.ts';
+import { inTransaction } from '../database/transaction.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+
+/** Whether the schema of the workspace `w` has run the last file. */
+export const isUpToDate = (): Fragment => sql`exists (
+  select from wda.installed i where i.schema = w.database_schema and i.folder = 'workspace' and i.name = ${getLastFile('workspace')})`;
+
+// A file may change a table with the records of a workspace of any size.
+const STATEMENT_TIMEOUT = sql`set local statement_timeout = '600s'`.text;
+const WORKSPACES_PER_RUN = 20;
+const PAUSE_MS = 1000;
+// Only a workspace that a process of an older version has created meanwhile lacks files then.
+const IDLE_PAUSE_MS = 3_600_000;
+
+/** Runs the files that the schema of the workspace lacks; does nothing for a workspace that is gone. */
+export async function upgradeWorkspace(session: Session, id: string): Promise<void> {
+  const [outdated] = await session.query(
+    toQuery(sql`select from wda.workspace w where w.id = ${id}::bigint and not ${isUpToDate()}`),
+  );
+  if (outdated === undefined) return;
+  await inTransaction(session, 0, async () => {
+    await session.execute(STATEMENT_TIMEOUT);
+    // The lock on the row keeps others from dropping the schema.
+    const [workspace] = await session.query<{ schema: string }>(
+      toQuery(sql`select database_schema as schema from wda.workspace where id = ${id}::bigint for key share`),
+    );
+    if (workspace !== undefined) await runFiles(session, 'workspace', workspace.schema);
+  });
+}
+
+/** The same for work that has no session. */
+export const upgradeWorkspaceIn = (db: Database, id: string): Promise<void> =>
+  db.session((session) => upgradeWorkspace(session, id), { purpose: 'migration', tenant: id });
+
+export interface WorkspaceUpgrades {
+  /** Upgrades some of the workspaces that lack files. */
+  run(): Promise<void>;
+  /** Milliseconds until the next run: fewer while there are workspaces left. */
+  pauseMs(): number;
+}
+
+/** Upgrades all workspaces of a database, some at a time. */
+export function makeWorkspaceUpgrades(db: Database): WorkspaceUpgrades {
+  let isComplete = false;
+  return {
+    async run() {
+      const outdated = await db.query<{ id: string }>(
+        toQuery(
+          sql`select w.id from wda.workspace w where not ${isUpToDate()} order by w.id limit ${String(WORKSPACES_PER_RUN)}::int8`,
+        ),
+      );
+      for (const { id } of outdated) await upgradeWorkspaceIn(db, id);
+      isComplete = outdated.length < WORKSPACES_PER_RUN;
+    },
+    pauseMs: () => (isComplete ? IDLE_PAUSE_MS : PAUSE_MS),
+  };
+}

@@ -1,0 +1,130 @@
+// Which workspaces exist: their organizations, their slugs, and where their tables lie. Their documents are in
+// catalog/; migrate/ creates and deletes them, together with their tables.
+import type { Database, Session } from '../database/pool.ts';
+import { conflict } from '../errors.ts';
+import { databaseSchemaName } from '../model/physical-name.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { isViolation, makeNameConflict, toOperatorError } from './control-error.ts';
+import { loadPage, type PageOf } from './pages.ts';
+
+export interface WorkspaceSummary {
+  readonly id: string;
+  readonly organization: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly databaseSchema: string;
+  readonly createdAt: Date;
+}
+
+const COLUMNS: Fragment = sql`w.id, o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt"`;
+/** The directory's rows of workspaces, with those of their organizations: `w` and `o`. */
+export const WORKSPACES: Fragment = sql`wda.workspace w join wda.organization o on o.id = w.organization_id`;
+
+export async function findWorkspace(
+  db: Database,
+  organization: string,
+  slug: string,
+): Promise<WorkspaceSummary | undefined> {
+  const rows = await db.query<WorkspaceSummary>(
+    toQuery(sql`select ${COLUMNS} from ${WORKSPACES} where o.slug = ${organization} and w.slug = ${slug}`),
+  );
+  return rows[0];
+}
+
+/** By its id, which a principal knows. */
+export async function findWorkspaceById(db: Database, id: string): Promise<WorkspaceSummary | undefined> {
+  const rows = await db.query<WorkspaceSummary>(toQuery(sql`select ${COLUMNS} from ${WORKSPACES} where w.id = ${id}`));
+  return rows[0];
+}
+
+/** The workspaces of an organization that exists. */
+export function loadWorkspaces(
+  db: Database,
+  organizationId: string,
+  page: { readonly page: number; readonly size: number },
+): Promise<PageOf<WorkspaceSummary>> {
+  return loadPage(db, sql`select ${COLUMNS} from ${WORKSPACES} where o.id = ${organizationId}`, page);
+}
+
+/**
+ * The row of a new workspace with its document, as JSON text, and the name of its PostgreSQL schema; undefined when there is
+ * no such organization. For a transaction that makes the tables.
+ */
+export async function insertWorkspace(
+  session: Pick<Session, 'query'>,
+  organization: string,
+  workspace: { readonly slug: string; readonly name: string; readonly document: string },
+): Promise<WorkspaceSummary | undefined> {
+  const { slug, name, document } = workspace;
+  const [next] = await session.query<{ id: string }>(
+    toQuery(sql`select nextval(pg_get_serial_sequence('wda.workspace', 'id')) as id`),
+  );
+  const { id } = next as { id: string };
+  const databaseSchema = databaseSchemaName(id, slug);
+  const [row] = await session.query<{ createdAt: Date }>(
+    toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document, entity_ids)
+overriding system value
+select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${document}::json,
+  wda.entity_ids('{}', e.names, e.names)
+from (select array(select json_object_keys(${document}::json -> 'entities')) as names) e, wda.organization o where o.slug = ${organization}
+returning created_at as "createdAt"`),
+  );
+  return row && { id, organization, slug, name, databaseSchema, createdAt: row.createdAt };
+}
+
+/** Deletes the row with all that refers to it, for a transaction that drops the tables. */
+export async function deleteWorkspaceRow(session: Pick<Session, 'query'>, id: string): Promise<void> {
+  await session.query(
+    toQuery(sql`with gone as (delete from wda.workspace where id = ${id} returning database_schema)
+delete from wda.installed where schema in (select database_schema from gone)`),
+  );
+}
+
+// Slugs that a workspace of an owner may have had: each stays reserved for it.
+const MAX_SLUGS = 20;
+
+/**
+ * Changes what is given; 409 when the slug is taken, undefined when the workspace is gone. Only the operator may give a
+ * workspace the slug that another one had: clients that still call it would send their bodies to somebody else.
+ */
+export async function updateWorkspace(
+  db: Pick<Session, 'query'>,
+  id: string,
+  change: { readonly slug?: string | undefined; readonly name?: string | undefined },
+  isOperator: boolean,
+): Promise<WorkspaceSummary | undefined> {
+  const { slug = null } = change;
+  const rows = await db
+    .query<WorkspaceSummary>(
+      toQuery(sql`with changed as (
+  update wda.workspace as w
+  set slug = coalesce(${slug}, w.slug), name = coalesce(${change.name ?? null}, w.name)
+  where w.id = ${id} and (${isOperator}::bool or ${slug}::text is null or coalesce(
+    (select s.workspace_id = w.id from wda.slug_holder s where s.organization_id = w.organization_id and s.slug = ${slug}),
+    (select count(*) < ${MAX_SLUGS}::int8 from wda.slug_holder s where s.workspace_id = w.id)))
+  returning w.*
+)
+select ${COLUMNS} from changed w join wda.organization o on o.id = w.organization_id`),
+    )
+    .catch((error) => {
+      throw toWorkspaceError(error, slug ?? '');
+    });
+  if (rows[0] === undefined && slug !== null && (await exists(db, id))) {
+    throw conflict(
+      'SLUG_RESERVED',
+      `The slug ${slug} is or was another workspace's, or this one has had ${MAX_SLUGS} slugs: only the instance administrator may make this change`,
+      [{ field: 'slug', code: 'NOT_UNIQUE', message: 'must be unique: another workspace has or had this value' }],
+    );
+  }
+  return rows[0];
+}
+
+async function exists(db: Pick<Session, 'query'>, id: string): Promise<boolean> {
+  return (await db.query(toQuery(sql`select from wda.workspace where id = ${id}`))).length > 0;
+}
+
+export function toWorkspaceError(error: unknown, slug: string): Error {
+  return isViolation(error, 'workspace_slug')
+    ? makeNameConflict(`Workspace ${slug}`, 'slug', error)
+    : toOperatorError(error);
+}

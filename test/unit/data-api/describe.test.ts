@@ -1,0 +1,43 @@
+// Documents of a workspace that are asked for at the same time.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeDescriptions } from '../../../src/data-api/describe.ts';
+import { makeFairScheduler } from '../../../src/limits/fair-scheduler.ts';
+import type { Owner } from '../../../src/model/principal.ts';
+import { workspaceOf } from '../../support/fixture.ts';
+import { wideDocument } from '../../support/wide-document.ts';
+
+const facts = {
+  publicUrl: 'https://api.acme.org',
+  tokenUrl: 'https://api.acme.org/oauth/token',
+  maxPageSize: 1000,
+  maxBulk: 1000,
+  maxBatch: 100,
+  mcp: false,
+};
+const workspace = workspaceOf(wideDocument(8));
+const names = [...workspace.entities.keys()];
+const principal: Owner = {
+  kind: 'owner',
+  permissions: 'READ_ONLY',
+  workspaceId: workspace.id,
+  scope: null,
+  credentialId: 'key:1',
+};
+
+test('one of a workspace is made at a time, and 20 others wait', async () => {
+  const { document } = makeDescriptions(facts);
+  const slices = makeFairScheduler().slices('acme/wide');
+  const ask = (entities: readonly string[]) =>
+    document({ request: { query: `entities=${entities.join()}`, headers: {}, slices }, workspace, principal });
+  // 36 choices of two or fewer entities, each asked for twice: who asks for the same as another takes no place in line.
+  const choices = names.flatMap((name, at) => names.slice(at).map((other) => [name, other]));
+  const answers = await Promise.allSettled([...choices, ...choices].map(ask));
+  const refused = answers.filter(({ status }) => status === 'rejected');
+  assert.equal(refused.length, 2 * (choices.length - 21));
+  for (const { reason } of refused as PromiseRejectedResult[]) {
+    assert.equal(reason.status, 503);
+    assert.equal(reason.message, 'Too many documents wait; retry');
+  }
+  assert.equal((await ask(choices.at(-1) ?? [])).status, 200);
+});
