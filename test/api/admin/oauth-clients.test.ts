@@ -68,8 +68,8 @@ test('a token has the permissions of its client', async () => {
 test('a workspace has at most 1,000 clients and 1,000 keys', async () => {
   const crowded = await server.workspace('acme/crowded', SCHEMA);
   await server.database.query(
-    `insert into wda.oauth_client (workspace_id, client_id, name, secret_hash)
-     select w.id, 'c' || n, 'x', '' from wda.workspace w, generate_series(1, 1000) n where w.slug = 'crowded'`,
+    `insert into wda.oauth_client (workspace_id, client_id, name, secret_hash, permissions)
+     select w.id, 'c' || n, 'x', '', 'OWNER' from wda.workspace w, generate_series(1, 1000) n where w.slug = 'crowded'`,
   );
   await server.database.query(
     `insert into wda.api_key (workspace_id, name, prefix, hash, permissions)
