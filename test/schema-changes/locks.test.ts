@@ -2,12 +2,12 @@
 // what it has made ready.
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { type TestContext, test } from 'node:test';
+import { suite, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { queryNodes } from '../support/database.ts';
 import { holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { applySchema, assertTidy, type Json, schemaOf, settled } from '../support/migration.ts';
-import type { TestWorkspace } from '../support/server.ts';
+import type { TestServer, TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
 import { prepare, useServer } from '../support/use.ts';
 
@@ -19,11 +19,14 @@ const document = (type: string): Json => ({
   entities: { notes: { fields: { text: { type: 'string' }, size: { type } } } },
 });
 
-async function workspaceWith(records: number): Promise<{ workspace: TestWorkspace; slug: string; table: string }> {
+async function workspaceWith(
+  records: number,
+  on: TestServer = server,
+): Promise<{ workspace: TestWorkspace; slug: string; table: string }> {
   const slug = `locks${++count}`;
-  const workspace = await server.workspace(`acme/${slug}`, document('string'));
-  const table = `"${await schemaOf(server, workspace)}".notes`;
-  await server.database.query(
+  const workspace = await on.workspace(`acme/${slug}`, document('string'));
+  const table = `"${await schemaOf(on, workspace)}".notes`;
+  await on.database.query(
     `insert into ${table} (text, size) select 'x', n::text from generate_series(1, ${records}) n`,
   );
   return { workspace, slug, table };
@@ -111,6 +114,18 @@ test('what was filled stays while the lock of the switch is not free; a cancel e
     const [row] = await query('select cancel_requested as known from wda.migration where id = $1', [id]);
     return row?.known === true;
   });
+  // An attempt that had begun before would still switch when it gets the lock.
+  const [{ now } = { now: undefined }] = await query('select clock_timestamp() as now');
+  const attempts = new Set<unknown>();
+  await until('two attempts have begun since', async () => {
+    const waiting = await query(
+      `select query_start::text as begun from pg_stat_activity
+where datname = current_database() and wait_event_type = 'Lock' and query_start > $1`,
+      [now],
+    );
+    for (const { begun } of waiting) attempts.add(begun);
+    return attempts.size > 1;
+  });
   await holder.query('rollback');
   assert.equal((await cancelled).json.data.state, 'cancelled', (await cancelled).text);
   await query(`drop trigger hold on ${table}`);
@@ -143,12 +158,13 @@ test('a migration that has made nothing needs no lock to be cancelled', async (t
 /** An export that is read in a trickle, so that the server does not take its client for one that has stopped reading. */
 async function slowExport(
   t: TestContext,
+  on: TestServer,
   { workspace, table }: { readonly workspace: TestWorkspace; readonly table: string },
 ): Promise<{ readonly broken: Promise<void> }> {
-  await server.database.query(
+  await on.database.query(
     `insert into ${table} (text, size) select repeat(md5(n::text), 100), '1' from generate_series(1, 20000) n`,
   );
-  const { port, hostname } = new URL(server.url);
+  const { port, hostname } = new URL(on.url);
   const started = Promise.withResolvers<void>();
   const broken = Promise.withResolvers<void>();
   const path = `/api/v1/${workspace.path}/notes/_export?format=ndjson`;
@@ -173,32 +189,36 @@ async function slowExport(
   return { broken: broken.promise };
 }
 
-test('an export that nobody reads on gives way to a migration, and the migration succeeds', async (t) => {
-  const made = await workspaceWith(10);
-  const { workspace, slug } = made;
-  const { broken } = await slowExport(t, made);
-  assert.equal((await applySchema(workspace, document('bigint'), '?wait=0')).status, 202);
-  const { waitingFor } = await waits(workspace);
-  assert.equal(waitingFor.application, 'workspace-data-api export');
-  await until('it has ended', async () => hasEnded(await migrationOf(workspace)), 90_000);
-  assert.equal((await migrationOf(workspace)).state, 'succeeded');
-  await broken;
-  await assertTidy(server, slug);
-});
+// Each waits for more than half a minute, so both do at once, on databases of their own.
+const another = useServer();
+suite('exports', { concurrency: true }, () => {
+  test('an export that nobody reads on gives way to a migration, and the migration succeeds', async (t) => {
+    const made = await workspaceWith(10);
+    const { workspace, slug } = made;
+    const { broken } = await slowExport(t, server, made);
+    assert.equal((await applySchema(workspace, document('bigint'), '?wait=0')).status, 202);
+    const { waitingFor } = await waits(workspace);
+    assert.equal(waitingFor.application, 'workspace-data-api export');
+    await until('it has ended', async () => hasEnded(await migrationOf(workspace)), 90_000);
+    assert.equal((await migrationOf(workspace)).state, 'succeeded');
+    await broken;
+    await assertTidy(server, slug);
+  });
 
-test('an export of another workspace gives way to an index', async (t) => {
-  const { broken } = await slowExport(t, await workspaceWith(10));
-  const { workspace, slug } = await workspaceWith(10);
-  const indexed = {
-    entities: { notes: { fields: { text: { type: 'string', index: true }, size: { type: 'string' } } } },
-  };
-  assert.equal((await applySchema(workspace, indexed, '?wait=0')).status, 202);
-  const { waitingFor } = await waits(workspace);
-  assert.equal(waitingFor.application, 'workspace-data-api export');
-  await until('it has ended', async () => hasEnded(await migrationOf(workspace)), 90_000);
-  assert.equal((await migrationOf(workspace)).state, 'succeeded');
-  await broken;
-  await assertTidy(server, slug);
+  test('an export of another workspace gives way to an index', async (t) => {
+    const { broken } = await slowExport(t, another, await workspaceWith(10, another));
+    const { workspace, slug } = await workspaceWith(10, another);
+    const indexed = {
+      entities: { notes: { fields: { text: { type: 'string', index: true }, size: { type: 'string' } } } },
+    };
+    assert.equal((await applySchema(workspace, indexed, '?wait=0')).status, 202);
+    const { waitingFor } = await waits(workspace);
+    assert.equal(waitingFor.application, 'workspace-data-api export');
+    await until('it has ended', async () => hasEnded(await migrationOf(workspace)), 90_000);
+    assert.equal((await migrationOf(workspace)).state, 'succeeded');
+    await broken;
+    await assertTidy(another, slug);
+  });
 });
 
 test('a change of sixty tables takes its locks together, or none of them', async (t) => {
