@@ -55,7 +55,7 @@ export async function startWatched(env: Readonly<Record<string, string>>): Promi
   const url = `http://127.0.0.1:${port}`;
   // Several processes say once that all of them answer, which no number of requests can tell.
   const saysReady = (): boolean =>
-    (env.WDA_WORKERS ?? '1') === '1' || log.some((line) => line.endsWith('"msg":"ready"}'));
+    (env.WDA_WORKERS ?? '1') === '1' || log.some((line) => line.endsWith('Workspace Data API is ready'));
   const status = async (path: string): Promise<number> => {
     try {
       const response = await fetch(`${url}${path}`, { headers: { connection: 'close' } });
