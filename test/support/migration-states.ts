@@ -85,16 +85,8 @@ function arrows(): ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>
 }
 
 function renderStates(): string {
-  const rows = [...arrows()].map(([name, targets]) => {
-    const leads = [...targets].map(([to, events]) => `${[...events].join(', ')} → \`${to}\``);
-    return `| \`${name}\` | ${STATES[name as State['name']]} | ${leads.join('; ')} |`;
-  });
-  return ['| State | Its work | What comes, and then |', '|---|---|---|', ...rows].join('\n');
-}
-
-function renderEvents(): string {
-  const rows = Object.entries(EVENTS).map(([name, meaning]) => `| ${name} | ${meaning} |`);
-  return ['| Event | Comes when |', '|---|---|', ...rows].join('\n');
+  const rows = [...arrows().keys()].map((name) => `| \`${name}\` | ${STATES[name as State['name']]} |`);
+  return ['| State | Its work |', '|---|---|', ...rows].join('\n');
 }
 
 /** Without `lost`, which leads from every state with work to `abandoned`. */
@@ -111,12 +103,12 @@ function renderDrawing(): string {
 const BEGIN = '<!-- states: written by test/support/migration-states.ts -->';
 const END = '<!-- end of states -->';
 
-/** The page with tables and drawing as they must be. */
+/** The page with drawing and table as they must be. */
 export function withStates(page: string): string {
   const [before, rest] = page.split(BEGIN) as [string, string | undefined];
   if (rest === undefined || !rest.includes(END)) throw new Error(`${PAGE} has no place for the states of a migration`);
   const after = rest.slice(rest.indexOf(END));
-  return `${before}${BEGIN}\n\n${renderDrawing()}\n\n${renderStates()}\n\n${renderEvents()}\n\n${after}`;
+  return `${before}${BEGIN}\n\n${renderDrawing()}\n\n${renderStates()}\n\n${after}`;
 }
 
 if (import.meta.main) writeFileSync(PAGE, withStates(readFileSync(PAGE, 'utf8')));

@@ -1,5 +1,5 @@
 // The rooms of src/ as one list: what each is in charge of, what it may import, whether it is pure. The architecture test
-// holds the code to it, and docs/architecture.md shows it: `node test/support/rooms.ts` writes the table and the drawing.
+// holds the code to it, and docs/architecture.md shows it: `node test/support/rooms.ts` writes the table.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -63,16 +63,16 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: [],
   },
   'http-client': {
-    purpose: 'requests to others: addresses that may be asked, key sets and discovery. The only importer of undici',
+    purpose: 'requests to identity providers: allowed addresses, key sets, discovery. The only importer of undici',
     entrances: ['http-client.ts'],
     imports: [],
   },
   limits: {
-    purpose: 'rate limit, throttled errors, permits of transfers, fair shares of the thread, memory for bodies',
+    purpose: 'rate limit, throttled errors, permits for transfers, time slices of the thread, memory for bodies',
     imports: ['type database', 'database/errors.ts', 'type metric.ts'],
   },
   workers: {
-    purpose: 'several processes behind one port: the primary, its workers, questions between them',
+    purpose: 'several processes on one port: the primary, its workers, messages between them',
     imports: ['limits'],
   },
   request: {
@@ -83,12 +83,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   plan: {
     isPure: true,
     purpose:
-      'request + snapshot + principal → plan: names looked up, values decoded, row policy attached. After planning only the data can be wrong',
+      'request + snapshot + principal → plan: names looked up, values decoded, row rules attached. After planning only the data can be wrong',
     imports: ['model', 'request'],
   },
   sql: {
     isPure: true,
-    purpose: 'plan → statement (text, slots), compiled once per shape',
+    purpose: 'plan → statement (text, slots), compiled once for each shape',
     entrances: [
       'internal-names.ts',
       'compile.ts',
@@ -108,12 +108,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   openapi: {
     isPure: true,
-    purpose: 'what a class of principals may do in a workspace, and the OpenAPI documents that say so',
+    purpose: 'the operations that principals may use in a workspace, and the OpenAPI documents',
     imports: ['schema/format.ts', 'model', 'plan', 'request', 'response'],
   },
   // Statements go in as values; how they are made is the business of sql/.
   database: {
-    purpose: 'the only importer of the driver: connections, pools, transactions, COPY, error translation',
+    purpose: 'connections, pools, transactions, COPY, errors of PostgreSQL. The only importer of the driver',
     entrances: [
       'cluster-dialect.ts',
       'connect.ts',
@@ -130,34 +130,34 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: ['type metric.ts', 'model', 'sql/fragment.ts', 'tracing.ts'],
   },
   jobs: {
-    purpose: 'what runs at intervals in the background, in each process or in one of the installation',
+    purpose: 'background work at intervals, in each process or in one of the installation',
     entrances: ['jobs.ts'],
     imports: ['database', 'type metric.ts', 'sql/fragment.ts'],
   },
   topology: {
     purpose:
-      'where the tables of workspaces lie, as one interface: in the database itself, or on nodes that it coordinates (`citus/`)',
+      'where the tables of workspaces are, as one interface: in the database itself, or on nodes that it coordinates (`citus/`)',
     imports: ['database', 'model', 'sql/fragment.ts'],
   },
   'workspace-schema': {
     purpose:
-      'what stands beside the tables of a workspace in its database: totals, keys of requests, syncs of columns that change their type; makes all triggers',
+      'internal tables and triggers in the schema of a workspace: totals, idempotency keys, columns that change their type',
     entrances: ['count.ts', 'idempotency-keys.ts', 'sync.ts', 'totals.ts'],
     imports: ['database', 'type metric.ts', 'model', 'sql/internal-names.ts', 'sql/fragment.ts'],
   },
   store: {
     purpose:
-      'statements about the control tables: organizations, workspaces and the nodes they lie on, credentials, signing keys, activity, living processes, schema documents, migrations; the snapshot of a workspace and its cache',
+      'the control tables: organizations, workspaces with documents and migrations, credentials, signing keys, processes; snapshots and their cache',
     imports: ['workspace-schema', 'database', 'schema', 'type metric.ts', 'model', 'sql/fragment.ts', 'topology'],
   },
   auth: {
     purpose:
-      'Authorization header or session → principal: API keys, tokens of our own, tokens of identity providers with their key sets. The only importer of jose and oidc-provider',
+      'Authorization header or session → principal: API keys, internal tokens, tokens of identity providers. The only importer of jose and oidc-provider',
     imports: ['store', 'type metric.ts', 'model', 'http-client', 'limits', 'type database'],
   },
   migrations: {
     purpose:
-      'difference of two schema documents → operations → statements in phases, and the runner that takes them through or takes them back',
+      'difference of two schema documents → operations → statements in phases, and the runner that completes them or rolls them back',
     entrances: ['lock-holders.ts', 'plan.ts', 'runner.ts', 'workspace-lock.ts', 'workspace.ts'],
     imports: [
       'topology',
@@ -173,7 +173,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   backup: {
-    purpose: 'backups: a snapshot of the installation or of a workspace as a file, and workspaces of such a file',
+    purpose: 'a snapshot of the instance or of a workspace as a file, and its restore',
     entrances: ['backup.ts', 'demo-check.ts', 'format.ts', 'schedule.ts'],
     imports: [
       'topology',
@@ -188,12 +188,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   http: {
-    purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',
+    purpose: 'bytes ↔ values: listens, finds mount and route of a request, answers errors',
     entrances: ['body.ts', 'request.ts', 'router.ts', 'server.ts'],
     imports: ['model', 'observer.ts', 'type openapi', 'limits', 'request', 'response', 'tracing.ts'],
   },
   'data-api': {
-    purpose: 'the data API: from a raw request to its reply; `import/` and `export/` have files',
+    purpose: 'the data API: from a request to its reply; `import/` and `export/` have files',
     entrances: ['context.ts', 'internal-request.ts', 'router.ts'],
     imports: [
       'auth',
@@ -214,8 +214,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   mcp: {
-    purpose:
-      'agents: tools as requests of the data API, and the protocol that they speak. The only importer of the MCP SDK',
+    purpose: 'agents: tools as requests of the data API, and their protocol. The only importer of the MCP SDK',
     entrances: ['confirmation.ts', 'endpoint.ts'],
     imports: [
       'type config.ts',
@@ -233,8 +232,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   routes: {
-    purpose:
-      'endpoints besides the data API and the admin API: OAuth, metadata of protected resources, health and metrics',
+    purpose: 'OAuth, health and metrics',
     imports: [
       'type data-api',
       'data-api/internal-request.ts',
@@ -257,7 +255,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   'admin-api': {
-    purpose: 'the admin API: a route is a value with its rights, shapes, errors, audit and what it invalidates',
+    purpose: 'the admin API: its routes with their rights and descriptions',
     entrances: ['response.ts', 'cluster.ts', 'routes.ts'],
     imports: [
       'type data-api',
@@ -282,7 +280,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   // Loaded where the database coordinates a cluster, and nowhere else: nobody imports it but services.ts, at that moment.
   citus: {
-    purpose: 'all that is done only where the database is the coordinator of a Citus cluster',
+    purpose: 'everything that is done only where the database is the coordinator of a Citus cluster',
     entrances: ['citus.ts'],
     imports: [
       'workspace-schema',
@@ -300,13 +298,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'console-api': {
     purpose:
-      'the admin console: its page, sign in and out, and the door by which a session reaches the handlers of the API',
+      'the server side of the console: its page, sign-in, and the entry by which a session reaches the handlers of the API',
     entrances: ['session-proxy.ts', 'page.ts', 'session.ts', 'build-id.ts'],
     imports: ['auth/sessions.ts', 'http', 'model', 'type limits', 'request', 'response'],
   },
   // The demo is made as any client would make it, before there is a server to ask.
   bootstrap: {
-    purpose: 'what the first start leaves behind: operator key, demo workspace',
+    purpose: 'the first start: operator key, demo workspace',
     entrances: ['bootstrap.ts'],
     imports: [
       'auth',
@@ -323,7 +321,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   // A client of the HTTP API; only `serve` runs the server.
   cli: {
-    purpose: 'the command line; `serve` runs the server, everything else is a client of the HTTP API',
+    purpose: 'the command line; `serve` runs the server, all other commands are clients of the HTTP API',
     entrances: ['run.ts'],
     imports: ['backup/format.ts', 'config.ts', 'model/exact-json.ts'],
   },
@@ -411,48 +409,19 @@ export function renderTable(): string {
     ([name, { isPure, purpose, imports }]) =>
       `| \`${name}/\`${isPure ? ' [P]' : ''} | ${purpose} | ${imports.map((one) => one.replace(/\.ts$/, '')).join(', ')} |`,
   );
-  return ['| Room | In charge of | ← |', '|---|---|---|', ...rows].join('\n');
-}
-
-/** The drawing of docs/architecture.md: which room imports which; of arrows that follow from others only the short ones. */
-export function renderDrawing(): string {
-  const targets = new Map(
-    Object.entries(ROOMS).map(([name, { imports }]) => [
-      name,
-      [...new Set(imports.map((one) => one.replace(/^type /, '').split('/')[0] as string))].filter(
-        (one) => one in ROOMS && one !== name,
-      ),
-    ]),
-  );
-  const reaches = (from: string, to: string): boolean =>
-    (targets.get(from) ?? []).some((next) => next === to || reaches(next, to));
-  const arrows = [...targets].flatMap(([name, near]) =>
-    near
-      .filter((target) => !near.some((other) => other !== target && reaches(other, target)))
-      .map((target) => `    ${name} --> ${target}`),
-  );
-  const pure = Object.keys(ROOMS).filter((name) => ROOMS[name]?.isPure);
-  return [
-    '```mermaid',
-    'flowchart BT',
-    ...Object.keys(ROOMS).map((name) => `    ${name}[${name}/]`),
-    ...arrows,
-    '    classDef pure fill:#e8f4ea,stroke:#2f7d3b,color:#000',
-    `    class ${pure.join()} pure`,
-    '```',
-  ].join('\n');
+  return ['| Folder | Task | Imports |', '|---|---|---|', ...rows].join('\n');
 }
 
 export const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'architecture.md');
 const BEGIN = '<!-- rooms: written by test/support/rooms.ts -->';
 const END = '<!-- end of rooms -->';
 
-/** The page with table and drawing as they must be. */
+/** The page with the table as it must be. */
 export function withRooms(page: string): string {
   const [before, rest] = page.split(BEGIN) as [string, string | undefined];
   if (rest === undefined || !rest.includes(END)) throw new Error(`${PAGE} has no place for the rooms`);
   const after = rest.slice(rest.indexOf(END));
-  return `${before}${BEGIN}\n\n${renderTable()}\n\n${renderDrawing()}\n\n${after}`;
+  return `${before}${BEGIN}\n\n${renderTable()}\n\n${after}`;
 }
 
 if (import.meta.main) writeFileSync(PAGE, withRooms(readFileSync(PAGE, 'utf8')));
