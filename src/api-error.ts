@@ -98,8 +98,8 @@ const SHOWN_CHARACTERS = 100;
 const LISTED_NAMES = 20;
 const LISTED_CHARACTERS = 500;
 
-/** Text of a client as it stands in a message: cut at 100 characters. */
-export function shown(text: string, characters = SHOWN_CHARACTERS): string {
+/** Returns text of a client for a message, cut at 100 characters. */
+export function shorten(text: string, characters = SHOWN_CHARACTERS): string {
   // A surrogate whose other half is cut off would not be text.
   return text.length <= characters ? text : `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;
 }
@@ -111,7 +111,7 @@ export function listed(names: Iterable<string>): string {
   let count = 0;
   for (const name of all) {
     if (count === LISTED_NAMES || (count > 0 && text.length + name.length > LISTED_CHARACTERS)) break;
-    text += `${count === 0 ? '' : ', '}${shown(name)}`;
+    text += `${count === 0 ? '' : ', '}${shorten(name)}`;
     count++;
   }
   return count < all.length ? `${text} and ${all.length - count} more` : text || 'none';

@@ -2,7 +2,7 @@
 // facts, gives an ApiError whose status, code, reason and message are part of the interface; response/error-body.ts turns it
 // into bytes. Nothing internal belongs in a message.
 
-import { ApiError, type Detail, hint, listed, shown } from './api-error.ts';
+import { ApiError, type Detail, hint, listed, shorten } from './api-error.ts';
 import type { ReasonFor } from './error-codes.ts';
 
 export * from './api-error.ts';
@@ -16,13 +16,13 @@ export const badRequest = (reason: ReasonFor<'BAD_REQUEST'>, message: string): A
   new ApiError(reason, message);
 
 export const unknownParameter = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
-  badRequest('UNKNOWN_PARAMETER', `Unknown query parameter ${shown(name)}.${hint(suggestion)} Known: ${list(known)}`);
+  badRequest('UNKNOWN_PARAMETER', `Unknown query parameter ${shorten(name)}.${hint(suggestion)} Known: ${list(known)}`);
 
 export const repeatedParameter = (name: string): ApiError =>
-  badRequest('REPEATED_PARAMETER', `Query parameter ${shown(name)} may be given only once`);
+  badRequest('REPEATED_PARAMETER', `Query parameter ${shorten(name)} may be given only once`);
 
 export const malformedId = (text: string): ApiError =>
-  badRequest('MALFORMED_ID', `Id ${shown(text)} is malformed: an integer is needed`);
+  badRequest('MALFORMED_ID', `Id ${shorten(text)} is malformed: an integer is needed`);
 
 /** A name of a request that the schema does not have. */
 export const unknownName = (
@@ -34,7 +34,7 @@ export const unknownName = (
 ): ApiError =>
   badRequest(
     role === 'field' ? 'UNKNOWN_FIELD' : 'UNKNOWN_RELATION',
-    `Unknown ${role} ${shown(name)} on entity ${entity}.${hint(suggestion)} Known: ${list(known)}`,
+    `Unknown ${role} ${shorten(name)} on entity ${entity}.${hint(suggestion)} Known: ${list(known)}`,
   );
 
 /** `limit` in bytes, where it is known. */
@@ -127,7 +127,7 @@ export const forbidden = (reason: ReasonFor<'FORBIDDEN'>, message: string): ApiE
 export const unknownEntity = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
   new ApiError(
     'UNKNOWN_ENTITY',
-    `Entity ${shown(name)} does not exist.${hint(suggestion)} Known: ${list([...known].slice(0, 50))}`,
+    `Entity ${shorten(name)} does not exist.${hint(suggestion)} Known: ${list([...known].slice(0, 50))}`,
   );
 
 export const recordNotFound = (): ApiError => new ApiError('RECORD_NOT_FOUND', 'Record not found');
@@ -258,4 +258,7 @@ export const workspaceMoves = (): ApiError =>
 /* ---- the admin API ---- */
 
 export const notAnAddress = (text: string): ApiError =>
-  badRequest('INVALID_WORKSPACE_PATH', `as must be <organization>/<workspace>, such as acme/shop, not ${shown(text)}`);
+  badRequest(
+    'INVALID_WORKSPACE_PATH',
+    `as must be <organization>/<workspace>, such as acme/shop, not ${shorten(text)}`,
+  );

@@ -1,6 +1,6 @@
 // /activity: who changed what, of one workspace or of all.
 import type { Static } from 'typebox';
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { parseDateTime } from '../model/date-time.ts';
 import { hint } from '../schema/report.ts';
@@ -126,7 +126,7 @@ export function activityRoutes(services: AdminServices, routes: readonly AdminRo
 const unknownAction = (value: string, knownActions: readonly string[]): Error =>
   badRequest(
     'INVALID_PARAMETER',
-    `Unknown action ${shown(value)}.${hint(closest(value, knownActions) ?? undefined)} Known: ${knownActions.join(', ')}`,
+    `Unknown action ${shorten(value)}.${hint(closest(value, knownActions) ?? undefined)} Known: ${knownActions.join(', ')}`,
   );
 
 function toResponse(entry: StoredActivity): Static<typeof ActivityResponse> {

@@ -1,5 +1,5 @@
 // Errors of backups and restores.
-import { ApiError, listed, shown } from '../errors.ts';
+import { ApiError, listed, shorten } from '../errors.ts';
 
 const UNCHANGED = 'Nothing was changed';
 
@@ -18,14 +18,14 @@ export const backupDamaged = (what: string): ApiError =>
 export const backupNewer = (version: string, format: number, most: number): ApiError =>
   new ApiError(
     'BACKUP_NEWER',
-    `The backup was written by a newer version (${shown(version)}, form ${format}); this one reads forms up to ${most}: restore it there. ${UNCHANGED}`,
+    `The backup was written by a newer version (${shorten(version)}, form ${format}); this one reads forms up to ${most}: restore it there. ${UNCHANGED}`,
   );
 
 /** Its checksums are right, but not what it says. */
 export const backupUnfit = (entity: string, cause?: unknown): ApiError =>
   new ApiError(
     'BACKUP_INCONSISTENT',
-    `The backup has records of ${shown(entity)} that do not fit its schema. ${UNCHANGED}`,
+    `The backup has records of ${shorten(entity)} that do not fit its schema. ${UNCHANGED}`,
     {
       cause,
     },

@@ -1,6 +1,6 @@
 // The call that an HTTP request of the data API makes: its path and method, and what it says besides.
 import type { Config } from '../config.ts';
-import { type ApiError, notFound, shown, unsupportedMediaType } from '../errors.ts';
+import { type ApiError, notFound, shorten, unsupportedMediaType } from '../errors.ts';
 import { readJsonValue } from '../http/body.ts';
 import type { RawRequest } from '../http/request.ts';
 import { closest } from '../model/closest.ts';
@@ -50,7 +50,7 @@ function noSuchOperation(name: string): ApiError {
   const hint = suggestion === null || suggestion === name ? '' : ` Did you mean ${suggestion}?`;
   return notFound(
     'UNKNOWN_OPERATION',
-    `There is no operation ${shown(name)} here.${hint} Known of a workspace: ${WORKSPACE_SEGMENTS.join(', ')}`,
+    `There is no operation ${shorten(name)} here.${hint} Known of a workspace: ${WORKSPACE_SEGMENTS.join(', ')}`,
   );
 }
 

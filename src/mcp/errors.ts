@@ -1,5 +1,5 @@
 // Errors of tools and messages of agents.
-import { type ApiError, badRequest, conflict, forbidden, hint, listed, notFound, shown } from '../errors.ts';
+import { type ApiError, badRequest, conflict, forbidden, hint, listed, notFound, shorten } from '../errors.ts';
 
 /** By the settings of the server or of the workspace. */
 export const agentsNotServed = (): ApiError => notFound('AGENTS_NOT_SERVED', 'This workspace is not served to agents');
@@ -17,11 +17,14 @@ export const confirmationRefused = (): ApiError =>
 export const noSuchEntities = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
   badRequest(
     'UNKNOWN_ENTITIES',
-    `entities: there is no entity ${shown(name)}.${hint(suggestion)} Known: ${listed(known)}`,
+    `entities: there is no entity ${shorten(name)}.${hint(suggestion)} Known: ${listed(known)}`,
   );
 
 export const foreignOrigin = (origin: string): ApiError =>
-  forbidden('FOREIGN_ORIGIN', `Pages of ${shown(origin)} may not use this server: WDA_CORS_ORIGINS does not list them`);
+  forbidden(
+    'FOREIGN_ORIGIN',
+    `Pages of ${shorten(origin)} may not use this server: WDA_CORS_ORIGINS does not list them`,
+  );
 
 export const resultTooLarge = (bytes: number, limit: number): ApiError =>
   badRequest(

@@ -1,6 +1,6 @@
 // The records of an entity as JSON Schemas: as they are read, and as bodies give them. Flat objects without `allOf` and
 // `default`: generators of clients make wrong types of both.
-import { shown } from '../errors.ts';
+import { shorten } from '../errors.ts';
 import { type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { exactNumber } from '../model/exact-json.ts';
 import { decodeValue, fieldType, type JsonSchema } from '../model/field-types.ts';
@@ -160,7 +160,7 @@ function bodyProperties({ entity, ruleColumns }: EntityView) {
 }
 
 const defaultText = ({ default: value }: Field): string =>
-  shown(typeof value === 'string' ? value : JSON.stringify(value));
+  shorten(typeof value === 'string' ? value : JSON.stringify(value));
 
 /** A value that the field takes, for examples. References lead to the first record. */
 export function makeExample(field: Field): unknown {

@@ -1,7 +1,7 @@
 // AggregateRequest -> AggregatePlan: names looked up, functions held against the types of their fields, the tables of
 // to-one paths joined by the door. What comes out of the grouped rows is named by fields of its own, so that having, sort
 // and answer are what they are for records.
-import { badRequest, listed, shown } from '../errors.ts';
+import { badRequest, listed, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import {
@@ -150,7 +150,7 @@ function planGroup({ name, path, part }: GroupTerm, column: string, findSource: 
       const types = listTypes(({ comparable }) => comparable);
       throw badRequest(
         'INVALID_AGGREGATE',
-        `group ${shown(name)}: there are no groups of type ${type}. Known: ${types}`,
+        `group ${shorten(name)}: there are no groups of type ${type}. Known: ${types}`,
       );
     }
     return { source, part, field: groupedField(source.field, name, column, type) };
@@ -161,7 +161,7 @@ function planGroup({ name, path, part }: GroupTerm, column: string, findSource: 
       parts.length > 0
         ? `Known: ${parts.join(', ')}`
         : `Only fields of these types have parts: ${listTypes((each) => each.parts !== undefined)}`;
-    throw badRequest('INVALID_AGGREGATE', `group ${shown(name)}: a field of type ${type} has no ${part}. ${fits}`);
+    throw badRequest('INVALID_AGGREGATE', `group ${shorten(name)}: a field of type ${type} has no ${part}. ${fits}`);
   }
   // A day and what is longer is a date of the calendar; an hour is a moment, as a day may have one twice.
   return { source, part, field: groupedField(source.field, name, column, part === 'hour' ? 'datetime' : 'date') };
@@ -177,7 +177,7 @@ function planFunction(term: SelectTerm, column: string, findSource: FindSource):
     const fitting = FUNCTION_NAMES.filter((each) => NEEDS[FUNCTIONS[each].needs](fieldType(field.type)));
     throw badRequest(
       'INVALID_AGGREGATE',
-      `select ${shown(name)}: ${word} does not apply to a field of type ${field.type}. It applies to ${listTypes(needs)}; to ${shown(path.join('.'))} apply ${fitting.join(', ')}`,
+      `select ${shorten(name)}: ${word} does not apply to a field of type ${field.type}. It applies to ${listTypes(needs)}; to ${shorten(path.join('.'))} apply ${fitting.join(', ')}`,
     );
   }
   return { function: word, source, field: resultField(word, field, name, column) };
@@ -287,6 +287,6 @@ function unknownTerm(parameter: string, name: string, fault: string, candidates:
   const suggestion = closest(name, candidates);
   return badRequest(
     'INVALID_AGGREGATE',
-    `${parameter} names ${shown(name)}, which ${fault}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(candidates)}`,
+    `${parameter} names ${shorten(name)}, which ${fault}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(candidates)}`,
   );
 }

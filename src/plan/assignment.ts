@@ -1,5 +1,5 @@
 // Body of a create or update -> column values as text, or every mistake in it at once (100 at most).
-import { badRequest, type Detail, shown } from '../errors.ts';
+import { badRequest, type Detail, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { decodeValue, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
@@ -99,7 +99,7 @@ function unknownField(entity: Entity, name: string, formatUnknownName: UnknownNa
   }
   const candidates = [...entity.fields.values()].filter(isWritable).map((field) => field.name);
   return {
-    field: shown(name),
+    field: shorten(name),
     code: 'UNKNOWN_FIELD',
     message: formatUnknownName(`is not a field of ${entity.name}`, name, candidates),
   };

@@ -1,5 +1,5 @@
 // What finds a record that is there already when another is to be created, and what becomes of it.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
@@ -39,7 +39,7 @@ export function planKey(
   const further = keys.length > MAX_LISTED ? ` and ${keys.length - MAX_LISTED} more` : '';
   throw badRequest(
     'INVALID_CONFLICT_KEY',
-    `${parameter} must name exactly the fields of one unique field or index of ${entity.name}, and ${shown(fields.join())} are none.${hint} Possible: ${possible.join('; ') || 'none'}${further}`,
+    `${parameter} must name exactly the fields of one unique field or index of ${entity.name}, and ${shorten(fields.join())} are none.${hint} Possible: ${possible.join('; ') || 'none'}${further}`,
   );
 }
 

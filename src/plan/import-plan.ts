@@ -1,6 +1,6 @@
 // Import request + schema + principal -> ImportPlan: which columns are staged, what is checked against which tables,
 // and what becomes of records that exist already. Throws 400 for a map or a header that does not fit.
-import { type Detail, shown, unknownName, validationFailed } from '../errors.ts';
+import { type Detail, shorten, unknownName, validationFailed } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
@@ -99,7 +99,7 @@ export function planCsvImport(
       importCase,
       formatUnknownName,
     );
-    if (mistake !== undefined) details.push({ row: 0, field: shown(header), ...mistake });
+    if (mistake !== undefined) details.push({ row: 0, field: shorten(header), ...mistake });
     return field;
   });
   const present = new Set(headers);
@@ -107,7 +107,7 @@ export function planCsvImport(
     if (present.has(header)) continue;
     if (details.length >= MAX_DETAILS) break;
     const message = formatUnknownName('is named by map, but is no header of the file', header, headers);
-    details.push({ row: 0, field: shown(header), code: 'UNKNOWN_FIELD', message });
+    details.push({ row: 0, field: shorten(header), code: 'UNKNOWN_FIELD', message });
   }
   const fields = cells.filter((field) => field !== undefined);
   const byId = fields.some((field) => field.role === 'id');

@@ -1,6 +1,6 @@
 // Rows of a file -> staged values of an ImportPlan, or every mistake in them. Takes the cells of a CSV row or the JSON
 // value of a line; gives the text of each staged column, the row rules' columns set from the claims.
-import { type Detail, shown } from '../errors.ts';
+import { type Detail, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { type Decoded, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
@@ -111,7 +111,7 @@ export function makeMemberDecoder(
       if (index === undefined || field === undefined)
         reject(notImported(member, name, { request, entity, context }, formatUnknownName));
       else if (provided[index])
-        reject({ field: shown(member), code: 'INVALID', message: `gives the field ${name} a second time` });
+        reject({ field: shorten(member), code: 'INVALID', message: `gives the field ${name} a second time` });
       else {
         provided[index] = true;
         if (value === null) {
@@ -154,9 +154,9 @@ function notImported(
 ): Detail {
   const field = entity.fields.get(name);
   return field === undefined
-    ? { field: shown(member), code: 'UNKNOWN_FIELD', message: unknownFieldMessage(name, entity, formatUnknownName) }
+    ? { field: shorten(member), code: 'UNKNOWN_FIELD', message: unknownFieldMessage(name, entity, formatUnknownName) }
     : {
-        field: shown(member),
+        field: shorten(member),
         code: 'READ_ONLY',
         message: readOnlyReason(field, request, context) ?? 'is set by the server',
       };

@@ -1,5 +1,5 @@
 // Sort terms and a cursor -> Ordering: the keys with an id at the end, and where to continue. Throws 400.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import { isToOne } from '../model/relation.ts';
@@ -84,7 +84,7 @@ export function followToOne(
   if (path.length > MAX_PATH_LENGTH) {
     throw badRequest(
       'INVALID_PATH',
-      `${parameter} ${shown(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`,
+      `${parameter} ${shorten(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`,
     );
   }
   const links: Link[] = [];

@@ -1,6 +1,6 @@
 // FilterTree -> Predicate: names looked up in the schema, values decoded by the field's type, relations turned into
 // "some related record". Throws 400 for what does not exist or does not fit.
-import { badRequest, shown, unknownName } from '../errors.ts';
+import { badRequest, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { type Decoded, type FieldType, fieldType, parseStored } from '../model/field-types.ts';
@@ -144,7 +144,7 @@ function planComparison(
   if (path.length > MAX_PATH_LENGTH)
     throw badRequest(
       'INVALID_PATH',
-      `filter ${shown(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`,
+      `filter ${shorten(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`,
     );
   const [name = '', ...rest] = path;
   if (rest.length === 0) return compare(getField(entity, name, 'filter'), operator, values, path);

@@ -1,6 +1,6 @@
 // fields + expand + defaults -> Projection: what each record of the response holds, level by level. The whitelist and
 // the depth limit are checked here, each level against the entity it is on. Throws 400.
-import { badRequest, listed, shown, unknownName } from '../errors.ts';
+import { badRequest, listed, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { isToOne } from '../model/relation.ts';
@@ -71,7 +71,7 @@ function notNarrowed({ path }: Narrowing, projection: Projection, entity: Entity
   for (const name of path) level = getTarget(getRelation(level, name), context);
   return badRequest(
     'INVALID_NARROWING',
-    `${shown(path.join('.'))} cannot be narrowed: it is no to-many relation that this request expands and returns. Known: ${listed(findListPaths(projection, []))}`,
+    `${shorten(path.join('.'))} cannot be narrowed: it is no to-many relation that this request expands and returns. Known: ${listed(findListPaths(projection, []))}`,
   );
 }
 

@@ -1,5 +1,5 @@
 // What an aggregate selects and groups by, as values: `sum:total`, `placedAt:month`. Syntax only.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { DATE_PARTS, type DatePart } from '../model/field-types.ts';
 import { splitPath } from './paths.ts';
@@ -64,7 +64,7 @@ function parseTerms<T extends { readonly name: string }>(
   const terms = texts.map((text) => parse(text.trim()));
   const names = new Set<string>();
   for (const { name } of terms) {
-    if (names.has(name)) throw badRequest('INVALID_AGGREGATE', `${parameter} names ${shown(name)} twice`);
+    if (names.has(name)) throw badRequest('INVALID_AGGREGATE', `${parameter} names ${shorten(name)} twice`);
     names.add(name);
   }
   return terms;
@@ -78,7 +78,7 @@ function parseSelectTerm(name: string): SelectTerm {
     const suggestion = closest(word, FUNCTION_NAMES);
     throw badRequest(
       'INVALID_AGGREGATE',
-      `Unknown function ${shown(word)} in select.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FUNCTION_NAMES.join(', ')}, each with a field, such as sum:<field>`,
+      `Unknown function ${shorten(word)} in select.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FUNCTION_NAMES.join(', ')}, each with a field, such as sum:<field>`,
     );
   }
   if (colon < 0 && !FUNCTIONS[functionName].alone)
@@ -95,7 +95,7 @@ function parseGroupTerm(name: string): GroupTerm {
     const suggestion = closest(word, DATE_PARTS);
     throw badRequest(
       'INVALID_AGGREGATE',
-      `Unknown part ${shown(word)} in group ${shown(name)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${DATE_PARTS.join(', ')}`,
+      `Unknown part ${shorten(word)} in group ${shorten(name)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${DATE_PARTS.join(', ')}`,
     );
   }
   return { name, path: splitPath('group', name.slice(0, colon)), part };

@@ -1,6 +1,6 @@
 // `GET` and `POST …/_aggregate` -> AggregateRequest: which functions of which records, and how they are grouped. Both
 // forms give the same. Syntax only: fields and types are checked in plan/aggregate.ts.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { FUNCTION_NAMES, type GroupTerm, type SelectTerm } from './aggregate-terms.ts';
 import { combineFilters, type FilterTree } from './filter.ts';
 import { readBody, readQuery, type Values } from './read-parameters.ts';
@@ -64,7 +64,7 @@ function checked(request: AggregateRequest): AggregateRequest {
   if (double !== undefined) {
     throw badRequest(
       'INVALID_AGGREGATE',
-      `${shown(double.name)} is named by select and by group, and the answer can hold one of them${double.name === 'count' ? '; count:id counts the records, too' : ''}`,
+      `${shorten(double.name)} is named by select and by group, and the answer can hold one of them${double.name === 'count' ? '; count:id counts the records, too' : ''}`,
     );
   }
   return request;

@@ -1,6 +1,6 @@
 // Writes and reads of several entities in one request: its body -> its operations, each with its references to records
 // of others. Form only; for references in bodies the caller says which fields hold JSON.
-import { ApiError, badRequest, shown, unknownName } from '../errors.ts';
+import { ApiError, badRequest, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
@@ -62,7 +62,7 @@ function parseOperation(operation: unknown): BatchItem {
   };
   const ref = text('ref');
   if (ref !== undefined && !REF.test(ref)) {
-    throw badRequest('INVALID_BATCH', `ref ${shown(ref)} must be a letter and up to 62 letters, digits, _ and -`);
+    throw badRequest('INVALID_BATCH', `ref ${shorten(ref)} must be a letter and up to 62 letters, digits, _ and -`);
   }
   const method = METHODS.find((candidate) => candidate === members.method);
   if (method === undefined) throw badRequest('INVALID_BATCH', `method must be one of ${METHODS.join(', ')}`);
@@ -147,7 +147,7 @@ export function linkBatch(
     if (from === undefined) throw noSuchRef(ref, later.has(ref), indexByRef);
     const { method, entity, id } = items[from] as BatchItem;
     if (method === 'DELETE' || (method === 'GET' && id === undefined)) {
-      throw badRequest('INVALID_REFERENCE', `$ref ${shown(text)}: operation ${from} answers with no record`);
+      throw badRequest('INVALID_REFERENCE', `$ref ${shorten(text)}: operation ${from} answers with no record`);
     }
     const fields = entities.get(entity)?.fields;
     if (fields !== undefined && !fields.has(field)) {
@@ -178,12 +178,12 @@ export function linkBatch(
 }
 
 function noSuchRef(ref: string, isLater: boolean, indexByRef: ReadonlyMap<string, number>): Error {
-  if (isLater) return badRequest('INVALID_REFERENCE', `$ref ${shown(ref)} is not the ref of an earlier operation`);
+  if (isLater) return badRequest('INVALID_REFERENCE', `$ref ${shorten(ref)} is not the ref of an earlier operation`);
   const suggestion = closest(ref, indexByRef.keys());
   const refs = [...indexByRef.keys()].slice(0, 20).join(', ') || 'none';
   return badRequest(
     'INVALID_REFERENCE',
-    `No earlier operation has the ref ${shown(ref)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${refs}`,
+    `No earlier operation has the ref ${shorten(ref)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${refs}`,
   );
 }
 

@@ -1,5 +1,5 @@
 // Writes of many records in one request: their bodies and parameters -> values. Knows no schema; form only.
-import { badRequest, type Detail, shown } from '../errors.ts';
+import { badRequest, type Detail, shorten } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import { parseId } from './call.ts';
 import { getVersions } from './conditions.ts';
@@ -127,10 +127,10 @@ export function parseDeleteBody(body: unknown, maxRecords: number): BulkDelete {
   const byName = new Map<string, string>();
   for (const key of keys) {
     const version = versions[key];
-    if (typeof version !== 'string') throw badRequest('INVALID_IDS', `The version of ${shown(key)} must be a string`);
+    if (typeof version !== 'string') throw badRequest('INVALID_IDS', `The version of ${shorten(key)} must be a string`);
     const name = INTEGER.test(key) ? BigInt(key).toString() : key;
-    if (!names.has(name)) throw badRequest('INVALID_IDS', `versions names ${shown(key)}, which is not among the ids`);
-    if (byName.has(name)) throw badRequest('INVALID_IDS', `versions names ${shown(name)} twice`);
+    if (!names.has(name)) throw badRequest('INVALID_IDS', `versions names ${shorten(key)}, which is not among the ids`);
+    if (byName.has(name)) throw badRequest('INVALID_IDS', `versions names ${shorten(name)} twice`);
     byName.set(name, parseVersion(version) as string);
   }
   return { targets: makeTargets(names, byName) };
@@ -145,7 +145,7 @@ function parseNames(texts: readonly string[], maxRecords: number): ReadonlySet<s
   if (texts.length > maxRecords) throw tooManyRecords(texts.length, maxRecords);
   const wrong = texts.find((text) => !INTEGER.test(text.trim()));
   if (wrong !== undefined)
-    throw badRequest('INVALID_IDS', `ids must be integers, and ${shown(wrong) || 'an empty text'} is none`);
+    throw badRequest('INVALID_IDS', `ids must be integers, and ${shorten(wrong) || 'an empty text'} is none`);
   return new Set(texts.map((text) => BigInt(text.trim()).toString()));
 }
 

@@ -1,5 +1,5 @@
 // A call of the data API as a value, whether HTTP, an item of a batch, a tool of an agent or a test of access makes it.
-import { type ApiError, malformedId, methodNotAllowed, notFound, shown } from '../errors.ts';
+import { type ApiError, malformedId, methodNotAllowed, notFound, shorten } from '../errors.ts';
 import { MAX_INT64 } from '../model/decimal.ts';
 import { findOperation, getMethods, type OperationName, parseTail, TAILS } from './operations.ts';
 
@@ -57,4 +57,4 @@ export function parseId(text: string): string | undefined {
 }
 
 const noSuchOperation = (name: string): ApiError =>
-  notFound('UNKNOWN_OPERATION', `There is no operation ${shown(name)}. Known: ${TAILS.join(', ')}`);
+  notFound('UNKNOWN_OPERATION', `There is no operation ${shorten(name)}. Known: ${TAILS.join(', ')}`);

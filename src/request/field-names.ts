@@ -1,5 +1,5 @@
 // Names of fields in one parameter: `email,country` of a key, `Header:field` of a file. Syntax only.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { splitEscaped } from './filter.ts';
 
 /** The names in `parameter=<field>[,<field>…]`, each once. */
@@ -8,7 +8,7 @@ export function parseKeyFields(text: string, parameter: string): readonly string
   if (fields.includes(''))
     throw badRequest('INVALID_CONFLICT_KEY', `${parameter} must name fields: ${parameter}=<field>[,<field>…]`);
   const twice = fields.find((field, index) => fields.indexOf(field) !== index);
-  if (twice !== undefined) throw badRequest('INVALID_CONFLICT_KEY', `${parameter} names ${shown(twice)} twice`);
+  if (twice !== undefined) throw badRequest('INVALID_CONFLICT_KEY', `${parameter} names ${shorten(twice)} twice`);
   return fields;
 }
 
@@ -31,16 +31,16 @@ export function parseHeaderMap(text: string): Map<string, string | null> {
     if (at < 1)
       throw badRequest(
         'INVALID_HEADER_MAP',
-        `map is malformed at "${shown(entry)}": each entry is Header:field, or Header: to leave it out`,
+        `map is malformed at "${shorten(entry)}": each entry is Header:field, or Header: to leave it out`,
       );
     const header = entry.slice(0, at);
-    if (map.has(header)) throw badRequest('INVALID_HEADER_MAP', `map names the header ${shown(header)} twice`);
+    if (map.has(header)) throw badRequest('INVALID_HEADER_MAP', `map names the header ${shorten(header)} twice`);
     const field = entry.slice(at + 1);
     const other = headers.get(field);
     if (field !== '' && other !== undefined) {
       throw badRequest(
         'INVALID_HEADER_MAP',
-        `map gives the field ${shown(field)} to two headers: ${shown(other)} and ${shown(header)}`,
+        `map gives the field ${shorten(field)} to two headers: ${shorten(other)} and ${shorten(header)}`,
       );
     }
     headers.set(field, header);

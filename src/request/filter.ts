@@ -1,6 +1,6 @@
 // The filter grammar -> FilterTree: `<path>,<op>[,<value>]` of the query string and the JSON tree of `_query`.
 // Syntax only: paths and values are checked against the schema in plan/predicate.ts.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { FILTER_OPERATORS, type FilterOperator, OPERATORS, type OperatorForm } from './operators.ts';
 import { splitPath } from './paths.ts';
@@ -66,7 +66,10 @@ function parseCondition(parameter: string, text: string): FilterTree {
   const second = first < 0 ? -1 : text.indexOf(',', first + 1);
   const path = splitPath(parameter, first < 0 ? text : text.slice(0, first));
   if (first < 0)
-    throw badRequest('INVALID_FILTER', `${parameter} ${shown(text)} is malformed: it takes <field>,<operator>,<value>`);
+    throw badRequest(
+      'INVALID_FILTER',
+      `${parameter} ${shorten(text)} is malformed: it takes <field>,<operator>,<value>`,
+    );
   const operator = parseOperator((second < 0 ? text.slice(first + 1) : text.slice(first + 1, second)).trim());
   const rest = second < 0 ? undefined : text.slice(second + 1);
   return { kind: 'compare', path, operator, values: textValues(operator, rest, text) };
@@ -78,7 +81,7 @@ function parseOperator(name: string): FilterOperator {
   const suggestion = closest(name, FILTER_OPERATORS);
   throw badRequest(
     'UNKNOWN_OPERATOR',
-    `Unknown filter operator ${shown(name)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FILTER_OPERATORS.join(', ')}`,
+    `Unknown filter operator ${shorten(name)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FILTER_OPERATORS.join(', ')}`,
   );
 }
 
@@ -111,7 +114,7 @@ function checkCount(operator: FilterOperator, count: number, where: string): voi
 }
 
 const wrongCount = (operator: FilterOperator, needs: string, where: string): Error =>
-  badRequest('INVALID_FILTER', `Filter ${shown(where)}: ${operator} takes ${needs}`);
+  badRequest('INVALID_FILTER', `Filter ${shorten(where)}: ${operator} takes ${needs}`);
 
 /**
  * Splits at the separator; a backslash before it makes it part of the text. Other backslashes stay as they are. Ends with
@@ -185,7 +188,7 @@ function jsonValues(operator: FilterOperator, node: Record<string, unknown>): Fi
   if (values.includes(null))
     throw badRequest(
       'INVALID_FILTER',
-      `Filter ${shown(where)}: null is no value to compare with; use isNull or notNull`,
+      `Filter ${shorten(where)}: null is no value to compare with; use isNull or notNull`,
     );
   return values.map((value) => ({ kind: 'json', value }));
 }

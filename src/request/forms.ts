@@ -1,5 +1,5 @@
 // Forms of parameters: how a value is read from a query string and from a JSON body, and the JSON Schema that says so.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { numberText } from '../model/exact-json.ts';
 import type { JsonSchema } from '../model/field-types.ts';
@@ -77,7 +77,7 @@ export function integer(minimum: number, maximum: number | ((limits: RequestLimi
 export function parseInteger(name: string, digits: string, minimum: number, maximum: number): number {
   const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
   if (value >= minimum && value <= maximum) return value;
-  throw badRequest('INVALID_PARAMETER', `${shown(name)} must be an integer from ${minimum} to ${maximum}`);
+  throw badRequest('INVALID_PARAMETER', `${shorten(name)} must be an integer from ${minimum} to ${maximum}`);
 }
 
 /** One of a few words. */
@@ -91,7 +91,7 @@ export function parseChoice<W extends string>(choices: readonly W[], value: stri
   if (match !== undefined) return match;
   const suggestion = closest(value, choices);
   const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
-  throw badRequest('INVALID_PARAMETER', `Unknown ${name} ${shown(value)}.${hint} Known: ${choices.join(', ')}`);
+  throw badRequest('INVALID_PARAMETER', `Unknown ${name} ${shorten(value)}.${hint} Known: ${choices.join(', ')}`);
 }
 
 export const flag: Form<boolean> = {
@@ -104,7 +104,7 @@ export const flag: Form<boolean> = {
 
 function parseFlag(value: string, name: string): boolean {
   if (value !== 'true' && value !== 'false')
-    throw badRequest('INVALID_PARAMETER', `${name} must be true or false, not ${shown(value)}`);
+    throw badRequest('INVALID_PARAMETER', `${name} must be true or false, not ${shorten(value)}`);
   return value === 'true';
 }
 

@@ -1,5 +1,5 @@
 // The members of a JSON object that is a body, by their forms; what the request does not take is refused.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { numberText } from '../model/exact-json.ts';
 
@@ -27,7 +27,7 @@ export function readMembers(body: unknown, allowed: readonly string[], what = 't
       const suggestion = closest(name, allowed);
       throw badRequest(
         'UNKNOWN_MEMBER',
-        `Unknown member ${shown(name)} of ${what}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${allowed.join(', ')}`,
+        `Unknown member ${shorten(name)} of ${what}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${allowed.join(', ')}`,
       );
     }
   }

@@ -1,6 +1,6 @@
 // What of an expanded list is shown: `<path>.size`, `.sort`, `.filter` and `.search` of a query string, or `narrow` of the
 // body of `_query`. Syntax only: the paths are checked against the schema in plan/projection.ts.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import type { FilterTree } from './filter.ts';
 import { FILTER, type Input, integer, text, texts } from './forms.ts';
 import { isRecord, readMembers } from './members.ts';
@@ -70,4 +70,4 @@ function narrowing(path: readonly string[], read: (part: Part) => unknown): Narr
 }
 
 const malformed = (name: string, form: string): Error =>
-  badRequest('INVALID_NARROWING', `${shown(name)} must be ${form}`);
+  badRequest('INVALID_NARROWING', `${shorten(name)} must be ${form}`);

@@ -1,5 +1,5 @@
 // Dotted paths of `expand` and `fields` -> trees. Syntax only: names are checked against the schema in plan/.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 
 /** Relations to expand, by name; the value is what to expand below. */
 export interface ExpandTree {
@@ -65,13 +65,13 @@ export function splitPath(parameter: string, path: string): string[] {
   if (names === undefined || names.length > MAX_PATH_NAMES) {
     throw badRequest(
       'INVALID_PATH',
-      `${parameter} ${shown(path)} is longer than a path of ${MAX_PATH_NAMES} names can be`,
+      `${parameter} ${shorten(path)} is longer than a path of ${MAX_PATH_NAMES} names can be`,
     );
   }
   if (names.some((name) => name === '')) {
     throw badRequest(
       'INVALID_PATH',
-      `${parameter} is malformed: ${path === '' ? 'a name is empty' : `${shown(path)} has an empty name`}`,
+      `${parameter} is malformed: ${path === '' ? 'a name is empty' : `${shorten(path)} has an empty name`}`,
     );
   }
   return names;

@@ -1,5 +1,5 @@
 // `<path>,<direction>` -> SortTerm. Syntax only.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { splitPath } from './paths.ts';
 
 export interface SortTerm {
@@ -19,14 +19,14 @@ function parseSortTerm(value: string): SortTerm {
   if (rest.length > 0) {
     throw badRequest(
       'INVALID_SORT',
-      `sort ${shown(value)} is malformed: it takes <field>,<asc or desc>; repeat the parameter for several keys`,
+      `sort ${shorten(value)} is malformed: it takes <field>,<asc or desc>; repeat the parameter for several keys`,
     );
   }
   const lowerDirection = direction.toLowerCase();
   if (lowerDirection !== 'asc' && lowerDirection !== 'desc') {
     throw badRequest(
       'INVALID_SORT',
-      `Unknown sort direction ${shown(direction)} in sort=${shown(value)}. Known: asc, desc`,
+      `Unknown sort direction ${shorten(direction)} in sort=${shorten(value)}. Known: asc, desc`,
     );
   }
   return { path: splitPath('sort', path), direction: lowerDirection };

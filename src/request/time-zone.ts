@@ -1,7 +1,7 @@
 // The name of a time zone -> the same name, checked. Only names of the IANA database that have a slash, and UTC:
 // PostgreSQL reads a word such as CET or EST as an abbreviation, an offset without summer time, and +02:00 as an offset
 // to the west.
-import { badRequest, shown } from '../errors.ts';
+import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 
 const UTC = 'UTC';
@@ -17,7 +17,7 @@ export function parseTimeZone(text: string): string {
   const suggestion = closest(text, LISTED);
   throw badRequest(
     'INVALID_TIME_ZONE',
-    `Unknown time zone ${shown(text)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} tz takes UTC or a name of the IANA database such as Europe/Berlin`,
+    `Unknown time zone ${shorten(text)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} tz takes UTC or a name of the IANA database such as Europe/Berlin`,
   );
 }
 

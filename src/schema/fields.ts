@@ -1,5 +1,5 @@
 // Fields of a schema document: attributes against the type, bounds against each other, the default against all of them.
-import { shown } from '../errors.ts';
+import { shorten } from '../errors.ts';
 import { compareDecimals, parseDecimal } from '../model/decimal.ts';
 import { isStorable } from '../model/exact-json.ts';
 import {
@@ -137,7 +137,7 @@ function checkDefault(at: (member: string) => Path, field: TypedField, report: R
       ? fieldType(field.type).decode(value, { values: field.values })
       : decodeValue({ type: field.type, ...getAttributes(field) }, value);
   if (decoded.ok) return decoded.expandedBytes ?? 0;
-  const butIs = decoded.code === 'NOT_IN_ENUM' && typeof value === 'string' ? `, not ${shown(value)}` : '';
+  const butIs = decoded.code === 'NOT_IN_ENUM' && typeof value === 'string' ? `, not ${shorten(value)}` : '';
   report(at('default'), decoded.code, decoded.message + butIs + wordFor(field.type));
   return 0;
 }

@@ -1,5 +1,5 @@
 // Checks the relations and indexes of a schema document: each leads somewhere, and back from there.
-import { listed, shown } from '../errors.ts';
+import { listed, shorten } from '../errors.ts';
 import { fieldType } from '../model/field-types.ts';
 import { checkColumnName } from './fields.ts';
 import type { RelationDocument } from './format.ts';
@@ -210,5 +210,5 @@ export function checkColumn(
 /** `entity`: where `name` was looked for; undefined: in the document. */
 export function missing(role: string, name: string, names: Iterable<string>, report: Report, entity?: string): string {
   const all = [...names];
-  return `there is no ${role} ${shown(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${hint(report.suggest(name, all))} Known: ${listed(all)}`;
+  return `there is no ${role} ${shorten(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${hint(report.suggest(name, all))} Known: ${listed(all)}`;
 }

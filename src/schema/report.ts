@@ -1,6 +1,6 @@
 // Mistakes in a document while it is being checked: collected with their path, without their consequences, and given in
 // the order in which they stand in the document.
-import { type Detail, type DetailCode, shown } from '../errors.ts';
+import { type Detail, type DetailCode, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 
 export type Path = readonly (string | number)[];
@@ -48,7 +48,7 @@ export function makeReport(document: unknown): Report {
   const report = (path: Path, code: DetailCode, message: string): void => {
     const field = pathText(path);
     if (entries.has(field)) return;
-    const detail = { field: field === '' ? null : field, code, message: shown(message, MAX_MESSAGE_CHARACTERS) };
+    const detail = { field: field === '' ? null : field, code, message: shorten(message, MAX_MESSAGE_CHARACTERS) };
     entries.set(field, { path, detail });
   };
   return Object.assign(report, {
@@ -66,7 +66,7 @@ export function makeReport(document: unknown): Report {
       );
       return inOrder(document, mistakes)
         .slice(0, MAX_DETAILS)
-        .map(({ detail }) => ({ ...detail, field: detail.field && shown(detail.field, MAX_PATH_CHARACTERS) }));
+        .map(({ detail }) => ({ ...detail, field: detail.field && shorten(detail.field, MAX_PATH_CHARACTERS) }));
     },
   });
 }

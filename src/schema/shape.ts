@@ -2,7 +2,7 @@
 // and gives the value without them, so that later checks find only members of the right form.
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { TSchema } from 'typebox';
-import { type DetailCode, listed, shown } from '../errors.ts';
+import { type DetailCode, listed, shorten } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import { LANGUAGE_PATTERN, SLUG_PATTERN } from './format.ts';
 import { hint, type Path, type Report } from './report.ts';
@@ -137,7 +137,7 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
 
 /** What the value is instead, when it can be said in a few words. */
 function butIs(value: unknown): string {
-  if (typeof value === 'string') return `, not ${value === '' ? '""' : shown(value)}`;
+  if (typeof value === 'string') return `, not ${value === '' ? '""' : shorten(value)}`;
   return typeof value === 'object' && value !== null ? '' : `, not ${String(value)}`;
 }
 
