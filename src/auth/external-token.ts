@@ -1,4 +1,4 @@
-// Tokens of the workspace's identity provider -> external users. CHECKS is the order in which they are refused; nothing
+// Tokens of the workspace's identity provider -> external users. buildChecks() has the order of refusals; nothing
 // of a token but its issuer is judged before its signature. Keys come from the configuration alone: the token's own
 // `jwk`, `jku`, `x5c` and `x5u` are never looked at.
 import { hash } from 'node:crypto';
@@ -101,10 +101,11 @@ const MAX_TRIES = 16;
 // verification (the whole judgement: 27 µs against 165 µs with RS256).
 const MAX_SIGNATURES = 10_000;
 
-export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalTokenOptions): ExternalTokens {
+/** Builds the checks of a token, in the order in which they are made. */
+function buildChecks(keySets: KeySets): readonly Check[] {
   const signatures = new LRUCache<string, boolean>({ max: MAX_SIGNATURES });
 
-  const CHECKS: readonly Check[] = [
+  const checks: readonly Check[] = [
     { name: 'format', needs: [], validate: async ({ jwt }) => (jwt === undefined ? notAJwt() : undefined) },
     {
       name: 'provider',
@@ -178,6 +179,12 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
     return isSigned;
   }
 
+  return checks;
+}
+
+export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalTokenOptions): ExternalTokens {
+  const checks = buildChecks(keySets);
+
   function makeValidation(token: string, workspace: TokenWorkspace | undefined, resource?: string): TokenValidation {
     return {
       token,
@@ -191,7 +198,7 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
   return {
     async verify(token, workspace, resource) {
       const validation = makeValidation(token, workspace, resource);
-      for (const check of CHECKS) {
+      for (const check of checks) {
         const error = await check.validate(validation);
         if (error !== undefined) throw error;
       }
@@ -206,7 +213,7 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
       const validation = makeValidation(token, workspace);
       const claims = validation.jwt?.claims ?? {};
       const results = new Map<CheckName, CheckResult>();
-      for (const { name, needs, validate } of CHECKS) {
+      for (const { name, needs, validate } of checks) {
         // A request meets the check of the end's presence later: without an end nothing is said about it.
         const isAbsent = name === 'expiry' && checkExpiryClaim(claims) !== undefined;
         const possible = !isAbsent && needs.every((needed) => results.get(needed)?.passed === true);
@@ -217,10 +224,9 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
           message: error?.message ?? null,
         });
       }
-      const checks = [...results.values()];
-      const isAccepted = checks.every(({ passed }) => passed === true);
+      const isAccepted = [...results.values()].every(({ passed }) => passed === true);
       return {
-        checks,
+        checks: [...results.values()],
         claims: validation.jwt?.claims ?? null,
         principal: isAccepted ? toPrincipal(validation, workspace.id) : null,
       };
