@@ -1,5 +1,5 @@
-// The form of an error: its reason with its code and status, its details, its headers, and how texts of clients stand in its
-// message. errors.ts makes them all.
+// The class of all errors: reason, code, status, details and headers; and the helpers that put texts of clients into their
+// messages. errors.ts makes the errors.
 
 import { CODE_BY_REASON, ERROR_CODES, type ErrorCode, type Reason, STATUS_BY_REASON } from './error-codes.ts';
 
@@ -37,16 +37,16 @@ export interface Detail {
 
 export interface ErrorExtra {
   readonly details?: readonly Detail[];
-  /** Which operation of a batch it is about, from 0. */
+  /** Index of the operation of a batch that failed, from 0. */
   readonly operation?: number | undefined;
-  /** Top-level members beside `error`, such as `retryAfterSeconds`. */
+  /** Top-level members next to `error`, such as `retryAfterSeconds`. */
   readonly beside?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
 export class ApiError extends Error {
-  /** The cause as a stable word; decides the code. */
+  /** The cause as a stable word, which decides the code. */
   readonly reason: Reason;
   readonly code: ErrorCode;
   readonly status: number;
@@ -67,12 +67,12 @@ export class ApiError extends Error {
     this.headers = extra.headers ?? {};
   }
 
-  /** The same refusal, of an operation of a batch. */
+  /** Copies the error for an operation of a batch. */
   of(operation: number): ApiError {
     return this.#with({ operation });
   }
 
-  /** The same 401, which says where clients learn who gives tokens (RFC 9728 section 5.1). */
+  /** Copies a 401 and adds where clients find the authorization servers (RFC 9728 section 5.1). */
   challengedBy(metadata: string): ApiError {
     const challenge = `${this.headers['WWW-Authenticate'] ?? 'Bearer'}, resource_metadata="${metadata}"`;
     return this.#with({ headers: { ...this.headers, 'WWW-Authenticate': challenge } });
@@ -91,20 +91,20 @@ export class ApiError extends Error {
   }
 }
 
-/* ---- words of messages ---- */
+/* ---- parts of messages ---- */
 
-// What a client sent may be as long as its body; a message that repeats it is read by people.
+// A client's text may be as long as its body, and people read the message that repeats it.
 const SHOWN_CHARACTERS = 100;
 const LISTED_NAMES = 20;
 const LISTED_CHARACTERS = 500;
 
-/** Returns text of a client for a message, cut at 100 characters. */
+/** Shortens a client's text for a message, to 100 characters by default. */
 export function shorten(text: string, characters = SHOWN_CHARACTERS): string {
-  // A surrogate whose other half is cut off would not be text.
+  // Half of a surrogate pair would not be valid text.
   return text.length <= characters ? text : `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** The names that exist, for a message: at most 20, or as many as have some 500 characters together. */
+/** Lists the names that exist, for a message: at most 20, or some 500 characters. */
 export function listed(names: Iterable<string>): string {
   const all = [...names];
   let text = '';
@@ -117,5 +117,5 @@ export function listed(names: Iterable<string>): string {
   return count < all.length ? `${text} and ${all.length - count} more` : text || 'none';
 }
 
-/** The end of a message that has a name for another one. */
+/** Suggests another name, at the end of a message. */
 export const hint = (suggestion: string | null): string => (suggestion === null ? '' : ` Did you mean ${suggestion}?`);

@@ -1,5 +1,5 @@
-// A server from its start to its end: makes the services, refuses requests until the database is prepared, begins what
-// runs in the background, closes all of it in order.
+// Starts and closes a server: makes the services, refuses requests until the database is prepared, starts the background
+// jobs, and closes everything in order.
 import { join } from 'node:path';
 import { adminRoutes } from './admin-api/routes.ts';
 import { hashCredential, makeKey } from './auth/api-key.ts';
@@ -36,15 +36,15 @@ import { makeWorkspaceUpgrades } from './store/workspace-files.ts';
 import { ONE_DATABASE } from './topology/topology.ts';
 
 export interface App {
-  /** Listens; requests get 503 until prepare() is done. Gives the port. */
+  /** Listens; requests get 503 until prepare() is done. Returns the port. */
   listen(): Promise<number>;
   /**
-   * Installs the control tables, the operator's key and the demo; tries again while the database is away. Rejects with
+   * Installs the control tables, the operator's key and the demo; tries again while the database is unavailable. Rejects with
    * InstallError when the database can never be used.
    */
   prepare(): Promise<Welcome & { readonly consoleCode: string | undefined }>;
   readiness(): Readiness;
-  /** In place of prepare(), when another process does that: requests are answered once it is done. */
+  /** Replaces prepare() when another process prepares the database: requests are answered once that is done. */
   follow(readiness: Readiness): Promise<void>;
   close(graceMs: number): Promise<void>;
 }
@@ -108,13 +108,13 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   function startServing(operatorHash: string | undefined): void {
     if (!readiness.open(operatorHash, databases.topology !== ONE_DATABASE)) return;
     jobs.start();
-    // A primary tells a worker that replaces another what was true at its own start.
+    // A primary passes a worker that replaces another the operator's key of its own start, which may be outdated.
     operatorKey.check().catch(() => undefined);
-    // Killed processes are forgotten now, so that the first change need not wait for them.
+    // Entries of killed processes are removed now, so that the first change need not wait for them.
     void registry.invalidateAll();
   }
 
-  /** Whoever starts a server for the first time is led in. Later there is `wda console`. */
+  /** Creates a sign-in link to the console on the first start of a server; later `wda console` creates one. */
   async function makeFirstLink({ operatorKey }: Welcome): Promise<string | undefined> {
     if (!config.console || operatorKey === undefined) return undefined;
     return (await sessions.makeLink())?.code;
@@ -170,7 +170,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   };
 }
 
-/** What a coordinator of nodes has besides is shown and runs with the rest. */
+/** Registers the metrics and jobs of a coordinator of nodes when the database turns out to be one. */
 function makeFindTopology({ databases, findTopology }: Services, observer: Observer, jobs: Jobs) {
   return async (): Promise<Coordinator | undefined> => {
     const isNew = databases.topology === ONE_DATABASE;
@@ -182,14 +182,14 @@ function makeFindTopology({ databases, findTopology }: Services, observer: Obser
   };
 }
 
-/** A generated key may be ended by another server, and made anew by a third; one that is set is this server's own. */
+/** Reloads a generated key, which another server may remove or replace; a configured key is this server's own. */
 const makeOperatorKeyWatch = ({ adminKey }: Config, { databases }: Services, { renew }: ReadinessState) => ({
   async check(): Promise<void> {
     if (adminKey === undefined) renew(await loadOperatorHash(databases.directory));
   },
 });
 
-/** What the database may bring along without a word: another order of texts, another timeline. */
+/** Jobs that detect silent changes of the database: another order of texts, another timeline. */
 function buildWatchJobs({ databases: { directory }, registry }: Services, { log }: Observer): readonly Job[] {
   const textOrder = makeTextOrder({ db: directory, log });
   const timeline = makeTimelineWatch(directory, registry.invalidateAll);
@@ -199,9 +199,9 @@ function buildWatchJobs({ databases: { directory }, registry }: Services, { log 
   ];
 }
 
-/* ---- what is served ---- */
+/* ---- mounts ---- */
 
-/** Mounts of the server; a request goes to the first that takes its URL. */
+/** Builds the mounts of the server; a request goes to the first that matches its URL. */
 function buildMounts(
   config: Config,
   services: Services,
@@ -267,7 +267,7 @@ function buildMounts(
       cluster: services.cluster,
       executeAs: records.executeAs,
       maxResponseBytes,
-      // Asked for by requests, when the mounts are there.
+      // Runs when a request needs it: `mounts` is defined by then.
       adminDocument: () =>
         adminDocument(
           mounts.flatMap(({ operations }) => operations),
@@ -298,13 +298,13 @@ function buildMounts(
   return mounts;
 }
 
-// Beside src/ in a clone, and beside dist/ in a package.
+// Next to src/ in a clone, and next to dist/ in a package.
 const CONSOLE = join(import.meta.dirname, '../console');
 
-/** True when somebody has changed the console since it was built. */
+/** True when the sources of the console have changed since it was built. */
 const isConsoleStale = (): boolean => isStaleBuild(CONSOLE);
 
-/** The console: its page, and its door to the mounts of the API. */
+/** Builds the mounts of the console: its page, and its way to the mounts of the API. */
 function buildConsoleMounts(
   { sessions, signIns, instanceName }: Services['consoleServices'],
   publicUrl: string,

@@ -1,4 +1,4 @@
-// The only reader of process.env. Takes the environment, gives one frozen Config or the full list of mistakes in it.
+// The only reader of process.env. Turns the environment into one frozen Config, or the full list of mistakes in it.
 
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
@@ -12,11 +12,11 @@ export interface Config {
   readonly host: string;
   readonly publicUrl: string;
   readonly databaseUrl: string | undefined;
-  /** What stands at `databaseUrl`. */
+  /** The pooler at `databaseUrl`, if any. */
   readonly pooler: Pooler;
-  /** Set when the pooler is of transactions: PostgreSQL itself. */
+  /** URL of PostgreSQL itself; set with a pooler in transaction mode only. */
   readonly databaseDirectUrl: string | undefined;
-  /** Whether reads go straight to the node of a cluster that holds the workspace. */
+  /** True when reads go straight to the node of a cluster that holds the workspace. */
   readonly nodeReads: boolean;
   readonly dataDir: string;
   readonly adminKey: string | undefined;
@@ -24,24 +24,24 @@ export interface Config {
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
   readonly maxPageSize: number;
   readonly maxBodyBytes: number;
-  /** Records of one bulk request. */
+  /** Most records of one bulk request. */
   readonly maxBulk: number;
   readonly maxBulkBytes: number;
-  /** Operations of one batch. */
+  /** Most operations of one batch. */
   readonly maxBatch: number;
-  /** How long the key of a request is remembered. */
+  /** Hours for which an idempotency key is remembered. */
   readonly idempotencyHours: number;
   readonly activityDays: number;
-  /** Where the server puts backups of its own; undefined: it makes none. */
+  /** Folder of the daily backups, or undefined if the server makes none. */
   readonly backupDir: string | undefined;
   /** Time of the day, `03:00` (UTC). */
   readonly backupAt: string;
   readonly backupKeep: number;
   readonly maxResponseBytes: number;
   readonly maxImportBytes: number;
-  /** Server processes behind the port. */
+  /** Server processes that share the port. */
   readonly workers: number;
-  /** For each process. */
+  /** Connections of each process; so are the other kinds. */
   readonly readConnections: number;
   readonly writeConnections: number;
   readonly slowConnections: number;
@@ -51,8 +51,8 @@ export interface Config {
   readonly statementTimeoutMs: number;
   readonly transferTimeoutMs: number;
   /**
-   * Bytes a second that a client must send or read while the server waits for it, over a window of seconds; 0: no
-   * floor.
+   * Bytes per second that a client must send or read while the server waits for it, over a window of seconds; 0: no
+   * minimum.
    */
   readonly minImportBytesPerSecond: number;
   readonly minExportBytesPerSecond: number;
@@ -60,22 +60,22 @@ export interface Config {
   readonly bodyTimeoutMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly rateLimit: number;
-  /** Whether agents are served (MCP). */
+  /** True when agents are served (MCP). */
   readonly mcp: boolean;
-  /** Records of one result for an agent, and bytes of its text. */
+  /** Most records of one result for an agent, and most bytes of its text. */
   readonly mcpMaxRows: number;
   readonly mcpMaxBytes: number;
   /** Calls of agents per minute and credential. */
   readonly mcpRateLimit: number;
-  /** Whether the console is served. */
+  /** True when the console is served. */
   readonly console: boolean;
-  /** A session of the console ends when it was not used for so long. */
+  /** Hours without a request after which a session of the console ends. */
   readonly sessionHours: number;
   /** Attempts to sign in to the console per minute and address. */
   readonly signInRateLimit: number;
   readonly tokenLifetimeSeconds: number;
   readonly signingKeyDays: number;
-  /** Private networks in which identity providers may be, and there use plain http: all, none, or these (CIDR). */
+  /** Private networks (CIDR) in which identity providers may be, with plain http, too; true: all, false: none. */
   readonly idpPrivateNetwork: boolean | readonly string[];
   readonly clockSkewSeconds: number;
 }
@@ -269,9 +269,10 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 // Names that start with WDA_ and belong to the command line, not to the server.
 const CLIENT_SETTINGS = ['WDA_URL', 'WDA_KEY', 'WDA_WORKSPACE'];
 
-/** Reads and checks every setting; throws ConfigError with all mistakes at once. */
+/** Variables of the environment, such as process.env. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Reads and checks every setting; throws ConfigError with all mistakes at once. */
 export function readConfig(env: Environment): Config {
   const mistakes: string[] = [];
   const text = (name: string): string | undefined => {
@@ -384,14 +385,14 @@ export function readConfig(env: Environment): Config {
   return Object.freeze(config);
 }
 
-/** The Config of this process. */
+/** Returns the Config of this process. */
 export function processConfig(): Config {
   return readConfig(process.env);
 }
 
 export const processEnvironment = (): Environment => process.env;
 
-/** What the command line's client takes from the environment. */
+/** Reads the settings of the command line's client. */
 export function clientSettings(env: Environment): {
   readonly url: string | undefined;
   readonly key: string | undefined;
@@ -405,23 +406,23 @@ export function clientSettings(env: Environment): {
   };
 }
 
-/** Where a server of this environment has its embedded database; undefined when it uses another one. */
+/** Folder of the embedded database of a server with this environment, or undefined if it uses another database. */
 export const serverDataDir = (): string | undefined =>
   process.env.DATABASE_URL ? undefined : resolve(process.env.DATA_DIR || './data');
 
-/** Where a server of this environment listens, as far as it says so. */
+/** Port of a server with this environment. */
 export const serverPort = (env: Environment): string => env.PORT || '3000';
 
-/* ---- values that are more than a number or a word ---- */
+/* ---- settings that are neither a number nor a word ---- */
 
-/** Settings of the ways to the database. */
+/** Settings that say how the database is reached. */
 interface DatabaseSettings {
   readonly databaseUrl: string | undefined;
   readonly pooler: Pooler;
   readonly databaseDirectUrl: string | undefined;
 }
 
-/** What is wrong with the ways to the database, each in a sentence. */
+/** Returns the mistakes in these settings, a sentence each. */
 function findDatabaseMistakes({ databaseUrl, pooler, databaseDirectUrl }: DatabaseSettings): readonly string[] {
   const mistakes = [
     ...findUrlMistakes('DATABASE_URL', databaseUrl),
@@ -495,7 +496,7 @@ function parseCorsOrigins(value: string | undefined, mistakes: string[]): '*' | 
   return origins;
 }
 
-/** A time of the day such as `03:00`. */
+/** Checks a time of the day such as `03:00`. */
 function parseTimeOfDay(name: string, value: string, mistakes: string[]): string {
   if (!/^([01]\d|2[0-3]):[0-5]\d$/.test(value)) {
     mistakes.push(`${name} must be a time of the day such as 03:00, is ${JSON.stringify(value)}`);
@@ -503,7 +504,7 @@ function parseTimeOfDay(name: string, value: string, mistakes: string[]): string
   return value;
 }
 
-/* ---- settings in force ---- */
+/* ---- settings as the admin API lists them ---- */
 
 export interface CurrentSetting {
   readonly name: string;
@@ -519,15 +520,15 @@ function formatNetworks(allowed: Config['idpPrivateNetwork']): string {
 }
 
 /**
- * Each setting by its name in the environment, in the order of the reference page. Lanes for quick reads and writes are
- * divided among the workers, each share rounded up: the value is that of all workers together.
+ * Lists each setting by its name in the environment, in the order of the reference page. Connections for quick reads and
+ * writes are divided among the workers, each share rounded up: the value is the sum over all workers.
  */
 export function listSettings(config: Config): readonly CurrentSetting[] {
   const values: Readonly<Record<string, string | number>> = {
     PORT: config.port,
     HOST: config.host,
     PUBLIC_URL: config.publicUrl,
-    // Its user, password and parameters are nobody's business.
+    // The URL may hold a user and a password.
     DATABASE_URL: formatSecret(config.databaseUrl),
     WDA_POOLER: config.pooler,
     DATABASE_DIRECT_URL: formatSecret(config.databaseDirectUrl),

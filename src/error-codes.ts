@@ -1,4 +1,4 @@
-// Codes of errors with their statuses, and every cause by its code: the stable word of `error.reason`, and when it comes.
+// Codes of errors with their statuses, and the reasons of each code: the stable word of `error.reason`, and when it occurs.
 // `npm run generate` writes the table of docs/reference/errors.md from it.
 
 export const ERROR_CODES = {
@@ -194,12 +194,12 @@ export const REASONS = {
   OUTCOME_UNKNOWN: { OUTCOME_UNKNOWN: 'the connection was lost before the database had answered to a write' },
 } as const satisfies { readonly [Code in ErrorCode]: Readonly<Record<string, string>> };
 
-/** The reasons that errors of a code may have. */
+/** Reasons that errors of a code may have. */
 export type ReasonFor<Code extends ErrorCode> = keyof (typeof REASONS)[Code];
 
 export type Reason = { [Code in ErrorCode]: ReasonFor<Code> }[ErrorCode];
 
-/** Statuses that differ from those of the code: changes of the schema conflict with a running one. */
+/** Statuses that differ from the status of the code: these changes of the schema conflict with a running one. */
 export const STATUS_BY_REASON: { readonly [One in Reason]?: number } = {
   MIGRATION_RUNNING: 409,
   WORKSPACE_MOVING: 409,

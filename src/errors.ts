@@ -1,6 +1,6 @@
-// Errors that several folders throw, each made by one named constructor; those of one folder are in its errors.ts. Takes
-// facts, gives an ApiError whose status, code, reason and message are part of the interface; response/error-body.ts turns it
-// into bytes. Nothing internal belongs in a message.
+// Errors that several folders throw, each made by one named constructor; errors of a single folder are in its errors.ts.
+// Status, code, reason and message of an ApiError are part of the interface; response/error-body.ts turns it into bytes.
+// Nothing internal belongs in a message.
 
 import { ApiError, type Detail, hint, listed, shorten } from './api-error.ts';
 import type { ReasonFor } from './error-codes.ts';
@@ -15,8 +15,8 @@ const list = (names: Iterable<string>): string => [...names].join(', ') || 'none
 export const badRequest = (reason: ReasonFor<'BAD_REQUEST'>, message: string): ApiError =>
   new ApiError(reason, message);
 
-export const unknownParameter = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
-  badRequest('UNKNOWN_PARAMETER', `Unknown query parameter ${shorten(name)}.${hint(suggestion)} Known: ${list(known)}`);
+export const unknownParameter = (name: string, suggestion: string | null, names: Iterable<string>): ApiError =>
+  badRequest('UNKNOWN_PARAMETER', `Unknown query parameter ${shorten(name)}.${hint(suggestion)} Known: ${list(names)}`);
 
 export const repeatedParameter = (name: string): ApiError =>
   badRequest('REPEATED_PARAMETER', `Query parameter ${shorten(name)} may be given only once`);
@@ -24,20 +24,20 @@ export const repeatedParameter = (name: string): ApiError =>
 export const malformedId = (text: string): ApiError =>
   badRequest('MALFORMED_ID', `Id ${shorten(text)} is malformed: an integer is needed`);
 
-/** A name of a request that the schema does not have. */
+/** A name in a request that the schema does not have. */
 export const unknownName = (
   role: 'field' | 'relation',
   name: string,
   entity: string,
   suggestion: string | null,
-  known: Iterable<string>,
+  names: Iterable<string>,
 ): ApiError =>
   badRequest(
     role === 'field' ? 'UNKNOWN_FIELD' : 'UNKNOWN_RELATION',
-    `Unknown ${role} ${shorten(name)} on entity ${entity}.${hint(suggestion)} Known: ${list(known)}`,
+    `Unknown ${role} ${shorten(name)} on entity ${entity}.${hint(suggestion)} Known: ${list(names)}`,
   );
 
-/** `limit` in bytes, where it is known. */
+/** `limit`: in bytes, or undefined if it is not known. */
 export const responseTooLarge = (limit?: number, cause?: unknown): ApiError =>
   new ApiError(
     'RESPONSE_TOO_LARGE',
@@ -45,7 +45,7 @@ export const responseTooLarge = (limit?: number, cause?: unknown): ApiError =>
     cause === undefined ? {} : { cause },
   );
 
-/** Another record has the value. `field`: the fields that must be unique; undefined when they are not known. */
+/** Another record has the value. `field`: the fields that must be unique, or undefined if they are not known. */
 export const notUnique = (field: string | undefined, cause: unknown): ApiError =>
   conflict(
     'NOT_UNIQUE',
@@ -54,9 +54,7 @@ export const notUnique = (field: string | undefined, cause: unknown): ApiError =
     cause,
   );
 
-/**
- * A delete of a record that others refer to. `by`: the entity and relation that refer to it; undefined when not known.
- */
+/** A delete of a record that others refer to. `by`: the referring entity and relation, or undefined if not known. */
 export function stillReferenced(
   by: { readonly entity: string; readonly relation: string } | undefined,
   cause: unknown,
@@ -91,7 +89,7 @@ export const rateLimited = (seconds: number): ApiError =>
     headers: { 'Retry-After': String(seconds) },
   });
 
-/* ---- who may ---- */
+/* ---- credentials and permissions ---- */
 
 /** 401 with the challenge of RFC 6750 section 3; `error` only when a credential was presented. */
 export const unauthorized = (reason: ReasonFor<'UNAUTHORIZED'>, message: string, presented: boolean): ApiError =>
@@ -106,7 +104,7 @@ export const unauthorized = (reason: ReasonFor<'UNAUTHORIZED'>, message: string,
 export const missingCredential = (): ApiError =>
   unauthorized('MISSING_CREDENTIAL', 'A credential is needed: send Authorization: Bearer <credential>', false);
 
-/** Of the console, whose cookie is no credential of the API. */
+/** Refuses requests of the console; its cookie is no credential of the API. */
 export const sessionEnded = (): ApiError =>
   new ApiError('SESSION_ENDED', 'No session: sign in again', {
     headers: { 'WWW-Authenticate': 'Cookie realm="console"' },
@@ -124,10 +122,10 @@ export const forbidden = (reason: ReasonFor<'FORBIDDEN'>, message: string): ApiE
 
 /* ---- records ---- */
 
-export const unknownEntity = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
+export const unknownEntity = (name: string, suggestion: string | null, names: Iterable<string>): ApiError =>
   new ApiError(
     'UNKNOWN_ENTITY',
-    `Entity ${shorten(name)} does not exist.${hint(suggestion)} Known: ${list([...known].slice(0, 50))}`,
+    `Entity ${shorten(name)} does not exist.${hint(suggestion)} Known: ${list([...names].slice(0, 50))}`,
   );
 
 export const recordNotFound = (): ApiError => new ApiError('RECORD_NOT_FOUND', 'Record not found');
@@ -151,7 +149,7 @@ export const conflict = (
 export const preconditionFailed = (): ApiError =>
   new ApiError('RECORD_CHANGED', 'The record has changed since it was read: read it again and repeat the change');
 
-/** `what`: such as `schema document`. */
+/** `what`: the thing that was changed, such as `schema document`. */
 export const changedMeanwhile = (what: string): ApiError =>
   new ApiError(
     'DOCUMENT_CHANGED',
@@ -161,14 +159,14 @@ export const changedMeanwhile = (what: string): ApiError =>
 function summary(details: readonly Detail[]): string {
   const first = details[0];
   if (first === undefined) return 'Validation failed';
-  const where = first.row === undefined ? recordOf(first) : `row ${first.row}, `;
+  const where = first.row === undefined ? formatIndex(first) : `row ${first.row}, `;
   const rest = details.length > 1 ? ` (and ${details.length - 1} more)` : '';
   return `Validation failed: ${where}${first.field === null ? '' : `${first.field}: `}${first.message}${rest}`;
 }
 
-const recordOf = ({ index }: Detail): string => (index === undefined ? '' : `record ${index}, `);
+const formatIndex = ({ index }: Detail): string => (index === undefined ? '' : `record ${index}, `);
 
-/* ---- requests that are done once ---- */
+/* ---- idempotency keys ---- */
 
 export const keyReused = (): ApiError =>
   new ApiError(
@@ -191,7 +189,7 @@ export const migrationInProgress = (
     headers: { 'Retry-After': String(gate.retryAfterSeconds) },
   });
 
-/** A second schema change while one runs: the same code, as it conflicts with the running migration. */
+/** A second schema change while one runs. */
 export const anotherMigrationRuns = (): ApiError =>
   new ApiError('MIGRATION_RUNNING', 'Another migration of this workspace is running; retry after it has ended');
 
@@ -240,7 +238,7 @@ export const nodesUnavailable = (names: Iterable<string>, _cause?: unknown): Api
     headers: { 'Retry-After': '5' },
   });
 
-/** Of requests for records: the node that has them does not answer. Which one it is concerns the operator alone. */
+/** The node with the records of a request does not answer. The message names no node: that concerns the operator alone. */
 export const workspaceUnavailable = (cause?: unknown): ApiError =>
   new ApiError('WORKSPACE_UNAVAILABLE', 'The part of the database that has this workspace is not reachable; retry', {
     beside: { retryAfterSeconds: 2 },
@@ -248,7 +246,7 @@ export const workspaceUnavailable = (cause?: unknown): ApiError =>
     ...(cause === undefined ? {} : { cause }),
   });
 
-/** A change of the schema, or another move, while the workspace is moved: the same code, as the schema is held. */
+/** A schema change, or another move, while the workspace is moved. */
 export const workspaceMoves = (): ApiError =>
   new ApiError(
     'WORKSPACE_MOVING',

@@ -1,16 +1,14 @@
-// A figure that a room gives about itself, for metrics. The room names it; the observer shows it.
+// A metric that a folder defines; the observer registers it with Prometheus.
 
 export interface Metric {
-  /** Prometheus's form: `wda_…`, with `_total` for what only grows. */
+  /** Name as Prometheus wants it: `wda_…`, with `_total` for a counter. */
   readonly name: string;
-  /** What is counted, in one line. */
+  /** Description in one line. */
   readonly help: string;
-  /**
-   * The figure now: a number, or one for each value of the label. For several processes the sum is shown, or the greatest.
-   */
+  /** Reads the current value: a number, or one for each value of the label. */
   readonly read: () => number | Readonly<Record<string, number>>;
   /** Name of the label; by default `kind`. */
   readonly label?: string;
-  /** What is shown for several processes: missing, their sum; `max` where all of them tell of the same thing. */
+  /** How the values of several processes are combined: `max` where all report the same thing; by default the sum. */
   readonly aggregator?: 'max';
 }

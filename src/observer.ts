@@ -1,5 +1,5 @@
-// What the service reports about itself: JSON log lines and metrics. Takes observations as values; no other file writes
-// logs. Credentials, record values and the queries of URLs never get here.
+// Log lines in JSON and metrics of the server. No other file writes logs. Credentials, record values and the queries of URLs
+// never get here.
 
 import pino from 'pino';
 import pretty from 'pino-pretty';
@@ -29,9 +29,9 @@ export interface RequestObservation {
 export interface Observer {
   readonly log: Log;
   request(observation: RequestObservation): void;
-  /** Registers figures, which are read when metrics are asked for. */
+  /** Registers metrics, whose values are read when metrics are requested. */
   registerMetrics(metrics: readonly Metric[]): void;
-  /** Prometheus text format 0.0.4. */
+  /** Returns the metrics in Prometheus text format 0.0.4. */
   metrics(): Promise<string>;
   flush(): void;
 }
@@ -43,7 +43,7 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
         pretty({
           sync: true,
           singleLine: true,
-          // A request is one line, in the order that people read it.
+          // Prints a request in one line, in the order in which people read it.
           ignore: 'pid,hostname,requestId,method,path,status,ms',
           translateTime: 'HH:MM:ss',
           messageFormat: ({ msg, method, path, status, ms }) =>
@@ -53,7 +53,7 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
     : pino({ level: config.logLevel });
   const registry = new Registry();
   if (isWorker()) {
-    // Answers the primary's question for the figures of this process.
+    // Responds when the primary requests the metrics of this process.
     new AggregatorRegistry();
     AggregatorRegistry.setRegistries(registry);
   }
@@ -71,7 +71,7 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   });
-  // The library hashes every label set on look-up; the children are kept, as there are few (operations x statuses).
+  // The library hashes the labels on every look-up, so the few children (operations x statuses) are cached.
   const childrenByKey = new Map<string, { counter: Counter.Internal; timer: Histogram.Internal<'operation'> }>();
 
   return {
@@ -106,12 +106,12 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
   };
 }
 
-/** Prometheus asks every few seconds; putting the text together takes 5 ms, of every process. */
+/** Milliseconds for which metrics are cached: Prometheus asks every few seconds, and their text takes 5 ms per process. */
 export const METRICS_TTL_MS = 1000;
 
 /**
- * The result of `work`, shared by everybody who asks while it runs and for `keptMs` after it began; a failure is not
- * kept. `now` in milliseconds, never going back.
+ * Caches the result of `work` for `ttlMs` from its start; callers share a run in progress, and a failure is not cached.
+ * `now`: milliseconds of a clock that never goes back.
  */
 export function memoize<T>(work: () => Promise<T>, ttlMs: number, now: () => number): () => Promise<T> {
   let last: { readonly result: Promise<T>; readonly since: number; isRunning: boolean } | undefined;
@@ -131,7 +131,7 @@ export function memoize<T>(work: () => Promise<T>, ttlMs: number, now: () => num
   };
 }
 
-/** What only grows is a counter, all else a gauge. */
+/** Makes a counter of a metric whose name ends in `_total`, and a gauge of any other. */
 function toPrometheusMetric({ name, help, label = 'kind', read, aggregator }: Metric): Counter | Gauge {
   const labelled = (): (readonly [labels: Record<string, string>, value: number])[] => {
     const value = read();
@@ -166,7 +166,7 @@ function toPrometheusMetric({ name, help, label = 'kind', read, aggregator }: Me
 const METRICS = 'metrics';
 const METRICS_TIMEOUT_MS = 5000;
 
-/** In the primary: answers workers that are asked for the metrics of the server as a whole. */
+/** Runs in the primary: responds to workers that need the metrics of all processes. */
 export function serveWorkerMetrics(): void {
   const aggregator = new AggregatorRegistry();
   const metrics = memoize(
@@ -181,7 +181,7 @@ function toLogFields({ id, method, path, status, milliseconds }: RequestObservat
   return { requestId: id, method, path, status, ms: Math.round(milliseconds * 100) / 100 };
 }
 
-/** The error at the root, with its stack; messages of the database may hold values, so only its code is given. */
+/** Returns the first cause with its stack; of an error of the database only its code, as its message may hold values. */
 export function getRootCause(error: unknown): unknown {
   let root = error;
   while (root instanceof Error && root.cause !== undefined) root = root.cause;

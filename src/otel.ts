@@ -1,8 +1,8 @@
-// Spans of OpenTelemetry from what the server tells of its work: `node --import workspace-data-api/otel … serve`. One span
-// for each request, with the caller's traceparent, and below it one for each of its statements; one more for a message of
-// an agent that names its caller. The packages of
-// OpenTelemetry are not among our dependencies: whoever wants traces installs them, so only their parts that are used here
-// are described. Its settings are those of OpenTelemetry (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME and others).
+// Turns the messages of tracing.ts into OpenTelemetry spans: `node --import workspace-data-api/otel … serve`. Each request is
+// one span, with the caller's traceparent, and each of its statements a child; a call of an agent with a traceparent of its
+// own is one more. The packages of OpenTelemetry are no dependencies of ours: users who want traces install them, so the
+// types of the few parts in use are declared here. Settings are those of OpenTelemetry (OTEL_EXPORTER_OTLP_ENDPOINT,
+// OTEL_SERVICE_NAME and others).
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
 import type { CallTrace, RequestTrace, StatementTrace, StopTrace } from './tracing.ts';
@@ -58,10 +58,10 @@ interface Resources {
   readonly envDetector: unknown;
 }
 
-// Numbers of the API: SpanKind, and SpanStatusCode.
+// Values of SpanKind and SpanStatusCode.
 const [SERVER, CLIENT, ERROR] = [1, 2, 2];
 const NAME = 'workspace-data-api';
-// With the versions that fit together: npm refuses the newest of each, as sdk-trace-node has not followed the others to 3.
+// Versions that fit together: npm refuses the newest of each, as sdk-trace-node has not followed the others to 3.
 const PACKAGES = {
   '@opentelemetry/api': '1.9',
   '@opentelemetry/sdk-trace-node': '2',
@@ -79,7 +79,7 @@ const [api, sdk, exporter, resources] = (await Promise.all(
 )) as [Api, Sdk, Exporter, Resources];
 
 const { trace, propagation, ROOT_CONTEXT } = api;
-// Somebody else may have chosen already where spans go.
+// The application may have registered a provider already.
 if (trace.getTracerProvider().getDelegateTracer?.(NAME) === undefined) {
   const { defaultResource, resourceFromAttributes, detectResources, envDetector } = resources;
   const provider = new sdk.NodeTracerProvider({
@@ -124,8 +124,8 @@ function onRequest(request: RequestTrace): void {
 }
 
 /**
- * Begins the span of a call below the caller that its message names, beside that of the request, which has begun before the
- * message was read. Gives what the statements of the call are below.
+ * Starts the span of a call as a child of the traceparent in its message, linked to the span of the request, which was
+ * started before the message was read. Returns the parent of the call's statements.
  */
 function startCall(call: CallTrace): object | undefined {
   const { id, operation, traceparent, tracestate, startedAt } = call;
@@ -144,12 +144,12 @@ function startCall(call: CallTrace): object | undefined {
   return call;
 }
 
-/** The path of a route, whose operation is its method and path. */
+/** Returns the path of a route, whose operation is its method and path. */
 const parseRoute = (operation: string): string | undefined => /^[A-Z]+ (\/.*)$/.exec(operation)?.[1];
 
 /**
- * Workspace and entity, of an answer that says they exist: what else stands in a path may be anything that somebody
- * typed.
+ * Returns the workspace and entity of a path, if the status says that they exist: otherwise a path may hold anything that a
+ * client typed.
  */
 function getWorkspaceAttributes({ path }: RequestTrace, status: number): Attributes {
   const [, , version, organization, workspace, entity = '_'] = path.split('/');
@@ -162,7 +162,7 @@ function onStatement(statement: StatementTrace): void {
   if (statement.phase === 'asked') {
     const request = current.getStore();
     const parent = request === undefined ? undefined : spans.get(request);
-    // The server's own work would make traces that nobody has asked for.
+    // Statements of the server itself would make traces without a request.
     if (parent === undefined) return;
     const { operation = 'EXECUTE', pool, startedAt } = statement;
     const attributes = { 'db.system.name': 'postgresql', 'db.operation.name': operation, 'wda.pool': pool };

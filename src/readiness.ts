@@ -1,28 +1,28 @@
-// How far this process is: why it answers no requests yet, and what the processes of a server must know of each other
-// before they do.
+// State of the start of this process: why requests are not answered yet, and what the processes of a server must know of
+// each other before they are.
 
-/** What the first process tells its workers. */
+/** State that the first process passes to its workers. */
 export type Readiness =
   | { readonly kind: 'waiting'; readonly message: string; readonly reason: string }
   | {
       readonly kind: 'prepared';
       readonly operatorHash: string | undefined;
-      /** The database coordinates nodes; without them nothing in the start of a worker needs the database. */
+      /** True when the database coordinates nodes; otherwise the start of a worker needs nothing from the database. */
       readonly hasNodes: boolean;
     };
 
 export interface ReadinessState {
   current(): Readiness;
-  /** Why requests are refused at the moment, in words for clients; undefined once they are answered. */
+  /** Why requests are refused at the moment, in words for clients, or undefined if they are answered. */
   unready(): string | undefined;
-  /** The same for /readyz, with what is known of the database. */
+  /** The same for /readyz, with details about the database. */
   reason(): string | undefined;
-  /** SHA-256 (hex) of the operator's key; undefined while it is not known yet. */
+  /** SHA-256 (hex) of the operator's key, or undefined if it is not known yet. */
   operatorHash(): string | undefined;
   wait(message: string, reason: string): void;
-  /** Requests are answered from now on; false, with nothing changed, when the process is closing. */
+  /** Lets requests be answered from now on; false, without a change, when the process is closing. */
   open(operatorHash: string | undefined, hasNodes: boolean): boolean;
-  /** The operator's key is this one from now on; undefined: none is valid. */
+  /** Replaces the operator's key; undefined: none is valid. */
   renew(operatorHash: string | undefined): void;
   close(): void;
   isClosing(): boolean;

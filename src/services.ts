@@ -1,4 +1,4 @@
-// The services of the server, built from a Config and a database connection and wired together.
+// Builds the services of the server from a Config and a database connection, and wires them together.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildCredentialMetrics, makeAuthenticator } from './auth/authenticate.ts';
 import { type Bulkhead, makeBulkhead } from './auth/bulkhead.ts';
@@ -47,15 +47,15 @@ import { makeServerRateLimit } from './workers/rate-limit.ts';
 import { makeIdempotencyKeys } from './workspace-schema/idempotency-keys.ts';
 import { makeTotals, type Totals } from './workspace-schema/totals.ts';
 
-// Snapshots in memory; one of 10 entities takes 23 kB.
+// Snapshots in memory; one of a workspace with 10 entities takes 23 kB.
 const MAX_SNAPSHOTS = 3000;
 const MAX_LONG_MIGRATIONS = 2;
-// A snapshot is used for at most a second after it was replaced; the rest allows for clocks and commits.
+// A snapshot is used for at most a second after it was replaced; the rest is a margin for clocks and commits.
 const SNAPSHOT_MS = 3000;
 
 export type Services = ReturnType<typeof makeServices>;
 
-/** All services, wired together, with nothing running yet. */
+/** Wires all services together, without starting any. */
 export function makeServices(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
   const logError = (message: string, error: unknown): void => log.error(message, { err: getRootCause(error) });
   const topology = makeTopology();
@@ -170,7 +170,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   };
 }
 
-/** Whether the database coordinates nodes, and what there is for that: loaded when it is found to do so. */
+/** Loads the code for a cluster when the database turns out to coordinate nodes. */
 function makeTopology() {
   let coordinator: Coordinator | undefined;
   return {
@@ -185,7 +185,7 @@ function makeTopology() {
   };
 }
 
-/** Totals in the database; nodes keep their own. */
+/** Maintains totals in the database; nodes maintain their own. */
 function makeServerTotals(
   db: Database,
   topology: () => Topology,
@@ -195,7 +195,7 @@ function makeServerTotals(
   return { ...totals, maintain: (entity) => topology().maintainTotal(entity) || totals.maintain(entity) };
 }
 
-/** The database, and how nodes are reached that it may coordinate. */
+/** Opens the database, and prepares how the nodes of its cluster are reached, if it has any. */
 function openDatabase(config: Config, routes: Routes, log: Observer['log'], logError: () => void) {
   const options = {
     processes: config.workers,
@@ -212,7 +212,7 @@ function openDatabase(config: Config, routes: Routes, log: Observer['log'], logE
   };
   const nodes: Pick<CoordinatorOptions, 'open' | 'nodeReads' | 'now' | 'log'> = {
     open: (address) => makeDatabase({ ...options, connection: buildRoute(routes.direct, address) }),
-    // A pooler is not gone around.
+    // Nodes are never reached around a pooler.
     nodeReads: config.nodeReads && config.pooler === 'none',
     now: () => performance.now(),
     log,
@@ -235,7 +235,7 @@ function makeAgentHandler(
   });
 }
 
-/** Those that are asked for, and those of every day. */
+/** Backups on request, and the daily ones. */
 function makeBackupServices(config: Config, databases: Databases, log: Observer['log']) {
   const db = databases.directory;
   const { backupDir: folder, backupAt: at, backupKeep: keep } = config;
@@ -243,7 +243,7 @@ function makeBackupServices(config: Config, databases: Databases, log: Observer[
   return { backups, schedule: makeSchedule({ db, backups, folder, at, maxFiles: keep, now: () => Date.now(), log }) };
 }
 
-/** Row rules and settings come by requests of their own, and are in it, too. */
+/** Limit of a schema document, which includes row rules and settings although these are sent by requests of their own. */
 const getDocumentLimit = ({ maxBodyBytes }: Config): number => 2 * maxBodyBytes;
 
 function buildBackupLimits(config: Config): BackupLimits {
@@ -259,7 +259,7 @@ function buildBackupLimits(config: Config): BackupLimits {
   };
 }
 
-/** What the console needs besides the API: sessions in the control tables, and how often one may try to sign in. */
+/** Services of the console alone: sessions in the control tables, and the rate limit for signing in. */
 function makeConsoleServices(
   db: Database,
   config: Config,
@@ -270,7 +270,7 @@ function makeConsoleServices(
   const sessionBulkhead = makeBulkhead(config.statementTimeoutMs);
   const sessions = makeSessions({
     findApiKey: (hash) => bulkhead(() => findApiKey(db, hash)),
-    // Not among those who come with keys: a crowd of either keeps nobody of the other out.
+    // A bulkhead separate from that of API keys, so that many requests of one kind do not block the other.
     find: (idHash) => sessionBulkhead(() => findSession(db, idHash, idleSeconds)),
     store: (session) => createSession(db, session),
     remove: (idHash) => endSession(db, idHash),
@@ -287,7 +287,7 @@ function makeConsoleServices(
       loadSessions(db, owner, { idleSeconds, operatorHash: operatorHash() }, page),
     endById: endSessionById,
     signIns: makeServerRateLimit('sign-ins', config.signInRateLimit),
-    /** Part of the name of cookies. */
+    /** Suffix of the cookie names. */
     instanceName: makeSecret(db, 'instance_name', 6),
   };
 }

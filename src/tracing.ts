@@ -1,32 +1,32 @@
-// What the server tells of its work to whoever listens in the same process, such as otel.ts: requests, calls in their bodies
-// and statements, on channels of node:diagnostics_channel. None holds a value of a record, a query, a body, a credential or
-// SQL. Without a listener nothing is made: each request and each statement looks at one flag.
+// Publishes requests, calls in their bodies and statements on channels of node:diagnostics_channel, for subscribers in the
+// same process such as otel.ts. No message holds a value of a record, a query, a body, a credential or SQL. Without a
+// subscriber each request and each statement costs one check of a flag.
 import { type Channel, channel } from 'node:diagnostics_channel';
 
-/** A request: published when it begins, and the same object again when it is answered. */
+/** A request, published when it begins and, as the same object, when it is answered. */
 export interface RequestTrace {
   phase: 'asked' | 'answered';
   readonly id: string;
   readonly method: string;
-  /** As sent, without the query; it may hold ids of records. */
+  /** Path as sent, without the query; it may hold ids of records. */
   readonly path: string;
   /** Headers of W3C Trace Context, as sent. */
   readonly traceparent: string | undefined;
   readonly tracestate: string | undefined;
-  /** A word of a small set, as in metrics. */
+  /** Name of the operation as in metrics, from a small set. */
   operation: string;
-  /** On the clock of performance.now(), as `endedAt`. */
+  /** Milliseconds on the clock of performance.now(), like `endedAt`. */
   readonly startedAt: number;
   endedAt?: number;
   status?: number;
 }
 
-/** A statement of a request or of the server's own: published when it is asked for and, the same object, when it is answered. */
+/** A statement of a request or of the server itself, published at its start and, as the same object, at its end. */
 export interface StatementTrace {
   phase: 'asked' | 'answered';
   readonly operation: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE' | undefined;
   readonly pool: 'read' | 'write';
-  /** It waits for its turn, too, from here on. */
+  /** Milliseconds on the clock of performance.now(); the time in the queue counts. */
   readonly startedAt: number;
   endedAt?: number;
   rows?: number;
@@ -35,22 +35,22 @@ export interface StatementTrace {
 }
 
 /**
- * What a message in the body of a request sets off, when it names its caller itself: published when it begins and, the same
- * object, when it has ended.
+ * A call in the body of a request, with a trace context of its own; published at its start and, as the same object, at its
+ * end.
  */
 export interface CallTrace {
   phase: 'asked' | 'answered';
-  /** Of the request. */
+  /** Id of the request. */
   readonly id: string;
   readonly operation: string;
-  /** Of W3C Trace Context, as sent. */
+  /** Members of W3C Trace Context, as sent. */
   readonly traceparent: string;
   readonly tracestate: string | undefined;
   readonly startedAt: number;
   endedAt?: number;
 }
 
-/** The server ends: whoever has something to send adds what must be waited for. */
+/** The stop of the server: a subscriber passes the promises that the server must wait for. */
 export interface StopTrace {
   readonly wait: (work: Promise<unknown>) => void;
 }
@@ -60,15 +60,15 @@ export const STATEMENTS: Channel<StatementTrace> = channel('wda:statement');
 const CALLS: Channel<CallTrace, CallTrace> = channel('wda:call');
 const STOPS: Channel<StopTrace> = channel('wda:stop');
 
-// Somebody who does not answer must not keep the server from ending.
+// A subscriber that hangs must not keep the server from stopping.
 const STOP_TIMEOUT_MS = 2000;
 
-/** Tells that a request is answered. */
+/** Publishes the end of a request. */
 export function endRequest(trace: RequestTrace, operation: string, status: number): void {
   REQUESTS.publish(Object.assign(trace, { phase: 'answered', operation, status, endedAt: performance.now() }));
 }
 
-/** Runs what a message sets off between two messages of ours, if it names its caller and somebody listens. */
+/** Runs a call between its two messages, if it has a trace context and there is a subscriber. */
 export async function traceCall<T>(
   { traceparent, tracestate }: Readonly<Record<string, unknown>>,
   call: Pick<CallTrace, 'id' | 'operation'>,
@@ -89,7 +89,7 @@ export async function traceCall<T>(
   }
 }
 
-/** Runs a statement between its two messages; call it only while somebody listens. */
+/** Runs a statement between its two messages; to be called only when there is a subscriber. */
 export async function traceStatement<Rows extends readonly unknown[]>(
   text: string,
   pool: StatementTrace['pool'],
@@ -115,7 +115,7 @@ export async function traceStatement<Rows extends readonly unknown[]>(
   }
 }
 
-/** Resolves when listeners have sent what they had, after two seconds at the latest. */
+/** Resolves when subscribers have sent their data, after two seconds at the latest. */
 export async function notifyStop(): Promise<void> {
   if (!STOPS.hasSubscribers) return;
   const works: Promise<unknown>[] = [];
@@ -124,7 +124,7 @@ export async function notifyStop(): Promise<void> {
   await Promise.race([Promise.allSettled(works), timeout]);
 }
 
-/** What a statement does: its first word, or that of what it writes behind `with`. */
+/** Returns the SQL command: the first word of the statement, or the command that follows its `with` clause. */
 function parseOperation(text: string, pool: StatementTrace['pool']): StatementTrace['operation'] {
   const word = /^\s*(select|insert|update|delete)\b/i.exec(text) ?? /\b(insert into|update|delete from)\b/i.exec(text);
   if (word === null) return pool === 'read' ? 'SELECT' : undefined;

@@ -1,5 +1,5 @@
-// The bulkhead of a pool: no tenant has more than its share of the connections or of the queue, and the tenant with the
-// fewest connections is served first.
+// The bulkhead of a pool bounds each tenant's share of the connections and of the queue, and serves the tenant with the
+// fewest connections first.
 export interface Waiter {
   readonly tenant: string | undefined;
 }
@@ -10,21 +10,21 @@ export interface Bulkhead<W extends Waiter> {
   readonly acquire: (tenant: string | undefined) => void;
   readonly release: (tenant: string | undefined) => void;
   readonly countQueued: () => number;
-  /** True when one more of the tenant may wait. */
+  /** True when one more waiter of the tenant may be queued. */
   readonly canQueue: (tenant: string | undefined) => boolean;
   readonly push: (waiter: W) => void;
-  /** The next to serve: of the tenants below their share the one with the fewest connections, the oldest first. */
+  /** Returns the next waiter: the oldest of the tenant with the fewest connections, among tenants below their share. */
   readonly findNext: () => W | undefined;
-  /** Takes a waiter out of the queue; false when it is not there any more. */
+  /** Removes a waiter from the queue; returns false when it is no longer there. */
   readonly remove: (waiter: W) => boolean;
-  /** Empties the queue. */
+  /** Empties the queue and returns its waiters. */
   readonly drain: () => readonly W[];
 }
 
 // Share of the queue that one tenant may fill.
 const MAX_QUEUE_FRACTION = 0.8;
 
-/** `perTenant`: connections of one tenant. `maxQueue`: waiters of all tenants. */
+/** Makes a bulkhead. `perTenant`: connections of one tenant. `maxQueue`: waiters of all tenants. */
 export function makeBulkhead<W extends Waiter>(perTenant: number, maxQueue: number): Bulkhead<W> {
   const queue: W[] = [];
   const connections = new Map<string, number>();
@@ -65,7 +65,7 @@ export function makeBulkhead<W extends Waiter>(perTenant: number, maxQueue: numb
   };
 }
 
-/** True when one more of the tenant may wait in a queue of at most `max`, of which it fills no more than its share. */
+/** True when one more of the tenant may wait in a queue of at most `max`, of which each tenant may fill a share. */
 export function canQueue(queue: readonly Waiter[], tenant: string | undefined, max: number, running = 0): boolean {
   if (queue.length + running >= max) return false;
   if (tenant === undefined || queue.length < max * MAX_QUEUE_FRACTION) return true;

@@ -1,4 +1,4 @@
-// Circuit breakers: what has lately run into the timeout of the pipelined pools is not sent there for a while. One breaker
+// Circuit breakers keep statements that lately ran into the timeout of the pipelined pools out of these for a while. One breaker
 // opens for a statement at its first timeout; one for a tenant at its third in half a minute, as a new shape of request is a
 // new statement.
 import { LRUCache } from 'lru-cache';
@@ -6,12 +6,12 @@ import { LRUCache } from 'lru-cache';
 export interface CircuitBreaker {
   /** Counts a timeout. `now`: performance.now(). */
   recordFailure(key: string, now: number): void;
-  /** True while the key is not to be sent. */
+  /** True while statements of the key must stay out. */
   isOpen(key: string, now?: number): boolean;
 }
 
 export interface CircuitBreakerOptions {
-  /** Failures in `WITHIN_MS` that open it. */
+  /** Number of failures within `WITHIN_MS` that open the breaker. */
   readonly failures: number;
   readonly minOpenMs: number;
   readonly maxOpenMs: number;
@@ -27,7 +27,7 @@ interface State {
 const WINDOW_MS = 30_000;
 const MAX_KEYS = 10_000;
 const MAX_CHARACTERS = 8_388_608;
-// So many times the last time that it was open without a failure, and the next one begins small again.
+// After this many times its last open time without a failure the breaker is reset.
 const RESET_FACTOR = 10;
 
 export function makeCircuitBreaker({ failures, minOpenMs, maxOpenMs }: CircuitBreakerOptions): CircuitBreaker {
@@ -47,7 +47,7 @@ export function makeCircuitBreaker({ failures, minOpenMs, maxOpenMs }: CircuitBr
         states.set(key, state);
       }
       state.failures++;
-      // After it was open one failure is enough.
+      // One failure is enough to open it again.
       if (state.failures < failures && state.openMs === 0) return;
       state.failures = 0;
       state.windowStart = now;

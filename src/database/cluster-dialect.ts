@@ -1,18 +1,18 @@
-// Nodes behind a database that coordinates them, as far as the driver meets them: in errors, and in what a transaction
-// begins with. Without such nodes there are no such errors.
+// The errors of a cluster of databases and the BEGIN of its transactions, as far as the driver must know them. A single
+// database has no such errors.
 
 export interface ClusterDialect {
-  /** The coordinator has lost a node. Our connection to the coordinator goes on, and so do the statements of others on it. */
+  /** True when the coordinator has lost a node. Our connection to it goes on, and so do other statements there. */
   readonly isLoss: (error: unknown) => boolean;
-  /** A write that met this may have been done. */
+  /** True when a write that failed with this error may have been done. */
   readonly isOutcomeUnknown: (error: unknown) => boolean;
-  /** Each change of a schema fails in the session from now on. */
+  /** True when every later schema change of the session would fail. */
   readonly isSessionBroken: (error: unknown) => boolean;
-  /** The coordinator has written a statement wrongly, for a table that has changed since it was made. */
+  /** True when the coordinator has rewritten a statement wrongly, for a table that has changed since. */
   readonly isStaleRewrite: (error: unknown) => boolean;
-  /** `host:port` of the lost node; undefined when the error does not name it. */
+  /** Returns `host:port` of the lost node, or undefined if the error does not name it. */
   readonly findLostNode: (error: unknown) => string | undefined;
-  /** Begins a transaction whose settings hold on the nodes, too. */
+  /** BEGIN of a transaction whose settings hold on the nodes, too. */
   readonly beginStatement: string;
 }
 
@@ -25,7 +25,7 @@ let dialect: ClusterDialect = {
   beginStatement: 'begin',
 };
 
-/** For the rest of the process: no error of one database looks like one of nodes behind another. */
+/** Sets the dialect for the rest of the process: no error of a single database looks like one of a cluster. */
 export function setClusterDialect(clusterDialect: ClusterDialect): void {
   dialect = clusterDialect;
 }

@@ -1,6 +1,6 @@
-// Opens connections: tries the hosts of the address in their order, asks for the settings that all statements rely on,
-// and believes none of them before the server has confirmed it. Otherwise a pooler that drops start-up options would let
-// datetimes leave in another zone, statements run without a limit, and acknowledged writes not wait for the disk.
+// Opens connections: tries the hosts of the address in order, applies the settings that all statements rely on, and checks
+// that the server has applied them. Otherwise a pooler that drops start-up options would return datetimes in another zone,
+// run statements without a limit, and acknowledge writes before they are on disk.
 
 import type { Socket } from 'node:net';
 import pg from 'pg';
@@ -8,38 +8,38 @@ import type { Query } from '../sql/fragment.ts';
 import { type DatabaseHost, type Route, resolveAddress } from './connection-url.ts';
 import { getSqlState, InvalidSession, MessageTooLong } from './errors.ts';
 
-/** What a connection is for. */
+/** Limits of a connection. */
 export interface ConnectionLimits extends TimeLimits {
   /** True when several statements may be under way at once. */
   readonly pipeline?: boolean;
-  /** Longest answer of one message, in bytes; missing: what JavaScript can hold. */
+  /** Longest message of an answer, in bytes; by default as long as JavaScript can hold. */
   readonly maxMessageBytes?: number;
 }
 
 export interface OpenedConnection {
   readonly client: pg.Client;
-  /** Of the backend; a pooler makes up the number that the protocol tells. Without use where each transaction has another. */
+  /** Process id of the backend; a pooler invents the one of the protocol. Meaningless if each transaction has another. */
   readonly pid: number;
-  /** Where each transaction may have another backend: how it begins. */
+  /** Start of each transaction, where each may have another backend. */
   readonly opening?: Opening;
-  /** Where a backend's number does not say what it does for this connection: stops what it does at the moment. */
+  /** Cancels the running statement, where the process id is meaningless. */
   readonly cancel?: () => Promise<void>;
   /**
-   * Calls once, with the reason, when the connection is of no more use for new statements: it broke, or its server no
-   * longer takes writes. At once when that is so already.
+   * Calls the listener once, with the reason, when the connection cannot be used for new statements: it broke, or its server
+   * no longer takes writes. Calls it at once if that is so already.
    */
   onRetired(listener: (reason: Error) => void): void;
 }
 
 export type Connect = (limits: ConnectionLimits) => Promise<OpenedConnection>;
 
-// Of one host; the last of several must not wait for the first for long.
+// Timeout of a single host; of several, the last must not wait long for the first.
 const CONNECT_TIMEOUT_MS = 3000;
 const MULTI_HOST_TIMEOUT_MS = 2000;
-// A peer that lost power or network says nothing: it is found within 25 s, by the system at either end.
+// A peer that lost power or network sends nothing: the system at either end finds that within 25 s.
 const KEEP_ALIVE_MS = 10_000;
 
-/** `route`: a form of the driver's own, or a URL. */
+/** Makes a function that opens connections. `route`: a configuration of the driver, or a URL. */
 export function makeConnect({ pooler = 'none', ...connection }: Route): Connect {
   const { hosts, target, config, options } = resolveAddress(connection);
 
@@ -52,7 +52,7 @@ export function makeConnect({ pooler = 'none', ...connection }: Route): Connect 
       connectionTimeoutMillis: hosts.length > 1 ? MULTI_HOST_TIMEOUT_MS : CONNECT_TIMEOUT_MS,
       application_name: config.application_name ?? 'workspace-data-api',
       pipeline: limits.pipeline === true,
-      // A pooler refuses what it cannot keep for each client.
+      // A pooler refuses start-up options, which it cannot keep for each client.
       options: pooler === 'none' ? buildStartupOptions(limits, options) : options,
     } as pg.ClientConfig);
     const retirement = watchRetirement(client, target !== 'any');
@@ -66,7 +66,7 @@ export function makeConnect({ pooler = 'none', ...connection }: Route): Connect 
       if (opening !== undefined) await client.query(`begin; ${opening.text}`);
       const pid = await verifySettings(client, limits, target);
       if (opening !== undefined) await client.query('commit');
-      // It may have ended in the bytes that opened it: the loss is reported before this line runs.
+      // The connection may have ended in the bytes that opened it: the loss is reported before this line runs.
       if (retirement.reason !== undefined) throw retirement.reason;
       const opened = { client, pid, onRetired: retirement.listen };
       return opening === undefined ? opened : { ...opened, opening, cancel: () => requestCancel(client) };
@@ -85,7 +85,7 @@ export function makeConnect({ pooler = 'none', ...connection }: Route): Connect 
         failures.push(error);
       }
     }
-    // The refusal of a server that answers says more than the silence of another.
+    // The refusal of a server that answers is more useful than the silence of another.
     throw failures.find((error) => error instanceof InvalidSession || getSqlState(error) !== undefined) ?? failures[0];
   };
 }
@@ -95,10 +95,10 @@ interface Retirement {
   readonly listen: (listener: (reason: Error) => void) => void;
 }
 
-// PostgreSQL 14 and newer tell of these without being asked.
+// PostgreSQL 14 and newer report these without a query.
 const ROLE_PARAMETERS = ['in_hot_standby', 'default_transaction_read_only'];
 
-/** From before the connection opens: an error that nobody listens to would end the process. */
+/** Watches a connection from before it opens: an error without a listener would end the process. */
 function watchRetirement(client: pg.Client, needsWrites: boolean): Retirement {
   let listener: ((reason: Error) => void) | undefined;
   const retire = (reason: Error): void => {
@@ -124,9 +124,9 @@ function watchRetirement(client: pg.Client, needsWrites: boolean): Retirement {
 }
 
 /**
- * A statement that is cancelled while its COMMIT waits for a synchronous standby is reported as done, with a warning: its
- * transaction is kept here and may be on no other server. Nobody may be told that it was written, so the connection counts
- * as lost before the end of the statement is read. The function's name stands in the warning in every language.
+ * Treats unreplicated writes as lost. A statement that is cancelled while its COMMIT waits for a synchronous standby succeeds
+ * with a warning, though the transaction may be on no other server. It must not be acknowledged, so the connection counts as
+ * lost before the end of the statement is read. The warning has the function's name in every language.
  */
 function failUnreplicated(client: pg.Client): void {
   client.on('notice', ({ routine }: { routine?: string | undefined }) => {
@@ -139,7 +139,7 @@ function failUnreplicated(client: pg.Client): void {
 
 const READ_ONLY = 'The database takes no writes: it is a standby, or read-only';
 
-/** Asks for what was asked for; gives the backend's number. */
+/** Checks that the requested settings are in force; returns the process id of the backend. */
 async function verifySettings(client: pg.Client, limits: ConnectionLimits, target: string): Promise<number> {
   const required = buildRequiredSettings(limits);
   const { rows } = await client.query<[pid: string, isStandby: string, isReadOnly: string, settings: string]>({
@@ -170,7 +170,7 @@ export function destroy({ client }: Pick<OpenedConnection, 'client'>, reason = '
   );
 }
 
-/** PgBouncer's refusal of start-up options, in words that say what to do. */
+/** Explains PgBouncer's refusal of start-up options, with the remedy. */
 function explainError(error: unknown): unknown {
   const message = error instanceof Error ? error.message : '';
   if (!/unsupported startup parameter/i.test(message)) return error;
@@ -179,10 +179,10 @@ function explainError(error: unknown): unknown {
   );
 }
 
-// The settings that all statements rely on, in the three ways in which a connection can be told of them: when it starts, by a
-// statement when it is open, and at the begin of each transaction, as behind a pooler the next one may meet another backend.
+// The settings that all statements rely on, and the three ways to apply them: at the start of a connection, by a statement on
+// an open one, and at the begin of each transaction, as a pooler may give the next one another backend.
 
-/** How long statements may take, and wait for a lock; 0: without end. */
+/** Longest time of a statement, and of its wait for a lock; 0: no limit. */
 export interface TimeLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
@@ -192,7 +192,7 @@ type Settings = Readonly<Record<string, string>>;
 
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
-/** Those on which it depends what is stored and what is told, wherever a statement is run. */
+/** Settings that decide which values are stored and returned. */
 export const SEMANTIC_SETTINGS: Settings = {
   TimeZone: 'UTC',
   DateStyle: 'ISO, MDY',
@@ -203,7 +203,7 @@ export const SEMANTIC_SETTINGS: Settings = {
 const CONSTANT_SETTINGS: Settings = {
   ...SEMANTIC_SETTINGS,
   search_path: 'pg_catalog',
-  // A warning tells that a write is on no standby.
+  // A warning reports that a write is on no standby.
   client_min_messages: 'notice',
 };
 
@@ -214,7 +214,7 @@ const OPTIONAL_SETTINGS: Settings = {
   jit: 'off',
 };
 
-/** What a connection must confirm before it is used, by names of pg_settings. */
+/** Lists the settings that a connection must confirm before it is used, by names of pg_settings. */
 export const buildRequiredSettings = ({ statementTimeoutMs, lockTimeoutMs }: TimeLimits): Settings => ({
   ...CONSTANT_SETTINGS,
   statement_timeout: String(statementTimeoutMs),
@@ -223,7 +223,7 @@ export const buildRequiredSettings = ({ statementTimeoutMs, lockTimeoutMs }: Tim
 
 const buildSettings = (limits: TimeLimits): Settings => ({ ...buildRequiredSettings(limits), ...OPTIONAL_SETTINGS });
 
-/** The start-up parameter `options`; `own`: what the URL asks for, which gives way to ours. */
+/** Builds the start-up parameter `options`. `urlOptions`: those of the URL; ours follow and override them. */
 export function buildStartupOptions(limits: TimeLimits, urlOptions: string | undefined): string {
   return [
     ...(urlOptions === undefined ? [] : [urlOptions]),
@@ -232,7 +232,7 @@ export function buildStartupOptions(limits: TimeLimits, urlOptions: string | und
   ].join(' ');
 }
 
-/** Sets them for a session: for one that has its backend to itself. */
+/** Builds the statement that sets them for a session with a backend of its own. */
 export function buildSessionSettings(limits: TimeLimits): Query {
   const settings = buildSettings(limits);
   return {
@@ -241,17 +241,17 @@ export function buildSessionSettings(limits: TimeLimits): Query {
   };
 }
 
-/** How a transaction begins on a connection whose backend belongs to it no longer than that. */
+/** Settings at the start of each transaction, for connections that have a backend for one transaction only. */
 export interface Opening {
-  /** Precedes a statement that is a transaction by itself. */
+  /** Statement that precedes a statement that is a transaction by itself. */
   readonly query: Query;
-  /** Follows `begin`. Takes no snapshot, as a query would. */
+  /** Text that follows `begin`. Takes no snapshot, as a query would. */
   readonly text: string;
 }
 
 /**
- * Measured on PostgreSQL 15: 15 to 25 µs of the backend's processor time for each transaction. Settings of the role would
- * save 5 to 10 of them, and would not hold on backends that the pooler has opened before.
+ * Builds the opening. Measured on PostgreSQL 15: 15 to 25 µs of the backend's processor time for each transaction. Settings
+ * of the role would save 5 to 10 of them, and would not apply to backends that the pooler has opened before.
  */
 export function buildOpening(limits: TimeLimits): Opening {
   const settings = Object.entries(buildSettings(limits));
@@ -265,20 +265,20 @@ export function buildOpening(limits: TimeLimits): Opening {
   };
 }
 
-// A bound on what PostgreSQL may send in one message. The driver holds a message whole and makes a string of each of its
-// columns: beyond half a gigabyte it throws where nobody catches, and before that it fills the memory.
+// A bound on the length of one message from PostgreSQL. The driver holds a message whole and makes a string of each of its
+// columns: beyond half a gigabyte it throws an error that cannot be caught, and before that it fills the memory.
 
-/** In bytes. What a string of JavaScript can hold is 512 MiB. */
+/** Longest message in bytes. A string of JavaScript can hold 512 MiB. */
 export const MAX_MESSAGE_BYTES = 268_435_456;
 
 const HEADER = 5;
 
 /**
- * Ends the connection when a message begins that is longer than `limit` bytes. Reads the lengths alone (PostgreSQL
- * documentation, "Message Formats": a type, then a length that counts itself), a dozen instructions a message.
+ * Ends the connection when a message longer than `limit` bytes starts. Reads the lengths alone (PostgreSQL documentation,
+ * "Message Formats": a type, then a length that counts itself), a dozen instructions a message.
  */
 export function limitMessageLength(stream: Socket, limit: number): void {
-  /** Bytes of the message under way that have not come yet. */
+  /** Bytes of the current message that have not arrived yet. */
   let remainingBytes = 0;
   const header = Buffer.alloc(HEADER);
   let headerBytes = 0;
@@ -310,16 +310,16 @@ export function limitMessageLength(stream: Socket, limit: number): void {
   });
 }
 
-// Ends connections whose other end has gone without a word (a host that lost power, a network that drops packets): TCP
-// would wait for minutes. PostgreSQL answers every statement within its timeout, so a longer silence is not a slow answer.
+// Ends connections whose peer has vanished (a host that lost power, a network that drops packets): TCP would wait for minutes.
+// PostgreSQL answers every statement within its timeout, so a longer silence is not a slow answer.
 
 const CHECK_MS = 500;
-// For the way there and back, and for a database that is late to stop a statement.
+// Allows for the network, and for a database that is late to stop a statement.
 const SLACK_MS = 2000;
 
 /**
- * Watches the bytes that come from the database while `isWaiting`; after a silence longer than a statement may take the
- * connection is destroyed, which fails what waits on it. Gives the function that ends the watch.
+ * Watches the bytes from the database while `isWaiting`; after a silence longer than a statement may take it destroys the
+ * connection, which fails its statements. Returns the function that ends the watch.
  */
 export function watchSocketTimeout(
   client: pg.ClientBase,
@@ -344,11 +344,11 @@ export function watchSocketTimeout(
   return () => clearInterval(timer);
 }
 
-// The end of a statement that has failed. PostgreSQL tells of the error and goes on in the same bytes. The coordinator of a
-// cluster that has stopped a statement tells of it at once, and may then wait for a node that has fallen silent as long as
-// that is: it stops the statement there, too, and hears nothing. Its connection is of no more use.
+// The end of a failed statement. PostgreSQL reports the error and goes on in the same bytes. The coordinator of a cluster
+// that has stopped a statement reports it at once, and may then wait for a silent node for as long as that is silent: it
+// cancels the statement there, too, and gets no answer. Its connection is useless.
 
-/** How long the rest may be on its way. */
+/** Longest time until the rest of an answer arrives. */
 export const READY_TIMEOUT_MS = 500;
 
 export const STUCK = 'Connection terminated: its server does not go on after an error';
@@ -360,12 +360,12 @@ interface Wire {
 
 const getWire = ({ client }: Pick<OpenedConnection, 'client'>): Wire => client as unknown as Wire;
 
-/** Calls each time that the server waits for the next statement. */
+/** Calls the listener each time that the server is ready for the next statement. */
 export function onReady(connection: Pick<OpenedConnection, 'client'>, listener: () => void): void {
   getWire(connection).connection.on('readyForQuery', listener);
 }
 
-/** After an error on a connection that runs one statement at a time: false when its server does not go on. */
+/** Returns false when the server of a connection with one statement at a time does not go on after an error. */
 export async function waitUntilReady(connection: Pick<OpenedConnection, 'client'>): Promise<boolean> {
   const wire = getWire(connection);
   if (wire.readyForQuery) return true;
@@ -381,13 +381,13 @@ export async function waitUntilReady(connection: Pick<OpenedConnection, 'client'
   });
 }
 
-// PostgreSQL's own way to stop what a connection does (PostgreSQL documentation, "Canceling Requests in Progress"): by the
-// number and the secret that the connection was told when it opened, on a connection of its own. Behind a pooler this is the
-// only way that cannot hit somebody else: the pooler knows which backend the connection has at the moment, if any.
+// PostgreSQL's own way to cancel a statement (PostgreSQL documentation, "Canceling Requests in Progress"): by the process id
+// and the secret key of the connection, sent on another connection. With a pooler this is the only way that cannot hit another
+// client: the pooler knows which backend the connection has at the moment, if any.
 
 const TIMEOUT_MS = 3000;
 
-/** What the driver's client has beyond its types. */
+/** Members of the driver's client that its types lack. */
 interface DriverClient {
   readonly host: string;
   readonly port: number;
@@ -398,7 +398,7 @@ interface DriverClient {
   readonly connection: { readonly stream: Socket };
 }
 
-/** What the driver's connection has beyond its types. */
+/** Members of the driver's connection that its types lack. */
 interface Wire extends NodeJS.EventEmitter {
   readonly stream: Socket;
   connect(portOrPath: number | string, host?: string): void;
@@ -406,7 +406,7 @@ interface Wire extends NodeJS.EventEmitter {
   cancel(processID: number, secretKey: number): void;
 }
 
-/** Resolves when the request was taken; nobody says whether it stopped anything. Rejects when it could not be sent. */
+/** Resolves when the request was received, whether or not it stopped anything. Rejects when it could not be sent. */
 export function requestCancel(client: pg.Client): Promise<void> {
   const { host, port, ssl, sslNegotiation, processID, secretKey, connection } = client as unknown as DriverClient;
   const wire = new pg.Connection({ ssl, sslNegotiation } as pg.ConnectionConfig) as unknown as Wire;
@@ -421,7 +421,7 @@ export function requestCancel(client: pg.Client): Promise<void> {
     wire.on('error', reject);
     wire.stream.setTimeout(TIMEOUT_MS, () => wire.stream.destroy(new Error('a cancel request was not taken in time')));
     if (host.startsWith('/')) wire.connect(`${host}/.s.PGSQL.${port}`);
-    // Of several poolers behind one name, the one that has the connection; a certificate is for the name.
+    // If several poolers share the name, this reaches the one with the connection; a certificate is for the name.
     else wire.connect(port, ssl ? host : (connection.stream.remoteAddress ?? host));
   });
 }

@@ -1,6 +1,5 @@
-// DATABASE_URL as a value: its hosts, which of them will do, and what the driver needs to know. The driver's own parser
-// takes one host, lets `options` replace ours, and passes over what it does not know, so a mistyped `sslmode` would go
-// unnoticed.
+// Parses DATABASE_URL: its hosts, the kind of server wanted, and the driver's configuration. The driver's own parser takes one
+// host, lets `options` replace ours, and ignores unknown parameters, so a mistyped `sslmode` would go unnoticed.
 
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
@@ -12,20 +11,20 @@ export interface DatabaseHost {
   readonly port: number;
 }
 
-/** Which of several servers may be used; libpq has the names. `primary`: not in recovery; `read-write`: takes writes, too. */
+/** Kind of server that may be used, in libpq's names. `primary`: not in recovery; `read-write`: takes writes, too. */
 export type TargetSession = 'any' | 'read-write' | 'primary';
 
 export interface DatabaseAddress {
-  /** In the order in which they are to be tried; never empty. */
+  /** Hosts in the order in which they are to be tried; never empty. */
   readonly hosts: readonly DatabaseHost[];
   readonly target: TargetSession;
-  /** For the driver: user, password, database, TLS, and the first of the hosts. */
+  /** Configuration of the driver: user, password, database, TLS, and the first of the hosts. */
   readonly config: Omit<pg.ClientConfig, 'options' | 'connectionString'>;
-  /** Settings that the URL asks for, as in `-c geqo=off`; ours follow them. */
+  /** Settings in the URL, as in `-c geqo=off`; ours follow and override them. */
   readonly options: string | undefined;
 }
 
-/** What is wrong with a URL, each in a sentence that goes on after the URL's name. Never holds a password. */
+/** Mistakes in a URL, each a sentence that follows the URL's name. Never holds a password. */
 export class DatabaseUrlError extends Error {
   readonly mistakes: readonly string[];
   constructor(mistakes: readonly string[]) {
@@ -58,7 +57,7 @@ const PARAMETERS = [
   'uselibpqcompat',
   'channel_binding',
 ];
-// They say how a client waits or speaks, and this one has ways of its own.
+// libpq's parameters for how a client waits and talks; this driver has its own ways.
 const IGNORED_PARAMETERS = [
   'client_encoding',
   'connect_timeout',
@@ -76,7 +75,7 @@ const IGNORED_PARAMETERS = [
 type AddMistake = (mistake: string) => void;
 type Parameters = Readonly<Record<string, string | undefined>>;
 
-/** Parses a `postgres://` URL. `readFile` gives the text of a certificate. Throws DatabaseUrlError with all mistakes. */
+/** Parses a `postgres://` URL. `readFile` returns the text of a certificate. Throws DatabaseUrlError with all mistakes. */
 export function parseDatabaseUrl(
   text: string,
   readFile: (path: string) => string = (path) => readFileSync(path, 'utf8'),
@@ -91,13 +90,13 @@ export function parseDatabaseUrl(
   throwIfInvalid();
   const [, login = '', authority = '', path = '', query = ''] = parts as RegExpExecArray;
   const authorityHosts = authority === '' ? [] : authority.split(',').map((part) => parseHost(part, addMistake));
-  // What comes next is named in the refusals, and may be the end of a password.
+  // Later mistakes quote the rest of the URL, which may be the end of a password.
   throwIfInvalid();
 
   const parameters = parseParameters(query, addMistake);
   const hosts = pairHosts(
     parameters.host?.split(',') ?? authorityHosts.map(({ host }) => host),
-    // A socket folder stands in the query, and its port often before it: postgres://user@localhost:5433/db?host=/run.
+    // A socket folder is in the query, and its port often before it: postgres://user@localhost:5433/db?host=/run.
     parameters.port?.split(',') ?? (authorityHosts.length === 0 ? [''] : authorityHosts.map(({ port }) => port)),
     addMistake,
   );
@@ -124,7 +123,7 @@ export function parseDatabaseUrl(
   };
 }
 
-/** The address in a form of the driver: its URL where it has one, else its own host and options. */
+/** Returns the address of a driver configuration: from its URL if it has one, else from its own host and options. */
 export function resolveAddress({ connectionString, options, ...config }: pg.ClientConfig): DatabaseAddress {
   if (connectionString !== undefined) {
     const address = parseDatabaseUrl(connectionString);
@@ -134,7 +133,7 @@ export function resolveAddress({ connectionString, options, ...config }: pg.Clie
   return { hosts: [endpoint], target: 'any', config: { ...config, ...endpoint }, options };
 }
 
-/** Where the database is, for logs: `host:port` of each server, without user and password. */
+/** Formats the address for logs: `host:port` of each server, without user and password. */
 export function formatAddress(connection: pg.ClientConfig): string {
   return resolveAddress(connection)
     .hosts.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
@@ -160,7 +159,7 @@ function parseParameters(query: string, addMistake: AddMistake): Parameters {
   return parameters;
 }
 
-// A per cent sign that begins no code stands for itself: passwords are often pasted as they are.
+// A per cent sign that starts no code is literal: passwords are often pasted unencoded.
 function decode(label: string, text: string, addMistake: AddMistake): string {
   try {
     const decoded = decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, '%25'));
@@ -172,7 +171,7 @@ function decode(label: string, text: string, addMistake: AddMistake): string {
   }
 }
 
-/** `a`, `a:5432`, `[::1]:5433` or `%2Frun%2Fpostgresql:5432`. */
+/** Parses `a`, `a:5432`, `[::1]:5433` or `%2Frun%2Fpostgresql:5432`. */
 function parseHost(text: string, addMistake: AddMistake): { readonly host: string; readonly port: string } {
   const parts = /^(?:\[([^[\]]*)\]|([^:[\]]*))(?::(\d{0,5}))?$/.exec(text);
   if (parts === null) addMistake(`has a host that is not name, name:port or [IPv6 address]:port${ENCODING_HINT}`);
@@ -214,8 +213,8 @@ function parseEnum<T extends string>(
 }
 
 /**
- * The driver's reading of `sslmode`: all but `disable` and `no-verify` check the certificate and the name in it. With
- * `uselibpqcompat=true` they mean what libpq means.
+ * Parses the TLS parameters as the driver does: all values of `sslmode` but `disable` and `no-verify` check the certificate
+ * and the name in it. With `uselibpqcompat=true` they mean the same as in libpq.
  */
 function parseTls(
   parameters: Parameters,
@@ -271,29 +270,29 @@ function parseTls(
   return { ...commonOptions, ssl: { ...certificates } };
 }
 
-// The ways to a database: to PostgreSQL itself, and for requests perhaps through a pooler.
+// Routes to a database: to PostgreSQL itself, and for requests perhaps through a pooler.
 
 /**
- * What stands between us and PostgreSQL. `session`: a pooler that takes no start-up options, and gives a connection its
- * backend until it ends. `transaction`: one that gives it a backend for each transaction.
+ * Kind of pooler in front of PostgreSQL. `session`: takes no start-up options, and a connection has its backend until it ends.
+ * `transaction`: a connection has a backend for each transaction.
  */
 export type Pooler = 'none' | 'session' | 'transaction';
 
-/** What the driver needs to know, and what stands in between (nothing, by default). */
+/** Configuration of the driver, and the kind of pooler (none by default). */
 export interface Route extends pg.ClientConfig {
   readonly pooler?: Pooler;
 }
 
-/** The same database on another server: with the same credentials and settings. */
+/** Builds the route to the same database on another server, with the same credentials and settings. */
 export function buildRoute(route: Route, host: DatabaseHost): Route {
   const { config, options } = resolveAddress(route);
   return { ...config, host: host.host, port: host.port, ...(options === undefined ? {} : { options }) };
 }
 
-/** The two are one but for a pooler in transaction mode. */
+/** Routes of requests and of sessions, which differ only with a pooler in transaction mode. */
 export interface Routes {
-  /** For requests: transactions that need nothing of a session. */
+  /** Route of requests: transactions that need nothing of a session. */
   readonly connection: Route;
-  /** For what needs a connection that is its own. */
+  /** Route of work that needs a connection of its own. */
   readonly direct: Route;
 }

@@ -1,6 +1,6 @@
-// Rows in bulk, in and out, with back-pressure: COPY into a table from lines, and a select whose rows are handed over as
-// they arrive while the socket is paused and resumed. The only importer of pg-copy-streams.
-import { once } from 'node:events';
+// Transfers rows in bulk, with back-pressure: COPY into a table from lines, and a select whose rows are handed over as they
+// arrive while the socket is paused and resumed. The only importer of pg-copy-streams.
+import { once as waitForEvent } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Query } from '../sql/fragment.ts';
@@ -9,8 +9,8 @@ import type { Database, Session } from './pool.ts';
 import { runCopyOut, streamUnprepared } from './statement.ts';
 
 /**
- * Sends lines of copyLine() to a `copy … from stdin`. What the source throws undoes the COPY and is thrown. `broken` is
- * called when the COPY itself fails, so that a source that waits for its client can stop. Gives the number of rows.
+ * Sends lines of formatCopyLine() to a `copy … from stdin`. An error of the source undoes the COPY and is thrown. `onFailure`
+ * is called when the COPY itself fails, so that a source that waits for its client can stop. Returns the number of rows.
  */
 export async function copyInto(
   session: Session,
@@ -29,9 +29,9 @@ export async function copyInto(
   completion.catch(() => undefined);
   try {
     for await (const line of lines) {
-      // After an error the stream has no connection any more, and would throw a TypeError about that.
+      // After an error the stream has no connection any more, and a write would throw a TypeError about that.
       if (failure !== undefined) break;
-      if (!stream.write(line)) await once(stream, 'drain');
+      if (!stream.write(line)) await waitForEvent(stream, 'drain');
     }
   } catch (error) {
     if (failure !== undefined) throw failure;
@@ -49,7 +49,7 @@ export async function copyInto(
 const ESCAPED = /[\\\t\n\r]/g;
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
-/** One line of COPY's text format (PostgreSQL documentation, COPY, "Text Format"). */
+/** Formats one line of COPY's text format (PostgreSQL documentation, COPY, "Text Format"). */
 export function formatCopyLine(values: readonly (string | null)[]): string {
   let line = '';
   for (let index = 0; index < values.length; index++) {
@@ -63,7 +63,7 @@ export function formatCopyLine(values: readonly (string | null)[]): string {
 
 const NEEDS_ESCAPE = /[\\\t\n\r]/;
 
-/** Number of the line that a failed COPY stopped at, from 1, and the column when PostgreSQL names one. */
+/** Returns the line number at which a COPY failed, from 1, and the column when PostgreSQL names one. */
 export function parseCopyPosition(
   error: unknown,
 ): { readonly line: number; readonly column: string | null } | undefined {
@@ -75,9 +75,9 @@ export function parseCopyPosition(
 
 /** The backend of a session, seen from another connection. */
 export interface Backend {
-  /** Stops the statement that the session runs; nothing happens when it runs none. */
+  /** Stops the running statement of the session; does nothing when there is none. */
   readonly cancel: () => void;
-  /** When nothing is on its way any more that might stop what the connection does next. */
+  /** Resolves when no cancellation is pending that might stop the next statement of the connection. */
   readonly waitForCancel: () => Promise<void>;
 }
 
@@ -91,18 +91,18 @@ export function makeBackend(db: Database, session: Session): Backend {
   };
 }
 
-/** Takes the locks on the tables of a statement that its planning takes, to the end of the transaction. */
+/** Locks the tables of a statement until the end of the transaction, by planning it. */
 export async function lockTables(session: Session, { text, values }: Query): Promise<void> {
   await session.query({ text: `explain ${text}`, values });
 }
 
 export interface RowStream {
-  /** Stops rows from arriving, but for those that are here already (a socket read of 64 kB). */
+  /** Pauses the rows, except for those that have arrived already (a socket read of 64 kB). */
   readonly pause: () => void;
   readonly resume: () => void;
   /** Stops the statement; rows on their way still arrive. */
   readonly cancel: () => void;
-  /** When the last row was handed over and the connection is free; rejects with the error of the statement. */
+  /** Resolves when the last row was handed over and the connection is free; rejects with the error of the statement. */
   readonly completion: Promise<void>;
 }
 
@@ -115,7 +115,7 @@ export function streamRows(session: Session, backend: Backend, query: Query, onR
 }
 
 function makeRowStream(session: Session, backend: Backend, execution: Promise<void>): RowStream {
-  // What the driver's client has beyond its types.
+  // Members of the driver's client that its types lack.
   const { stream } = (session.client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection;
   let isOver = false;
   let isCancelled = false;
@@ -131,18 +131,18 @@ function makeRowStream(session: Session, backend: Backend, execution: Promise<vo
     completion: execution.finally(() => {
       isOver = true;
       stream.resume();
-      // A late cancel might stop what the connection does next.
+      // A late cancellation might stop the next statement of the connection.
       return backend.waitForCancel();
     }),
   };
 }
 
-// Parts that wait for whoever reads them.
+// Parts that the reader has not taken yet.
 const MAX_BUFFERED_PARTS = 2;
 
 /**
- * The text of a `copy … to stdout` in parts of `size` bytes, the last one shorter; lines go across them. PostgreSQL waits
- * while nobody reads, and stops when the reading ends.
+ * Reads the text of a `copy … to stdout` in parts of `size` bytes, the last one shorter; lines may be split. PostgreSQL is
+ * paused while the reader does not ask, and stopped when it ends early.
  */
 export async function* copyOut(session: Session, backend: Backend, text: string, size: number): AsyncGenerator<Buffer> {
   const parts: Buffer[] = [];
@@ -194,7 +194,7 @@ export async function* copyOut(session: Session, backend: Backend, text: string,
   }
 }
 
-/** Runs `work` in a savepoint: what it throws undoes what it did and nothing else. */
+/** Runs `work` in a savepoint: an error undoes its changes and nothing else. */
 export async function inSavepoint<T>(session: Session, work: () => Promise<T>): Promise<T> {
   await session.execute('savepoint part');
   try {
@@ -202,13 +202,13 @@ export async function inSavepoint<T>(session: Session, work: () => Promise<T>): 
     await session.execute('release savepoint part');
     return result;
   } catch (error) {
-    // What was cancelled may have taken the savepoint with it: then all is undone, and the first error tells why.
+    // A cancellation may have ended the savepoint: then everything is undone, and the first error gives the reason.
     await session.execute('rollback to savepoint part; release savepoint part').catch(() => undefined);
     throw error;
   }
 }
 
-/** Runs `work` in a savepoint that is undone in any case: its locks end here, and what no rollback undoes remains. */
+/** Runs `work` in a savepoint that is always undone: its locks are released, and effects that no rollback undoes remain. */
 export async function inRolledBackSavepoint(session: Session, work: () => Promise<void>): Promise<void> {
   const undo = (): Promise<void> => session.execute('rollback to savepoint undone; release savepoint undone');
   await session.execute('savepoint undone');

@@ -1,11 +1,11 @@
-// Where a statement of a request runs: pipelined with a short timeout while it is quick; after that timeout, while its circuit
-// breaker is open, or as long as it may be slow, on a connection of the pool for slow statements until its deadline.
+// Decides where a statement of a request runs: pipelined with a short timeout while it is quick; after that timeout, while its
+// circuit breaker is open, or while it may be slow, on a connection of the pool for slow statements until its deadline.
 import { availableParallelism } from 'node:os';
 import type pg from 'pg';
 import { queryTimeout } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
 import { STATEMENTS, traceStatement } from '../tracing.ts';
-import { makeCircuitBreaker } from './circuit-breaker.ts';
+import { type CircuitBreaker, makeCircuitBreaker } from './circuit-breaker.ts';
 import { type ConnectionLimits, destroy, type OpenedConnection, STUCK, waitUntilReady } from './connect.ts';
 import { resolveAddress } from './connection-url.ts';
 import {
@@ -27,22 +27,22 @@ export type Opener = (limits: ConnectionLimits) => () => Promise<OpenedConnectio
 
 export interface DispatcherOptions {
   readonly connection: pg.ClientConfig;
-  /** Server processes on this machine. */
+  /** Number of server processes on this machine. */
   readonly processes: number;
   readonly readConnections: number;
   readonly writeConnections: number;
   readonly maxQueue: number;
   readonly statementTimeoutMs: number;
   readonly opener: Opener;
-  /** For statements without a tenant behind a pooler: whoever has one of few backends of it may wait for them. */
+  /** Bypasses a pooler for statements without a tenant, which might otherwise wait for one of few backends of the pooler. */
   readonly directOpener?: Opener | undefined;
-  /** Connections for slow statements, of tenants and of the server itself. */
+  /** Connections for slow statements of tenants; `control`: of the server itself. */
   readonly slow: SessionPool;
   readonly control: SessionPool;
   readonly cancel: Cancel;
-  /** A write met a server that takes none. */
+  /** Called when a write meets a server that takes none. */
   readonly onReadOnly: () => void;
-  /** A statement of a tenant ran into the timeout of a pipelined pool. */
+  /** Called when a statement of a tenant runs into the timeout of a pipelined pool. */
   readonly onTimeout?: (() => void) | undefined;
   readonly onError: (message: string, error: unknown) => void;
 }
@@ -51,29 +51,26 @@ type Pools = Readonly<Record<PoolName, PipelinedPool>>;
 
 export interface Dispatcher {
   readonly pools: Pools;
-  /** For statements without a tenant, where they go another way. */
+  /** Pools for statements without a tenant, if these bypass a pooler. */
   readonly direct: Pools | undefined;
   readonly run: Executor['run'];
 }
 
-// Lock waits end first, so that the error tells them from slow statements.
+// Lock timeouts are shorter than statement timeouts, so that the error distinguishes lock waits from slow statements.
 const READ_LIMITS = { statementTimeoutMs: 200, lockTimeoutMs: 100, pipeline: true };
 const WRITE_LIMITS = { statementTimeoutMs: 250, lockTimeoutMs: 150, pipeline: true };
-// Credentials, workspaces and other processes are asked for once in a while.
+// Statements on credentials, workspaces and other processes are rare.
 const DIRECT_CONNECTIONS = { read: 2, write: 1 };
-// Characters of all values of a statement. An index of parts takes a second for a text of a megabyte, and PostgreSQL stops
-// nothing within: what was sent behind it would wait, and be lost with a connection that is left.
+// Characters of all values of a statement. An index of the parts of a text takes a second for a megabyte, and PostgreSQL does
+// not stop within it: the statements that were sent after it would wait, and be lost if the connection were left.
 const MAX_QUICK_VALUE_LENGTH = 131_072;
-// What a moderate statement gets on a connection of its own before its bounded form: as much as on a pipelined one.
+// Time that a moderate statement gets on a connection of its own before its bounded form: as much as on a pipelined one.
 const PLAIN_TIMEOUT_MS = 200;
 
 export function makeDispatcher(options: DispatcherOptions): Dispatcher {
   const { slow, control, cancel, statementTimeoutMs, opener, directOpener } = options;
   const serviceTimes = makeServiceTimes();
-  const statementBreaker = makeCircuitBreaker({ failures: 1, minOpenMs: 10_000, maxOpenMs: 600_000 });
-  // One that waited for a lock was not slow by itself, and the lock will be gone soon.
-  const lockBreaker = makeCircuitBreaker({ failures: 1, minOpenMs: 1000, maxOpenMs: 30_000 });
-  const tenantBreaker = makeCircuitBreaker({ failures: 3, minOpenMs: 10_000, maxOpenMs: 300_000 });
+  const breakers = makeBreakers();
   const makePools = (open: Opener, sizes: Readonly<Record<PoolName, number>>): Pools => {
     const makePool = (pool: PoolName, limits: ConnectionLimits, parallel: number): PipelinedPool =>
       makePipelinedPool({
@@ -89,24 +86,12 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
       });
     return {
       read: makePool('read', READ_LIMITS, countParallelReads(options.connection, options.processes)),
-      // Writes wait for the disk, together if they are on different connections.
+      // Writes wait for the disk, concurrently if they are on different connections.
       write: makePool('write', WRITE_LIMITS, sizes.write),
     };
   };
   const pools = makePools(opener, { read: options.readConnections, write: options.writeConnections });
   const direct = directOpener && makePools(directOpener, DIRECT_CONNECTIONS);
-
-  /** True when the statement may share a connection with others. */
-  function isQuick(query: Query, { tenant }: StatementOptions, time: ServiceTime | undefined): boolean {
-    if (time === undefined) return true;
-    if (time.isQuick !== true || hasLongValues(query)) return false;
-    const key = query.name ?? query.text;
-    return (
-      !statementBreaker.isOpen(key) &&
-      !lockBreaker.isOpen(key) &&
-      (tenant === undefined || !tenantBreaker.isOpen(tenant))
-    );
-  }
 
   const runQuick = (
     query: Query,
@@ -116,25 +101,18 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
   ): Promise<readonly Row[]> =>
     ((statementOptions.tenant === undefined && direct) || pools)[pool].run(query, statementOptions, time);
 
-  /** A statement that a pipelined pool has ended was undone whole: it runs again where it may take its time. */
-  async function retrySlow(
-    { query, statementOptions, time }: PendingStatement,
-    pool: PoolName,
-    error: Error,
-  ): Promise<readonly Row[]> {
+  /** Runs a statement again that a pipelined pool has ended, and so undone, where it may take its time. */
+  async function retrySlow(pending: PendingStatement, pool: PoolName, error: Error): Promise<readonly Row[]> {
+    const { query, statementOptions, time } = pending;
     const now = performance.now();
-    if (time !== undefined)
-      (isLockTimeout(error) ? lockBreaker : statementBreaker).recordFailure(query.name ?? query.text, now);
-    if (statementOptions.tenant !== undefined) {
-      tenantBreaker.recordFailure(statementOptions.tenant, now);
-      options.onTimeout?.();
-    }
+    breakers.recordTimeout(pending, error, now);
+    if (statementOptions.tenant !== undefined) options.onTimeout?.();
     const deadline = statementOptions.deadline ?? now + statementTimeoutMs;
     if (now >= deadline) throw queryTimeout(error);
     try {
       return await runSlow(query, pool, { ...statementOptions, deadline }, time);
     } catch (retryError) {
-      // It was undone by the database, and by nobody on a node that is unavailable with it.
+      // The database undoes a write that it ends; on an unavailable node nothing confirms that.
       if (pool === 'write' && statementOptions.node?.isUnavailable() === true) throw toOutcomeUnknownError(retryError);
       throw isConnectionTimeout(retryError) ? queryTimeout(retryError) : retryError;
     }
@@ -159,27 +137,14 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
       isBroken: false,
     };
     try {
-      // Others may have found out meanwhile that it is quick.
-      if (isQuick(query, statementOptions, time)) {
+      // The statement may have turned out to be quick meanwhile.
+      if (breakers.isQuick(query, statementOptions, time)) {
         lease.release(false);
         return await runQuick(query, pool, statementOptions, time);
       }
-      // It may have waited for long. Asking keeps its place; being planned again it would wait from the end of the queue.
+      // The statement may have waited for long. Asking keeps its turn; a new plan would wait from the end of the queue.
       if (!(await isInForce(statementOptions))) throw new StaleStatement();
-      // What may take its time may build too much as well, so its form is bounded. That took lists of 2,000 records 1.3 times
-      // the time: a statement that has never taken long gets a moment without it.
-      const isModerate = time?.aloneMs !== undefined && time.aloneMs < PLAIN_TIMEOUT_MS / 2;
-      if (query.bounded === undefined || !isModerate || statementBreaker.isOpen(query.name ?? query.text)) {
-        return await runAlone(run, query.bounded?.() ?? query);
-      }
-      try {
-        return await runAlone(run, query, performance.now() + PLAIN_TIMEOUT_MS);
-      } catch (error) {
-        if (run.isBroken || getSqlState(error) !== '57014' || performance.now() >= deadline) throw error;
-        if (pool === 'read' && statementOptions.signal?.isAborted() === true) throw error;
-        statementBreaker.recordFailure(query.name ?? query.text, performance.now());
-        return await runAlone(run, query.bounded());
-      }
+      return await runBounded(run, query, breakers.statement);
     } finally {
       lease.release(run.isBroken);
     }
@@ -187,7 +152,7 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
 
   function run(query: Query, pool: PoolName, statementOptions: StatementOptions = {}): Promise<readonly Row[]> {
     const time = serviceTimes(query, statementOptions.expected);
-    return isQuick(query, statementOptions, time)
+    return breakers.isQuick(query, statementOptions, time)
       ? runQuick(query, pool, statementOptions, time)
       : runSlow(query, pool, statementOptions, time);
   }
@@ -202,6 +167,38 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
   };
 }
 
+interface Breakers {
+  /** Opens for a statement that was slow. */
+  readonly statement: CircuitBreaker;
+  /** True when the statement may share a connection with others. */
+  readonly isQuick: (query: Query, options: StatementOptions, time: ServiceTime | undefined) => boolean;
+  /** Records a statement that a pipelined pool has ended. */
+  readonly recordTimeout: (pending: PendingStatement, error: Error, now: number) => void;
+}
+
+function makeBreakers(): Breakers {
+  const statement = makeCircuitBreaker({ failures: 1, minOpenMs: 10_000, maxOpenMs: 600_000 });
+  // A statement that waited for a lock is not slow by itself, and the lock will be released soon.
+  const lock = makeCircuitBreaker({ failures: 1, minOpenMs: 1000, maxOpenMs: 30_000 });
+  const tenants = makeCircuitBreaker({ failures: 3, minOpenMs: 10_000, maxOpenMs: 300_000 });
+  return {
+    statement,
+    isQuick(query, { tenant }, time) {
+      if (time === undefined) return true;
+      if (time.isQuick !== true || hasLongValues(query)) return false;
+      const key = getKey(query);
+      return !statement.isOpen(key) && !lock.isOpen(key) && (tenant === undefined || !tenants.isOpen(tenant));
+    },
+    recordTimeout({ query, statementOptions: { tenant }, time }, error, now) {
+      if (time !== undefined) (isLockTimeout(error) ? lock : statement).recordFailure(getKey(query), now);
+      if (tenant !== undefined) tenants.recordFailure(tenant, now);
+    },
+  };
+}
+
+/** Returns the key of a statement in the circuit breakers. */
+const getKey = ({ name, text }: Query): string => name ?? text;
+
 interface LeasedRun {
   readonly connection: OpenedConnection;
   readonly pool: PoolName;
@@ -212,6 +209,26 @@ interface LeasedRun {
   isBroken: boolean;
 }
 
+/**
+ * Runs one statement in its bounded form, as a slow statement may also build too much. Lists of 2,000 records took 1.3 times
+ * as long with that: a statement that has never taken long first gets a moment without it.
+ */
+async function runBounded(run: LeasedRun, query: Query, breaker: CircuitBreaker): Promise<readonly Row[]> {
+  const { pool, statementOptions, deadline, time } = run;
+  const isModerate = time?.aloneMs !== undefined && time.aloneMs < PLAIN_TIMEOUT_MS / 2;
+  if (query.bounded === undefined || !isModerate || breaker.isOpen(getKey(query))) {
+    return runAlone(run, query.bounded?.() ?? query);
+  }
+  try {
+    return await runAlone(run, query, performance.now() + PLAIN_TIMEOUT_MS);
+  } catch (error) {
+    if (run.isBroken || getSqlState(error) !== '57014' || performance.now() >= deadline) throw error;
+    if (pool === 'read' && statementOptions.signal?.isAborted() === true) throw error;
+    breaker.recordFailure(getKey(query), performance.now());
+    return runAlone(run, query.bounded());
+  }
+}
+
 /** Runs one statement on a connection of its own, until `end` at the latest. Sets `isBroken` when the connection is. */
 async function runAlone(
   run: LeasedRun,
@@ -219,11 +236,11 @@ async function runAlone(
   end?: number,
 ): Promise<readonly Row[]> {
   const { connection, pool, statementOptions, deadline, time, cancel } = run;
-  // With values, a plan that fits them is worth more than the time it takes to find one; the first run only tells whether it
-  // is slow.
+  // A plan that fits the values is worth more than the time it takes to find one; the first run only shows whether the
+  // statement is slow.
   const isPrepared = name !== undefined && values.length === 0 && time?.aloneMs !== undefined;
   const query = isPrepared ? { text, values, name } : { text, values };
-  // The answer of a read is for its caller alone; a write that was begun is finished.
+  // A read ends when its caller leaves; a write that was started is finished.
   const signal = pool === 'read' ? statementOptions.signal : undefined;
   try {
     const started = performance.now();

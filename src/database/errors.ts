@@ -1,5 +1,5 @@
-// PostgreSQL's errors -> our refusals, by SQLSTATE (PostgreSQL documentation, appendix A). Nothing of the database's own
-// message, detail or hint goes to a client: they name tables and values.
+// Translates PostgreSQL's errors into ours, by SQLSTATE (PostgreSQL documentation, appendix A). The database's own message,
+// detail and hint never go to a client: they name tables and values.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -24,9 +24,9 @@ export interface DatabaseError extends Error {
   readonly code: string;
   readonly constraint?: string;
   readonly column?: string;
-  /** What PostgreSQL was doing. */
+  /** Context of the error in PostgreSQL. */
   readonly where?: string;
-  /** The function of PostgreSQL that raised it. */
+  /** Function of PostgreSQL that raised it. */
   readonly routine?: string;
 }
 
@@ -39,21 +39,21 @@ export function isDatabaseError(error: unknown): error is DatabaseError {
   );
 }
 
-/** The SQLSTATE of an error of the database; undefined for all others. */
+/** Returns the SQLSTATE of an error of the database, or undefined for any other error. */
 export function getSqlState(error: unknown): string | undefined {
   return isDatabaseError(error) ? error.code : undefined;
 }
 
 /**
- * The constraint or index that refused a statement, by its name. A node of a cluster gives the name in the message alone, with
- * the number of a shard behind it, where no name of ours has one: `orders$customerId$fk_102017`.
+ * Returns the name of the constraint or index that a statement violated. A node of a cluster gives it in the message alone,
+ * with the number of a shard at its end, which no name of ours has: `orders$customerId$fk_102017`.
  */
 export function getViolatedConstraint(error: unknown): string | undefined {
   if (!isDatabaseError(error)) return undefined;
   return (error.constraint ?? /constraint "([^"]+)"/.exec(error.message)?.[1])?.replace(/_\d+$/, '');
 }
 
-/** True for a value that the constraint of ours, not of a workspace, has refused. */
+/** True when a constraint of the control tables, not of a workspace, is violated. */
 export const isOwnConflict = (error: unknown, constraint: string): boolean =>
   getSqlState(error) === '23505' && getViolatedConstraint(error) === constraint;
 
@@ -62,7 +62,7 @@ export const isOwnLockTimeout = (error: unknown, index: string): boolean =>
   getSqlState(error) === '55P03' &&
   (error as DatabaseError).where?.replace(/_\d+"/g, '"').includes(`"${index}"`) === true;
 
-/** A statement met a table or column that is no longer there, or no longer of that type: the snapshot is stale. */
+/** True when a table or column no longer exists or no longer has its type: the snapshot is stale. */
 export function isStaleSnapshot(error: unknown): boolean {
   if (error instanceof StaleStatement) return true;
   const state = getSqlState(error);
@@ -74,7 +74,7 @@ export function isStaleSnapshot(error: unknown): boolean {
   return state !== undefined && stale.includes(state);
 }
 
-/** The schema that a statement was made for has been replaced; it was not sent. */
+/** The schema that a statement was made for has been replaced; the statement was not sent. */
 export class StaleStatement extends Error {
   constructor() {
     super('the schema has been replaced');
@@ -82,28 +82,28 @@ export class StaleStatement extends Error {
   }
 }
 
-/** 25006: a write met a standby, or a primary that was demoted. Its connection is of no more use. */
+/** True for 25006: a write met a standby, or a primary that was demoted. Its connection is useless. */
 export function isReadOnlyServer(error: unknown): boolean {
   return getSqlState(error) === '25006';
 }
 
-/** The connection broke under a statement. The driver's own errors about that have no code. */
+/** True when the connection broke during a statement. The driver's own errors about that have no code. */
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof ApiError || isNodeLoss(error)) return false;
   const code = (error as { code?: unknown }).code;
-  // 25P03, 25P04: PostgreSQL has ended the session of a transaction that was idle, or open, for too long.
+  // 25P03, 25P04: PostgreSQL has ended a session whose transaction was idle, or open, for too long.
   if (typeof code === 'string')
     return /^(08|57P0[123]|25P0[34]|ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|EAI_)/.test(code);
   return /connection (terminated|ended|error|timeout)|not queryable|client was closed/i.test(error.message);
 }
 
-/** 40001 serialization failure, 40P01 deadlock: the same statement may succeed when repeated. */
+/** True for 40001 (serialization failure) and 40P01 (deadlock): the same statement may succeed when repeated. */
 export function isRetryable(error: unknown): boolean {
   const state = getSqlState(error);
   return state === '40001' || state === '40P01';
 }
 
-/** Errors of connecting, or of a connection that broke. */
+/** Translates an error of connecting, or of a connection that broke. */
 export function translateConnectionError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof MessageTooLong) return responseTooLarge(error.limit);
@@ -116,7 +116,7 @@ export function translateConnectionError(error: unknown): ApiError {
   return databaseUnavailable(error);
 }
 
-/** The connection broke after a write was sent there, and before its answer came: nobody knows whether it was done. */
+/** The connection broke after a write was sent and before its answer arrived: it may or may not have been done. */
 class OutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('the connection was lost before the answer', { cause });
@@ -124,35 +124,35 @@ class OutcomeUnknown extends Error {
   }
 }
 
-/** The refusal of a statement whose connection broke under it. `isWrite`: whether it may have written. */
+/** Translates the error of a statement whose connection broke. `isWrite`: true if it may have written. */
 export const toConnectionLossError = (error: unknown, isWrite: boolean): ApiError =>
   translateConnectionError(isWrite && isConnectionLoss(error) ? new OutcomeUnknown(error) : error);
 
-/** The refusal of a write that was sent to a server behind the database, which may do it as soon as it goes on. */
+/** Translates the error of a write that was sent to a node of a cluster, which may do it as soon as it goes on. */
 export const toOutcomeUnknownError = (error: unknown): ApiError => translateConnectionError(new OutcomeUnknown(error));
 
-/** True for the refusal of a write of which nobody knows whether it was done. */
+/** True for the error of a write that may or may not have been done. */
 export const isOutcomeUnknown = (error: unknown): boolean =>
   isNodeOutcomeUnknown(error) || (error instanceof ApiError && error.cause instanceof OutcomeUnknown);
 
-/** 55P03, also as the refusal that it became: somebody else holds the lock. */
+/** True for 55P03, another transaction holds the lock, and for the ApiError made of it. */
 export function isLockTimeout(error: unknown): boolean {
   return getSqlState(error instanceof ApiError ? error.cause : error) === '55P03';
 }
 
-/** SQLSTATE of our own functions when what they build would be longer than an answer may be (install/workspace). */
+/** SQLSTATE that our functions raise when their result would be longer than an answer may be (install/workspace). */
 export const TOO_LARGE = 'WDA54';
 
-/** SQLSTATE of our own function when a statement has not done everything (install/workspace). */
+/** SQLSTATE that our function raises when a statement has not done everything (install/workspace). */
 export const INCOMPLETE_STATEMENT = 'WDA09';
 
-/** The limit in the message of our functions. */
+/** Returns the limit in a message of our functions. */
 function parseLimit({ message }: Error): number | undefined {
   const digits = /\d+/.exec(message)?.[0];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** Any error of running a statement -> ApiError, by what PostgreSQL says alone. Unknown ones become a 500 that keeps its cause. */
+/** Translates any error of a statement, by its SQLSTATE alone. Unknown ones become a 500 that keeps its cause. */
 export function translateStatementError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StaleStatement) return schemaChanging(error);
@@ -174,9 +174,9 @@ const ERRORS_BY_STATE: Readonly<Record<string, (error: DatabaseError) => ApiErro
   '23502': () => invalidValue('REQUIRED', 'is required'),
   '23514': () => invalidValue('OUT_OF_RANGE', 'is outside what the schema allows'),
   [TOO_LARGE]: (error) => responseTooLarge(parseLimit(error), error),
-  // A text of a gigabyte that PostgreSQL could not go on building.
+  // PostgreSQL could not go on building a text of a gigabyte.
   '54000': (error) => responseTooLarge(undefined, error),
-  // Ids of control tables do not run out; whose ids did, only who runs the statement knows.
+  // Ids of control tables do not run out; for those of an entity the caller of the statement makes the error.
   '2200H': internalError,
   '22003': outOfRange,
   '22008': outOfRange,
@@ -189,7 +189,7 @@ const ERRORS_BY_STATE: Readonly<Record<string, (error: DatabaseError) => ApiErro
       : invalidValue('INVALID', 'a value has the wrong form'),
   '57014': queryTimeout,
   '55P03': recordLocked,
-  // A statement that is cancelled takes those with it that were sent behind it in its transaction.
+  // The cancellation of a statement also ends the statements that were sent after it in its transaction.
   '25P02': (error) =>
     serviceUnavailable('TRANSACTION_ABORTED', 'The transaction was broken off; nothing of it is done; retry', 1, error),
   '40001': recordLocked,
@@ -207,9 +207,9 @@ function recordLocked(error: unknown): ApiError {
   return serviceUnavailable('RECORD_BUSY', 'The record is locked by other changes at the moment; retry', 1, error);
 }
 
-// What PostgreSQL says of an expression that it cannot read (its regex/regerrs.h, which nobody translates). Any other text
-// may name what is nobody's business.
-const PATTERN_ERRORS: readonly (readonly [said: string, fault: string])[] = [
+// PostgreSQL's messages about an expression that it cannot read (its regex/regerrs.h, which is never translated). Any other
+// text may name internal things.
+const PATTERN_ERRORS: readonly (readonly [message: string, fault: string])[] = [
   ['parentheses () not balanced', 'has parentheses () that are not balanced'],
   ['brackets [] not balanced', 'has brackets [] that are not balanced'],
   ['braces {} not balanced', 'has braces {} that are not balanced'],
@@ -241,7 +241,7 @@ const CONNECTION_TIMEOUT = 'No database connection became free in time; retry';
 
 export const connectionTimeout = (): Error => serviceUnavailable('DATABASE_UNAVAILABLE', CONNECTION_TIMEOUT, 1);
 
-/** True when it waited for a connection until its deadline. The clock cannot tell: a timer may end a moment early. */
+/** True when a statement waited for a connection until its deadline. The clock cannot decide: a timer may end early. */
 export const isConnectionTimeout = (error: unknown): boolean =>
   error instanceof ApiError && error.message === CONNECTION_TIMEOUT;
 
@@ -252,7 +252,7 @@ export const shuttingDown = (): Error => serviceUnavailable('SHUTTING_DOWN', 'Th
 export const queueFull = (): Error =>
   serviceUnavailable('OVERLOADED', 'Too many requests wait for the database; retry', 1);
 
-/** The server, or what stands before it, does not do what we ask of it. In words for whoever runs it. */
+/** The server, or its pooler, does not behave as we need. The message is for the operator. */
 export class InvalidSession extends Error {
   constructor(message: string) {
     super(message);
@@ -260,9 +260,9 @@ export class InvalidSession extends Error {
   }
 }
 
-/** An answer was longer than it may be; the connection that brought it has ended. */
+/** An answer was longer than allowed; its connection has ended. */
 export class MessageTooLong extends Error {
-  /** As of an error of the system: what waits on the connection takes it for its loss. */
+  /** Code of an error of the system: statements on the connection treat it as lost. */
   readonly code = 'ECONNRESET';
   readonly limit: number;
   constructor(limit: number) {
@@ -272,7 +272,7 @@ export class MessageTooLong extends Error {
   }
 }
 
-/** What is wrong with the database, in words for whoever starts the server. */
+/** The database is unfit. The message is for the operator. */
 export class InstallError extends Error {
   constructor(message: string) {
     super(message);
@@ -280,19 +280,19 @@ export class InstallError extends Error {
   }
 }
 
-// Why the database cannot be used at the moment: for the log with all that is known, for /readyz in words that name no
-// host, and whether waiting helps. Passwords are in neither: no message of the driver or of PostgreSQL holds one.
+// Reasons why the database cannot be used at the moment: for the log with all details, for /readyz in words that name no host,
+// and whether waiting helps. Passwords are in neither: no message of the driver or of PostgreSQL holds one.
 
 export interface Outage {
-  /** It may be over by itself: the database starts, moves, or is out of reach. Otherwise it cannot be used as it is set up. */
+  /** True when it may end by itself: the database starts, moves, or is out of reach. Otherwise its setup must change. */
   readonly isTransient: boolean;
-  /** Follows "The database cannot be used: ". */
+  /** Words that follow "The database cannot be used: ". */
   readonly reason: string;
-  /** Messages as they came, with addresses. */
+  /** Original messages, with addresses. */
   readonly detail: string;
 }
 
-// The first that fits counts. PostgreSQL documentation, appendix A, has the states.
+// The first match counts. PostgreSQL documentation, appendix A, lists the states.
 const CAUSES: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^ECONNREFUSED$|^ENOENT$/, 'nothing listens at its address'],
   [/^ENOTFOUND$|^EAI_/, 'the name of its host is not known'],
@@ -311,13 +311,13 @@ const CAUSES: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_|ERR_SSL_)/, 'its certificate cannot be trusted'],
 ];
 
-/** What an error of connecting to the database, or of the first statements there, says about it. */
+/** Classifies an error of connecting to the database, or of the first statements there. */
 export function toOutage(error: unknown): Outage {
   const causes = findRootCauses(error);
   const codes = causes.map(getErrorCode);
   const messages = [...new Set(causes.map(getErrorMessage))].join('; ');
   const invalidSession = causes.find((cause) => cause instanceof InvalidSession);
-  // A pooler or a standby is put right, or replaced, without a word to us.
+  // A pooler or a standby may be repaired or replaced at any time.
   if (invalidSession instanceof Error)
     return { isTransient: true, reason: lowerFirst(invalidSession.message), detail: messages };
   const matched = CAUSES.find(([pattern]) => codes.some((code) => pattern.test(code)));
@@ -333,15 +333,15 @@ export function toOutage(error: unknown): Outage {
 const RETRY_MS = 1000;
 
 export interface RetryOptions {
-  /** Takes each outage that is waited for. */
+  /** Called for each outage that is waited for. */
   readonly onOutage: (outage: Outage) => void;
-  /** True when nobody waits any more: the next failure is thrown. */
+  /** True when waiting is pointless: the next error is thrown. */
   readonly isCancelled: () => boolean;
 }
 
 /**
- * Runs `work` until it succeeds, each second while the database is away. Throws what waiting does not help against: an
- * InstallError, a refused login, any failure that says nothing of the database.
+ * Runs `work` until it succeeds, each second while the database is unavailable. Throws errors that waiting does not help
+ * against: an InstallError, a refused login, any error that is not the database's.
  */
 export async function retryUntilAvailable<T>(
   work: () => Promise<T>,
@@ -365,14 +365,14 @@ const isUnavailableError = (error: unknown): boolean =>
 function isTransient(error: unknown): boolean {
   const code = getErrorCode(error);
   return (
-    // A login that is refused may be mended, too, but whoever runs the server should know of it.
+    // A refused login may be repaired, too, but the operator should know of it.
     /^(08|25006|40|53|55P03|57P|58)/.test(code) ||
     (/^E[A-Z]+(_[A-Z]+)?$/.test(code) && !code.startsWith('ERR_')) ||
     /terminated|timeout|ended/i.test(getErrorMessage(error))
   );
 }
 
-/** What was thrown first: a refusal of ours and a list of attempts stand for what they hold. */
+/** Returns the original errors: an error of ours and a list of attempts are replaced by their causes. */
 function findRootCauses(error: unknown): readonly unknown[] {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.flatMap(findRootCauses);
   if (error instanceof Error && error.cause !== undefined) return findRootCauses(error.cause);

@@ -1,68 +1,67 @@
-// Runs statements in the form of requests, rows as text: the pools of a database, or one session whose statements are one
-// transaction. With a statement comes whose it is, how long its caller waits, and whether the caller is still there.
+// The interface that runs statements of requests, rows as text: implemented by the pools of a database, and by one session
+// whose statements are one transaction. Options say which tenant a statement is for, its deadline, and its caller's signal.
 import type { Query } from '../sql/fragment.ts';
 
 /** A row as PostgreSQL's text output, one entry a column. */
 export type Row = readonly (string | null)[];
 
-/** Which pool of pipelined connections a statement is for. */
+/** Name of a pool of pipelined connections. */
 export type PoolName = 'read' | 'write';
 
-/** The client that waits for an answer. */
+/** Signal of the client that waits for an answer. */
 export interface RequestSignal {
   readonly isAborted: () => boolean;
-  /** Calls once when the caller leaves; returns the function that removes the listener. */
+  /** Calls the listener once when the client leaves; returns the function that removes it. */
   readonly onAbort: (listener: () => void) => () => void;
 }
 
-/** Another server behind the database, on which the records lie. */
+/** Status of the node of a cluster that has the records. */
 export interface NodeStatus {
-  /** It does not answer: nothing is to be asked of it. */
+  /** True when the node does not answer: no statement is to be sent there. */
   readonly isUnavailable: () => boolean;
-  /** Calls when it becomes unavailable; returns the function that removes the listener. */
+  /** Calls the listener when the node becomes unavailable; returns the function that removes it. */
   readonly onUnavailable: (listener: () => void) => () => void;
 }
 
-/** What is known of a statement's time before its first run. */
+/** Expected service time of a statement before its first run. */
 export type Expected = 'quick' | 'unknown';
 
 export interface StatementOptions {
-  /** Missing: it is always quick, and nothing is learned. */
+  /** Expected service time; without it the statement counts as quick, and nothing is learned. */
   readonly expected?: Expected | undefined;
-  /** Whose statement it is: what one tenant may have at once is bounded. */
+  /** Id of the tenant, whose statements at one time are bounded. */
   readonly tenant?: string | undefined;
-  /** When the answer is of no use any more, on the clock of performance.now(); queues and the statement share it. */
+  /** Time on the clock of performance.now() when the answer becomes useless; queues and the statement share it. */
   readonly deadline?: number | undefined;
   readonly signal?: RequestSignal | undefined;
   /**
-   * Missing: no other. A statement does not wait for one that is away, and a connection that it has for itself is cut, as its
-   * server may hear nothing either.
+   * Node that the statement runs on, if any. A statement does not wait for an unavailable node, and its leased connection is
+   * cut, as the server there may not react either.
    */
   readonly node?: NodeStatus | undefined;
   /**
-   * True when it is unknown at `now` whether what the statement was made for (schema, credential) is still in force: it is
-   * not sent then. `now`: performance.now().
+   * Returns true when at `now`, of performance.now(), the schema or credential that the statement was made for may have been
+   * replaced: it is not sent then.
    */
   readonly isStale?: ((now: number) => boolean) | undefined;
-  /** Asks the database: true when it is still in force. */
+  /** Asks the database whether they are still in force. */
   readonly confirm?: (() => Promise<boolean>) | undefined;
 }
 
-/** True when what the statement was made for is still in force. Asks the database when that is unknown. */
+/** True when the statement's schema and credential are still in force. Asks the database when that is uncertain. */
 export async function isInForce({ isStale, confirm }: StatementOptions): Promise<boolean> {
   return isStale?.(performance.now()) !== true || (await confirm?.()) === true;
 }
 
 export interface Executor {
   /**
-   * Runs one statement; the rows have one entry a column, as text. Throws ApiError when the connection is lost or none
-   * comes in time, StaleStatement when the statement was made for a schema that is not in force any more, the driver's
-   * error otherwise.
+   * Runs one statement; the rows have one entry a column, as text. Throws ApiError when the connection is lost or none is free
+   * in time, StaleStatement when the statement's schema is no longer in force, the driver's error otherwise.
    */
   run(query: Query, pool: PoolName, options?: StatementOptions): Promise<readonly Row[]>;
   /**
-   * True when its statements are one transaction. After an error of the database nothing more can be asked there, and
-   * nothing repeated: what was done before is undone, so only whoever began the transaction can begin again.
+   * True when all statements are one transaction. After an error of the database nothing can be run or repeated there: all is
+   * undone, so only the caller that started the transaction can start again.
    */
   readonly isTransaction: boolean;
 }

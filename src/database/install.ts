@@ -15,9 +15,9 @@ type Queryable = Pick<Session, 'query' | 'execute'>;
 export type InstallFolder = 'control' | 'data' | 'workspace';
 
 interface InstallFile {
-  /** `000001-base`. */
+  /** Name of the file, such as `000001-base`. */
   readonly name: string;
-  /** Sent one at a time, as a cluster takes them. */
+  /** Statements, sent one at a time as a cluster needs it. */
   readonly statements: readonly string[];
 }
 
@@ -26,7 +26,7 @@ const MINIMUM_VERSION = 15;
 // "wdi" in ASCII: other programs on the database have other classes of advisory locks.
 const LOCK_CLASS = 0x776469;
 
-/** Reads the files of a folder in their order. An empty line follows each statement of a file, and none is in it. */
+/** Reads the files of a folder in order. An empty line separates the statements of a file; no statement contains one. */
 function readFiles(folder: InstallFolder): readonly InstallFile[] {
   const directory = new URL(`../../install/${folder}/`, import.meta.url);
   return readdirSync(directory)
@@ -40,17 +40,17 @@ function readFiles(folder: InstallFolder): readonly InstallFile[] {
     }));
 }
 
-/** The files of this version. */
+/** Files of this version. */
 export const INSTALL_FILES: Readonly<Record<InstallFolder, readonly InstallFile[]>> = {
   control: readFiles('control'),
   data: readFiles('data'),
   workspace: readFiles('workspace'),
 };
 
-/** The name of the last file of a folder: a schema that has run it has run all of them. */
+/** Returns the name of the last file of a folder: a schema that has run it has run all of them. */
 export const getLastFile = (folder: InstallFolder): string => INSTALL_FILES[folder].at(-1)?.name ?? '';
 
-/** Runs the files of a folder that a schema lacks, in the transaction of the session. Gives their names. */
+/** Runs the files of a folder that a schema lacks, in the transaction of the session. Returns their names. */
 export async function runFiles(session: Queryable, folder: InstallFolder, schema: string): Promise<readonly string[]> {
   await lockSchema(session, schema);
   const recordedFiles = await session.query<{ name: string }>(
@@ -68,7 +68,7 @@ export async function runFiles(session: Queryable, folder: InstallFolder, schema
   return missingFiles.map(({ name }) => name);
 }
 
-/** Waits until nobody else runs files in the schema, and keeps others from it until the transaction ends. */
+/** Waits until no other process runs files in the schema, and locks it until the transaction ends. */
 async function lockSchema(session: Queryable, schema: string): Promise<void> {
   await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, hashtext(${schema}))`));
 }
@@ -76,10 +76,10 @@ async function lockSchema(session: Queryable, schema: string): Promise<void> {
 /**
  * Brings the control tables up to date; several processes may do so at once, one after the other. `log` gets a line for each
  * file: `ran install/control/000001-base.sql`. Throws InstallError when the database is unfit or a newer version has
- * installed it, the driver's error when it is away or a file fails.
+ * installed it, the driver's error when it is unavailable or a file fails.
  */
 export async function install(connection: Route, log: (message: string) => void): Promise<void> {
-  // Without limits: another process that installs may take its time, and so may a file.
+  // No limits: another process that installs may take its time, and so may a file.
   const { client } = await makeConnect({ ...connection, application_name: 'wda install' })({
     statementTimeoutMs: 0,
     lockTimeoutMs: 0,
@@ -95,7 +95,7 @@ export async function install(connection: Route, log: (message: string) => void)
       await createRecord(session);
       await checkNotNewer(session);
       const lines: string[] = [];
-      // In this order: rows of workspaces refer to those of the installation.
+      // The order matters: rows of workspaces refer to those of the control tables.
       for (const folder of ['control', 'data'] as const) {
         const names = await runFiles(session, folder, SCHEMA);
         lines.push(...names.map((name) => `ran install/${folder}/${name}.sql`));
@@ -124,7 +124,7 @@ async function createRecord(session: Queryable): Promise<void> {
   );
 }
 
-/** Refuses an installation of a newer version: what its files changed is unknown, and writing there could stop that version. */
+/** Refuses an installation of a newer version: the changes of its files are unknown, and writing there could break it. */
 async function checkNotNewer(session: Queryable): Promise<void> {
   const recordedFiles = await session.query<{ folder: InstallFolder; name: string }>(
     toQuery(sql`select distinct folder, name from wda.installed order by folder, name`),

@@ -1,6 +1,5 @@
-// Hears what other sessions tell by NOTIFY, on a connection of its own: a quick one is busy with requests, and those for
-// slow work come and go. It is only a quicker way to learn what would be found out anyway: it may be away, and lose what was
-// told meanwhile.
+// Listens to NOTIFY of other sessions on a connection of its own: pipelined connections are busy with requests, and those for
+// slow statements come and go. It only makes changes known earlier: everything works without it, and with lost notifications.
 import type pg from 'pg';
 import { makeConnect } from './connect.ts';
 import type { Route } from './connection-url.ts';
@@ -11,19 +10,19 @@ export interface Listener {
 
 export interface ListenOptions {
   readonly connection: Route;
-  /** A name of ours, in small letters. */
+  /** Name of the channel, in small letters. */
   readonly channel: 'wda_process';
-  /** Something was told; without a payload: something may have been, while nobody listened. */
+  /** Called for each notification; without a payload when notifications may have been missed. */
   readonly onNotification: (payload: string | undefined) => void;
 }
 
-// It runs nothing but LISTEN.
+// The connection runs nothing but LISTEN.
 const LIMITS = { statementTimeoutMs: 5000, lockTimeoutMs: 1000 };
 const MIN_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 5000;
 const POOLER_PAUSE_MS = 60_000;
 
-/** Listens until it is closed, and begins again, after a while, whenever the connection is lost. */
+/** Listens until it is closed; reconnects after a pause whenever the connection is lost. */
 export function listen({ connection, channel, onNotification }: ListenOptions): Listener {
   const connect = makeConnect({ ...connection, application_name: 'workspace-data-api listening' });
   let client: pg.Client | undefined;
@@ -43,7 +42,7 @@ export function listen({ connection, channel, onNotification }: ListenOptions): 
   async function open(): Promise<void> {
     const opened = await connect(LIMITS);
     client = opened.client;
-    // A pooler makes up the number of the backend. Unless it keeps the session for us, notifications to it reach nobody.
+    // A pooler invents the process id. Unless it keeps the session for us, notifications to it are lost.
     const { processID } = client as unknown as { processID: number };
     if (isClosed || (opened.pid !== processID && connection.pooler !== 'session')) {
       pause = POOLER_PAUSE_MS;

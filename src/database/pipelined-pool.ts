@@ -1,5 +1,5 @@
-// A pool of pipelined connections for statements that are answered quickly: each is sent without waiting for the answers of
-// those before it, on the connection with the least work, prepared once and kept prepared while it is used.
+// A pool of pipelined connections for quick statements: each is sent without waiting for the answers of those before it, on
+// the connection with the least work, prepared once and kept prepared while it is used.
 import type { Query } from '../sql/fragment.ts';
 import { canQueue, type Waiter } from './bulkhead.ts';
 import { destroy, type OpenedConnection, onReady, READY_TIMEOUT_MS, STUCK, watchSocketTimeout } from './connect.ts';
@@ -32,7 +32,7 @@ import {
 export interface PendingStatement extends Waiter {
   readonly query: Query;
   readonly statementOptions: StatementOptions;
-  /** See ServiceTimes; undefined when nothing is learned. */
+  /** See ServiceTimes; undefined if nothing is learned. */
   readonly time: ServiceTime | undefined;
   readonly deadline: number;
   readonly since: number;
@@ -44,33 +44,33 @@ export interface PipelinedPoolOptions {
   readonly size: number;
   readonly open: () => Promise<OpenedConnection>;
   /**
-   * How many connections it pays to keep busy at once. A further one is used when all of these have long to do: on a
-   * machine without a free core another busy backend only takes time from the others (with one instead of four, 32
-   * clients on two cores: 1.2 times the requests, and a p99 of 7 instead of 50 ms).
+   * How many connections to keep busy at once. A further one is used when all of these have long to do: on a machine without a
+   * free core another busy backend only takes time from the others (with one instead of four, 32 clients on two cores: 1.2
+   * times the requests, and a p99 of 7 instead of 50 ms).
    */
   readonly parallel: number;
   readonly maxQueue: number;
-  /** How long a statement without a deadline waits; also the socket timeout of a connection that has something to answer. */
+  /** Longest wait of a statement without a deadline; also the socket timeout of a connection that has something to answer. */
   readonly statementTimeoutMs: number;
   /**
-   * True when what was sent after a statement, and was never begun, may be sent again elsewhere when its connection ends.
-   * Reads may; whether a write was begun nobody can tell.
+   * True when statements that were sent after the running one may be sent again elsewhere if their connection ends. That holds
+   * for reads; whether a write has started is unknown.
    */
   readonly isRepeatable: boolean;
-  /** Runs a statement elsewhere that the limits of this pool have ended: its timeouts, or of a read the longest answer. */
+  /** Runs a statement elsewhere that this pool has ended: by a timeout, or a read whose answer is too long. */
   readonly runElsewhere: (pending: PendingStatement, error: Error) => Promise<readonly Row[]>;
-  /** A write met a server that takes none. */
+  /** Called when a write meets a server that takes none. */
   readonly onReadOnly: () => void;
   readonly onError: (message: string, error: unknown) => void;
 }
 
 export interface PipelinedPool {
-  /** `time`: what is known of the statement, and is learned from its run. */
+  /** Runs a statement. `time`: its service time so far, which its run updates. */
   run(query: Query, statementOptions: StatementOptions, time?: ServiceTime): Promise<readonly Row[]>;
-  /** Statements that wait or run. */
+  /** Number of statements that wait or run. */
   pending(): number;
   size(): number;
-  /** Leaves the connections that there are for new ones; what is in flight there is still answered. */
+  /** Replaces all connections; statements in flight on the old ones are still answered. */
   renew(): void;
   close(): Promise<void>;
 }
@@ -81,61 +81,61 @@ interface InFlight {
   readonly sentAt: number;
   readonly isAlone: boolean;
   readonly workMs: number;
-  /** Another connection has it now. */
+  /** True when another connection has taken it over. */
   isReassigned: boolean;
 }
 
 interface Connection {
   readonly opened: OpenedConnection;
   readonly prepared: Prepared;
-  /** In the order in which they are answered. */
+  /** Statements in the order in which they are answered. */
   readonly inFlight: InFlight[];
-  /** What those in flight take together, in milliseconds. */
+  /** Total work of the statements in flight, in milliseconds. */
   workMs: number;
   lastResponseAt: number;
-  /** The statement that has failed last, while the server is not ready for others yet. */
+  /** The statement that failed last, while the server is not ready for the next one. */
   failed: InFlight | undefined;
   isUsable: boolean;
 }
 
 // Statements kept prepared on a connection: PostgreSQL keeps the plan of each (10 to 100 kB, most 30).
 const MAX_PREPARED = 1200;
-// While the database is unavailable, connecting is tried again at most this often; requests in between fail at once.
+// While the database is unavailable, a connection is tried at most this often; requests in between fail at once.
 const RECONNECT_PAUSE_MS = 250;
 const SWEEP_MS = 100;
-// What it costs to use a connection, in ms that the statement could wait elsewhere instead: to prepare it, to prepare it in
-// place of another that will be asked for again (more than a further backend, or thousands of statements would all crowd the
-// first: 0.57 instead of 0.67 of the requests over 2,000 workspaces), to make one more backend busy.
+// Cost of using a connection, in ms that the statement could wait elsewhere instead: to prepare it; to prepare it in place of
+// another that will be needed again (more than a further backend, or thousands of statements would all crowd the first: 0.57
+// instead of 0.67 of the requests over 2,000 workspaces); to make one more backend busy.
 const PREPARE_MS = 0.5;
 const REPLACE_MS = 6;
 const FURTHER_MS = 5;
-// No more is sent to a connection with so much to do, or whose statement at work has taken so long: what waits in the queue
-// can still go to whichever is free first.
+// Nothing more is sent to a connection with this much work, or whose running statement has taken this long: statements in
+// the queue can still go to whichever connection is free first.
 const FULL_MS = 10;
 const STUCK_MS = 25;
-// After so long a statement goes to the next connection with room, prepared there or not.
+// After this wait a statement goes to the next connection with capacity, prepared there or not.
 const MAX_DETOUR_MS = 5;
-// What a statement is taken for before its first run.
+// Assumed work of a statement before its first run.
 const UNKNOWN_MS = 1;
-// The bulkhead is up while statements of several tenants come: so long after another one was seen.
+// The bulkhead is active for this long after statements of a second tenant were seen.
 const SHARED_MS = 5000;
 
-/** 57014: the statement timeout; 55P03: the lock timeout. */
+/** True for a statement timeout (57014) or a lock timeout (55P03). */
 function isTimeout(error: unknown): boolean {
   const state = getSqlState(error);
   return state === '57014' || state === '55P03';
 }
 
 interface TenantLimit {
-  /** A statement of the tenant has come. */
+  /** Records that a statement of the tenant has arrived. */
   readonly recordTenant: (tenant: string | undefined, now: number) => void;
   /** True when statements of the tenant may use the connection. */
   readonly canUse: (connection: Connection, tenant: string | undefined, now: number) => boolean;
 }
 
-/** The bulkhead: bounds the connections of each tenant while statements of several come. */
+/** Makes a bulkhead, which bounds the connections of each tenant while statements of several tenants arrive. */
 function makeTenantLimit(connections: readonly Connection[], size: number): TenantLimit {
-  // What one tenant may keep waiting is half.
+  // A single tenant may block half of the connections.
   const maxPerTenant = Math.max(1, Math.floor(size / 2));
   let lastTenant: string | undefined;
   let sharedUntil = Number.NEGATIVE_INFINITY;
@@ -163,30 +163,30 @@ function hasCapacity({ inFlight, workMs, lastResponseAt, failed, isUsable }: Con
   return first === undefined || (workMs < FULL_MS && now - Math.max(first.sentAt, lastResponseAt) < STUCK_MS);
 }
 
-/** What it costs to have the statement prepared on the connection. */
+/** Returns the cost of having the statement prepared on the connection. */
 function getPrepareMs({ prepared }: Connection, query: Query): number {
   if (query.name === undefined || prepared.has(query)) return 0;
   return prepared.isFull() ? REPLACE_MS : PREPARE_MS;
 }
 
 interface ConnectionSet {
-  /** The usable ones; the same array at any time. */
+  /** The usable connections; always the same array. */
   readonly all: Connection[];
-  /** Opens one more in the background, unless one is being opened. */
+  /** Opens one more connection in the background, unless one is being opened. */
   readonly grow: () => void;
   readonly recentFailure: (now: number) => { readonly error: unknown } | undefined;
-  /** Ends its use; what is in flight there is still answered, if it can be. */
+  /** Ends the use of a connection; its statements in flight are still answered, if possible. */
   readonly retire: (connection: Connection) => void;
   readonly isClosing: () => boolean;
-  /** Closes all. `onClosed` is called when none can come any more. */
+  /** Closes all connections. `onClosed` is called when no more can be opened. */
   readonly close: (onClosed: () => void) => Promise<void>;
 }
 
 interface ConnectionEvents {
-  /** It may have room. */
+  /** Called when the connection may have capacity. */
   readonly onReady: (connection: Connection) => void;
   readonly onRetired: () => void;
-  /** None could be opened, and there are none. */
+  /** Called when no connection could be opened, and there is none. */
   readonly onUnavailable: (error: unknown) => void;
 }
 
@@ -217,10 +217,10 @@ function makeConnections(options: PipelinedPoolOptions, events: ConnectionEvents
     const unwatch = watchSocketTimeout(opened.client, statementTimeoutMs, () => connection.inFlight.length > 0);
     opened.client.once('end', unwatch);
     opened.onRetired((reason) => {
-      // Not one that was left on purpose.
+      // A connection that was retired on purpose is no error.
       if (connection.isUsable && !isClosing) onError('database connection lost', reason);
       retire(connection);
-      // One that is sound still answers what it has.
+      // A sound connection still answers its statements in flight.
       closeConnection(connection);
     });
     if (!connection.isUsable) throw new Error('Connection terminated');
@@ -236,7 +236,7 @@ function makeConnections(options: PipelinedPoolOptions, events: ConnectionEvents
     if (!connection.isUsable) return;
     connection.isUsable = false;
     const index = all.indexOf(connection);
-    // It may have failed before it was one of them.
+    // The connection may have failed before it was added.
     if (index < 0) return;
     all.splice(index, 1);
     events.onRetired();
@@ -270,14 +270,14 @@ function makeConnections(options: PipelinedPoolOptions, events: ConnectionEvents
 
 interface Traffic {
   readonly send: (connection: Connection, pending: PendingStatement, now: number) => void;
-  /** Statements that were sent and are not answered. */
+  /** Number of statements that were sent and are not answered. */
   readonly count: () => number;
 }
 
 interface TrafficEvents {
-  /** Runs a statement that its connection has not begun. */
+  /** Runs a statement that its connection has not started. */
   readonly start: (pending: PendingStatement, now: number) => void;
-  /** The connection may have room for more. */
+  /** Called when the connection may have capacity for more. */
   readonly onResponse: (connection: Connection) => void;
 }
 
@@ -320,7 +320,7 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
       if (isReadOnlyServer(error)) options.onReadOnly();
       if (isConnectionLoss(error) || error instanceof MessageTooLong) {
         connections.retire(connection);
-        // The statements after the one with which the connection ended were never begun.
+        // Statements after the one with which the connection ended were never started.
         if (isRepeatable && isFirst) reassignAll(connection);
         if (isRepeatable && error instanceof MessageTooLong) runElsewhere(pending, error);
         else pending.reject(toConnectionLossError(error, !isRepeatable));
@@ -337,7 +337,7 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
       return;
     }
     runElsewhere(pending, error);
-    // Statements of others that wait for more like it would each wait as long: they go elsewhere.
+    // Statements of others after more of the same kind would each wait as long, so they go elsewhere.
     const hasSameStatement = connection.inFlight.some((each) => each.pending.query.text === pending.query.text);
     const hasOtherTenants = connection.inFlight.some((each) => each.pending.tenant !== pending.tenant);
     if (isRepeatable && hasSameStatement && hasOtherTenants)
@@ -359,12 +359,12 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
     destroy(connection.opened, reason);
   }
 
-  /** Takes a statement off the list of its connection; gives whether it was the one at work. */
+  /** Removes a statement from its connection; returns true if it was the running one. */
   function remove(connection: Connection, one: InFlight): boolean {
     const index = connection.inFlight.indexOf(one);
     if (index === 0) connection.inFlight.shift();
     else connection.inFlight.splice(index, 1);
-    // Sums of fractions drift.
+    // Rounding errors would add up.
     connection.workMs = connection.inFlight.length === 0 ? 0 : connection.workMs - one.workMs;
     count--;
     return index === 0;
@@ -383,7 +383,7 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
   return { send, count: () => count };
 }
 
-/** The connection where it costs least; undefined when it costs least to wait. */
+/** Returns the cheapest connection, or undefined if waiting is cheaper. */
 function pickConnection(
   all: readonly Connection[],
   { query, tenant }: PendingStatement,
@@ -395,7 +395,7 @@ function pickConnection(
   let lowestLoad = Number.POSITIVE_INFINITY;
   for (let index = 0; index < all.length; index++) {
     const connection = all[index] as Connection;
-    // Whether it is prepared there is looked up only where the connection may be the best.
+    // Looking up whether it is prepared there pays only where the connection may be the best.
     const minLoad = connection.workMs + (index < parallel ? 0 : FURTHER_MS);
     if (minLoad >= lowestLoad) continue;
     const load = minLoad + getPrepareMs(connection, query);
@@ -430,7 +430,7 @@ export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool 
     for (const connection of [...all]) sendQueued(connection);
   }
 
-  /** Sends what waits to a connection that has room. */
+  /** Sends queued statements to a connection while it has capacity. */
   function sendQueued(connection: Connection): void {
     while (queue.length > 0) {
       const now = performance.now();
@@ -441,7 +441,7 @@ export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool 
     }
   }
 
-  /** Index in the queue of what the connection runs next: the first that may use it, and for a while one that is prepared there. */
+  /** Returns the queue index of the connection's next statement: the first allowed one, for a while only if prepared there. */
   function findNextIndex(connection: Connection, now: number): number {
     const isFree = connection.inFlight.length === 0;
     return queue.findIndex(
@@ -473,7 +473,7 @@ export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool 
     sweeper ??= setInterval(sweep, SWEEP_MS).unref();
   }
 
-  /** Drops those whose time is over, or whose clients have left. */
+  /** Rejects queued statements whose deadline is over or whose client has left. */
   function sweep(): void {
     const now = performance.now();
     for (let index = queue.length - 1; index >= 0; index--) {
@@ -512,7 +512,7 @@ export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool 
   };
 }
 
-/** Why the statement is not to be sent any more. */
+/** Returns the reason not to send the statement any more, or undefined if there is none. */
 function getRejection({ deadline, statementOptions }: PendingStatement, now: number): Error | undefined {
   if (now >= deadline) return connectionTimeout();
   if (statementOptions.signal?.isAborted() === true) return clientDisconnected();
@@ -520,7 +520,7 @@ function getRejection({ deadline, statementOptions }: PendingStatement, now: num
   return statementOptions.isStale?.(now) === true ? new StaleStatement() : undefined;
 }
 
-/** Closes it when what is in flight there was answered. */
+/** Closes a connection once its statements in flight are answered. */
 function closeConnection({ opened }: Connection): Promise<void> {
   return opened.client.end().catch(() => undefined);
 }

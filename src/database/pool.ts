@@ -1,6 +1,6 @@
-// The database as the rest of the code sees it: run one statement, or work in a session or transaction. Statements of requests
-// go pipelined over a few connections each for reads and for writes (measured: 1.18 of the throughput of the same connections
-// without pipelining). One that keeps these waiting is ended after a moment and runs again in the pool for slow statements,
+// The interface of the database for the rest of the code: single statements, sessions and transactions. Statements of requests
+// are pipelined over a few connections each for reads and for writes (measured: 1.18 of the throughput of the same connections
+// without pipelining). A statement that delays these is ended after a moment and runs again in the pool for slow statements,
 // where each workspace has half of the connections at most; the control tables, imports and exports, batches and migrations
 // have pools of their own.
 import type { Metric } from '../metric.ts';
@@ -36,21 +36,21 @@ export type {
 
 export interface Database extends Executor {
   /**
-   * One statement in the pool of its kind; rows as text. With `work.expected` it goes to the pool for slow statements while it
-   * is known, or not yet known not, to take long, or when it was ended by the short timeout of a pipelined pool (a quarter of
-   * a second at most, lock waits included): it was undone whole then, and goes on with what is left of its time. Throws
-   * ApiError when the database is unavailable, the driver's error otherwise.
+   * Runs one statement in the pool of its kind; rows as text. With `options.expected` it runs in the pool for slow statements if
+   * it is slow, or of unknown time, or after the short timeout of a pipelined pool has ended it (a quarter of a second at most,
+   * lock waits included): it was undone then, and has the rest of its time. Throws ApiError when the database is unavailable,
+   * the driver's error otherwise.
    */
   run(query: Query, pool: PoolName, options?: StatementOptions): Promise<readonly Row[]>;
-  /** One statement, rows as objects, on a connection for the control tables. */
+  /** Runs one statement, rows as objects, on a connection for the control tables. */
   query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
-  /** Connected to PostgreSQL itself, whatever pooler the statements of requests go through. */
+  /** Works in a session with PostgreSQL itself, even if statements of requests go through a pooler. */
   session<T>(work: (session: Session) => Promise<T>, options?: OwnSessionOptions): Promise<T>;
   transaction<T>(work: (transaction: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  /** Stops what a session does at the moment; its statement ends with 57014. */
+  /** Cancels the running statement of a session, which ends with 57014. */
   cancel(session: Pick<Session, 'pid' | 'cancel'>): Promise<void>;
   stats(): DatabaseStats;
-  /** Sessions that are not given back after `graceMs` are cut. */
+  /** Closes all connections; sessions that are not released after `graceMs` are cut. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -62,11 +62,11 @@ export interface DatabaseStats {
 }
 
 export interface DatabaseOptions {
-  /** For statements of requests. */
+  /** Route of the statements of requests. */
   readonly connection: Route;
-  /** For sessions, and for the control tables; missing: the same. */
+  /** Route of sessions and of the control tables; by default the same. */
   readonly direct?: Route;
-  /** Server processes on this machine. */
+  /** Number of server processes on this machine. */
   readonly processes: number;
   readonly readConnections: number;
   readonly writeConnections: number;
@@ -75,25 +75,25 @@ export interface DatabaseOptions {
   readonly batchConnections: number;
   readonly maxQueue: number;
   readonly statementTimeoutMs: number;
-  /** Longest answer; nothing of a longer one is read. */
+  /** Longest answer in bytes; nothing of a longer one is read. */
   readonly maxResponseBytes: number;
-  /** A statement of a tenant ran into the timeout of a pipelined pool. */
+  /** Called when a statement of a tenant runs into the timeout of a pipelined pool. */
   readonly onTimeout?: () => void;
   readonly onError: (message: string, error: unknown) => void;
 }
 
 const LOCK_TIMEOUT_MS = 2000;
-// A busy one leaves one for the revocation of a key.
+// While one is busy, the other can revoke a key.
 const CONTROL_CONNECTIONS = 2;
-// Two long migrations, one that begins, one that counts.
+// For two long migrations, one that starts, and one count.
 const MIGRATION_CONNECTIONS = 4;
-// On a cluster: one look, and the next while a node keeps the first.
+// For one check of a node, and the next while a silent node blocks the first.
 const MONITOR_CONNECTIONS = 2;
 const CLOSE_GRACE_MS = 3000;
 const RECONNECT_PAUSE_MS = 1000;
-// JSON of columns, cursor and total beside the data itself.
+// JSON of columns, cursor and total in addition to the data itself.
 const MESSAGE_OVERHEAD_BYTES = 1_048_576;
-// Documents of workspaces are the largest of the control tables.
+// Schema documents are the largest values of the control tables.
 const MIN_MESSAGE_BYTES = 33_554_432;
 
 export function makeDatabase(options: DatabaseOptions): Database {
@@ -130,7 +130,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
   const sessions = makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly });
   const dispatcher = makeDispatcher({
     ...options,
-    // Where PostgreSQL runs; a pooler may be anywhere.
+    // Address of PostgreSQL itself; a pooler may be anywhere.
     connection: direct,
     opener,
     directOpener: direct === connection ? undefined : directOpener,
@@ -145,8 +145,8 @@ export function makeDatabase(options: DatabaseOptions): Database {
   const sumDirect = (read: (pool: PipelinedPool) => number): number =>
     directPoolList.reduce((all, pool) => all + read(pool), 0);
   /**
-   * A primary was demoted, or its address is another server's now: connections that are still open would read what is
-   * no longer written there, keys and schemas too.
+   * Handles a primary that was demoted, or whose address is another server's now: open connections would read keys, schemas
+   * and records that are no longer updated there.
    */
   const failover = makeReconnect(() => {
     onError('the database takes no writes: its connections are left for new ones', new Error('25006'));
@@ -191,7 +191,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
 
 type StatsSource = Pick<Database, 'stats'>;
 
-/** Metrics of the database, and of the nodes of its cluster that are open. */
+/** Returns the metrics of the database, and of the connected nodes of its cluster. */
 export function getDatabaseMetrics(db: StatsSource, nodes: () => readonly StatsSource[]): readonly Metric[] {
   const sumStats = (stat: keyof DatabaseStats): DatabaseStats['pending'] => {
     const all = { ...db.stats()[stat] };
@@ -216,9 +216,9 @@ export function getDatabaseMetrics(db: StatsSource, nodes: () => readonly StatsS
 }
 
 /**
- * Leaves all connections when a write meets a server that takes none, again while such writes go on, and once more a pause
- * after the last: new connections may still come to the same server, by an address that leads elsewhere only a moment later.
- * Those would be read from for ever, as no write meets them.
+ * Replaces all connections when a write meets a server that takes none, again while such writes go on, and once more after a
+ * pause: an address may change a moment late, so that new connections come to the same server. Those would be read from for
+ * ever, as no write meets them.
  */
 export function makeReconnect(reconnect: () => void, pauseMs = RECONNECT_PAUSE_MS) {
   let lastAt = Number.NEGATIVE_INFINITY;

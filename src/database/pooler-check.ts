@@ -1,23 +1,23 @@
-// Whether a pooler does what its setting says, asked before the first statement of ours goes through it. What it gets wrong
-// would not show at once: a lock that another connection has, a statement that is missing, an answer for somebody else.
+// Checks at the start that a pooler does what its setting says. Its mistakes would not show at once: a lock that another
+// connection has, a statement that is missing, an answer for another client.
 import { randomInt } from 'node:crypto';
 import type pg from 'pg';
 import { destroy, makeConnect, type OpenedConnection } from './connect.ts';
 import type { Route, Routes } from './connection-url.ts';
 import { getSqlState, InvalidSession } from './errors.ts';
 
-// Two connections that take turns get each other's backend in nearly every round, where a pooler shares them.
+// Two connections that take turns get each other's backend in nearly every round if a pooler shares them.
 const ROUNDS = 4;
 const STATEMENT_COUNT = 40;
-// Of the whole; a pooler without a free connection keeps its clients waiting for minutes.
+// Limit of the whole check; a pooler without a free connection keeps its clients waiting for minutes.
 const TIMEOUT_MS = 10_000;
 
 const LIMITS = { statementTimeoutMs: 5000, lockTimeoutMs: 1000, pipeline: true };
 
-/** Throws InvalidSession when statements through the pooler, if there is one, would not be those of a connection of their own. */
+/** Throws InvalidSession when statements through a pooler, if there is one, do not behave like those of a connection. */
 export async function checkPooler({ connection: route, direct }: Routes): Promise<void> {
   if (route.pooler === undefined || route.pooler === 'none') return;
-  // Sets nothing that outlives a transaction, whatever the pooler turns out to be.
+  // Sets nothing that outlives a transaction, whatever kind of pooler it is.
   const connect = makeConnect({ ...route, pooler: 'transaction' });
   const opened: OpenedConnection[] = [];
   let hasTimedOut = false;
@@ -52,7 +52,7 @@ async function getBackendPid(client: pg.Client): Promise<number> {
   return rows[0]?.pid as number;
 }
 
-/** Runs `work` of one connection while the other one has a transaction open, and with that most likely its last backend. */
+/** Runs `work` of one connection while the other has an open transaction, and with it most likely the first one's last backend. */
 async function withOpenTransaction<T>(other: pg.Client, work: (otherPid: number) => Promise<T>): Promise<T> {
   await other.query('begin');
   try {
@@ -77,7 +77,7 @@ async function checkOwnBackend(a: pg.Client, b: pg.Client): Promise<void> {
   }
 }
 
-/** A lock that is held by the one way is seen by the other, and tables that one makes belong to the other's role. */
+/** Checks that a lock of the one way is seen by the other, and that tables of the one belong to the other's role. */
 async function checkSameDatabase(pooled: pg.Client, direct: Route): Promise<void> {
   const { client } = await makeConnect(direct)(LIMITS);
   try {
@@ -99,7 +99,7 @@ async function checkSameDatabase(pooled: pg.Client, direct: Route): Promise<void
   }
 }
 
-/** What is prepared in one transaction has to be there in the next, on whichever backend. */
+/** Checks that a statement prepared in one transaction exists in the next, on whichever backend. */
 async function checkPrepared(a: pg.Client, b: pg.Client): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     const query = { name: `probe${round}`, text: `select $1::int + ${round} as sum`, values: [round] };
@@ -108,7 +108,7 @@ async function checkPrepared(a: pg.Client, b: pg.Client): Promise<void> {
       const { rows } = await withOpenTransaction(b, () => a.query(query));
       if (rows[0]?.sum === 2 * round) continue;
     } catch (error) {
-      // Another text under the name, none, or one that is there already.
+      // The name has another text, has none, or exists already.
       if (!['26000', '42P05', '08P01'].includes(getSqlState(error) ?? '')) throw error;
     }
     throw new InvalidSession(
@@ -117,7 +117,7 @@ async function checkPrepared(a: pg.Client, b: pg.Client): Promise<void> {
   }
 }
 
-/** Statements that are sent without waiting for answers get their own ones, also while others send theirs. */
+/** Checks that statements sent without waiting get their own answers, even while others send theirs. */
 async function checkPipelining(a: pg.Client, b: pg.Client): Promise<void> {
   const isAnsweredInOrder = async (client: pg.Client, prefix: string): Promise<boolean> => {
     const texts = Array.from({ length: STATEMENT_COUNT }, (_, index) => `${prefix} ${index}`);

@@ -1,35 +1,35 @@
-// The service time of each statement, learned from its runs: where it runs, and how much work it adds to a connection,
-// follow from it. A slow statement on a pipelined connection would hold up what was sent after it.
+// Learns the service time of each statement from its runs, which decides where it runs and how much work it adds to a
+// connection. A slow statement on a pipelined connection would hold up the statements that were sent after it.
 import { LRUCache } from 'lru-cache';
 import type { Query } from '../sql/fragment.ts';
 import type { Expected } from './executor.ts';
 
-/** Of one statement, shared by all who run the same text. */
+/** Service time of one statement, shared by all runs of the same text. */
 export interface ServiceTime {
-  /** What an undisturbed run takes, in milliseconds; undefined before the first. */
+  /** Milliseconds of an undisturbed run, or undefined before the first. */
   aloneMs: number | undefined;
-  /** What it takes of PostgreSQL's time on average, in milliseconds, without the round trip. */
+  /** Average milliseconds of PostgreSQL's time, without the round trip. */
   workMs: number | undefined;
-  /** Undefined before the first run of a statement of which nothing was expected. */
+  /** True for a quick statement, or undefined before its first run if nothing is expected of it. */
   isQuick: boolean | undefined;
 }
 
-/** Finds the service time of a statement; undefined where nothing is expected of it, and so nothing learned. */
+/** Returns the service time of a statement, or undefined where nothing is expected of it and so nothing learned. */
 export type ServiceTimes = (
   query: Pick<Query, 'name' | 'text'>,
   expected: Expected | undefined,
 ) => ServiceTime | undefined;
 
-// Compiled statements are remembered in about the same number. Those without a name are found by their text.
+// About as many as there are compiled statements. Statements without a name are found by their text.
 const MAX_STATEMENTS = 10_000;
 const MAX_CHARACTERS = 8_388_608;
 const SLOW_MS = 20;
-// A slow statement is quick again below this. With one bound for both, statements near it changed pools all the time, and
-// requests that had waited in one pool waited again in the other (p99 2.5 times that of one pool).
+// Below this a slow statement counts as quick again. With one bound for both, statements near it changed pools all the time,
+// and requests that had waited in one pool waited again in the other (p99 2.5 times that of one pool).
 const QUICK_MS = 5;
 const WEIGHT = 0.1;
 const MIN_WORK_MS = 0.02;
-// The quickest answer tells the round trip; should that become longer, it is learned after some thousand answers.
+// The quickest answer gives the round trip; this lets a longer one be learned after some thousand answers.
 const ROUND_TRIP_GROWTH = 1.0001;
 
 export function makeServiceTimes(): ServiceTimes {
@@ -54,9 +54,9 @@ const updateAverage = (previous: number | undefined, milliseconds: number): numb
   previous === undefined ? milliseconds : previous * (1 - WEIGHT) + milliseconds * WEIGHT;
 
 /**
- * Learns from a run that was alone on its connection. A quicker one counts whole, a slower one a tenth: on a busy machine any
- * run may look slow, and a quick statement that was first met then would stay in the slow pool (measured: at a third of its
- * throughput).
+ * Learns from a run that was alone on its connection. A quicker run replaces the average, a slower one counts a tenth: on a
+ * busy machine any run may look slow, and a quick statement first seen then would stay in the slow pool (measured: at a third
+ * of its throughput).
  */
 export function learnAlone(time: ServiceTime, milliseconds: number): void {
   const { aloneMs } = time;
@@ -72,12 +72,12 @@ export function learnWork(time: ServiceTime, milliseconds: number): void {
 }
 
 /**
- * Learns from a run on a pipelined connection: `tookMs` from sending to answer, `sinceLastMs` after the answer before it. One
- * that was alone tells its own time; any other began when the one before it ended.
+ * Learns from a run on a pipelined connection: `elapsedMs` from sending to answer, `sinceLastMs` after the answer before it.
+ * The time of a run that was alone is its own; any other run started when the one before it ended.
  */
 export type Learn = (time: ServiceTime | undefined, isAlone: boolean, elapsedMs: number, sinceLastMs: number) => void;
 
-/** For one pool, whose connections have the same round trip. */
+/** Makes the learner of one pool, whose connections have the same round trip. */
 export function makeLearner(): Learn {
   let roundTripMs = Number.POSITIVE_INFINITY;
   return (time, isAlone, elapsedMs, sinceLastMs) => {

@@ -1,6 +1,6 @@
 // A pool of connections that are leased one at a time: for statements that take long, for transactions and for COPY. They are
-// opened when they are needed and closed when they are idle for long, old or broken. Nobody waits for one longer than the
-// deadline, and a client that has left waits no longer.
+// opened when needed and closed when they are idle for long, old or broken. A request waits until its deadline at most, and
+// no longer once its client has left.
 import { makeBulkhead, type Waiter } from './bulkhead.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
 import {
@@ -16,32 +16,32 @@ import type { StatementOptions } from './executor.ts';
 export interface SessionPoolOptions {
   readonly open: () => Promise<OpenedConnection>;
   readonly size: number;
-  /** Connections that one tenant may have at once. */
+  /** Most connections of one tenant. */
   readonly perTenant: number;
   readonly maxQueue: number;
-  /** How long a request without a deadline waits. */
+  /** Longest wait of a request without a deadline. */
   readonly timeoutMs: number;
 }
 
-/** Who asks for a connection, and for how long. */
+/** Tenant, deadline and signal of the request for a connection. */
 export type LeaseRequest = Pick<StatementOptions, 'tenant' | 'deadline' | 'signal' | 'node'>;
 
 /** A connection for one user alone. */
 export interface Lease {
   readonly connection: OpenedConnection;
-  /** Gives it back, once. `isBroken`: it is not used again. */
+  /** Returns the connection to the pool, once. `isBroken`: it is not used again. */
   release(isBroken: boolean): void;
 }
 
 export interface SessionPool {
-  /** 503 when the queue is full, no connection came in time, or the database is unavailable. */
+  /** Leases a connection; 503 when the queue is full, none is free in time, or the database is unavailable. */
   take(request?: LeaseRequest): Promise<Lease>;
-  /** Open connections. */
+  /** Number of open connections. */
   size(): number;
   countWaiting(): number;
-  /** Leaves the connections that there are for new ones; leased ones end when they are given back. */
+  /** Replaces all connections; leased ones are closed when they are returned. */
   renew(): void;
-  /** Closes connections as they come back; those that are not back after `graceMs` are cut. */
+  /** Closes connections as they are returned; those that are not returned after `graceMs` are cut. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -54,29 +54,29 @@ interface Pooled {
 
 interface PendingLease extends Waiter {
   readonly node: StatementOptions['node'];
-  /** Called once. */
+  /** Called once, with the outcome. */
   readonly complete: (outcome: Lease | Error) => void;
 }
 
 const IDLE_MS = 30_000;
-// What a backend gathers over a long life (caches of catalogues, memory) is given back, too.
+// A backend's memory grows over a long life (caches of catalogues), so it is replaced.
 const MAX_LIFETIME_MS = 1_800_000;
 const TIDY_INTERVAL_MS = 5000;
-// While the database is unavailable, connecting is tried again at most this often; requests in between fail at once.
+// While the database is unavailable, a connection is tried at most this often; requests in between fail at once.
 const RECONNECT_PAUSE_MS = 250;
 
 const UNRESPONSIVE = 'Connection terminated: what its statement waits for has fallen silent';
 
 interface PooledConnections {
-  /** An idle one; it is its taker's until it is given back. */
+  /** Takes an idle connection, which belongs to the caller until it is returned. */
   readonly take: () => Pooled | undefined;
   readonly giveBack: (pooled: Pooled, isBroken: boolean) => void;
-  /** Opens one more in the background. */
+  /** Opens one more connection in the background. */
   readonly grow: () => void;
   readonly countOpening: () => number;
   readonly canGrow: () => boolean;
   readonly hasIdle: () => boolean;
-  /** The error of a moment ago, while there are none and none is being opened. */
+  /** Returns the error of a moment ago while there is no connection and none is being opened. */
   readonly recentFailure: () => { readonly error: unknown } | undefined;
   readonly size: () => number;
   readonly renew: () => void;
@@ -85,7 +85,7 @@ interface PooledConnections {
 
 interface ConnectionEvents {
   readonly onUnavailable: (error: unknown) => void;
-  /** An attempt to open one has ended. */
+  /** Called when an attempt to open a connection has ended. */
   readonly onOpened: () => void;
 }
 
@@ -137,7 +137,7 @@ function makePooledConnections(
     }
   }
 
-  /** Resolves when all were given back, or cut. */
+  /** Resolves when all connections were returned, or cut. */
   function waitForReturns(graceMs: number): Promise<void> {
     return new Promise((resolve) => {
       const cut = (): void => {
@@ -187,7 +187,7 @@ function makePooledConnections(
 export function makeSessionPool({ open, size, perTenant, maxQueue, timeoutMs }: SessionPoolOptions): SessionPool {
   const bulkhead = makeBulkhead<PendingLease>(perTenant, maxQueue);
   const connections = makePooledConnections(open, size, {
-    // The database is unavailable for all of them; one after the other each would wait for it.
+    // The database is unavailable for all of them; one by one, each would wait for its own attempt.
     onUnavailable: (error) => rejectAll(translateConnectionError(error)),
     onOpened: serve,
   });
@@ -197,10 +197,10 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, timeoutMs }: 
     for (const { complete } of bulkhead.drain()) complete(error);
   }
 
-  /** Leases connections to those who wait, as long as there is one for somebody. */
+  /** Leases connections to waiting requests, as long as one may have one. */
   function serve(): void {
     for (;;) {
-      // Without either a long queue need not be looked through.
+      // Saves a search through a long queue that could serve no request.
       if (!connections.hasIdle() && !connections.canGrow()) return;
       const pendingLease = bulkhead.findNext();
       if (pendingLease === undefined) return;

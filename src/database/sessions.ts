@@ -1,5 +1,5 @@
-// Work with connections of its own: sessions, transactions, single statements on the control tables, and the cancelling of
-// what another connection does.
+// Sessions, transactions and single statements on the control tables, each on a connection of its own; and the cancelling of
+// statements of other connections.
 
 import type pg from 'pg';
 import { queryTimeout } from '../errors.ts';
@@ -27,36 +27,36 @@ import {
 } from './statement.ts';
 
 /**
- * Which connections a session is taken from. `control`: short work on the control tables, never kept waiting by records.
- * `transfer`: imports and exports. `batch`: requests that are transactions of several statements. `migration`: work that
- * may take hours. `look`: whether the nodes of a cluster are there, never kept waiting by what waits for one of them.
+ * Pool that a session comes from. `control`: short work on the control tables, never delayed by records. `transfer`: imports
+ * and exports. `batch`: requests that are transactions of several statements. `migration`: work that may take hours. `look`:
+ * checks whether the nodes of a cluster answer, never delayed by work that waits for a node.
  */
 export type Purpose = 'control' | 'transfer' | 'batch' | 'migration' | 'look';
 
 export interface Session {
   /** Rows as objects, values by the driver's types (64-bit integers as strings, dates as Date). */
   query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
-  /** Several statements in one text, without values: DDL. */
+  /** Runs several statements in one text, without values: DDL. */
   execute(text: string): Promise<void>;
   /** The driver's client, for COPY streams. */
   readonly client: pg.ClientBase;
-  /** The backend's number; where a pooler gives each transaction another one, without use. */
+  /** Process id of the backend; meaningless where a pooler gives each transaction another backend. */
   readonly pid: number;
-  /** For Database.cancel(), where the number is without use. */
+  /** Cancels the running statement where `pid` is meaningless; for Database.cancel(). */
   readonly cancel?: (() => Promise<void>) | undefined;
   /**
-   * Ends the connection from this side, with all that runs on it. For what even a cancelling does not end: a coordinator that waits
-   * for a silent node hears nothing else.
+   * Ends the connection from this side, with everything that runs on it. Needed where even cancelling has no effect: a
+   * coordinator that waits for a silent node takes no other message.
    */
   readonly cut: () => void;
 }
 
-/** Who asks for a session: what one tenant has at once is bounded, and nobody waits longer than the deadline. */
+/** Bounds a session: the share of its tenant, and the deadline until which it may be waited for. */
 export interface SessionOptions extends Pick<StatementOptions, 'tenant' | 'deadline' | 'signal' | 'node'> {
   readonly purpose?: Purpose;
 }
 
-/** A session outlives its transactions, so it is none of those that may go through a pooler. */
+/** Options of a session that outlives its transactions, which therefore must not go through a pooler. */
 export interface OwnSessionOptions extends SessionOptions {
   readonly purpose?: 'control' | 'migration';
 }
@@ -70,16 +70,16 @@ export interface TransactionOptions extends SessionOptions {
 
 /** A session with an open transaction. */
 export interface Transaction extends Session {
-  /** Runs statements in the transaction as the lanes would, rows as text. */
+  /** Runs statements in the transaction as the pipelined pools would, rows as text. */
   readonly executor: Executor;
 }
 
 export interface SessionsOptions {
   readonly pools: Readonly<Record<Purpose, SessionPool>>;
-  /** Connections to cancel by: those for the control tables may wait for a lock while a statement must end. */
+  /** Connections for cancelling: those for the control tables may wait for a lock when a statement must end. */
   readonly canceller: SessionPool;
   readonly statementTimeoutMs: number;
-  /** A write met a server that takes none. */
+  /** Called when a write meets a server that takes none. */
   readonly onReadOnly: () => void;
 }
 
@@ -92,7 +92,7 @@ export interface Sessions {
 }
 
 export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly }: SessionsOptions): Sessions {
-  /** Works with a connection of its own; one that broke, or that `work` says is broken, is not used again. */
+  /** Works with a connection of its own, which is closed afterwards if it broke or `work` marks it as broken. */
   async function withConnection<T>(
     { purpose = 'control', ...request }: SessionOptions,
     work: (session: Session, lease: Lease, markBroken: () => void) => Promise<T>,
@@ -109,7 +109,7 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
       if (isReadOnlyServer(error)) onReadOnly();
       throw error;
     } finally {
-      // Whatever was forgotten on the way: a transaction that is open would take in what others do.
+      // An open transaction, whatever the reason, would take in the statements of the next user.
       lease.release(isBroken || isInTransaction(lease.connection.client));
     }
   }
@@ -119,7 +119,7 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
     const lease = await canceller.take();
     let isBroken = true;
     try {
-      // With its type: extensions may have another function of that name.
+      // The type is given because extensions may have another function of that name.
       await lease.connection.client.query({ text: 'select pg_cancel_backend($1::int4)', values: [connection.pid] });
       isBroken = false;
     } finally {
@@ -127,7 +127,7 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
     }
   }
 
-  /** The statement ends at its deadline, or its connection does. */
+  /** Runs a statement until its deadline; closes the connection if it does not end then. */
   async function queryWithTimeout(session: Session, connection: OpenedConnection, query: Query): Promise<unknown[]> {
     const watch = watchStatement(connection, cancel, { deadline: performance.now() + statementTimeoutMs });
     let isBroken = true;
@@ -164,13 +164,13 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
       { isolation = 'read committed', readOnly = false, statementTimeoutMs: limit, ...request } = {},
     ) =>
       withConnection(request, async (session, { connection }, markBroken) => {
-        // What is set for it goes with its beginning: a round trip less.
+        // Sends the settings of the transaction together with its BEGIN, which saves a round trip.
         const milliseconds = Math.ceil(limit ?? 0);
         const limits =
           limit === undefined
             ? ''
             : `; set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`;
-        // BEGIN has nothing to wait for; what the end waits for has the limit of a statement.
+        // BEGIN has nothing to wait for; the end of the transaction has the limit of a statement.
         const isLong = request.deadline === undefined && (request.purpose ?? 'control') !== 'control';
         const timeoutMs = limit ?? (isLong ? undefined : statementTimeoutMs);
         const endTransaction = (text: string): Promise<void> =>
@@ -181,9 +181,9 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
         const beginStatement = `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${opening}${limits}`;
         await withResponseTimeout(connection, statementTimeoutMs, () => session.execute(beginStatement)).catch(
           async (error) => {
-            // Nothing was done yet.
+            // No statement of the transaction has run yet.
             if (isConnectionLoss(error)) markBroken();
-            // It may have been cancelled behind its BEGIN.
+            // The statement may have been cancelled after its BEGIN.
             else await endTransaction('rollback').catch(markBroken);
             throw translateStatementError(error);
           },
@@ -202,16 +202,16 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
   };
 }
 
-/** As PostgreSQL has said last (ReadyForQuery: I for idle, T and E for a transaction that is open or has failed). */
+/** Reads the last status from PostgreSQL (ReadyForQuery: I for idle, T and E for an open or failed transaction). */
 const isInTransaction = (client: pg.ClientBase): boolean => {
   const status = (client as pg.Client).getTransactionStatus();
   return status === 'T' || status === 'E';
 };
 
-/** In a transaction that has begun. */
+/** Removes the opening: the transaction has already started. */
 const omitOpening = ({ opening: _, ...connection }: OpenedConnection): OpenedConnection => connection;
 
-/** `broken`: the connection must not be used again. */
+/** Makes a session; `markBroken` is called when its connection must not be used again. */
 function makeSession(connection: OpenedConnection, markBroken: () => void): Session {
   const { client, pid, cancel } = connection;
   const run = <T>(result: Promise<T>): Promise<T> =>
@@ -237,23 +237,23 @@ function makeSession(connection: OpenedConnection, markBroken: () => void): Sess
 export interface SessionExecutorOptions {
   readonly connection: Omit<WatchedConnection, 'opening'>;
   readonly cancel: Cancel;
-  /** How long a statement may take whose work names no deadline. */
+  /** Longest time of a statement without a deadline. */
   readonly statementTimeoutMs: number;
-  /** Gets each error of a statement as the driver gave it. */
+  /** Receives each error of a statement as the driver gave it. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Runs statements in the transaction that is open on a connection, in the order in which they are given, whether or not
- * those before are answered. A read ends when its caller leaves, a write that was begun is finished; both end at their
- * deadline. Nothing runs again in a transaction, so statements are bounded wherever plain ones might build too much.
+ * Runs statements in the open transaction of a connection, in the order of the calls, whether or not earlier ones are
+ * answered. A read ends when its caller leaves, a started write is finished; both end at their deadline. Nothing is retried
+ * in a transaction, so statements are bounded wherever plain ones might build too much.
  */
 export function makeSessionExecutor(options: SessionExecutorOptions): Executor {
   const { connection, statementTimeoutMs, onError } = options;
-  /** Resolves when all statements so far were sent, or not sent. */
+  /** Resolves when all statements so far were sent, or rejected. */
   let previousSends: Promise<unknown> = Promise.resolve();
   let cancelling: Promise<void> | undefined;
-  // One for all that were sent: the transaction ends with the statement that it meets.
+  // One cancellation serves all statements that were sent: the transaction ends with the statement that it meets.
   const cancel: Cancel = (one) => {
     cancelling ??= options.cancel(one).finally(() => {
       cancelling = undefined;

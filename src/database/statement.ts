@@ -1,6 +1,6 @@
-// One run of a statement in the form that requests and exports need: parameters and rows as text, nothing described. The
-// driver sends, answers and fails it like a query of its own. Against that it saves the description of columns whose form
-// is known, at both ends, and three of four writes: 10 to 40 µs of processor time.
+// Runs a statement in the form that requests and exports need: parameters and rows as text, without a description of columns,
+// whose form is known. The driver sends, answers and fails it like a query of its own. Compared with one that saves 10 to
+// 40 µs of processor time and three of four writes.
 
 import { hash } from 'node:crypto';
 import type { Writable } from 'node:stream';
@@ -11,38 +11,38 @@ import { destroy, type OpenedConnection } from './connect.ts';
 import { getSqlState, isConnectionLoss } from './errors.ts';
 import type { Row, StatementOptions } from './executor.ts';
 
-/** A statement under the name that it has on its connection, with its parameters. */
+/** A statement with its name on the connection, and its parameters. */
 export interface NamedStatement extends Naming {
   readonly text: string;
   readonly parameters: readonly Parameter[];
 }
 
 export interface StatementRun extends NamedStatement {
-  /** Goes before it in the same transaction, which is theirs alone; its rows are passed over. */
+  /** Statement that runs before it in the same transaction, without others; its rows are ignored. */
   readonly opening?: NamedStatement | undefined;
   /**
-   * True when it may wait for the other requests that have come by now, to go to the connection in one write with them.
-   * For 32 clients that makes 1.15 times the requests; with a single client it would cost each request 25 µs.
+   * True when it may wait for the other requests that have arrived by now, to be sent to the connection in one write. For 32
+   * clients that makes 1.15 times the requests; with a single client it would cost each request 25 µs.
    */
   readonly gather: boolean;
 }
 
 const uncork = (stream: Writable): void => stream.uncork();
 
-/** From now on the connection whose statements these are counts as having it prepared, if it has a name. */
+/** Names a statement and records it as prepared on its connection, unless the query has no name. */
 export const nameStatement = (prepared: Prepared, query: Query): NamedStatement => ({
   ...prepared.name(query),
   text: query.text,
   parameters: query.values as readonly Parameter[],
 });
 
-/** A run has failed: which of its statements are prepared is not known. */
+/** Records that a run has failed: which of its statements are prepared is unknown. */
 export function forgetFailed(prepared: Prepared, run: StatementRun, error: unknown): void {
   prepared.handleFailure(run, error);
   if (run.opening !== undefined) prepared.handleFailure(run.opening, error);
 }
 
-/** `onAnswer` is called once: with the rows, or with the error of the database or of the connection. */
+/** Runs a statement; `onAnswer` is called once, with the rows or the error of the database or connection. */
 export function runStatement(
   client: pg.Client,
   run: StatementRun,
@@ -71,7 +71,7 @@ export async function runAlone(
   return rows;
 }
 
-/** Runs a statement that is not to be prepared, in the transaction that is open, and hands over each row when it arrives. */
+/** Runs an unprepared statement in the open transaction, and hands over each row when it arrives. */
 export function streamUnprepared(
   client: pg.ClientBase,
   { text, values }: Query,
@@ -105,7 +105,7 @@ function prepare(stream: Writable, { statement, text, isNew, evictedName }: Name
   stream.write(parseStatement(statement, text));
 }
 
-/** What the driver calls on a query, in the order of the protocol's answers. */
+/** A query as the driver calls it, methods in the order of the protocol's answers. */
 class TextRun {
   readonly callback: (error: Error | null) => void;
   readonly #run: StatementRun;
@@ -140,7 +140,7 @@ class TextRun {
   }
 
   handleCommandComplete(): void {
-    // What was done is known from the rows.
+    // The rows are the result; the command tag is not needed.
     this.#isOpening = false;
   }
 
@@ -153,7 +153,7 @@ class TextRun {
   }
 }
 
-/** The same for a COPY, whose answer is no rows. */
+/** A COPY, whose answer has no rows. */
 class CopyRun extends TextRun {
   readonly #onBytes: (bytes: Uint8Array) => void;
 
@@ -170,38 +170,38 @@ class CopyRun extends TextRun {
 // The driver pipelines queries of its own class only, as others might keep a portal open. This one does not.
 Object.setPrototypeOf(TextRun.prototype, pg.Query.prototype);
 
-// Ends a statement on a connection of its own when its answer is of no use any more: at its deadline, and when its caller
-// has left. The connection of a database that does not even answer that is cut: TCP would wait for minutes.
+// Ends a statement on a connection of its own when its answer is useless: at its deadline, and when its caller has left. If the
+// database does not even answer the cancellation, the connection is cut: TCP would wait for minutes.
 
 export interface StatementWatch {
-  /** The statement has ended. Resolves when no cancelling is under way that could hit what the connection does next. */
+  /** Ends the watch after the statement. Resolves when no cancellation is pending that could hit the next statement. */
   end(isBroken: boolean): Promise<void>;
 }
 
-// For the way there and back, and for a database that is late to stop a statement.
+// Allows for the network, and for a database that is late to stop a statement.
 const SLACK_MS = 2000;
 
-// A backend that has not begun the statement forgets that it was to be stopped, so it is told again.
+// A backend that has not started the statement ignores the cancellation, so it is sent again.
 const CANCEL_RETRY_MS = 250;
 
 const UNRESPONSIVE = 'Connection terminated: the database has fallen silent';
 
 export interface StatementLimits extends Pick<StatementOptions, 'signal'> {
-  /** When the answer is of no use any more, on the clock of performance.now(). */
+  /** Time on the clock of performance.now() when the answer becomes useless. */
   readonly deadline: number;
-  /** When the statement is to be stopped though there is time left for another attempt; missing: at the deadline. */
+  /** Time when the statement is stopped though there is time left for another attempt; by default the deadline. */
   readonly end?: number | undefined;
 }
 
 export type WatchedConnection = Pick<OpenedConnection, 'client' | 'pid' | 'cancel' | 'opening'>;
 
-/** Stops what a connection does at the moment. */
+/** Cancels the running statement of a connection. */
 export type Cancel = (connection: Pick<OpenedConnection, 'pid' | 'cancel'>) => Promise<void>;
 
 /**
  * Runs one statement on a connection that runs nothing else, until its limits; as a transaction of its own where the
- * connection has an opening. Rejects with the error of the database or of the
- * connection, when nothing is under way any more that could hit what the connection does next.
+ * connection has an opening. Rejects with the error of the database or of the connection, once no cancellation is pending
+ * that could hit the next statement.
  */
 export async function runWatched(
   connection: WatchedConnection,
@@ -223,8 +223,8 @@ export async function runWatched(
 }
 
 /**
- * What `work` gives, which is one statement that PostgreSQL itself ends within `milliseconds`: without an answer the
- * connection is cut some time later.
+ * Runs `work`, one statement that PostgreSQL itself ends within `milliseconds`; cuts the connection if there is no answer
+ * some time later.
  */
 export async function withResponseTimeout<T>(
   connection: WatchedConnection,
@@ -257,7 +257,7 @@ export function watchStatement(
       });
   };
   const getRemainingMs = (time: number): number => Math.max(0, time - performance.now());
-  // A process that had no turn for long reads what has come before it believes in silence.
+  // A process that was blocked for long reads the bytes that have arrived before it assumes silence.
   const giveUp = (): void => void setImmediate(() => isOver || destroy(connection, UNRESPONSIVE));
   let timer = setTimeout(
     () => {
@@ -278,26 +278,26 @@ export function watchStatement(
   };
 }
 
-// Which statements one connection has prepared, by name: bounded, the one that was used longest ago goes first.
+// The prepared statements of a connection, by name: a bounded number, of which the least recently used is dropped first.
 
-/** How a run names its statement to PostgreSQL. */
+/** Names of a run on its connection. */
 export interface Naming {
   readonly statement: string;
   /** True when the text must be parsed first; a statement of that name is replaced. */
   readonly isNew: boolean;
-  /** Another statement, which the connection must forget. */
+  /** Name of another statement that the connection must forget, if any. */
   readonly evictedName: string | undefined;
 }
 
-/** Parsed for one run alone. */
+/** Naming of a statement that is parsed for one run alone. */
 export const UNNAMED: Naming = { statement: '', isNew: true, evictedName: undefined };
 
 export interface Prepared {
   has(query: Query): boolean;
   isFull(): boolean;
-  /** From now on it counts as prepared, if it has a name. */
+  /** Names a query and records it as prepared, unless it has no name. */
   name(query: Query): Naming;
-  /** A run that should have prepared it has failed: it may be that PostgreSQL could not even parse it. */
+  /** Forgets a statement whose run has failed: PostgreSQL may not have been able to parse it. */
   handleFailure(naming: Naming, error?: unknown): void;
 }
 
@@ -305,7 +305,7 @@ export interface Prepared {
 const MAX_ON_SESSION = 100;
 const preparedByClient = new WeakMap<object, Prepared>();
 
-/** Of a connection that is lent, the same for all who have it one after the other. `client`: the driver's. */
+/** Returns the prepared statements of a leased connection, the same for all its users. `client`: the driver's. */
 export function getPrepared(client: object): Prepared {
   const cached = preparedByClient.get(client);
   if (cached !== undefined) return cached;
@@ -314,15 +314,15 @@ export function getPrepared(client: object): Prepared {
   return created;
 }
 
-/** What a connection has prepared under the name that its owner gave the statement. */
+/** A prepared statement, stored under the name in its query. */
 interface PreparedEntry {
   readonly text: string;
   readonly statement: string;
 }
 
 /**
- * The name on the wire, a hash of the text: where a pooler gives one backend to several processes, or several backends to
- * one, whatever is prepared there under a name is the statement itself. 96 of the bits of SHA-256.
+ * Builds the name on the wire, a hash of the text (96 of the bits of SHA-256): a pooler may give one backend to several
+ * processes, or several backends to one, and a statement that is prepared there under the name must be the same one.
  */
 const buildWireName = (text: string): string => `w${hash('sha256', text, 'base64url').slice(0, 16)}`;
 
@@ -347,32 +347,32 @@ export function makePrepared(max: number): Prepared {
       return { statement, isNew: true, evictedName: evicted };
     },
     handleFailure({ statement, isNew }, error) {
-      // 26000: it is not there, whatever was thought.
+      // 26000: the statement does not exist, though it was recorded as prepared.
       if (!isNew && getSqlState(error) !== '26000') return;
       for (const [name, one] of entries.entries()) if (one.statement === statement) entries.delete(name);
     },
   };
 }
 
-// Messages of PostgreSQL's extended query protocol (PostgreSQL documentation, "Message Formats", version 3.0), each call
-// one buffer, so that it is one write: name, parameters and the order to run them.
+// Messages of PostgreSQL's extended query protocol (PostgreSQL documentation, "Message Formats", version 3.0). Each call makes
+// one buffer of several messages, so that it is one write.
 
-/** A parameter; everything goes as text, arrays in the form of array literals. */
+/** A parameter; everything is sent as text, arrays as array literals. */
 export type Parameter = string | number | boolean | null | undefined | Uint8Array | readonly Parameter[];
 
 // Execute of the unnamed portal without a limit of rows.
 const EXECUTE = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0]);
-// The same, then Sync.
+// Execute, then Sync.
 const RUN = Buffer.from([...EXECUTE, 0x53, 0, 0, 0, 4]);
 const BIND = 0x42;
 const CLOSE = 0x43;
 const PARSE = 0x50;
 const STATEMENT = 0x53;
 
-/** Bind of a prepared statement to the unnamed portal with parameters and results as text, Execute and Sync. */
+/** Builds Bind of a prepared statement to the unnamed portal with parameters and results as text, Execute and Sync. */
 export const bindAndRun = (name: string, parameters: readonly Parameter[]): Buffer => bind(name, parameters, RUN);
 
-/** The same without Sync: what follows up to the next one is in the same transaction. */
+/** Builds the same without Sync: messages up to the next Sync are in the same transaction. */
 export const bindAndExecute = (name: string, parameters: readonly Parameter[]): Buffer =>
   bind(name, parameters, EXECUTE);
 
@@ -400,7 +400,7 @@ function bind(name: string, parameters: readonly Parameter[], end: Buffer): Buff
   return bytes;
 }
 
-/** Parse of a text under a name (ASCII); PostgreSQL finds the types of its parameters. */
+/** Builds Parse of a text under a name (ASCII); PostgreSQL infers the types of its parameters. */
 export function parseStatement(name: string, text: string): Buffer {
   const size = 1 + 4 + (name.length + 1) + (Buffer.byteLength(text) + 1) + 2;
   const bytes = Buffer.allocUnsafe(size);
@@ -413,7 +413,7 @@ export function parseStatement(name: string, text: string): Buffer {
   return bytes;
 }
 
-/** Close of a prepared statement (ASCII name); not an error where there is none. */
+/** Builds Close of a prepared statement (ASCII name); not an error if it does not exist. */
 export function closeStatement(name: string): Buffer {
   const size = 1 + 4 + 1 + (name.length + 1);
   const bytes = Buffer.allocUnsafe(size);
@@ -424,7 +424,7 @@ export function closeStatement(name: string): Buffer {
   return bytes;
 }
 
-/** Writes ASCII text and its end; gives the position after it. */
+/** Writes ASCII text and its end; returns the position after it. */
 function writeName(bytes: Buffer, name: string, offset: number): number {
   const end = offset + bytes.write(name, offset, 'latin1');
   bytes[end] = 0;
@@ -439,7 +439,7 @@ function toText(value: Parameter): string | null {
   return String(value);
 }
 
-/** PostgreSQL documentation, section 8.15.6: elements in quotes may hold anything, quotes and backslashes escaped. */
+/** Formats an array (PostgreSQL documentation, section 8.15.6): elements in quotes, with quotes and backslashes escaped. */
 function arrayLiteral(values: readonly Parameter[]): string {
   const elements = values.map((value) => {
     if (Array.isArray(value)) return arrayLiteral(value);

@@ -1,37 +1,33 @@
-// Every connection that this server opens because somebody configured a URL: JSON documents of identity providers. The
-// address is judged when the connection is made, so that neither a name that resolves differently the second time nor a
-// redirect leads inside (SSRF). The only importer of undici.
+// Opens all connections to configured URLs: JSON documents of identity providers. The address is checked when the connection
+// is made, so that neither a name that resolves differently the second time nor a redirect leads inside (SSRF). The only
+// importer of undici.
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent } from 'undici';
 import { addressKind, makeNetworks } from './ip-address.ts';
 
 export interface HttpClient {
-  /** What is wrong with the URL itself, in words, or undefined. No network access. */
+  /** Describes the mistake in the URL itself, or returns undefined if there is none. No network access. */
   findMistake(url: string): string | undefined;
-  /** Resolves the URL's host and judges its addresses without connecting. Throws OutboundError. */
+  /** Resolves the URL's host and checks its addresses without connecting. Throws HttpClientError. */
   resolve(url: string, signal: AbortSignal): Promise<void>;
-  /**
-   * GET of a JSON document, at most MAX_BYTES, no redirects. Throws OutboundError. Notes in `contact` where it went.
-   */
+  /** Fetches a JSON document by GET, at most MAX_BYTES, no redirects. Throws HttpClientError. Sets the fields of `contact`. */
   fetchJson(url: string, signal: AbortSignal, contact?: Contact): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** What a fetch touched on its way. */
+/** Facts about the addresses that a fetch connected to. */
 export interface Contact {
-  /**
-   * True for a loopback or private address: answers from there must not be shown to everybody who may configure a URL.
-   */
+  /** True for a loopback or private address, whose answers must not be shown to every user who may configure a URL. */
   isPrivate: boolean;
 }
 
-/** `refused` is a URL or an address that this server does not connect to; `failed` is everything that may pass. */
+/** Error of a request. `refused`: this server does not connect to the URL or address; `failed`: anything that may pass. */
 export class HttpClientError extends Error {
   readonly kind: 'refused' | 'failed';
   constructor(kind: HttpClientError['kind'], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = 'OutboundError';
+    this.name = 'HttpClientError';
     this.kind = kind;
   }
 }
@@ -44,7 +40,7 @@ export type Lookup = (
 
 export interface HttpClientOptions {
   /**
-   * Private and loopback addresses may be connected to, and they alone by plain http: all of them, none, or those in
+   * Private and loopback addresses that may be connected to, and they alone by plain http: all of them, none, or those in
    * networks (CIDR).
    */
   readonly allowPrivate: boolean | readonly string[];
@@ -57,12 +53,12 @@ const CONNECT_TIMEOUT_MS = 3000;
 
 type Scheme = 'http:' | 'https:';
 
-/** Which URLs and addresses may be asked. */
+/** Policy for URLs and addresses. */
 interface UrlPolicy {
   readonly findMistake: HttpClient['findMistake'];
-  /** Throws OutboundError. */
+  /** Parses an allowed URL. Throws HttpClientError. */
   readonly parse: (text: string) => { readonly url: URL; readonly scheme: Scheme };
-  /** All addresses of a name must be allowed, as we do not choose the one that is used. Throws OutboundError. */
+  /** Checks that all addresses of a name are allowed, as we do not choose the one in use. Throws HttpClientError. */
   readonly checkAddresses: (scheme: Scheme, addresses: readonly LookupAddress[]) => void;
 }
 
@@ -134,13 +130,13 @@ export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClie
           return callback(rejection as NodeJS.ErrnoException, '', 0);
         }
         if (first === undefined) return callback(new HttpClientError('failed', 'has no address'), '', 0);
-        // Node asks for all of them and tries one after the other; the types know the other form only.
+        // Node.js requests all of them and tries one after the other; the types know the other form only.
         if (options.all) (callback as unknown as (error: null, all: LookupAddress[]) => void)(null, addresses);
         else callback(null, first.address, first.family);
       });
     };
 
-  // One request now and then: each has an agent of its own, so no connection outlives the judgement of its address.
+  // Requests are rare: each has an agent of its own, so that no connection outlives the check of its address.
   const agents = new Set<Agent>();
   const agentOptions = (scheme: Scheme, contact: Contact): Agent.Options => ({
     connect: { lookup: guardedLookup(scheme, contact), timeout: CONNECT_TIMEOUT_MS },
@@ -157,7 +153,7 @@ export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClie
       const host = getHost(url);
       if (isIP(host) !== 0) return;
       const addresses = await new Promise<LookupAddress[]>((resolve, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+        signal.addEventListener('abort', () => reject(signal.reason));
         lookup(host, { all: true }, (error, results) => (error === null ? resolve(results) : reject(error)));
       }).catch((error) => {
         throw toHttpClientError(error);
@@ -167,9 +163,9 @@ export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClie
     async fetchJson(text, signal, contact = { isPrivate: false }) {
       const { url, scheme } = parse(text);
       const host = getHost(url);
-      // An address is not looked up, so it is judged here.
+      // An address is not looked up, so it is checked here.
       contact.isPrivate ||= isIP(host) !== 0 && addressKind(host) === 'private';
-      // Many servers have no identity provider: its 110 modules, of 1.1 MB, are for those that have one.
+      // Loaded on demand: many servers have no identity provider, and undici has 110 modules of 1.1 MB.
       const { Agent, request } = await import('undici');
       const agent = new Agent(agentOptions(scheme, contact));
       agents.add(agent);
@@ -220,7 +216,7 @@ function parseJson(bytes: Buffer): unknown {
 
 const tooLarge = (): HttpClientError => new HttpClientError('failed', `answered more than ${MAX_BYTES} bytes`);
 
-/** The reason in words that follow the URL: "… did not answer in time". */
+/** Translates an error into words that follow the URL: "… did not answer in time". */
 function toHttpClientError(error: unknown): HttpClientError {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof HttpClientError) return cause;

@@ -1,5 +1,5 @@
-// The kind of an IP address that the server should connect to: the public internet, a private network, or a place where
-// no identity provider can be. Takes addresses in any notation, gives a word.
+// Classifies an IP address that the server should connect to: the public internet, a private network, or a range where no
+// identity provider can be. Takes addresses in any notation.
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /** `private`: loopback, RFC 1918, unique local, shared (RFC 6598). `forbidden`: link-local, metadata services, multicast, reserved. */
@@ -44,14 +44,14 @@ const PRIVATE = [
 const forbiddenNetworks = toBlockList(FORBIDDEN);
 const privateNetworks = toBlockList(PRIVATE);
 
-/** The kind of an IPv4 or IPv6 address; anything that is no address is forbidden. */
+/** Classifies an IPv4 or IPv6 address; anything that is no address is forbidden. */
 export function addressKind(address: string): AddressKind {
   const plain = plainAddress(address);
   if (plain === undefined || isIn(forbiddenNetworks, plain)) return 'forbidden';
   return isIn(privateNetworks, plain) ? 'private' : 'public';
 }
 
-/** Gives the test whether an address, in any notation, is in one of these networks (CIDR). */
+/** Makes a test whether an address, in any notation, is in one of these networks (CIDR). */
 export function makeNetworks(networks: readonly string[]): (address: string) => boolean {
   const list = toBlockList(networks);
   return (address) => {
@@ -62,7 +62,7 @@ export function makeNetworks(networks: readonly string[]): (address: string) => 
 
 const isIn = (list: BlockList, plain: string): boolean => list.check(plain, isIPv4(plain) ? 'ipv4' : 'ipv6');
 
-/** The address without its zone, an IPv4 address in its own notation; undefined when it is not an address. */
+/** Returns the address without its zone, an IPv4 address in its own notation, or undefined if it is not an address. */
 function plainAddress(address: string): string | undefined {
   // A zone (fe80::1%eth0) belongs to link-local addresses, which are forbidden with and without it.
   const text = address.split('%')[0] as string;
@@ -70,7 +70,7 @@ function plainAddress(address: string): string | undefined {
   return isIPv4(text) ? text : (embeddedIPv4(text) ?? text);
 }
 
-/** The IPv4 address that a mapped, compatible, NAT64 (RFC 6052) or 6to4 (RFC 3056) address leads to. */
+/** Returns the IPv4 address in a mapped, compatible, NAT64 (RFC 6052) or 6to4 (RFC 3056) address. */
 function embeddedIPv4(address: string): string | undefined {
   const parts = hextets(address);
   const [a, b, c, d, e, f, g, h] = parts as [number, number, number, number, number, number, number, number];
@@ -84,7 +84,7 @@ function embeddedIPv4(address: string): string | undefined {
   return e === 0 && f === 0 && (g !== 0 || h > 1) ? low : undefined;
 }
 
-/** The eight 16-bit parts of an IPv6 address that isIP accepts. */
+/** Returns the eight 16-bit parts of an IPv6 address that isIP accepts. */
 function hextets(address: string): number[] {
   // The URL parser (WHATWG) gives the canonical form, without dotted parts.
   const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');

@@ -1,4 +1,4 @@
-// Bytes of a request body -> a buffer within limits -> a JSON value, read without keeping others waiting.
+// Reads a request body into a buffer within limits, and its JSON value without blocking other requests.
 import type { IncomingMessage } from 'node:http';
 import { badRequest, payloadTooLarge, serviceUnavailable } from '../errors.ts';
 import type { TimeSlices } from '../limits/fair-scheduler.ts';
@@ -10,10 +10,10 @@ const ignore = (): void => undefined;
 // Bytes allocated for a body before its length is known.
 const FIRST_BYTES = 4096;
 
-// A body may begin slowly: the time before it can be late.
+// Time before a body can be late: it may start slowly.
 const GRACE_MS = 1000;
 
-/** A long body on its way. It is late when at its pace it would not be whole in time. */
+/** Progress of a long body, which is late if at its pace it would not be complete in time. */
 export class BodyProgress implements IncomingBody {
   readonly #bytes: number;
   readonly #timeoutMs: number;
@@ -54,7 +54,7 @@ export class BodyProgress implements IncomingBody {
 
 export interface BodyLimits {
   readonly maxBytes: number;
-  /** For all of it. */
+  /** Longest time for the whole body. */
   readonly timeoutMs: number;
 }
 
@@ -65,7 +65,7 @@ export function readBody(
 ): Promise<Buffer> {
   const declaredBytes = Number(message.headers['content-length'] ?? 0);
   if (declaredBytes > maxBytes) return Promise.reject(payloadTooLarge(maxBytes));
-  // It closes only once: waiting for a request that was cut off before now would last until the timeout.
+  // The event is emitted only once: waiting for a request that was cut off before now would last until the timeout.
   if (message.destroyed && !message.readableEnded)
     return Promise.reject(badRequest('BODY_INTERRUPTED', 'The request body was cut off'));
   return new Promise((resolve, reject) => {
@@ -83,7 +83,7 @@ export function readBody(
       message.off('data', onData);
       message.off('error', cutOff);
       message.off('close', cutOff);
-      // Nobody waits for the message any more, but an error of it must not end the process.
+      // The message is no longer needed, but an error of it must not end the process.
       message.on('error', ignore);
       if (error === undefined) resolve(bytes === undefined ? Buffer.alloc(0) : bytes.subarray(0, size));
       else reject(error);
@@ -93,7 +93,7 @@ export function readBody(
         finish(payloadTooLarge(maxBytes));
         return;
       }
-      // Copied together: keeping a chunk of one byte takes 300 bytes.
+      // Chunks are copied together: keeping a chunk of one byte takes 300 bytes.
       if (bytes === undefined && chunk.length >= declaredBytes && declaredBytes > 0) bytes = chunk;
       else {
         bytes = ensureCapacity(bytes, size, size + chunk.length, Math.max(declaredBytes, FIRST_BYTES));
@@ -115,7 +115,7 @@ export function limitLength(bytes: Buffer, maxBytes: number): Buffer {
   return bytes;
 }
 
-/** The bytes in a buffer with room for `needed` of them; it grows to twice the size each time. */
+/** Returns a buffer with these bytes and room for `needed` of them; it grows to twice the size each time. */
 function ensureCapacity(bytes: Buffer | undefined, size: number, needed: number, first: number): Buffer {
   if (bytes !== undefined && bytes.length >= needed) return bytes;
   const larger = Buffer.allocUnsafe(Math.max(needed, bytes === undefined ? first : bytes.length * 2));
@@ -125,19 +125,19 @@ function ensureCapacity(bytes: Buffer | undefined, size: number, needed: number,
 
 /* ---- JSON ---- */
 
-/** Whoever waits for the answer. */
+/** Signal of the client that waits for the answer. */
 interface AbortCheck {
   readonly isAborted: () => boolean;
 }
 
-// So few bytes take 0.1 ms at most: not worth measuring.
+// This many bytes take 0.1 ms at most: not worth measuring.
 const MAX_SHORT_BYTES = 512;
-// So many bytes take 2 ms at most; a longer body is read in pieces.
+// This many bytes take 2 ms at most; a longer body is read in pieces.
 const MAX_SYNC_BYTES = 8192;
 const SLICE_MS = 2;
 
 /**
- * The JSON value of a body (RFC 8259); 400 when it is not JSON. A long one is read in pieces, and so is a short one
+ * Reads the JSON value of a body (RFC 8259); 400 when it is not JSON. A long one is read in pieces, and so is a short one
  * when others have been read at once in this round of the event loop. `recordDepth`: see readBody().
  */
 export async function readJsonValue(
@@ -157,7 +157,7 @@ export async function readJsonValue(
   }
 }
 
-/** Does work in slices; 400 when the caller has left. */
+/** Runs work in slices; 400 when the client has left. */
 export async function runInSlices<T>(
   work: Generator<undefined, T>,
   slices: TimeSlices,
@@ -165,7 +165,7 @@ export async function runInSlices<T>(
 ): Promise<T> {
   for (;;) {
     await slices.next();
-    // Nobody waits for the answer any more.
+    // The answer is no longer needed.
     if (signal.isAborted()) throw badRequest('BODY_INTERRUPTED', 'The request body was cut off');
     const until = performance.now() + SLICE_MS;
     do {

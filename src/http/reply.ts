@@ -1,9 +1,9 @@
-// Reply value -> bytes on the response, with the headers that every answer carries.
+// Writes a reply to the response, with the headers that every answer carries.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import type { Reply } from '../response/reply.ts';
 
-/** Headers of every response, flat as name, value, name, value: node writes such a list without converting it. */
+/** Builds the headers of every response, flat as name, value, name, value: Node.js writes such a list without converting it. */
 export function buildCommonHeaders(
   corsOrigins: '*' | readonly string[],
   origin: string | undefined,
@@ -28,7 +28,7 @@ const CLOSED: readonly string[] = [
 ];
 const OPEN: readonly string[] = [...CLOSED, 'Access-Control-Allow-Origin', '*', ...EXPOSED];
 
-/** In place of a reply: a library that writes the answer itself, in addition to the headers of every response. */
+/** Replaces a reply where a library writes the answer itself, in addition to the headers of every response. */
 export interface Delegation {
   readonly serve: (message: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
@@ -36,9 +36,9 @@ export interface Delegation {
 export interface DelegationOptions {
   readonly id: string;
   readonly common: readonly string[];
-  /** The library would wait for ever for the rest of a body: the connection is ended after this time without it. */
+  /** Time after which the connection of an incomplete body is ended: the library would wait for ever. */
   readonly bodyTimeoutMs: number;
-  /** Gets the status once the library has answered. */
+  /** Receives the status once the library has answered. */
   readonly observe: (status: number) => void;
 }
 
@@ -64,13 +64,13 @@ const LARGE_TEXT = 65_536;
 export interface WriteOptions {
   readonly id: string;
   readonly common: readonly string[];
-  /** True: the body is left out. */
+  /** True if the body is omitted. */
   readonly isHead: boolean;
-  /** A large answer of which the client reads nothing for this time is given up: it would stay in memory. */
+  /** Time after which a large answer that the client does not read is given up: it would stay in memory. */
   readonly stallMs: number;
   /**
-   * The end of what still comes of the request; undefined when it is whole. The answer is sent at once and ended then: node
-   * closes a connection that is not kept when its answer ends, and who sends to a closed one loses what it was sent.
+   * Resolves when the rest of the request was read; undefined if it is complete. The answer is sent at once and ended then:
+   * Node.js closes a connection that is not kept alive when its answer ends, and a client that still sends loses the answer.
    */
   readonly rest?: Promise<void> | undefined;
 }
@@ -116,8 +116,7 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
         response.end();
         return;
       }
-      // An error in the middle destroys the socket: the client sees a broken transfer, never a short one that looks
-      // complete.
+      // An error in the middle destroys the socket: the client sees a broken transfer, never a short one that looks complete.
       pipeline(stream, response, () => undefined);
       return;
     }
@@ -140,7 +139,7 @@ function endAfter(
   rest.then(() => response.end());
 }
 
-/** The timer of a socket runs only while none of the written bytes leaves. */
+/** Ends a response of which the client reads nothing: a socket's timer runs only while no written byte leaves. */
 function endWhenStalled(response: ServerResponse, stallMs: number): void {
   const { socket } = response;
   if (socket === null) return;

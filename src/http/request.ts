@@ -1,5 +1,5 @@
-// A request as a value: bytes and headers, the body read only when the handler asks for it, so that a
-// refusal never waits for it.
+// A request as a value: bytes and headers, the body read only when the handler reads it, so that a refusal never waits for
+// it.
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { badRequest } from '../errors.ts';
@@ -10,7 +10,7 @@ import { type BodyLimits, BodyProgress, limitLength, readBody } from './body.ts'
 
 export interface RawRequest {
   readonly id: string;
-  /** When its head was read, on the clock of performance.now(). */
+  /** Time when its head was read, on the clock of performance.now(). */
   readonly arrivedAt: number;
   readonly method: string;
   /** Path as sent, without the query. */
@@ -18,37 +18,35 @@ export interface RawRequest {
   /** Raw query string, without `?`. */
   readonly query: string;
   readonly headers: Readonly<IncomingMessage['headers']>;
-  /** What it proves its sender by. */
+  /** Credential of the client. */
   readonly credential: Credential;
-  /** The address of whoever has opened the connection; undefined when it is gone. */
+  /** Address of the peer, or undefined if the connection is gone. */
   readonly address: string | undefined;
-  /** The whole body; 413 beyond `maxBytes`, 400 when it stops arriving. */
+  /** Reads the whole body; 413 beyond `maxBytes`, 400 when it stops arriving. */
   readonly body: (maxBytes: number) => Promise<Buffer>;
-  /** The body as a stream, for imports. Errors when it is silent for too long. */
+  /** Returns the body as a stream, for imports. It fails when it is silent for too long. */
   readonly stream: () => Readable;
-  /** The client that waits for the answer: work for a client that has left is not begun. */
+  /** Signal of the client: no work is started for a client that has left. */
   readonly signal: RequestSignal;
-  /** For work on the request that takes long. */
+  /** Time slices for long work. */
   readonly slices: TimeSlices;
 }
 
 export interface RequestSignal {
   readonly isAborted: () => boolean;
-  /**
-   * Calls `listener` once when the connection of the request closes; gives the function that takes the listener back.
-   */
+  /** Calls `listener` once when the connection of the request closes; returns the function that removes the listener. */
   readonly onAbort: (listener: () => void) => () => void;
 }
 
 export interface RawRequestOptions {
   readonly id: string;
   readonly arrivedAt: number;
-  /** The group of a URL, among those that share the server. */
+  /** Returns the scheduling group of a URL. */
   readonly getGroup: (url: string) => string;
   readonly shared: SharedLimits;
 }
 
-/** What all requests of the server share. */
+/** Limits that all requests of the server share. */
 export interface SharedLimits {
   readonly bodyTimeoutMs: number;
   readonly scheduler: Pick<FairScheduler, 'slices'>;
@@ -106,19 +104,19 @@ export class HttpRequest implements RawRequest, RequestSignal {
   }
 
   body(maxBytes: number): Promise<Buffer> {
-    // A request that is planned again after a schema change reads its body again.
+    // A request that is retried after a schema change reads its body again.
     if (this.#whole === undefined) {
       this.#whole = this.#readWhole(maxBytes);
       this.#limit = maxBytes;
       return this.#whole;
     }
-    // It was read within another limit.
+    // An earlier read had a larger limit.
     return maxBytes >= this.#limit ? this.#whole : this.#whole.then((bytes) => limitLength(bytes, maxBytes));
   }
 
   #readWhole(maxBytes: number): Promise<Buffer> {
     const declaredLength = this.#message.headers['content-length'];
-    // A body that does not tell its length may become as long as it may be.
+    // A body of undeclared length may become as long as allowed.
     const bytes = declaredLength === undefined ? maxBytes : Number(declaredLength);
     const { bodyTimeoutMs } = this.#shared;
     const limits = { maxBytes, timeoutMs: bodyTimeoutMs };
@@ -126,11 +124,11 @@ export class HttpRequest implements RawRequest, RequestSignal {
     return this.#readWithin(bytes, limits);
   }
 
-  /** Reads a long body once the memory budget has room for it. */
+  /** Reads a long body once the memory budget has capacity for it. */
   async #readWithin(bytes: number, limits: BodyLimits): Promise<Buffer> {
     const progress = new BodyProgress(bytes, limits.timeoutMs);
     const release = await this.#shared.memory.reserve(this.#group(), bytes, progress);
-    // The answer may have been given meanwhile, to a client that has left.
+    // The request may have been answered meanwhile, or its client may have left.
     if (this.#isFinished || this.isAborted()) {
       release();
       throw badRequest('BODY_INTERRUPTED', 'The request body was cut off');
@@ -139,15 +137,15 @@ export class HttpRequest implements RawRequest, RequestSignal {
     return readBody(this.#message, limits, progress);
   }
 
-  /** The request is answered: nothing of its body is needed any more. */
+  /** Ends the request, which has been answered: its body is no longer needed. */
   finish(): void {
     this.#isFinished = true;
     this.#release?.();
   }
 
   /**
-   * Reads what is left of the body of a request that is answered to nowhere, within bounds; then the connection ends. Gives
-   * the end of that, undefined when nothing is left.
+   * Reads the rest of the body of an answered request and drops it, within bounds; then the connection ends. Returns a promise
+   * of that end, or undefined if nothing is left.
    */
   discardRest(): Promise<void> | undefined {
     const message = this.#message;
@@ -195,10 +193,10 @@ export class HttpRequest implements RawRequest, RequestSignal {
 
 const ignore = (): void => undefined;
 
-// What is still read of a body after its refusal, so that the client gets to read the answer: most clients look only
-// when they have sent everything, and a closed connection makes them lose what they were sent.
+// Bytes of a refused body that are still read, so that the client gets the answer: most clients look for it only after they
+// have sent everything, and lose it if the connection is closed.
 const MAX_DISCARDED_BYTES = 67_108_864;
 const MAX_DISCARD_MS = 5000;
 
-// Bodies up to this length take no room worth counting: 1,000 of them are 64 MB.
+// Bodies up to this length are not counted in the memory budget: 1,000 of them are 64 MB.
 const SHORT_BODY = 65_536;

@@ -1,6 +1,6 @@
-// Which handler answers a URL. A mount is a part of the server as a value: which URLs are its own, who answers there, and how
-// it refuses; the server has a list of them and knows nothing else of what it serves. Routes outside the data API are values,
-// too: method, pattern, description and handler; a table of them is a mount, in which find-my-way looks for the pattern.
+// Finds the mount that answers a URL. A mount is a part of the server as a value: its URLs, its handler and the form of its
+// refusals; the server has a list of them and knows nothing else of their content. Routes outside the data API are values, too:
+// method, pattern, description and handler; a table of them is a mount, in which find-my-way looks for the pattern.
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import makeFindMyWay from 'find-my-way';
@@ -25,43 +25,36 @@ import type { Delegation } from './reply.ts';
 import type { RawRequest, RequestSignal } from './request.ts';
 
 export interface Mount {
-  /**
-   * True for a URL (path and query, from its slash on) of this mount. The first mount in the list that matches answers.
-   */
+  /** True for a URL (path and query, from its slash on) of this mount. The first mount in the list that matches answers. */
   readonly matches: (url: string) => boolean;
   /** True when the server must be ready: until then requests are refused with 503, in the form of the mount. */
   readonly readyFirst: boolean;
   /**
-   * Headers of all its answers, flat as name, value, in place of those that let pages of other origins ask. OPTIONS is then a
-   * method like others, so no page of another origin learns anything. Without: it is an API that all may ask.
+   * Headers of all answers, flat as name, value, in place of the CORS headers. OPTIONS is then a method like others, so that
+   * pages of other origins learn nothing. By default pages of all configured origins may use the mount.
    */
   readonly ownHeaders?: readonly string[];
-  /** What the document of the operations outside the data API says of it; none: it is described elsewhere, or nowhere. */
+  /** Operations in the OpenAPI document of everything outside the data API; none for a mount that is not described there. */
   readonly operations: readonly Operation[];
   /**
-   * The group that a request belongs to. When many come at once the groups take turns; without this function each
-   * request is begun as it comes.
+   * Returns the scheduling group of a request. When many arrive at once the groups take turns; without this function each
+   * request starts when it arrives.
    */
   readonly getGroup?: (url: string) => string;
-  /** The request's name in metrics: a word of a small set. UNKNOWN for what leads nowhere. */
+  /** Returns the operation's name in metrics, from a small set. UNKNOWN for a URL that leads nowhere. */
   readonly getOperationName: (method: string, url: string) => string;
-  /** Gives the answer, or the library that will answer. What it throws goes to `refuse`. */
+  /** Returns the reply, or the library that will answer. Errors go to `toErrorReply`. */
   readonly handle: (request: RawRequest) => Promise<Reply | Delegation>;
-  /** The reply to a refusal, in the form of the mount. */
+  /** Builds the reply to an error, in the form of the mount. */
   readonly toErrorReply: (error: ApiError) => Reply;
-  /**
-   * True for a refusal of a request without a valid credential: it is sent at a limited pace, as all of UNKNOWN are.
-   */
+  /** True for the refusal of a request without a valid credential: its rate is limited, as for all requests that are UNKNOWN. */
   readonly isThrottled: (error: ApiError) => boolean;
 }
 
-/** In metrics: a request that leads nowhere. */
+/** Operation name in metrics of a request that leads nowhere. */
 export const UNKNOWN = 'unknown';
 
-/**
- * How most mounts refuse: with the body of the API's errors; the refusal of a missing or wrong credential waits for its
- * turn.
- */
+/** Error handling of most mounts: the body of the API's errors, and throttled refusals of missing or invalid credentials. */
 export const DEFAULT_ERROR_HANDLING: Pick<Mount, 'toErrorReply' | 'isThrottled'> = {
   toErrorReply: errorReply,
   isThrottled: ({ status }) => status === 401,
@@ -72,7 +65,7 @@ export function isAt(url: string, path: string): boolean {
   return url.startsWith(path) && /^\/?(?:\?|$)/.test(url.slice(path.length));
 }
 
-/** The same mount while the server is not ready; `reason` says why. */
+/** Makes the mount that replaces another while the server is not ready; `reason` says why. */
 export function makeUnreadyMount(mount: Mount, reason: () => string | undefined): Mount {
   const { matches, readyFirst, ownHeaders, operations, toErrorReply, isThrottled } = mount;
   return {
@@ -89,7 +82,7 @@ export function makeUnreadyMount(mount: Mount, reason: () => string | undefined)
 
 const CATCH_ALL = { ...DEFAULT_ERROR_HANDLING, matches: () => true, readyFirst: false, operations: [] } as const;
 
-/** CORS preflight (WHATWG Fetch) and plain OPTIONS, without a credential: browsers send none. */
+/** Answers CORS preflight (WHATWG Fetch) and plain OPTIONS, without a credential: browsers send none. */
 export const PREFLIGHT: Mount = {
   ...CATCH_ALL,
   getOperationName: () => 'options',
@@ -106,14 +99,14 @@ export const PREFLIGHT: Mount = {
   }),
 };
 
-/** Requests without a Host, which RFC 9112 section 3.2 wants refused. */
+/** Refuses requests without a Host (RFC 9112 section 3.2). */
 export const MISSING_HOST: Mount = {
   ...CATCH_ALL,
   getOperationName: () => UNKNOWN,
   handle: () => Promise.reject(badRequest('MALFORMED_REQUEST', 'The Host header is missing')),
 };
 
-/** Takes the target `*` of all methods but OPTIONS: it is no place (RFC 9112 section 3.2.4). */
+/** Refuses the target `*` of all methods but OPTIONS: it is no resource (RFC 9112 section 3.2.4). */
 export const BAD_TARGET: Mount = {
   ...CATCH_ALL,
   getOperationName: () => UNKNOWN,
@@ -121,7 +114,7 @@ export const BAD_TARGET: Mount = {
     Promise.reject(badRequest('MALFORMED_REQUEST', 'The request target must be a path; only OPTIONS takes *')),
 };
 
-/** Takes what no mount of the list does. */
+/** Refuses URLs that no mount of the list matches. */
 export const NOT_FOUND: Mount = {
   ...CATCH_ALL,
   readyFirst: true,
@@ -143,7 +136,7 @@ function isDecodable(path: string): boolean {
   }
 }
 
-/** Gives the mount of a request: that of its URL, unless the request gets the same answer at all URLs. */
+/** Makes the function that finds the mount of a request: by its URL, unless the request gets the same answer at all URLs. */
 export function makeRouter(
   mounts: readonly Mount[],
   unready: () => string | undefined,
@@ -170,44 +163,44 @@ export function makeRouter(
 export interface RouteRequest {
   readonly id: string;
   readonly params: Readonly<Record<string, string>>;
-  /** Decoded query parameters, a repeated one with several values; 400 when the route does not know one. */
+  /** Returns the decoded query parameters, a repeated one with several values; 400 when the route does not know one. */
   readonly query: () => ReadonlyMap<string, readonly string[]>;
   readonly credential: Credential;
-  /** The header of a conditional read, as sent. */
+  /** Header If-None-Match, as sent. */
   readonly ifNoneMatch: string | undefined;
-  /** The header of a conditional change, as sent. */
+  /** Header If-Match, as sent. */
   readonly ifMatch: string | undefined;
   /**
-   * Reads and parses the JSON body (numbers keep their digits, see model/exact-json.ts); undefined when there is none.
-   * Nothing of it is read before a handler asks, which it does only for a known sender: 415, 413 or 400.
+   * Reads and parses the JSON body (numbers keep their digits, see model/exact-json.ts), or returns undefined if there is none.
+   * A handler calls it only after it has authenticated the client: 415, 413 or 400.
    */
   readonly body: () => Promise<unknown>;
-  /** The body as a stream, in place of body(): 415 unless it is of this media type. Errors when it is silent for too long. */
+  /** Returns the body as a stream, in place of body(): 415 unless it has this media type. It fails when silent for too long. */
   readonly upload: (mediaType: string) => Readable;
   readonly signal: RequestSignal;
 }
 
-/** What it does not describe it refuses: unknown query parameters are 400. */
+/** A route refuses everything that it does not describe: unknown query parameters are 400. */
 export interface Route extends Operation {
   readonly handle: (request: RouteRequest) => Promise<Reply>;
 }
 
 export interface RouteMountOptions {
-  /** Whether the server must be ready before its routes are used. */
+  /** True when the server must be ready before its routes are used. */
   readonly readyFirst: boolean;
-  /** A JSON body beyond it is refused with 413. */
+  /** Longest JSON body; beyond it 413. */
   readonly maxBodyBytes: number;
 }
 
 interface RouteMatch {
-  /** Null when a part of the path is longer than any name. */
+  /** The matching route, or null if a part of the path is longer than any name. */
   readonly route: Route | null;
   readonly params: RouteRequest['params'];
 }
 
 const MAX_NAME_LENGTH = 200;
 
-/** Takes all URLs at which a route answers any method. HEAD is answered like GET. */
+/** Makes a mount of routes, which takes all URLs at which a route answers any method. HEAD is answered like GET. */
 export function makeRouteMount(routes: readonly Route[], { readyFirst, maxBodyBytes }: RouteMountOptions): Mount {
   const find = makeFind(routes);
   const methods = [...new Set(routes.map(({ method }) => method))];
@@ -236,14 +229,14 @@ export function makeRouteMount(routes: readonly Route[], { readyFirst, maxBodyBy
   };
 }
 
-/** The look-up of routes by method and URL. */
+/** Makes the look-up of routes by method and URL. */
 function makeFind(routes: readonly Route[]): (method: Route['method'], url: string) => RouteMatch | undefined {
   const noop = (): void => undefined;
   const patterns = makeFindMyWay({
     caseSensitive: true,
     ignoreTrailingSlash: true,
     maxParamLength: MAX_NAME_LENGTH,
-    // Gives a match without a route.
+    // Makes the router return a match without a route.
     onMaxParamLength: noop,
     querystringParser: noop,
   });

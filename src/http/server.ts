@@ -1,5 +1,4 @@
-// Bytes <-> values: listens, finds the mount of a request, and is the only place that answers what was thrown. Knows no
-// route.
+// The HTTP server: listens, finds the mount of a request, and is the only place that answers thrown errors. Knows no route.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest } from '../errors.ts';
@@ -18,23 +17,23 @@ export interface HttpOptions {
   readonly port: number;
   readonly bodyTimeoutMs: number;
   readonly corsOrigins: '*' | readonly string[];
-  /** What is served. A request goes to the first that matches its URL. */
+  /** Mounts of the server. A request goes to the first that matches its URL. */
   readonly mounts: readonly Mount[];
   /** Resolves when a request without a valid credential may be refused. */
   readonly waitForThrottle: () => Promise<void>;
-  /** Why requests cannot be served at the moment (database away, starting), or undefined. */
+  /** Returns why requests cannot be served at the moment (database unavailable, starting), or undefined if they can. */
   readonly unready: () => string | undefined;
   readonly observer: Observer;
 }
 
 export interface HttpServer {
-  /** The port in use. */
+  /** Starts to listen; returns the port in use. */
   listen(): Promise<number>;
   /** Stops accepting, lets requests in flight finish for at most `graceMs`, then cuts them. */
   close(graceMs: number): Promise<void>;
 }
 
-// Of long bodies that are read and worked on at once. What is made of one takes some four times its bytes.
+// Memory of the long bodies that are in work at once. The values made of a body take some four times its bytes.
 const BODY_MEMORY = { totalBytes: 67_108_864, maxGroupBytes: 33_554_432, timeoutMs: 10_000 };
 const MAX_HEADER_BYTES = 16_384;
 const SERVER_OPTIONS = {
@@ -62,7 +61,7 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
     if (mount.getGroup === undefined) respond(message, response, mount, arrivedAt);
     else scheduler.admit(mount.getGroup(url), () => respond(message, response, mount, arrivedAt));
   });
-  // Each request that waits listens to the end of its connection, and clients may send many before the first is answered.
+  // Each waiting request listens to the end of its connection, and clients may send many before the first is answered.
   server.on('connection', (socket) => socket.setMaxListeners(0));
   server.on('clientError', (error, socket) => rejectMalformed(error, socket as Socket));
   return {
@@ -140,13 +139,13 @@ function makeResponder(options: HttpOptions, scheduler: FairScheduler, isClosing
 
 const getNoGroup = (): string => '';
 
-/** What is told of a request when it begins. */
+/** Builds the trace of a request at its start. */
 function toRequestTrace({ id, method, path, arrivedAt, headers }: RawRequest, operation: string): RequestTrace {
   const { traceparent, tracestate } = headers as Readonly<Record<string, string | undefined>>;
   return { phase: 'asked', id, method, path, traceparent, tracestate, operation, startedAt: arrivedAt };
 }
 
-/** The path and query of a request target, which may be a whole URL (RFC 9112 section 3.2.2). */
+/** Returns the path and query of a request target, which may be a whole URL (RFC 9112 section 3.2.2). */
 function toOriginForm(target: string): string {
   const prefix = /^https?:\/\/[^/?]*/i.exec(target);
   if (prefix === null) return target;

@@ -1,5 +1,5 @@
-// Permits for work of which few may be done at once, such as imports and exports: each holds a database connection for as long
-// as its client takes. A workspace has half of them at most and an external user one; those of a workspace wait in order, and
+// Permits for work that is limited to a few at once, such as imports and exports: each holds a database connection as long as
+// its client takes. A workspace has half of them at most and an external user one; requests of a workspace wait in order, and
 // workspaces rotate.
 
 import { clientDisconnected } from '../database/errors.ts';
@@ -8,26 +8,26 @@ import { serviceUnavailable } from '../errors.ts';
 
 export interface ConcurrencyLimiter {
   /**
-   * Resolves with the function that gives the permit back, to be called once or more; 503 when too many wait or none came
-   * in time. Rejects when the client leaves; nobody reads that error.
+   * Resolves with the function that returns the permit, which may be called repeatedly; 503 when too many wait or none is free
+   * in time. Rejects when the client leaves; that error is never read.
    */
   readonly acquire: (request: PermitRequest) => Promise<() => void>;
 }
 
 export interface PermitRequest {
   readonly workspace: string;
-  /** The external user, who may run one transfer at a time; undefined for credentials of the workspace itself. */
+  /** Id of the external user, who may run one transfer at a time; undefined for credentials of the workspace itself. */
   readonly user: string | undefined;
   readonly signal: RequestSignal;
-  /** On the clock of performance.now(). */
+  /** Time on the clock of performance.now(). */
   readonly deadline: number;
 }
 
 export interface ConcurrencyLimits {
   readonly count: number;
-  /** What it is that is done, for refusals; a plural. */
+  /** Name of the work in refusals, a plural. */
   readonly resources: string;
-  /** Those of all workspaces that wait. */
+  /** Most waiting requests of all workspaces. */
   readonly maxWaiting: number;
 }
 
@@ -49,7 +49,7 @@ interface WorkspaceQueue {
 
 export function makeConcurrencyLimiter({ count, resources, maxWaiting }: ConcurrencyLimits): ConcurrencyLimiter {
   const maxPerWorkspace = Math.max(1, Math.floor(count / 2));
-  // Only workspaces with something active or waiting; the one that got the latest permit is last.
+  // Workspaces with active or waiting work, the one with the latest permit last.
   const queues = new Map<string, WorkspaceQueue>();
   let free = count;
   let waitingCount = 0;
@@ -127,7 +127,7 @@ export function makeConcurrencyLimiter({ count, resources, maxWaiting }: Concurr
         };
         const timer = setTimeout(
           () => giveUp(serviceUnavailable('OVERLOADED', `Too many ${resources} are running; retry`, RETRY_SECONDS)),
-          // It may be over: the request has waited for the database before.
+          // The deadline may be over: the request has waited for the database before.
           Math.max(0, deadline - performance.now()),
         );
         const unsubscribe = signal.onAbort(() => giveUp(clientDisconnected()));

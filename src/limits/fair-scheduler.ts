@@ -1,38 +1,38 @@
-// Shares the one thread that answers everybody among workspaces. Beginning a request (credential, plan, SQL) takes 0.05 to
-// 0.5 ms: a thousand new ones of one workspace kept the others waiting for 0.3 s. So each workspace begins some in each round
-// of the event loop, and its other requests wait in a queue of their own. Long work goes in slices, between which other
-// requests run: of those that wait one runs in each round, and the workspaces rotate.
+// Shares the one thread among workspaces. Starting a request (credential, plan, SQL) takes 0.05 to 0.5 ms: a thousand new ones
+// of one workspace delayed the others by 0.3 s. So each workspace starts some in each round of the event loop, and the rest
+// wait in a queue of its own. Long work runs in slices, with other requests in between: one waiting slice runs in each round,
+// and workspaces rotate.
 
 export interface FairScheduler {
-  /** Begins the request now, or soon. `group`: the workspace that it is for. */
+  /** Starts the request now, or soon. `group`: its workspace. */
   readonly admit: (group: string, start: () => void) => void;
-  /** For long work on behalf of one request. */
+  /** Returns the time slices for long work of one request. */
   readonly slices: (group: string) => TimeSlices;
 }
 
 export interface TimeSlices {
   /** Resolves when the next slice may run. */
   readonly next: () => Promise<void>;
-  /** True when so little has run without waiting, in this round of the event loop, that a short slice may. */
+  /** True when a short slice may run at once, as little time has been used without waiting in this round. */
   readonly hasTime: () => boolean;
-  /** Records that a slice has run without waiting, for so many milliseconds. */
+  /** Records the milliseconds of a slice that has run without waiting. */
   readonly addTime: (milliseconds: number) => void;
 }
 
-// How long may be worked without waiting in each round: by one group that begins requests, and by all slices together.
+// Time used without waiting in each round: by one group that starts requests, and by all slices together.
 const ROUND_MS = 4;
-// Requests of a group after which its time is checked.
+// Requests of a group between two checks of its time.
 const CHECK_EVERY = 8;
 const MAX_BUDGETS = 1000;
 
-/** Requests that a group has begun, and when the round began in which its time was last checked. */
+/** Requests that a group has started, and the start of the round in which its time was last checked. */
 interface Budget {
   count: number;
   round: number;
   since: number;
 }
 
-/** Tasks by group, taken from one group after the other. */
+/** Queues of tasks by group, which take turns. */
 class GroupQueues {
   readonly #queues = new Map<string, (() => void)[]>();
 
@@ -50,7 +50,7 @@ class GroupQueues {
     else queue.push(task);
   }
 
-  /** The next task; its group goes to the end of the rotation, if it has more. */
+  /** Takes the next task; its group goes to the end of the rotation, if it has more. */
   take(): (() => void) | undefined {
     const [first] = this.#queues;
     if (first === undefined) return undefined;
@@ -62,8 +62,8 @@ class GroupQueues {
   }
 }
 
-// libuv's count of rounds. Counting by setImmediate() keeps the loop from sleeping until several sockets are ready, and
-// answers 0.85 of the requests.
+// libuv's count of rounds. Counting by setImmediate() prevents the loop from sleeping until several sockets are ready, with
+// 0.85 of the throughput.
 const currentRound = (): number => performance.nodeTiming.uvMetricsInfo.loopCount;
 
 export function makeFairScheduler(): FairScheduler {
@@ -131,7 +131,7 @@ export function makeFairScheduler(): FairScheduler {
   };
 }
 
-/** True when the group has not yet begun requests for ROUND_MS in this round. */
+/** True when the group has not yet started requests for ROUND_MS in this round. */
 function isWithin(budget: Budget): boolean {
   const now = performance.now();
   const round = currentRound();
@@ -142,7 +142,7 @@ function isWithin(budget: Budget): boolean {
   return now - budget.since < ROUND_MS;
 }
 
-/** The organization and workspace of a path of the data API. */
+/** Returns the organization and workspace of a path of the data API. */
 export function parseGroup(path: string, prefix: string): string {
   const organization = path.indexOf('/', prefix.length);
   const workspace = organization < 0 ? -1 : path.indexOf('/', organization + 1);

@@ -1,29 +1,29 @@
-// Room in memory for the bodies of requests: what is read of long ones, and what is made of it, stays until they are
+// A memory budget for request bodies: the bytes of long ones, and the values made of them, stay until their requests are
 // answered. Bodies of 10 MB take some 40 MB each; without a bound two dozen at once ended the process.
 import { serviceUnavailable } from '../errors.ts';
 
-/** Gives the room back; a second call does nothing. */
+/** Returns the reserved bytes; a second call does nothing. */
 export type Release = () => void;
 
-/** A body on its way. */
+/** A body that is being received. */
 export interface IncomingBody {
-  /** Whether it comes too slowly for others to wait for it. */
+  /** True when the body arrives too slowly for others to wait for it. */
   isLate(): boolean;
-  /** Nothing more of it is read, and its request is refused, which gives its room back. */
+  /** Stops reading the body and refuses its request, which releases its memory. */
   cutOff(): void;
 }
 
 export interface MemoryBudget {
   /**
-   * Resolves when there is room for so many bytes. `group`: whose they are. 503 when none comes in time. While others wait,
-   * a body that is late is cut off.
+   * Resolves when so many bytes are free; 503 when they are not in time. `group`: the workspace. While others wait, a body that
+   * is late is cut off.
    */
   reserve(group: string, bytes: number, body: IncomingBody): Promise<Release>;
 }
 
 export interface MemoryBudgetOptions {
   readonly totalBytes: number;
-  /** What one group may have; a single body beyond it comes alone. */
+  /** Most bytes of one group; a larger single body is received alone. */
   readonly maxGroupBytes: number;
   readonly timeoutMs: number;
 }
@@ -37,7 +37,7 @@ interface Waiting {
 }
 
 const MAX_WAITING = 1000;
-// How often it is looked for late bodies while others wait.
+// How often late bodies are looked for while others wait.
 const CHECK_INTERVAL_MS = 250;
 
 export function makeMemoryBudget({ totalBytes, maxGroupBytes, timeoutMs }: MemoryBudgetOptions): MemoryBudget {
@@ -69,7 +69,7 @@ export function makeMemoryBudget({ totalBytes, maxGroupBytes, timeoutMs }: Memor
     };
   }
 
-  /** The oldest first, past those whose group has its share. */
+  /** Admits waiting bodies, oldest first, but for groups at their maximum. */
   function admit(): void {
     for (let index = 0; index < queue.length; ) {
       const { group, bytes, body, resolve, timer } = queue[index] as Waiting;
@@ -83,7 +83,7 @@ export function makeMemoryBudget({ totalBytes, maxGroupBytes, timeoutMs }: Memor
     }
   }
 
-  /** Cuts late bodies off for as long as others wait. */
+  /** Cuts off late bodies while others wait. */
   function checkProgress(): void {
     if (queue.length > 0) {
       for (const body of [...activeBodies]) if (body.isLate()) body.cutOff();

@@ -1,12 +1,12 @@
-// Requests per minute and credential: a token bucket each, in bounded memory. Off unless configured. With several
-// processes the primary has the buckets, and each worker takes tokens from there, a few at a time.
+// Limits requests per minute and credential: a token bucket each, in bounded memory. Off unless configured. With several
+// processes the buckets are in the primary, and each worker takes tokens from there, a few at a time.
 import { LRUCache } from 'lru-cache';
 import { rateLimited } from '../errors.ts';
 
 /** Counts one request of the credential; rejects with 429 and the seconds until the next is allowed. */
 export type RateLimit = (credentialId: string) => Promise<void>;
 
-/** Tokens taken from a bucket, at most those asked for; when there are none, the time until the next. */
+/** Tokens taken from a bucket, no more than requested; if there are none, the time until the next. */
 export interface Grant {
   readonly tokens: number;
   readonly waitMs: number;
@@ -24,7 +24,7 @@ const MAX_CREDENTIALS = 100_000;
 
 const UNLIMITED: RateLimit = async () => undefined;
 
-/** `now` in milliseconds. A bucket holds a minute's tokens and starts full. */
+/** Makes the buckets. `now`: milliseconds. A bucket holds a minute's tokens and starts full. */
 export function makeBuckets(perMinute: number, now: () => number): TakeTokens {
   const buckets = new LRUCache<string, Bucket>({ max: MAX_CREDENTIALS });
   const perMillisecond = perMinute / 60_000;
@@ -40,7 +40,7 @@ export function makeBuckets(perMinute: number, now: () => number): TakeTokens {
   };
 }
 
-/** `perMinute` 0 turns the limit off. */
+/** Makes the limit of a single process; `perMinute` 0 turns it off. */
 export function makeRateLimit(perMinute: number, now: () => number): RateLimit {
   if (perMinute === 0) return UNLIMITED;
   const take = makeBuckets(perMinute, now);
@@ -50,18 +50,18 @@ export function makeRateLimit(perMinute: number, now: () => number): RateLimit {
   };
 }
 
-/** Tokens that a worker holds, or until when the bucket has none. */
+/** Tokens that a worker holds, or the time until which the bucket has none. */
 interface Lease {
   tokens: number;
   blockedUntil: number;
   pending: Promise<void> | undefined;
 }
 
-// A worker takes as many at once as the credential may use in a tenth of a second: what it does not use the other
-// workers lack, less than 0.2 % of a minute's tokens.
+// A worker takes the tokens of a tenth of a second at once: tokens that it does not use are missing in other workers, less than
+// 0.2 % of a minute's.
 const LEASES_PER_MINUTE = 600;
 
-/** The limit in a worker: `ask` takes tokens from the buckets that all workers share. */
+/** Makes the limit of a worker: `ask` takes tokens from the buckets that all workers share. */
 export function makeSharedRateLimit(
   perMinute: number,
   requestTokens: (credentialId: string, count: number) => Promise<Grant>,

@@ -1,17 +1,17 @@
-// The body of an import as it arrives: its chunks, pulled one by one, until somebody ends it. A client that sends less
-// than the minRate while it is waited for ends it, too; time that the database takes is not the client's.
+// The body of an import as a stream of chunks, read one by one until it is ended. A client that sends less than the minimum
+// rate while it is waited for ends it, too; time that the database takes does not count.
 import type { Readable } from 'node:stream';
 import { badRequest } from '../errors.ts';
 
 export interface Upload {
-  /** To be read once. Throws what `end` was given, or 400 when the body breaks off or arrives too slowly. */
+  /** Chunks, to be read once. Throws the reason of `end`, or 400 when the body breaks off or arrives too slowly. */
   readonly chunks: AsyncIterable<Buffer>;
-  /** Nothing more is read: who waits for the next chunk gets the reason instead. */
+  /** Stops reading: the reader that waits for the next chunk gets the reason instead. */
   readonly end: (reason: Error) => void;
 }
 
 export interface MinRate {
-  /** 0: none. */
+  /** Minimum rate; 0: none. */
   readonly bytesPerSecond: number;
   /** Seconds of waiting over which the bytes are counted. */
   readonly seconds: number;
@@ -39,7 +39,7 @@ export function readUpload(source: Readable, minRate: MinRate = NO_MINIMUM): Upl
   };
 
   async function* chunks(): AsyncGenerator<Buffer> {
-    // Without it the error of a body that breaks off would end the process, also when nobody reads any more.
+    // Without a listener the error of a body that breaks off would end the process, even after the last read.
     source.on('error', awaken);
     const events = ['readable', 'end', 'close'] as const;
     for (const event of events) source.on(event, awaken);
@@ -56,7 +56,7 @@ export function readUpload(source: Readable, minRate: MinRate = NO_MINIMUM): Upl
         else await waitForData();
       }
     } finally {
-      // The stream ends with the request, never with our loss of interest: the answer goes the same way.
+      // The stream stays open until the request ends: the answer uses the same connection.
       for (const event of events) source.off(event, awaken);
     }
   }
@@ -72,10 +72,10 @@ function formatTooSlow({ bytesPerSecond, seconds }: MinRate): string {
   return `The request body arrives too slowly: less than ${bytesPerSecond} bytes a second over ${seconds} s. Nothing was changed`;
 }
 
-/** Counts bytes against the time that they were waited for; a rate below the minRate is reported once a window is full. */
+/** Counts bytes against the time spent waiting; a rate below the minimum is reported once a window is full. */
 export interface RateMeter {
   readonly count: (bytes: number) => void;
-  /** Somebody waits for the other side from now until the function is called that this gives. */
+  /** Starts the time of waiting for the other side; returns the function that stops it. */
   readonly wait: () => () => void;
 }
 
@@ -106,7 +106,7 @@ export function makeRateMeter({ bytesPerSecond, seconds }: MinRate, onTooSlow: (
       const startTimer = (): NodeJS.Timeout => setTimeout(tick, Math.max(1, windowMs - waitedMs));
       const tick = (): void => {
         addWait();
-        // What it told may have ended the waiting.
+        // The report may have ended the waiting.
         if (!isOver) timer = startTimer();
       };
       let timer = startTimer();

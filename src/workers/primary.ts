@@ -1,5 +1,5 @@
-// Questions of worker processes to the primary, over the channel that node:cluster gives them: what the processes of a
-// server must know together. Each question has a subject; one file asks and answers it.
+// Requests of worker processes to the primary, over the channel of node:cluster, for state that the processes of a server
+// share. Each request has a subject; one file sends it and responds to it.
 import cluster from 'node:cluster';
 
 export const isWorker = (): boolean => cluster.isWorker;
@@ -22,8 +22,8 @@ const REQUEST = 'wda:ask ';
 const RESPONSE = 'wda:answer';
 
 /**
- * In a worker: the primary's answer to `content`, a JSON value. Rejects when it fails, or does not answer for
- * `timeoutMs`.
+ * Sends `content`, a JSON value, from a worker to the primary and returns its response. Rejects when the primary fails, or
+ * does not respond within `timeoutMs`.
  */
 export function requestPrimary<Result>(subject: string, content: unknown, timeoutMs: number): Promise<Result> {
   if (!isListening) {
@@ -46,7 +46,7 @@ export function requestPrimary<Result>(subject: string, content: unknown, timeou
   }) as Promise<Result>;
 }
 
-/** In the primary: answers the questions of all workers on a subject. */
+/** Runs in the primary: responds to the requests of all workers on a subject. */
 export function respondToWorkers<Content>(subject: string, handler: (content: Content) => unknown): void {
   cluster.on('message', (worker, message: unknown) => {
     if (!isMessage(message, REQUEST + subject)) return;

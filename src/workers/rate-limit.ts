@@ -1,9 +1,9 @@
-// The rate limits of a server of several processes: the primary has the buckets, workers ask it for tokens.
+// Rate limits of a server with several processes: the buckets are in the primary, and workers take tokens from there.
 import { serviceUnavailable } from '../errors.ts';
 import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from '../limits/rate-limit.ts';
 import { isWorker, requestPrimary, respondToWorkers } from './primary.ts';
 
-/** What is counted: all requests, the calls of agents, or attempts to sign in to the console. */
+/** Kind of requests that a limit counts: all requests, calls of agents, or attempts to sign in to the console. */
 export type RateLimitScope = 'requests' | 'agents' | 'sign-ins';
 
 const toSubject = (scope: RateLimitScope): string => `tokens of ${scope}`;
@@ -16,13 +16,13 @@ interface TokenRequest {
 
 const now = (): number => performance.now();
 
-/** In the primary: gives the workers their tokens. `perMinute`: of one credential. */
+/** Runs in the primary: passes tokens to the workers. `perMinute`: tokens of one credential. */
 export function serveTokens(scope: RateLimitScope, perMinute: number): void {
   const take = makeBuckets(perMinute, now);
   respondToWorkers(toSubject(scope), ({ credentialId, count }: TokenRequest) => take(credentialId, count));
 }
 
-/** The limit as it holds in this process; 503 in a worker whose primary does not answer. */
+/** Makes the limit of this process; 503 in a worker whose primary does not respond. */
 export function makeServerRateLimit(scope: RateLimitScope, perMinute: number): RateLimit {
   if (!isWorker()) return makeRateLimit(perMinute, now);
   const requestTokens = (credentialId: string, count: number): Promise<Grant> =>

@@ -1,23 +1,23 @@
-// Several server processes behind one port: a primary that owns the embedded database, the control tables and the start
+// Several server processes that share one port: a primary that owns the embedded database, the control tables and the start
 // screen, and workers that answer requests. A worker that dies is replaced; a primary that dies takes its workers with it.
 import cluster from 'node:cluster';
 
-/** Takes reports of workers that die. */
+/** Log of the workers that die. */
 interface Log {
   debug(message: string, facts?: Record<string, unknown>): void;
   error(message: string, facts?: Record<string, unknown>): void;
 }
 
 export interface Workers {
-  /** The port that they share, once the first of them listens. */
+  /** Resolves with the shared port, once the first worker listens. */
   readonly port: Promise<number>;
-  /** Resolves when all answer. Rejects with a sentence when they cannot: the port is taken, or they die again and again. */
+  /** Resolves when all answer. Rejects with a sentence when they cannot: the port is taken, or they die repeatedly. */
   readonly ready: Promise<void>;
   /** Stops the workers after their requests; resolves when all have ended. */
   stop(): Promise<void>;
 }
 
-// This many workers in a row that die this early, with none ever having answered, mean that starting fails.
+// Starting has failed when this many workers in a row die this early, before any has answered.
 const EARLY_EXIT_MS = 5000;
 const MAX_EARLY_EXITS = 5;
 const READY = 'wda:ready';
@@ -25,7 +25,7 @@ const FAILED = 'wda:failed';
 const REPLACE_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5000;
 
-/** The name of the error whose message is meant for whoever started the server. */
+/** Name of the error whose message is meant for the user who started the server. */
 export const WORKERS_FAILURE = 'WorkersFailure';
 
 interface WorkerMessage {
@@ -33,7 +33,7 @@ interface WorkerMessage {
   readonly reason?: string;
 }
 
-/** Starts `count` workers. One that does not end by itself is killed `graceMs` after it was asked to. */
+/** Starts `count` workers. On a stop, a worker that has not ended after `graceMs` is killed. */
 export function startWorkers(count: number, graceMs: number, log: Log): Workers {
   let stopping = false;
   let readyCount = 0;
@@ -53,7 +53,7 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
   function fork(): void {
     const worker = cluster.fork();
     startedAt.set(worker.id, performance.now());
-    // Sending to a worker that has just died; its exit is handled elsewhere.
+    // A message to a worker that has just died may fail; its exit is handled elsewhere.
     worker.on('error', (error) => log.debug('a worker could not be told', { error: error.message }));
   }
 
@@ -72,7 +72,7 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
     if (stopping) return;
     earlyExits = lifetimeMs < EARLY_EXIT_MS ? earlyExits + 1 : 0;
     log.error('a worker has died and is replaced', { worker: worker.process.pid, code, signal });
-    // Once workers have answered, deaths are taken to be temporary: the service goes on, with longer and longer pauses.
+    // Once workers have answered, deaths are considered temporary: the service goes on, with longer and longer pauses.
     if (readyCount === 0 && earlyExits >= MAX_EARLY_EXITS) {
       fail(`The workers end as soon as they are started, the last one with ${signal ?? `code ${code}`}`);
     }
@@ -102,20 +102,17 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
   };
 }
 
-/** In a worker: reports that it answers requests from now on. */
+/** Runs in a worker: reports that it answers requests from now on. */
 export const reportReady = (): void => void process.send?.({ type: READY } satisfies WorkerMessage);
 
-/** In a worker: reports that it cannot listen, nor will another. Resolves when the primary has the message. */
+/** Runs in a worker: reports that no worker can listen. Resolves when the primary has the message. */
 export function reportFailure(reason: string): Promise<void> {
   return new Promise((resolve) => process.send?.({ type: FAILED, reason } satisfies WorkerMessage, () => resolve()));
 }
 
-/**
- * Makes a worker end at once when its primary is gone, as if it was killed: it would hold the port and the database for
- * nobody.
- */
+/** Ends a worker at once when its primary is gone, as if it was killed: it would hold the port and the database in vain. */
 export function exitWithPrimary(): void {
   process.on('disconnect', () => process.exit(1));
-  // Sending to a primary that is gone; the disconnect may come later.
+  // A message to a primary that is gone fails; the disconnect may come later.
   cluster.worker?.on('error', () => process.exit(1));
 }
