@@ -143,9 +143,9 @@ for (const [says, wanted, actual, lines] of [
     '',
     {
       ...there(),
-      others: [
-        { organization: 'acme', workspaces: ['old'], isNamed: true },
-        { organization: 'empty', workspaces: [], isNamed: false },
+      unlisted: [
+        { organization: 'acme', workspaces: ['old'], isListed: true },
+        { organization: 'empty', workspaces: [], isListed: false },
       ],
     },
     [

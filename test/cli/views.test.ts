@@ -168,13 +168,19 @@ const filling = (done: number): MigrationStep =>
 test('a step that fills records has its speed and its time left from what was seen of it', () => {
   const watch = makeStepTracker();
   const label = 'Step 1 of 1: change the type';
-  assert.deepEqual(watch(running([filling(1000)]), 0), { label, elapsedMs: 0, share: 0.1, rate: 0, leftMs: null });
+  assert.deepEqual(watch(running([filling(1000)]), 0), {
+    label,
+    elapsedMs: 0,
+    fraction: 0.1,
+    rate: 0,
+    remainingMs: null,
+  });
   assert.deepEqual(watch(running([filling(3000)]), 4000), {
     label,
     elapsedMs: 4000,
-    share: 0.3,
+    fraction: 0.3,
     rate: 500,
-    leftMs: 14_000,
+    remainingMs: 14_000,
   });
 });
 
@@ -186,9 +192,9 @@ test('a step without records has its time left from its share, and each step is 
     step({ state: 'running', progress, description: 'add an index' });
   const label = 'Step 2 of 2: add an index';
   const begun = watch(running([done, building(0.2)]), 1000);
-  assert.deepEqual(begun, { label, elapsedMs: 0, share: 0.2, rate: null, leftMs: null });
+  assert.deepEqual(begun, { label, elapsedMs: 0, fraction: 0.2, rate: null, remainingMs: null });
   const { remainingMs: leftMs, ...later } = watch(running([done, building(0.4)]), 3000);
-  assert.deepEqual(later, { label, elapsedMs: 2000, share: 0.4, rate: null });
+  assert.deepEqual(later, { label, elapsedMs: 2000, fraction: 0.4, rate: null });
   assert.equal(Math.round(leftMs ?? 0), 6000);
 });
 
