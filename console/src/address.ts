@@ -1,9 +1,9 @@
-// The address bar as the state of a screen: parameters in the words of the API, and repeated where the API repeats them.
+// State of a screen in the address bar, by the parameter names of the API; repeated where the API repeats them.
 
-/** Value of each name, or several in their order. */
+/** Value by name, or several values in order. */
 export type Search = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** `?filter=a&filter=b&sort=c` as `{filter: ['a', 'b'], sort: 'c'}`. */
+/** Parses `?filter=a&filter=b&sort=c` to `{filter: ['a', 'b'], sort: 'c'}`. */
 export function parseSearch(text: string): Search {
   const values = new Map<string, string | string[]>();
   for (const [name, value] of new URLSearchParams(text)) {
@@ -13,7 +13,7 @@ export function parseSearch(text: string): Search {
   return Object.fromEntries(values);
 }
 
-/** The other way; commas stay readable. */
+/** Prints the query string; commas stay readable. */
 export function stringifySearch(search: Search): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(search)) {
@@ -24,7 +24,7 @@ export function stringifySearch(search: Search): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** All values of a parameter. */
+/** Returns all values of a parameter. */
 export function getAll(search: Search, name: string): readonly string[] {
   const value = Object.hasOwn(search, name) ? search[name] : undefined;
   return value === undefined ? [] : typeof value === 'string' ? [value] : value;

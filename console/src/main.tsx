@@ -1,4 +1,4 @@
-// The console: a page that speaks with the server over HTTP alone.
+// Entry of the console, a page that uses the server over HTTP alone.
 import './trusted-types.ts';
 import '@mantine/core/styles.css';
 import './console.css';
@@ -16,7 +16,7 @@ import { cssVariablesResolver, theme } from './theme.ts';
 import { nonce } from './trusted-types.ts';
 
 const styleNonce = nonce();
-// Dialogs keep the page behind them from scrolling by a style element, whose maker looks for the nonce here.
+// The scroll lock of dialogs adds a style element and looks for the nonce here.
 Object.assign(globalThis, { __webpack_nonce__: styleNonce });
 const router = createAppRouter();
 watchForNewBuilds(() => router.state.isLoading);

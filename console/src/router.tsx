@@ -1,4 +1,4 @@
-// Which screen stands at which address. Each screen is a file of its own that is loaded when it is opened.
+// Routes of the console. Each screen is a separate file that is loaded when it is opened.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { parseSearch, type Search, stringifySearch } from './address.ts';
 import { ErrorScreen, NotFoundScreen } from './shell/error-screens.tsx';

@@ -1,7 +1,7 @@
-// Values outside of React that components watch.
+// Stores for values outside React, which components subscribe to.
 import { useSyncExternalStore } from 'react';
 
-/** Something that tells its listeners of changes; `revision` differs after each. */
+/** Source of change events; `revision` increases with each. */
 export class Observable {
   readonly #listeners = new Set<() => void>();
   #revision = 0;
@@ -39,7 +39,7 @@ class Store<T> extends Observable {
     this.notify();
   };
 
-  /** The value, for a component that is drawn again when it changes. */
+  /** Hook with the value; a change renders the component again. */
   readonly use = (): T => useSyncExternalStore(this.subscribe, this.get);
 }
 

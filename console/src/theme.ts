@@ -1,4 +1,5 @@
-// Quiet and dense: one accent, the fonts of the system, shades that reach the contrast of WCAG 2.2 AA in both schemes.
+// Theme of the console: one accent, the fonts of the system, and shades that reach the contrast of WCAG 2.2 AA in both
+// schemes.
 import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from '@mantine/core';
 
 const accent: MantineColorsTuple = [
@@ -45,7 +46,9 @@ export const theme = createTheme({
   },
 });
 
-/** Links that reach 4.5 to 1 on every ground of the dark scheme, that of fields among them. */
+/**
+ * Resolves link colours with a contrast of 4.5 to 1 on every background of the dark scheme, including that of inputs.
+ */
 export const cssVariablesResolver: CSSVariablesResolver = () => ({
   variables: {},
   light: {},

@@ -1,4 +1,4 @@
-// Access is one place with four tabs; each tab is a screen with an address of its own.
+// Layout of the access screens: four tabs, each a screen with its own address.
 import { Group } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -16,7 +16,7 @@ const TABS = [
   { to: '/access/rules', label: 'Row rules' },
 ] as const;
 
-/** Commands that read the same. */
+/** `wda` commands that print the same as the screen shows. */
 const COMMANDS = {
   'api-keys': 'key list',
   'oauth-clients': 'client list',
@@ -26,7 +26,7 @@ const COMMANDS = {
 
 export interface AccessLayoutProps {
   readonly title: (typeof TABS)[number]['label'];
-  /** Below the workspace in the admin API: what the screen shows. */
+  /** Path below the workspace in the admin API. */
   readonly noun: keyof typeof COMMANDS;
   readonly actions?: ReactNode;
   readonly children: (workspace: WorkspaceRef) => ReactNode;

@@ -1,9 +1,9 @@
-// Somebody else has saved meanwhile: both versions, and the choice between them. Nothing is overwritten before it is made.
+// Dialog after an edit conflict: shows both versions and overwrites nothing before the user chooses one.
 import { Button, Code, Group, Modal, Text } from '@mantine/core';
 import classes from './access.module.css';
 
 export interface ConflictDialogProps {
-  /** Texts of both versions. */
+  /** Both versions as text. */
   readonly draft: string;
   readonly current: string;
   readonly onClose: () => void;

@@ -1,4 +1,4 @@
-// Text to be copied: a command, a file.
+// Text with a copy button: a command or a file.
 import { Button, Code, CopyButton, Group, Text } from '@mantine/core';
 import classes from './access.module.css';
 

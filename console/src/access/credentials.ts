@@ -1,4 +1,5 @@
-// API keys and OAuth clients of a workspace (docs/reference/admin-api.md, oauth.md, scopes.md), and what they are said to do.
+// Requests for API keys and OAuth clients of a workspace (docs/reference/admin-api.md, oauth.md, scopes.md), and their
+// texts.
 
 import { queryOptions } from '@tanstack/react-query';
 import { request } from '../api/request.ts';
@@ -7,13 +8,13 @@ import type { ApiKey, OAuthClient } from '../api/types.ts';
 import { adminPath, type WorkspaceRef } from '../api/workspace.ts';
 import { quoteShell } from '../snippets/snippets.ts';
 
-/** Permissions of a credential; `entities` is null for all of them. */
+/** Permissions of a credential; `entities` is null for all entities. */
 export interface Grant {
   readonly permissions: Permissions;
   readonly entities: readonly string[] | null;
 }
 
-// Largest page of the API, and limit of a workspace.
+// Largest page of the API, which is also the limit of a workspace.
 const ALL = 'size=1000';
 
 export const credentialQuery = <T>(workspace: WorkspaceRef, noun: 'api-keys' | 'oauth-clients') =>
@@ -32,7 +33,7 @@ export const GRANTS: readonly { readonly value: Permissions; readonly label: str
   { value: 'OWNER', label: 'Owner: records, schema, access' },
 ];
 
-/** `orders, items`; more than three are counted. */
+/** Formats names as `orders, items`; beyond three it counts the rest. */
 export function formatEntities(entities: readonly string[] | null): string {
   if (entities === null) return 'all';
   if (entities.length === 0) return 'none any more';
@@ -49,7 +50,7 @@ const STOPS: Readonly<Record<Permissions, string>> = {
 export const isExpired = ({ expiresAt }: ApiKey, now: number): boolean =>
   expiresAt !== null && Date.parse(expiresAt) <= now;
 
-/** Consequences of revoking a key, one sentence each. `lastUsed` is formatted. */
+/** Returns the consequences of revoking a key, one sentence each. `lastUsed` is formatted. */
 export function describeRevocation(key: ApiKey, now: number, lastUsed: string): readonly string[] {
   if (isExpired(key, now)) return ['The key has already expired: nothing stops working.'];
   return [
@@ -60,13 +61,15 @@ export function describeRevocation(key: ApiKey, now: number, lastUsed: string): 
   ];
 }
 
-/** Consequences of deleting a client. */
+/** Returns the consequences of deleting a client. */
 export const describeClientDeletion = ({ permissions }: OAuthClient): readonly string[] => [
   `${STOPS[permissions]}: it gets no more tokens, and those that it has are refused with 401 from now on.`,
   'A deleted client cannot be restored; a new one has another ID and secret.',
 ];
 
-/** From client id and secret to a token, and from the token to records. The secret is a placeholder. */
+/**
+ * Prints the commands that get a token by client id and secret, and records by the token. The secret is a placeholder.
+ */
 export function printTokenCommands(
   origin: string,
   { org, ws }: WorkspaceRef,

@@ -1,4 +1,4 @@
-// Permissions of a new credential, and the entities that it is limited to.
+// Inputs for the permissions of a new credential and the entities that it is limited to.
 import { MultiSelect, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { fieldError } from '../api/api-error.ts';

@@ -1,12 +1,12 @@
-// Presets of common identity providers: the form of their issuer, and their setup. Pure.
+// Presets for common identity providers: the form of their issuer, and their setup. Pure.
 
 export interface Preset {
   readonly name: string;
-  /** With the parts that are one's own in capitals. */
+  /** Issuer URL; the parts to replace are in capitals. */
   readonly issuer: string;
-  /** Value of `aud`; undefined if tokens have none unless it is set up. */
+  /** Value of `aud`, or undefined if tokens have none by default. */
   readonly audience: string | undefined;
-  /** Setup at the provider, step by step. */
+  /** Setup steps at the provider. */
   readonly steps: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export const PRESETS: readonly Preset[] = [
   },
 ];
 
-/** Parts of an issuer that still have to be replaced: words in capitals of a preset. */
+/** Lists the parts of an issuer that still have to be replaced: words in capitals of a preset. */
 export function placeholdersIn(issuer: string): readonly string[] {
   const known = new Set(PRESETS.flatMap((preset) => preset.issuer.match(/\b[A-Z][A-Z_]{3,}\b/g) ?? []));
   return [...new Set(issuer.match(/\b[A-Z][A-Z_]{3,}\b/g) ?? [])].filter((word) => known.has(word));

@@ -1,4 +1,4 @@
-// Requests of row rules: those in force, their change, and a try of others.
+// Requests for row rules: reads them, saves them, and previews a draft.
 
 import { queryOptions } from '@tanstack/react-query';
 import { ApiError, type ApiErrorFields, isApiError } from '../api/api-error.ts';
@@ -24,7 +24,7 @@ interface Sent {
 
 const toRule = ({ column, claim, enabled = true }: Sent): RowRule => ({ column, claim, enabled });
 
-/** The rules in force, of every entity. */
+/** Query for the rules in force of all entities. */
 export const rulesQuery = (workspace: WorkspaceRef) =>
   queryOptions({
     queryKey: ['row-rules', workspace.org, workspace.ws],
@@ -37,7 +37,7 @@ export const rulesQuery = (workspace: WorkspaceRef) =>
         Object.entries(data.entities ?? {}).map(([name, { rowRules = [] }]) => [name, rowRules.map(toRule)]),
       );
     },
-    // A draft stands on them.
+    // A refetch would change the base of the draft.
     refetchOnWindowFocus: false,
   });
 
@@ -50,8 +50,8 @@ async function readRules(workspace: WorkspaceRef, entity: string): Promise<Versi
 }
 
 /**
- * Replaces the rules of an entity, if they are still `before`. Gives the rules of somebody else who was quicker, undefined when
- * it is done. Throws ApiError.
+ * Replaces the rules of an entity if they are still `before`. Returns the current rules after an edit conflict, or
+ * undefined if it saved. Throws ApiError.
  */
 export async function saveRules(
   workspace: WorkspaceRef,
@@ -71,34 +71,36 @@ export async function saveRules(
   }
 }
 
-/** One side of a try, with what happens to each record on the way to the other. */
+/** Records that one side of a preview shows, each with its change on the other side. */
 export interface PreviewSide {
   readonly list: VisibleRecords;
-  /** By id. */
+  /** Changes by id. */
   readonly changes: ReadonlyMap<string, VisibilityChange>;
 }
 
 export interface RulesPreview {
   readonly current: PreviewSide;
-  /** Undefined if nothing is unsaved. */
+  /** Records by the draft, or undefined if nothing is unsaved. */
   readonly draft: PreviewSide | undefined;
 }
 
 export interface RulesPreviewRequest {
   readonly claims: Claims;
   readonly entity: string;
-  /** Fields that are shown, without `id`. */
+  /** Displayed fields, without `id`. */
   readonly fields: readonly string[];
   readonly draft: RulesByEntity;
 }
 
-/** How many records of each side are compared, one by one. */
+/** Number of records of each side that are compared one by one. */
 export const PREVIEW_SIZE = 50;
 
-// Longer values are cut: they are only to be recognized.
+// Longest value in characters: enough to recognize the record.
 const VALUE_LENGTH = 80;
 
-/** Records of an entity that a user with these claims sees, now and with the unsaved rules. Throws ApiError. */
+/**
+ * Fetches the records of an entity that a user with these claims sees, now and with the unsaved rules. Throws ApiError.
+ */
 export async function previewRules(
   workspace: WorkspaceRef,
   { claims, entity, fields, draft }: RulesPreviewRequest,

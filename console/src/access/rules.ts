@@ -1,20 +1,20 @@
-// Row rules as a draft beside those in force (docs/reference/row-rules.md), and what a try of them shows. Pure.
+// Draft of row rules (docs/reference/row-rules.md), and the comparison of the records that two versions show. Pure.
 
 import { type Json, stringifyExact } from '../api/json.ts';
 import type { EntityDocument } from '../api/schema.ts';
 import type { RowRule } from '../api/types.ts';
 import type { Claims } from '../api/view-as.ts';
 
-/** By entity; names may be `constructor`. */
+/** Rules by entity; a Map, as a name may be `constructor`. */
 export type RulesByEntity = ReadonlyMap<string, readonly RowRule[]>;
 
 const areSame = (a: readonly RowRule[], b: readonly RowRule[]): boolean => formatRules(a) === formatRules(b);
 
-/** A line for each rule. */
+/** Formats rules, one a line. */
 export const formatRules = (rules: readonly RowRule[]): string =>
   rules.map(({ column, claim, enabled }) => `${column} = ${claim}${enabled ? '' : ' (off)'}`).join('\n');
 
-/** The draft with other rules of an entity; it holds only what differs from what is in force. */
+/** Returns the draft with other rules for an entity; it holds only entities that differ from the rules in force. */
 export function setRules(
   draft: RulesByEntity,
   inForce: RulesByEntity,
@@ -27,13 +27,13 @@ export function setRules(
   return next;
 }
 
-/** Whether external users see only some of the records. */
+/** Returns whether the rules restrict what external users see. */
 export const hasActiveRule = (rules: readonly RowRule[]): boolean => rules.some(({ enabled }) => enabled);
 
-// Their values are no claim's, or they have none.
+// Column types that cannot be compared with a claim.
 const NOT_COLUMNS = new Set(['json']);
 
-/** The columns of an entity that a rule may stand on: fields, and ids of belongsTo relations. */
+/** Lists the columns that a rule may name: fields, and ids of belongsTo relations. */
 export function listRuleColumns(entity: EntityDocument): readonly string[] {
   const fields = [...entity.fields.values()].filter(({ type }) => !NOT_COLUMNS.has(type)).map(({ name }) => name);
   const keys = [...entity.relations.values()].flatMap(({ column }) => column ?? []);
@@ -50,13 +50,16 @@ export type VisibilityChange = 'stays' | 'appears' | 'disappears';
 
 const readId = (record: { readonly [name: string]: Json }): string => stringifyExact(record.id);
 
-/** Ids of the first records of one side that are not among those of the other: they have to be asked for. */
+/**
+ * Returns the ids of one side that are not among the first records of the other: only a request tells whether it has
+ * them.
+ */
 export const findUnmatchedIds = (side: VisibleRecords, other: VisibleRecords): readonly string[] => {
   const there = new Set(other.records.map(readId));
   return side.records.map(readId).filter((id) => !there.has(id));
 };
 
-/** Change of each visible record. `stillSeen`: unmatched ids that the other side sees as well. */
+/** Returns the change of each visible record. `stillSeen`: unmatched ids that the other side has as well. */
 export function compareVisibility(
   side: VisibleRecords,
   other: VisibleRecords,
@@ -67,20 +70,20 @@ export function compareVisibility(
   return new Map(side.records.map(readId).map((id) => [id, lost.has(id) ? fate : 'stays']));
 }
 
-/** A case of a file of `wda access test`. */
+/** Case of a file for `wda access test`. */
 export interface AccessCase {
   readonly name: string;
   readonly claims: Claims;
   readonly entity: string;
   readonly ids: readonly string[];
-  /** Whether these are all that is seen. */
+  /** Whether the user sees exactly these records. */
   readonly isAll: boolean;
 }
 
-// JSON is YAML 1.2: names and values are quoted, so that `no`, `1e3` and `: ` stay what they are.
+// JSON is YAML 1.2: quoted names and values keep `no`, `1e3` and `: ` as they are.
 const quote = (text: string): string => JSON.stringify(text);
 
-/** The file, in YAML. */
+/** Prints the test cases as YAML. */
 export function printTestCases(cases: readonly AccessCase[]): string {
   const lines = cases.flatMap(({ name, claims, entity, ids, isAll }) => [
     `  - name: ${quote(name)}`,
@@ -90,7 +93,7 @@ export function printTestCases(cases: readonly AccessCase[]): string {
   return `cases:\n${lines.join('\n')}\n`;
 }
 
-/** The file of `--rules`: entities whose rules are tried. */
+/** Prints the file for `--rules`: the entities that have a draft. */
 export function printRules(draft: RulesByEntity): string {
   const lines = [...draft].flatMap(([entity, rules]) =>
     rules.length === 0

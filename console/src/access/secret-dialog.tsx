@@ -1,10 +1,10 @@
-// A secret that is shown once: the dialog closes only when somebody says that it is stored.
+// Dialog with a secret that is displayed once: it closes only when the user confirms that it is stored.
 import { Button, CopyButton, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 
 export interface SecretDialogProps {
   readonly title: string;
-  /** Label of the secret: "Key". */
+  /** Label of the secret, such as "Key". */
   readonly label: string;
   readonly secret: string;
   readonly onStored: () => void;

@@ -1,4 +1,4 @@
-// Activity log: pages of entries, newest first.
+// Requests for the activity log: pages of entries, newest first.
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { stringifySearch } from '../address.ts';
 import { request } from './request.ts';
@@ -13,7 +13,7 @@ export interface ActivityFilter {
 
 const SIZE = 50;
 
-/** The newest entries, or those after a cursor. */
+/** Returns the path of the newest entries, or of those after a cursor. */
 export function activityPath(
   workspace: WorkspaceRef | undefined,
   filter: Partial<ActivityFilter>,
@@ -24,7 +24,7 @@ export function activityPath(
   return workspace === undefined ? `/admin/v1/activity${search}` : adminPath(workspace, `/activity${search}`);
 }
 
-/** The newest entry. */
+/** Query for the newest entry. */
 export const lastActivityQuery = (workspace: WorkspaceRef | undefined) =>
   queryOptions({
     queryKey: ['activity', workspace?.org, workspace?.ws, 'last'],
@@ -33,7 +33,7 @@ export const lastActivityQuery = (workspace: WorkspaceRef | undefined) =>
     refetchInterval: 30_000,
   });
 
-/** Covers one workspace, or everything if none is given. */
+/** Query for the log of one workspace, or for the whole log if there is none. */
 export const activityQuery = (workspace: WorkspaceRef | undefined, filter: ActivityFilter) =>
   infiniteQueryOptions({
     queryKey: ['activity', workspace?.org, workspace?.ws, filter],

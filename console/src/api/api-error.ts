@@ -1,6 +1,6 @@
-// Refusals of the API as one class of error.
+// Error responses of the API as one class.
 
-/** One mistake. `index` counts the records of a request from 0, `row` those of a file from 1. */
+/** One validation error. `index` counts the records of a request from 0, `row` those of a file from 1. */
 export interface ErrorDetail {
   readonly field: string | null;
   readonly code: string;
@@ -10,7 +10,7 @@ export interface ErrorDetail {
 }
 
 export interface ApiErrorFields {
-  /** 0 when no answer came. */
+  /** HTTP status, or 0 without a response. */
   readonly status: number;
   /** Code of the API, or UNREACHABLE if there was no response. */
   readonly code: string;
@@ -19,11 +19,11 @@ export interface ApiErrorFields {
   readonly retryAfterSeconds?: number | undefined;
   readonly blocksReads?: boolean | undefined;
   readonly blocksWrites?: boolean | undefined;
-  /** Index of the operation of a batch. */
+  /** Index of the failed operation in a batch. */
   readonly operation?: number | undefined;
 }
 
-/** `message` is in the words of the server. */
+/** Error response of the API; `message` is the server's. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -51,7 +51,7 @@ export class ApiError extends Error {
 export const isApiError = (thrown: unknown, code?: string): thrown is ApiError =>
   thrown instanceof ApiError && (code === undefined || thrown.code === code);
 
-/** The server's message about a member of the body, or about something inside it. */
+/** Returns the server's message about a member of the body, or about something inside it. */
 export const fieldError = (error: unknown, field: string): string | undefined =>
   isApiError(error)
     ? error.details.find((detail) => detail.field === field || detail.field?.startsWith(`${field}.`))?.message

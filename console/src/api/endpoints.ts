@@ -1,9 +1,9 @@
-// The operations of an entity as requests, with the names that they have in the index of the workspace. Pure.
+// Endpoints of an entity, by the operation names in the index of the workspace. Pure.
 
 export interface Endpoint {
   readonly operation: string;
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Below the entity. */
+  /** Path below the entity. */
   readonly rest: string;
   readonly description: string;
 }
@@ -28,6 +28,6 @@ const ENDPOINTS: readonly Endpoint[] = [
   { operation: 'export', method: 'GET', rest: '/_export', description: 'All records as CSV or NDJSON' },
 ];
 
-/** Endpoints that the credential may use. */
+/** Lists the endpoints that the credential may use. */
 export const listEndpoints = (operations: readonly string[]): readonly Endpoint[] =>
   ENDPOINTS.filter(({ operation }) => operations.includes(operation));

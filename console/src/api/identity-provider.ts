@@ -1,4 +1,4 @@
-// The identity provider of a workspace (docs/reference/identity-provider.md).
+// Requests for the identity provider of a workspace (docs/reference/identity-provider.md).
 
 import { queryOptions } from '@tanstack/react-query';
 import { isApiError } from './api-error.ts';
@@ -28,11 +28,11 @@ export const providerQuery = (workspace: WorkspaceRef) =>
   queryOptions({
     queryKey: ['identity-provider', workspace.org, workspace.ws],
     queryFn: ({ signal }) => readProvider(workspace, signal),
-    // A form stands on it: what somebody else has changed is told by the version when it is saved.
+    // A refetch would change the base of the form; If-Match detects an edit conflict when it is saved.
     refetchOnWindowFocus: false,
   });
 
-/** All of it, or what changes. `meta.warnings` of the answer are in words. Throws ApiError. */
+/** Saves the whole provider or some members. `meta.warnings` of the response are sentences. Throws ApiError. */
 export const putProvider = (
   workspace: WorkspaceRef,
   body: Partial<IdentityProvider>,
@@ -45,14 +45,14 @@ const ifMatch = (etag: string | undefined) => (etag === undefined ? {} : { heade
 export const readWarnings = ({ warnings }: Readonly<Record<string, unknown>>): readonly string[] =>
   Array.isArray(warnings) ? warnings.map(String) : [];
 
-/** If it is still the one that was read. Throws ApiError. */
+/** Deletes the provider if it still has this ETag. Throws ApiError. */
 export const deleteProvider = (workspace: WorkspaceRef, etag: string | undefined): Promise<unknown> =>
   request({ method: 'DELETE', path: path(workspace), ...ifMatch(etag) });
 
-/** A token through every check; the claims keep the digits of their numbers. */
+/** Result of each check of a token; numbers in the claims keep their digits. */
 export type ExplainedToken = Omit<TokenExplained, 'claims'> & { readonly claims: Claims | null };
 
-/** Takes a token through every check; digits of its claims stay. Throws ApiError. */
+/** Sends a token through every check of the server. Throws ApiError. */
 export async function explainToken(workspace: WorkspaceRef, pasted: string): Promise<ExplainedToken> {
   const token = pasted.trim().replace(/^Bearer\s+/i, '');
   const { data } = await requestExact<Json>({ method: 'POST', path: `${path(workspace)}/test`, body: { token } });
@@ -74,5 +74,5 @@ const CHECKS: ReadonlyMap<string, string> = new Map([
   ['notBefore', 'It is valid already'],
 ]);
 
-/** Label of a check of the server. */
+/** Returns the label of a check. */
 export const describeCheck = (check: string): string => CHECKS.get(check) ?? check;

@@ -1,6 +1,6 @@
-// JSON whose numbers keep their text: no value of a record passes through a double.
+// JSON parser and printer that keep the text of numbers: no value of a record passes through a double.
 
-/** A number as it was sent: its digits, sign, point and exponent. */
+/** Number as it was sent, with its digits, sign, point and exponent. */
 export class Digits {
   readonly text: string;
 
@@ -12,7 +12,7 @@ export class Digits {
     return this.text;
   }
 
-  /** For JSON.stringify without `stringifyExact`: the text, which the API takes for a number. */
+  /** Returns the text for JSON.stringify without `stringifyExact`; the API takes it for a number. */
   toJSON(): string {
     return this.text;
   }
@@ -22,14 +22,14 @@ export type Json = null | boolean | string | Digits | readonly Json[] | { readon
 
 type Reviver = (this: unknown, key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
-/** The value of a JSON text, each number a Digits (`JSON.parse` with source texts, ECMA-262 2026). */
+/** Parses JSON with each number as Digits (`JSON.parse` with source texts, ECMA-262 2026). */
 export function parseExact(text: string): Json {
   const keep: Reviver = (_key, value, { source }) =>
     typeof value === 'number' ? new Digits(source ?? String(value)) : value;
   return (JSON.parse as (text: string, reviver: Reviver) => Json)(text, keep);
 }
 
-/** JSON text of a value; a Digits is written as the number it was. */
+/** Prints a value as JSON; Digits print as the original number. */
 export function stringifyExact(value: unknown): string {
   if (value instanceof Digits) return value.text;
   if (Array.isArray(value))
@@ -41,7 +41,7 @@ export function stringifyExact(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** The same over several lines, for people. */
+/** Prints a value as indented JSON. */
 export function prettyExact(value: unknown, indent = ''): string {
   const isList = Array.isArray(value);
   if (!isList && (typeof value !== 'object' || value === null || value instanceof Digits)) return stringifyExact(value);
@@ -53,6 +53,6 @@ export function prettyExact(value: unknown, indent = ''): string {
   return lines.length === 0 ? `${open}${close}` : `${open}\n${inner}${lines.join(`,\n${inner}`)}\n${indent}${close}`;
 }
 
-/** A value on one line: texts without quotes, and NULL for what is not there. */
+/** Formats a value on one line: texts without quotes, and NULL for a missing value. */
 export const formatJson = (value: Json | undefined): string =>
   value === null || value === undefined ? 'NULL' : typeof value === 'string' ? value : stringifyExact(value);

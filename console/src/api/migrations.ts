@@ -1,4 +1,4 @@
-// Changes of the schema: planned, started, watched, cancelled.
+// Requests for migrations: plan, start, progress and cancellation.
 import { queryOptions } from '@tanstack/react-query';
 import { type Json, stringifyExact } from './json.ts';
 import { request } from './request.ts';
@@ -12,7 +12,7 @@ export const isFinished = ({ state }: Migration): boolean => state !== 'pending'
 // Poll interval of a running migration; hidden pages do not poll (TanStack Query, refetchIntervalInBackground).
 const POLL_MS = 500;
 
-/** One migration, asked for every half second until it has ended. */
+/** Query for one migration, polled every half second until it has ended. */
 export const migrationQuery = (workspace: WorkspaceRef, id: string) =>
   queryOptions({
     queryKey: ['migrations', workspace.org, workspace.ws, id],
@@ -22,7 +22,7 @@ export const migrationQuery = (workspace: WorkspaceRef, id: string) =>
     staleTime: 0,
   });
 
-/** A page of migrations, newest first, with their number in `total`. */
+/** Query for a page of migrations, newest first, with their number in `total`. */
 export const migrationsQuery = (workspace: WorkspaceRef, page = 0, size = 20) =>
   queryOptions({
     queryKey: ['migrations', workspace.org, workspace.ws, 'list', page, size],
@@ -38,7 +38,7 @@ export const migrationsQuery = (workspace: WorkspaceRef, page = 0, size = 20) =>
 
 export const RUNNING = '/admin/v1/migrations?state=running';
 
-/** Unfinished migrations of all workspaces, for the operator. */
+/** Query for the unfinished migrations of all workspaces, for the operator. */
 export const runningQuery = queryOptions({
   queryKey: ['migrations', 'running'],
   refetchInterval: 2000,
@@ -46,8 +46,8 @@ export const runningQuery = queryOptions({
 });
 
 /**
- * What a document would change. A document with mistakes is refused with their paths. `basedOn`: the tag of the document in
- * force that it was made from; when another one is in force, the plan is refused with 412.
+ * Query for the plan of a document. The server rejects an invalid document with the paths of its errors. `basedOn`:
+ * ETag of the document that the draft started from; if another one is in force, the response is 412.
  */
 export const planQuery = (workspace: WorkspaceRef, document: Json, strategy: Strategy, basedOn?: string) =>
   queryOptions({
@@ -71,11 +71,11 @@ export interface Change {
   readonly document: Json;
   readonly strategy: Strategy;
   readonly allowDestructive: boolean;
-  /** The tag of the document that it was planned for: another one in force is refused with 412. */
+  /** ETag of the document that was planned for; if another one is in force, the response is 412. */
   readonly basedOn: string;
 }
 
-/** Begins the migration to a document, without waiting for its end. */
+/** Starts the migration to a document, without waiting for its end. */
 export async function startMigration(workspace: WorkspaceRef, change: Change): Promise<Migration> {
   const { document, strategy, allowDestructive, basedOn } = change;
   const path = adminPath(workspace, `/schema?strategy=${strategy}&allowDestructive=${allowDestructive}&wait=0`);
@@ -83,7 +83,7 @@ export async function startMigration(workspace: WorkspaceRef, change: Change): P
   return (await request<Migration>({ method: 'PUT', path, body: document, headers })).data;
 }
 
-/** Answers when it has taken back what it made, or after five seconds. */
+/** Cancels a migration; the response comes after the rollback, or after five seconds. */
 export const cancelMigration = async (workspace: WorkspaceRef, id: string): Promise<void> => {
   await request<Migration>({
     method: 'POST',

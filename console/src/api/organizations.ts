@@ -1,4 +1,4 @@
-// Organizations and their workspaces, as the operator sees them.
+// Requests of the operator for organizations and workspaces.
 
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { request } from './request.ts';
@@ -10,7 +10,7 @@ export const organizationPath = (slug: string, rest = ''): string =>
 // Largest page of the API.
 const MOST = 1000;
 
-/** A page of a list, and how many there are in all. */
+/** Page of a list, and the length of the whole list. */
 export interface Paged<T> {
   readonly list: readonly T[];
   readonly total: number;
@@ -21,7 +21,7 @@ const paged = async <T>(path: string, signal: AbortSignal): Promise<Paged<T>> =>
   return { list: data, total: Number(meta.totalElements ?? data.length) };
 };
 
-/** The pages that the API has of it: 1,000 names at most. */
+/** Query for a page of organizations, 1,000 at most. */
 export const organizationsQuery = (page = 0, size = MOST) =>
   queryOptions({
     queryKey: ['organizations', page, size],
@@ -35,7 +35,7 @@ export const organizationQuery = (slug: string) =>
     queryFn: async ({ signal }) => (await request<Organization>({ path: organizationPath(slug), signal })).data,
   });
 
-/** Workspaces with their sizes, which the API tells of pages up to 100. */
+/** Query for workspaces with their sizes, in pages up to 100. */
 export const workspacesQuery = (slug: string, page: number, size: number) =>
   queryOptions({
     queryKey: ['workspaces', slug, page, size],
@@ -44,7 +44,7 @@ export const workspacesQuery = (slug: string, page: number, size: number) =>
     placeholderData: (before, query) => (query?.queryKey[1] === slug ? before : undefined),
   });
 
-/** The first 1,000 workspaces by their names. */
+/** Query for the names of the first 1,000 workspaces. */
 export const workspaceNamesQuery = (slug: string) =>
   queryOptions({
     queryKey: ['workspaces', slug, 'names'],

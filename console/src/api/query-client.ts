@@ -2,7 +2,7 @@
 import { QueryClient } from '@tanstack/react-query';
 import { isApiError } from './api-error.ts';
 
-// A refusal stands; what did not arrive is asked for again. `send` waits for what is refused for a while.
+// Retries only requests without a response; `send` retries transient errors itself.
 const isUnanswered = (error: unknown): boolean => isApiError(error, 'UNREACHABLE');
 
 export const queryClient = new QueryClient({

@@ -1,6 +1,6 @@
-// Every request of the console goes through here: below /console/api, with the session's cookie, which no script can read. A
-// session that has ended is asked for again over the page, and the request is sent once more. So is one that was refused for a
-// while: the page says meanwhile what it waits for.
+// HTTP client of the console: requests go below /console/api, with the session's cookie, which no script can read.
+// After a 401 the page asks for a new session and the request is sent once more; after a transient error the page shows
+// it and the request is retried.
 
 import { ApiError, type ApiErrorFields } from './api-error.ts';
 import { type Json, parseExact, stringifyExact } from './json.ts';
@@ -8,17 +8,17 @@ import { retryDelay, sleep } from './retry.ts';
 import type { ApiRequest, ApiResponse } from './types.ts';
 import { rewriteForUser, unwrapUserResponse } from './view-as.ts';
 
-/** Where the console's API begins. */
+/** Base path of the console's API. */
 export const CONSOLE_API = '/console/api';
 
 /** State of the connection, for the banner. */
 export type Connection = 'there' | 'lost';
 
 interface Watch {
-  /** Resolves when a session is there again; called when a request was refused with 401. */
+  /** Resolves when the user has signed in again after a 401. */
   signInAgain: () => Promise<void>;
   connection: (state: Connection) => void;
-  /** A request waits because of this refusal; undefined: it waits no longer. */
+  /** Reports the error that a request waits for, or undefined when it stops waiting. */
   waiting: (one: ApiRequest, refusal: ApiError | undefined) => void;
 }
 
@@ -28,18 +28,18 @@ const watch: Watch = {
   waiting: () => undefined,
 };
 
-/** The shell says how a session is asked for and where the state of the connection is shown. */
+/** Sets how the shell signs in again and shows the connection. */
 export function setRequestListeners(given: Partial<Watch>): void {
   Object.assign(watch, given);
 }
 
-/** Resolves when there is a session again. */
+/** Resolves when the user has signed in again. */
 export const signInAgain = (): Promise<void> => watch.signInAgain();
 
-/** Reads records: numbers are Digits. Throws ApiError, or the reason of the signal. */
+/** Fetches records, with numbers as Digits. Throws ApiError, or the reason of the signal. */
 export const requestExact = <T = Json>(ask: ApiRequest): Promise<ApiResponse<T>> => parseResponse<T>(ask, parseExact);
 
-/** Reads everything else: numbers are numbers. Throws ApiError, or the reason of the signal. */
+/** Fetches everything else, with plain numbers. Throws ApiError, or the reason of the signal. */
 export const request = <T>(one: ApiRequest): Promise<ApiResponse<T>> => parseResponse<T>(one, JSON.parse);
 
 async function parseResponse<T>(one: ApiRequest, parse: (text: string) => unknown): Promise<ApiResponse<T>> {
@@ -58,7 +58,7 @@ async function parseResponse<T>(one: ApiRequest, parse: (text: string) => unknow
   return { status: response.status, data, meta: plain, etag: readEtag(response), headers: response.headers };
 }
 
-/** The response to a request that was not refused: for streams and documents. Throws ApiError. */
+/** Returns a successful response, for streams and documents. Throws ApiError. */
 export async function send(one: ApiRequest): Promise<Response> {
   try {
     for (let failures = 0; ; failures++) {
@@ -80,7 +80,10 @@ export async function send(one: ApiRequest): Promise<Response> {
   }
 }
 
-/** A 429 has done nothing, whatever was asked; of a write that met a 503 its screen says that it is not saved. */
+/**
+ * A 429 has changed nothing, so any request can be retried; after a 503 the screen of a write says that it is not
+ * saved.
+ */
 const isRetryable = ({ method = 'GET', waits }: ApiRequest, { status }: ApiError): boolean =>
   waits !== false && (status === 429 || method === 'GET');
 
@@ -91,7 +94,7 @@ function toRequestInit({ method = 'GET', body, content, headers = {}, signal }: 
     credentials: 'same-origin',
     cache: 'no-store',
     headers: {
-      // On every request: over plain http nothing else says that the page sent it.
+      // Required on every request: over plain http nothing else proves that the page sent it.
       'X-Console': '1',
       ...(type === undefined ? {} : { 'Content-Type': type }),
       ...headers,
@@ -101,7 +104,7 @@ function toRequestInit({ method = 'GET', body, content, headers = {}, signal }: 
   };
 }
 
-/** `fetch` and the bodies it gives fail with a TypeError when the network does. */
+/** Reports the state of the connection; `fetch` and its bodies fail with a TypeError when the network does. */
 async function detectConnection<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   try {
     const value = await answer;

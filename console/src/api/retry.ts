@@ -1,18 +1,18 @@
 // Transient errors, and the delay before a retry.
 import { isApiError } from './api-error.ts';
 
-/** Whether the same request may be answered later: none arrived, there were too many, or something is closed for now. */
+/** Returns whether the same request may succeed later: no response, too many requests, or a temporary refusal. */
 export const isTransient = (error: unknown): boolean =>
   isApiError(error) &&
   (error.status === 0 || error.status === 429 || (error.status === 503 && error.code !== 'QUERY_TIMEOUT'));
 
-/** Milliseconds until what is refused for a while is asked for again, as the server says; undefined: the refusal stands. */
+/** Returns the milliseconds before a retry, as the server asks, or undefined if the error is final. */
 export function retryDelay(error: unknown, failures: number): number | undefined {
   if (!isApiError(error) || !isTransient(error)) return undefined;
   return error.retryAfterSeconds === undefined ? Math.min(300 * 2 ** failures, 3000) : error.retryAfterSeconds * 1000;
 }
 
-/** Resolves after a pause, or as soon as the signal is given. */
+/** Resolves after a pause, or as soon as the signal aborts. */
 export const sleep = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {

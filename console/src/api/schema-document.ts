@@ -1,4 +1,4 @@
-// The schema document in force, as it was written, digit by digit.
+// Requests for the schema document in force, with the digits of its numbers.
 import { queryOptions } from '@tanstack/react-query';
 import { type Json, stringifyExact } from './json.ts';
 import { requestExact, send } from './request.ts';
@@ -6,12 +6,12 @@ import { adminPath, type WorkspaceRef } from './workspace.ts';
 
 export interface CurrentDocument {
   readonly document: Json;
-  /** The document as JSON without spaces, for comparison. */
+  /** Document as compact JSON, for comparison. */
   readonly text: string;
   readonly etag: string | undefined;
 }
 
-/** Asked for anew every ten seconds, as others may change it. */
+/** Query for the document in force, polled every ten seconds, as others may change it. */
 export const documentQuery = (workspace: WorkspaceRef) =>
   queryOptions({
     queryKey: ['document', workspace.org, workspace.ws],
@@ -23,7 +23,7 @@ export const documentQuery = (workspace: WorkspaceRef) =>
     refetchInterval: 10_000,
   });
 
-/** The JSON Schema of schema documents: the same for all workspaces. */
+/** Query for the JSON Schema of schema documents, which is the same for all workspaces. */
 export const documentFormatQuery = queryOptions({
   queryKey: ['schema.json'],
   queryFn: async ({ signal }) => (await send({ path: '/admin/v1/schema.json', signal })).json() as Promise<Json>,

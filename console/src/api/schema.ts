@@ -1,5 +1,5 @@
-// The schema of a workspace, as far as the credential reaches: one request, kept, compared by its ETag every ten seconds. Names
-// of entities and fields may be `constructor` or `toString`: they are looked up in Maps alone.
+// Schema of a workspace as far as the credential may see it: one cached request, revalidated by its ETag every ten
+// seconds. Names of entities and fields may be `constructor` or `toString`, so lookups use Maps.
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './request.ts';
 import { dataPath, type WorkspaceRef } from './workspace.ts';
@@ -36,14 +36,14 @@ export interface EntitySettings {
 export interface EntityDocument {
   readonly name: string;
   readonly description?: string;
-  /** Which field names a record; null or absent: none does. */
+  /** Field that names a record; null or absent if there is none. */
   readonly label?: string | null;
   /** Whether records have createdAt and updatedAt, which are not among the fields. */
   readonly timestamps: boolean;
-  /** Operations that the credential may use: `list`, `create`, `update`. */
+  /** Operations that the credential may use, such as `list`, `create`, `update`. */
   readonly operations: readonly string[];
   readonly settings: EntitySettings;
-  /** Without `id`. */
+  /** Fields by name, without `id`. */
   readonly fields: ReadonlyMap<string, FieldDocument>;
   readonly relations: ReadonlyMap<string, RelationDocument>;
   readonly [more: string]: unknown;
@@ -70,7 +70,7 @@ interface Sent extends Omit<WorkspaceSchema, 'entities'> {
 const toMap = <T extends { readonly name: string }>(all: Unnamed<T>): ReadonlyMap<string, T> =>
   new Map(Object.entries(all).map(([name, one]) => [name, { ...one, name } as T]));
 
-/** The schema in Maps by name. */
+/** Converts the schema to Maps by name. */
 export function parseSchema({ entities, ...rest }: Sent): WorkspaceSchema {
   const all = Object.entries(entities).map(([name, entity]): [string, EntityDocument] => {
     const { fields, relations } = entity;

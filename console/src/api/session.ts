@@ -1,4 +1,4 @@
-// The session and its permissions.
+// Session of the user and its permissions.
 
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './request.ts';
@@ -18,7 +18,7 @@ export const mayAdminister = ({ kind, permissions }: Session): boolean =>
   kind === 'operator' || permissions === 'OWNER';
 export const mayWrite = (session: Session): boolean => mayAdminister(session) || session.permissions === 'READ_WRITE';
 
-/** Permissions of the session in a workspace; null if there are none. */
+/** Returns the permissions of the session in a workspace, or null if there are none. */
 export function permissionsIn({ kind, workspaces }: Session, { org, ws }: WorkspaceRef): Permissions | null {
   if (kind === 'operator') return 'OWNER';
   return workspaces.find(({ organization, slug }) => organization === org && slug === ws)?.permissions ?? null;

@@ -1,4 +1,4 @@
-// How many records the entities of a workspace have, and how much room they take.
+// Statistics of a workspace: records and bytes by entity.
 
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './request.ts';

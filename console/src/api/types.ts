@@ -1,34 +1,34 @@
-// Types of the admin API, generated from its OpenAPI document, and those of requests and responses as the console has them.
+// Types of the admin API, generated from its OpenAPI document, and of requests and responses in the console.
 export type * from '../../../admin-types/admin-api.d.ts';
 
 export interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below /console/api, such as `/v1/demo/shop/orders` or `/admin/v1/session`, with its query. */
+  /** Path below /console/api with its query, such as `/v1/demo/shop/orders` or `/admin/v1/session`. */
   readonly path: string;
-  /** Written as JSON; digits keep their text. */
+  /** JSON body; digits keep their text. */
   readonly body?: unknown;
-  /** Sent as it is, with its type, in place of `body`: an import. */
+  /** Raw body with its type in place of `body`, for an import. */
   readonly content?: { readonly type: string; readonly bytes: Blob | string } | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** False: a 401 is thrown, and no session is asked for. */
+  /** False to throw a 401 without asking for a session. */
   readonly signsInAgain?: boolean;
-  /** False: a refusal that passes is thrown too, by who says so in another place or shows the answer itself. */
+  /** False to throw transient errors too, for callers that show them or retry themselves. */
   readonly waits?: boolean;
 }
 
 export interface ApiResponse<T> {
   readonly status: number;
   readonly data: T;
-  /** `meta` of the envelope; its numbers are numbers. */
+  /** `meta` of the envelope, with plain numbers. */
   readonly meta: Readonly<Record<string, unknown>>;
   readonly etag: string | undefined;
   readonly headers: Headers;
 }
 
-/** A value of the server with the version that a change of it is based on. */
+/** Value of the server with its ETag. */
 export interface Versioned<T> {
   readonly value: T;
-  /** For If-Match; undefined where the server tells none. */
+  /** ETag for If-Match, or undefined if the response has none. */
   readonly etag: string | undefined;
 }

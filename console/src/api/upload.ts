@@ -1,4 +1,4 @@
-// A file on its way to the server, with the bytes that have gone: `fetch` does not tell them.
+// Upload of a file with its progress, which `fetch` does not report.
 
 import { ApiError } from './api-error.ts';
 import { CONSOLE_API, readError, signInAgain } from './request.ts';
@@ -6,17 +6,20 @@ import type { ApiResponse } from './types.ts';
 import { getViewAs } from './view-as.ts';
 
 export interface Upload {
-  /** Below /console/api, with its query. */
+  /** Path below /console/api, with its query. */
   readonly path: string;
   readonly type: 'text/csv' | 'application/x-ndjson';
   readonly file: Blob;
-  /** By which it is stored once, however often it is sent; without it, nothing is stored. */
+  /** Idempotency key, or undefined for a dry run. */
   readonly key: string | undefined;
   readonly onProgress: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
 
-/** Throws ApiError, or the reason of the signal. After a 401 a session is asked for, and the file is sent once more. */
+/**
+ * Sends the file. After a 401 it asks for a session and sends the file once more. Throws ApiError, or the reason of the
+ * signal.
+ */
 export async function upload<T>(one: Upload): Promise<ApiResponse<T>> {
   if (getViewAs() !== undefined)
     throw new ApiError('Nothing can be imported while you view as somebody', { status: 403, code: 'VIEWING_AS' });

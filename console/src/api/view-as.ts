@@ -1,5 +1,5 @@
-// "View as": while it is on, the answers about records of its workspace are those that a user of the identity provider gets. The
-// one place that decides how such a request is sent; `send` asks here for every request, so no screen has to know.
+// "View as": while it is active, responses about records of its workspace are those that a user of the identity
+// provider gets. `send` rewrites every request here, so that no screen has to know of it.
 
 import { createStore } from '../store.ts';
 import { ApiError } from './api-error.ts';
@@ -14,7 +14,8 @@ export interface ViewAs {
   readonly claims: Claims;
 }
 
-// Claims are no secret that opens anything; the token itself is not kept. In the tab, so that a reload does not show more.
+// Claims are no credential, and the token itself is not stored. sessionStorage keeps the restricted view after a
+// reload.
 const KEY = 'wda.viewAs';
 const store = createStore(readStored());
 
@@ -27,11 +28,11 @@ function readStored(): ViewAs | undefined {
   }
 }
 
-/** The user whose records are shown, or undefined for those that the session reaches. */
+/** Returns the user whose records are displayed, or undefined for those of the session. */
 export const getViewAs = store.get;
 export const useViewAsAnywhere = store.use;
 
-/** Ends it if undefined. The caller drops cached responses. */
+/** Starts or, with undefined, ends viewing as a user. The caller drops cached responses. */
 export function setViewAs(next: ViewAs | undefined): void {
   try {
     if (next === undefined) sessionStorage.removeItem(KEY);
@@ -46,7 +47,7 @@ const isObject = (value: Json | undefined): value is Claims =>
   !Array.isArray(value) &&
   Object.getPrototypeOf(value) === Object.prototype;
 
-/** Claims of what somebody pasted; undefined when it is no JSON object. */
+/** Parses pasted claims, or returns undefined if they are no JSON object. */
 export function parseClaims(text: string): Claims | undefined {
   try {
     const value = parseExact(text);
@@ -59,7 +60,7 @@ export function parseClaims(text: string): Claims | undefined {
 /** Claims by which providers name people, best first (OpenID Connect Core 1.0, 5.1). */
 const NAMING = ['name', 'preferred_username', 'email', 'sub'];
 
-/** Name of the user, or else the claims, truncated to 80 characters. */
+/** Returns the name of the user, or else the claims, truncated to 80 characters. */
 export function describeUser(claims: Claims): string {
   for (const claim of NAMING) {
     const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
@@ -71,12 +72,12 @@ export function describeUser(claims: Claims): string {
 
 const cut = (text: string): string => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 
-/** The operations that read by POST. */
+/** Operations that read by POST. */
 const READING = /^[^_/?][^/?]*\/(_query|_aggregate)(\?|$)/;
 
 /**
- * The request as it is sent: one about records of the workspace that is viewed becomes a test of access, any other stays. Throws
- * Refusal (VIEWING_AS) for a write.
+ * Returns the request to send: one about records of the workspace becomes an access test for the user, any other stays.
+ * Throws ApiError (VIEWING_AS) for a write.
  */
 export function rewriteForUser(ask: ApiRequest, viewAs: ViewAs | undefined = store.get()): ApiRequest {
   if (viewAs === undefined) return ask;
@@ -93,7 +94,7 @@ export function rewriteForUser(ask: ApiRequest, viewAs: ViewAs | undefined = sto
         code: 'VIEWING_AS',
       },
     );
-  // Names are no secret: the schema is that of the session.
+  // Paths without an entity read the schema, which is that of the session.
   if (rest === '' || rest.startsWith('_')) return ask;
   return {
     method: 'POST',

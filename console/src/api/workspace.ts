@@ -6,13 +6,13 @@ export interface WorkspaceRef {
   readonly ws: string;
 }
 
-/** Path of the data API of a workspace, below the console's door. */
+/** Returns the path of a workspace in the data API, below /console/api. */
 export const dataPath = ({ org, ws }: WorkspaceRef, rest = ''): string =>
   `/v1/${encodeURIComponent(org)}/${encodeURIComponent(ws)}${rest}`;
 
-/** Path of the admin API of a workspace, below the console's door. */
+/** Returns the path of a workspace in the admin API, below /console/api. */
 export const adminPath = ({ org, ws }: WorkspaceRef, rest = ''): string =>
   `/admin/v1/organizations/${encodeURIComponent(org)}/workspaces/${encodeURIComponent(ws)}${rest}`;
 
-/** Address of a screen of a workspace. */
+/** Returns the address of a screen of a workspace. */
 export const screenPath = ({ org, ws }: WorkspaceRef, rest = ''): string => `/${org}/${ws}${rest}`;

@@ -2,7 +2,7 @@
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const;
 
-/** Bytes with a unit, powers of 1000: `8.2 kB`. */
+/** Formats bytes with a unit in powers of 1000: `8.2 kB`. */
 export function formatBytes(amount: number): string {
   let rest = amount;
   let unit = 0;
@@ -13,9 +13,9 @@ export function formatBytes(amount: number): string {
   return `${unit === 0 || rest >= 99.5 ? Math.round(rest) : rest.toFixed(1)} ${UNITS[unit]}`;
 }
 
-/** A whole number with commas between thousands: `1,234,567`. */
+/** Formats a whole number with commas between thousands: `1,234,567`. */
 export const formatCount = (amount: number | string): string => String(amount).replace(/\B(?=(\d{3})+$)/g, ',');
 
-/** `1 record`, `2 records`. */
+/** Formats `1 record`, `2 records`. */
 export const pluralize = (amount: number, one: string, many = `${one}s`): string =>
   `${formatCount(amount)} ${amount === 1 ? one : many}`;

@@ -1,12 +1,12 @@
-// Moments as the page shows and takes them: `2026-01-05 09:30:00`, in UTC or in the zone of the browser, and always with the
-// zone beside it. The API has them as ISO 8601 in UTC.
+// Dates and times as the page shows and parses them: `2026-01-05 09:30:00`, in UTC or in the zone of the browser,
+// always with the zone next to it. The API has them as ISO 8601 in UTC.
 
 export type TimeZone = 'UTC' | 'local';
 
 const two = (value: number): string => String(value).padStart(2, '0');
 const four = (value: number): string => String(value).padStart(4, '0');
 
-/** A moment of the API without its zone: for editors. What is no moment stays as it is. */
+/** Formats an ISO 8601 time without its zone, for editors. Other text stays as it is. */
 export function formatLocal(iso: string, zone: TimeZone): string {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return iso;
@@ -20,13 +20,13 @@ export function formatLocal(iso: string, zone: TimeZone): string {
   return `${day} ${time}${readFraction(iso)}`;
 }
 
-/** All digits after the point, as they came: a Date has three. */
+/** Returns all digits after the point as they came: a Date has three. */
 const readFraction = (iso: string): string => {
   const digits = /:\d{2}\.(\d+)/.exec(iso)?.[1] ?? '';
   return /^0*$/.test(digits) ? '' : `.${digits}`;
 };
 
-/** Time zone of a moment: `UTC`, or the offset at that moment, such as `+09:00`. */
+/** Formats the zone at a time: `UTC`, or the offset such as `+09:00`. */
 export function formatOffset(iso: string, zone: TimeZone): string {
   const at = new Date(iso);
   if (zone === 'UTC' || Number.isNaN(at.getTime())) return 'UTC';
@@ -38,7 +38,10 @@ export function formatOffset(iso: string, zone: TimeZone): string {
 const FORM =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?)?\s*(Z|UTC|[+-]\d{2}:?\d{2})?$/i;
 
-/** ISO 8601 in UTC of what was typed: in its own zone when it names one, else in that of the page; undefined: no moment. */
+/**
+ * Parses typed text to ISO 8601 in UTC: in the zone that it names, else in that of the page. Returns undefined if it is
+ * no date and time.
+ */
 export function parseDateTime(text: string, zone: TimeZone): string | undefined {
   const parts = FORM.exec(text.trim());
   if (parts === null) return undefined;
@@ -68,7 +71,7 @@ export function parseDateTime(text: string, zone: TimeZone): string | undefined 
   return at.toISOString().replace('.000Z', `${fraction}Z`);
 }
 
-/** Minutes east of UTC. */
+/** Returns minutes east of UTC. */
 function parseOffset(text: string): number {
   if (/^(Z|UTC)$/i.test(text)) return 0;
   const minutes = Number(text.slice(1, 3)) * 60 + Number(text.slice(-2));
@@ -77,10 +80,10 @@ function parseOffset(text: string): number {
 
 const DAY = /^\s*(\d{4}-\d{2}-\d{2})/;
 
-/** The day that a date or a moment begins with, for a calendar; '' when it begins with none. */
+/** Returns the day at the start of a date or time for a calendar, or '' if there is none. */
 export const readDay = (text: string): string => DAY.exec(text)?.[1] ?? '';
 
-/** The text with another day; its time, its fractions and its zone stay as they were typed. */
+/** Replaces the day of the text; time, fractions and zone stay as typed. */
 export function replaceDay(text: string, day: string, type: 'date' | 'datetime'): string {
   if (type === 'date') return day;
   return readDay(text) === '' ? `${day} 00:00:00` : text.replace(DAY, day);

@@ -1,8 +1,8 @@
-// Layout of the columns of a list: which are visible, their order, widths and pins. Unknown names are ignored when read.
-// By hand, as TanStack Table keeps visibility and order apart, while both are one list here: `fields` of the address bar.
+// Column layout of a list: visible columns, order, widths and pins. Unknown names are ignored when read. By hand, as
+// TanStack Table keeps visibility and order apart, while both are one list here: `fields` of the address bar.
 
 export interface ColumnLayout {
-  /** Visible columns in their order; undefined for all of them. */
+  /** Visible columns in order, or undefined for all of them. */
   readonly visible: readonly string[] | undefined;
   readonly pinned: readonly string[];
   readonly widths: ReadonlyMap<string, number>;
@@ -13,7 +13,7 @@ export const DEFAULT_LAYOUT: ColumnLayout = { visible: undefined, pinned: [], wi
 const NARROWEST = 56;
 const WIDEST = 900;
 
-/** The columns as they stand: pinned ones first, each group in the order of `shown`. */
+/** Returns the visible columns in order: pinned ones first, each group in the order of `visible`. */
 export function orderColumns({ visible, pinned }: ColumnLayout, all: readonly string[]): readonly string[] {
   const existing = new Set(all);
   const names = visible === undefined ? all : visible.filter((name) => existing.has(name));
@@ -24,7 +24,7 @@ export function orderColumns({ visible, pinned }: ColumnLayout, all: readonly st
 export const countPinned = ({ pinned }: ColumnLayout, names: readonly string[]): number =>
   names.filter((name) => pinned.includes(name)).length;
 
-/** Shown at the end, or hidden; the last one stays. */
+/** Shows a column, or hides it; the last one stays. */
 export function setVisible(layout: ColumnLayout, all: readonly string[], name: string, isShown: boolean): ColumnLayout {
   const visibleNow = layout.visible ?? all;
   if (visibleNow.includes(name) === isShown) return layout;
@@ -34,7 +34,7 @@ export function setVisible(layout: ColumnLayout, all: readonly string[], name: s
   return shown.length === 0 ? layout : { ...layout, visible: isDefaultOrder(shown, all) ? undefined : shown };
 }
 
-/** A column that comes back stands behind the one that it follows in `all`, when the others stand as they do there. */
+/** Inserts a column after the one that it follows in `all` if the others have the order of `all`, else at the end. */
 function insertInOrder(names: readonly string[], before: readonly string[], all: readonly string[]): readonly string[] {
   const order = new Map(all.map((name, index) => [name, index]));
   const isSorted = before.every((name, index) => index === 0 || rank(order, before[index - 1]) < rank(order, name));
@@ -47,7 +47,7 @@ const rank = (order: ReadonlyMap<string, number>, name: string | undefined): num
 const isDefaultOrder = (shown: readonly string[], all: readonly string[]): boolean =>
   shown.length === all.length && shown.every((name, index) => name === all[index]);
 
-/** One place to the left (-1) or right (1), within those that are pinned or those that are not. */
+/** Moves a column to the left (-1) or right (1), within the pinned or the other columns. */
 export function moveColumn(layout: ColumnLayout, all: readonly string[], name: string, by: -1 | 1): ColumnLayout {
   const names = [...orderColumns(layout, all)];
   const from = names.indexOf(name);
@@ -74,7 +74,7 @@ export const setWidth = (layout: ColumnLayout, name: string, width: number): Col
 export const printLayout = ({ visible, pinned, widths }: ColumnLayout): string =>
   JSON.stringify({ visible, pinned, widths: [...widths] });
 
-/** The other way; what is not of this form is the plain layout. */
+/** Parses a layout; returns the default one for other text. */
 export function parseLayout(text: string | null): ColumnLayout {
   try {
     const { visible, pinned, widths } = JSON.parse(text ?? '') as Record<string, unknown>;

@@ -1,4 +1,4 @@
-// The row of column heads: a click sorts, the edge at the right is dragged to another width.
+// Header row of the grid: a click sorts, and the right edge resizes the column.
 import { memo, type ReactNode } from 'react';
 import { positionCell } from './grid-row.tsx';
 import type { GridColumn } from './grid-types.ts';
@@ -8,7 +8,7 @@ export interface GridHeaderProps {
   readonly edges: readonly number[];
   readonly pinned: number;
   readonly renderedColumns: string;
-  /** The column that has the focus; -1: none. */
+  /** Focused column, or -1 if there is none. */
   readonly focused: number;
   readonly head: ((column: GridColumn) => ReactNode) | undefined;
   readonly onResize: (column: GridColumn, width: number) => void;

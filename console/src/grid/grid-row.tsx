@@ -1,5 +1,5 @@
-// One row of the grid. It is drawn again only when something of it changes; while one scrolls, it takes the place of a row
-// that left.
+// Row of the grid. It renders only when a part of it changes; scrolling reuses the elements of a row that left the
+// view.
 import { memo } from 'react';
 import type { GridColumn, GridDrawing } from './grid-types.ts';
 import { ROW_HEIGHT } from './viewport.ts';
@@ -8,21 +8,21 @@ export interface GridRowProps<Row> {
   readonly index: number;
   readonly top: number;
   readonly row: Row | undefined;
-  /** Changes when a cell is to be drawn anew. */
+  /** Value that changes when a cell has to render again. */
   readonly revision: unknown;
   readonly isSelected: boolean;
   readonly isMarked: boolean;
   readonly columns: readonly GridColumn[];
   readonly edges: readonly number[];
   readonly pinned: number;
-  /** Numbers of the columns that are drawn, joined by commas: equal when the same are. */
+  /** Indexes of the rendered columns joined by commas, so that equal sets are equal values. */
   readonly renderedColumns: string;
-  /** -1: the focus is in another row. */
+  /** Focused column, or -1 if the focus is in another row. */
   readonly focused: number;
-  /** Selected columns; left greater than right: none. */
+  /** First selected column; greater than the last one if none is selected. */
   readonly rangeStart: number;
   readonly rangeEnd: number;
-  /** The column that is edited, with what was typed to begin. */
+  /** Edited column, with the key that started the edit. */
   readonly editedColumn: number;
   readonly initialText: string | undefined;
   readonly drawing: GridDrawing<Row>;
@@ -52,7 +52,7 @@ function GridRowInner<Row>(props: GridRowProps<Row>) {
 
 export const GridRow = memo(GridRowInner) as typeof GridRowInner;
 
-/** Where a cell stands: pinned ones stick to the left edge, the others stand at their place. */
+/** Returns the position of a cell: pinned ones stick to the left edge, the others are absolute. */
 export const positionCell = (at: number, edges: readonly number[], pinned: number) =>
   at < pinned
     ? ({

@@ -1,4 +1,4 @@
-// Input of a grid: columns, rows, and cell renderers. It knows nothing of records.
+// Props of a grid: columns, rows and cell renderers. It knows nothing of records.
 import type { ReactNode } from 'react';
 
 export interface GridColumn {
@@ -6,24 +6,24 @@ export interface GridColumn {
   readonly title: string;
   readonly width: number;
   readonly isEditable: boolean;
-  /** Numbers stand at the end. */
+  /** Aligns the values to the end. */
   readonly isNumeric?: boolean;
-  /** Its head is a box that selects rows. */
+  /** Marks a column whose header is a checkbox for all rows. */
   readonly isSelector?: boolean;
   readonly sort?: 'ascending' | 'descending' | undefined;
   readonly description?: string | undefined;
 }
 
-/** How a cell stands: what is seen beside its value and heard of it. */
+/** State of a cell, as an icon and an accessible text. */
 export interface CellMark {
   readonly kind: 'saving' | 'saved' | 'refused' | 'conflict' | 'waiting' | 'queued';
   readonly message: string;
 }
 
 export interface GridRowView<Row> {
-  /** Undefined until it is loaded. */
+  /** Row, or undefined until it is loaded. */
   readonly row: Row | undefined;
-  /** Changes when something of the row's cells is to be drawn anew. */
+  /** Value that changes when the row's cells have to render again. */
   readonly revision: unknown;
   readonly isSelected: boolean;
   readonly isMarked: boolean;

@@ -1,5 +1,5 @@
-// A grid after the pattern of the WAI-ARIA authoring practices, for lists of any length: rows and columns that are not seen are
-// not in the document, but for the focused cell. All that keys mean is in state.ts, all arithmetic in viewport.ts.
+// Grid after the pattern of the WAI-ARIA authoring practices, for lists of any length: only visible rows and columns
+// and the focused cell are in the document. state.ts interprets keys, viewport.ts computes positions.
 import './grid.css';
 import {
   type KeyboardEvent,
@@ -36,10 +36,10 @@ const OVERSCAN = 6;
 export interface GridProps<Row> {
   readonly label: string;
   readonly columns: readonly GridColumn[];
-  /** How many of the columns stay at the left edge. */
+  /** Number of columns that stay at the left edge. */
   readonly pinned: number;
   readonly rowCount: number;
-  /** False: there may be more rows than `rowCount`. */
+  /** False if there may be more rows than `rowCount`. */
   readonly isCountExact: boolean;
   readonly viewAt: (index: number) => GridRowView<Row>;
   readonly control: GridControl;
@@ -48,11 +48,11 @@ export interface GridProps<Row> {
   readonly onCommand: (command: GridCommand, spot: CellPosition) => void;
   readonly onHead: (column: GridColumn, isAdded: boolean) => void;
   readonly onResize: (column: GridColumn, width: number) => void;
-  /** Rows that are seen, whenever they change. */
+  /** Called with the visible rows when they change. */
   readonly onRows: (from: number, to: number) => void;
   readonly onCopy?: (clipboard: DataTransfer) => void;
   readonly onPaste?: (text: string) => void;
-  /** Another one whenever the rows are others: then `startRow` is shown first. */
+  /** Identity of the list: when it changes, the grid scrolls to `startRow`. */
   readonly list: unknown;
   readonly startRow: number;
   readonly children?: ReactNode;
@@ -157,7 +157,7 @@ function rangeArray(from: number, to: number): number[] {
   return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
 }
 
-/** Pinned columns, those in view, and that of the focus. */
+/** Lists the pinned columns, those in view, and the focused one. */
 function listRenderedColumns(count: number, pinnedColumns: number, from: number, to: number, focused: number): string {
   const all = new Set(rangeArray(0, pinnedColumns));
   for (const at of rangeArray(Math.max(pinnedColumns, from), to)) all.add(at);
@@ -169,13 +169,13 @@ interface Viewport {
   readonly top: number;
   readonly left: number;
   readonly width: number;
-  /** Without the header. */
+  /** Height without the header. */
   readonly height: number;
-  /** The element is yet to be scrolled there. */
+  /** Whether the element still has to scroll there. */
   readonly isWanted?: boolean;
 }
 
-/** Visible part of the scrolled element; setting another one scrolls there. */
+/** Returns the visible part of the scrolled element; setting another one scrolls there. */
 function useView(scroller: { readonly current: HTMLDivElement | null }) {
   const [view, setView] = useState<Viewport>({ top: 0, left: 0, width: 0, height: 0 });
   const read = useCallback(
@@ -209,7 +209,7 @@ function useView(scroller: { readonly current: HTMLDivElement | null }) {
   return { view, setView, read };
 }
 
-/** Other rows are shown from their beginning, or from where the address says. */
+/** Scrolls another list to its first row, or to the one in the address. */
 function useStart<Row>(
   scroller: { readonly current: HTMLDivElement | null },
   props: GridProps<Row>,
@@ -241,8 +241,8 @@ interface Geometry {
 }
 
 /**
- * Scrolls to the focused cell when the focus moves, and not when the list does. The rows there are drawn at once: drawn after
- * the scroll, each PageDown would be two drawings, with a layout and a focus each.
+ * Scrolls to the focused cell when the focus moves, but not when the list does. The rows there render at once: after
+ * the scroll event each PageDown would render twice, with a layout and a focus each.
  */
 function useReveal(
   { row, column }: CellPosition,
@@ -255,7 +255,7 @@ function useReveal(
   setView(reveal);
 }
 
-/** The view from which the cell is seen. */
+/** Returns the scroll position at which the cell is visible. */
 function scrollIntoView(
   from: Viewport,
   { row, column }: CellPosition,
@@ -268,7 +268,7 @@ function scrollIntoView(
   return { ...from, top: top ?? from.top, left: left ?? from.left, isWanted: true };
 }
 
-/** The browser's focus follows that of the state, as long as the grid has it. */
+/** Moves the browser's focus with that of the state while the grid has it. */
 function useFocus(scroller: { readonly current: HTMLDivElement | null }, control: GridControl): void {
   const hasFocus = useRef(false);
   const { state, takesFocus } = control;
@@ -282,7 +282,7 @@ function useFocus(scroller: { readonly current: HTMLDivElement | null }, control
     const into = () => {
       hasFocus.current = true;
     };
-    // A cell that is taken out of the document loses the focus to nothing: that is no leaving.
+    // Removing the focused cell from the document is not leaving the grid.
     const out = ({ relatedTarget: to }: FocusEvent) => {
       if (to instanceof Node && !element.contains(to)) hasFocus.current = false;
     };
@@ -307,7 +307,7 @@ function useFocus(scroller: { readonly current: HTMLDivElement | null }, control
     if (isEditing || !(hasFocus.current || hasLeft)) return;
     const active = document.activeElement;
     if (active instanceof HTMLElement && active.dataset.spot === `${state.focus.row}:${state.focus.column}`) return;
-    // A control inside of the focused cell keeps it.
+    // A control inside the focused cell keeps the focus.
     if (
       active instanceof HTMLElement &&
       active.closest('[data-spot][tabindex="0"]') !== null &&
@@ -318,7 +318,7 @@ function useFocus(scroller: { readonly current: HTMLDivElement | null }, control
   });
 }
 
-/** Copy and paste arrive at the document, wherever the focus is. */
+/** Handles copy and paste, which the document receives wherever the focus is. */
 function useClipboard<Row>(scroller: { readonly current: HTMLDivElement | null }, props: GridProps<Row>): void {
   const latest = useRef(props);
   latest.current = props;
@@ -366,7 +366,7 @@ function onKey<Row>(event: KeyboardEvent, { control, columns, isReadOnly, onComm
   if (state.editing !== undefined || isControl(event.target) || findCell(event.target) === undefined) return;
   const column = columns[state.focus.column];
   const meaning = interpretKey(event, state, !isReadOnly && column?.isEditable === true);
-  // A link or a box in a cell takes Enter and Space by itself.
+  // A link or a checkbox in a cell handles Enter and Space itself.
   if (meaning === undefined || (event.key === ' ' && event.target instanceof HTMLInputElement)) return;
   event.preventDefault();
   event.stopPropagation();

@@ -9,16 +9,16 @@ export interface CellPosition {
 
 export interface GridState {
   readonly focus: CellPosition;
-  /** The other corner of the range; the focus itself when one cell is selected. */
+  /** Opposite corner of the range; equal to the focus for a single cell. */
   readonly anchor: CellPosition;
-  /** The cell that is edited, with what was typed to begin; undefined: with its value. */
+  /** Edited cell, with the key that started the edit, or undefined to keep its value. */
   readonly editing: { readonly at: CellPosition; readonly typed: string | undefined } | undefined;
 }
 
 export interface Extent {
   readonly rowCount: number;
   readonly columnCount: number;
-  /** Rows that are seen at once. */
+  /** Number of visible rows. */
   readonly pageRows: number;
 }
 
@@ -73,7 +73,7 @@ export type GridCommand =
 export type KeyAction =
   | { readonly event: GridEvent }
   | { readonly command: GridCommand }
-  /** The browser's own meaning: copy and paste come as events of the clipboard, Tab leaves the grid. */
+  /** Undefined for keys of the browser: copy and paste come as clipboard events, Tab leaves the grid. */
   | undefined;
 
 export interface Key {
@@ -116,7 +116,7 @@ const PLAIN_KEYS: ReadonlyMap<string, KeyAction> = new Map([
   ['/', { command: 'filter' }],
 ]);
 
-/** Action of a key when no cell is edited; letters start an edit only if the cell `isEditable`. */
+/** Returns the action of a key while no cell is edited; letters start an edit only if the cell `isEditable`. */
 export function interpretKey(key: Key, { focus }: Pick<GridState, 'focus'>, isEditable: boolean): KeyAction {
   if (key.altKey) return undefined;
   const isControl = key.ctrlKey || key.metaKey;
@@ -143,10 +143,10 @@ function interpretControlKey({ key, shiftKey }: Key): KeyAction {
   return command === undefined ? undefined : { command };
 }
 
-/** A character, whichever way it is made, but no name of a key. */
+/** Returns whether a key is a character: names of keys are longer. */
 const isTyped = (key: string): boolean => [...key].length === 1;
 
-/** The state after an event; the same one where nothing changes. */
+/** Returns the state after an event; the same object if nothing changes. */
 export function reduce(state: GridState, event: GridEvent, extent: Extent): GridState {
   switch (event.kind) {
     case 'move':
@@ -226,7 +226,7 @@ const clamp = ({ row, column }: CellPosition, { rowCount, columnCount }: Extent)
 export const isSame = (one: CellPosition, other: CellPosition): boolean =>
   one.row === other.row && one.column === other.column;
 
-/** The cells between the corners; of the header, none below it. */
+/** Returns the cells between both corners; in the header only the header row. */
 export function getRange({ focus, anchor }: Pick<GridState, 'focus' | 'anchor'>): Range {
   return {
     top: Math.min(focus.row, anchor.row),
@@ -236,6 +236,6 @@ export function getRange({ focus, anchor }: Pick<GridState, 'focus' | 'anchor'>)
   };
 }
 
-/** Cells of a range, those of the header left out. */
+/** Counts the cells of a range without the header. */
 export const countCells = ({ top, bottom, left, right }: Range): number =>
   Math.max(0, bottom - Math.max(0, top) + 1) * (right - left + 1);

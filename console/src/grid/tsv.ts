@@ -6,14 +6,14 @@ export interface TsvCell {
   readonly isQuoted: boolean;
 }
 
-/** A null is an empty cell. */
+/** Prints rows; null is an empty cell. */
 export const writeTsv = (rows: readonly (readonly (string | null)[])[]): string =>
   rows.map((row) => row.map(writeCell).join('\t')).join('\n');
 
 const writeCell = (text: string | null): string =>
   text === null ? '' : text === '' || /[\t\r\n"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
-/** Rows may differ in length; the line break at the end, which spreadsheets add, makes no row. */
+/** Parses rows, which may differ in length; the final line break of spreadsheets adds no row. */
 export function readTsv(text: string): readonly (readonly TsvCell[])[] {
   const rows: TsvCell[][] = [];
   let row: TsvCell[] = [];
@@ -32,7 +32,7 @@ export function readTsv(text: string): readonly (readonly TsvCell[])[] {
 
 interface Read {
   readonly cell: TsvCell;
-  /** Where the separator stands, or the text ends. */
+  /** Position of the separator or of the end of the text. */
   readonly end: number;
 }
 
@@ -42,7 +42,7 @@ function readPlain(text: string, from: number): Read {
   return { cell: { text: text.slice(from, end), isQuoted: false }, end };
 }
 
-/** A quote that never ends, or goes on behind its end, is part of a plain cell. */
+/** Reads a quoted cell; it is a plain one if its quote never ends or text follows it. */
 function readQuoted(text: string, from: number): Read {
   let inside = '';
   let at = from + 1;

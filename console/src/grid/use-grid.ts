@@ -1,16 +1,16 @@
-// The state of a grid for whoever shows it, and the extent in which it moves.
+// Hook with the state of a grid and the number of its rows and columns.
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { type Extent, type GridEvent, type GridState, getRange, type Range, reduce, START } from './state.ts';
 
 export interface GridControl {
   readonly state: GridState;
   readonly range: Range;
-  /** Returns the state that follows. */
+  /** Applies an event and returns the next state. */
   readonly send: (event: GridEvent) => GridState;
-  /** How many rows are seen at once: for PageUp and PageDown. */
+  /** Sets the number of visible rows, for PageUp and PageDown. */
   readonly setPageRows: (rows: number) => void;
   readonly focusGrid: () => void;
-  /** The grid puts here how it takes the focus. */
+  /** Slot for the grid's function that takes the focus. */
   readonly takesFocus: { current: (() => void) | undefined };
 }
 
@@ -39,7 +39,7 @@ export function useGrid(shape: Pick<Extent, 'rowCount' | 'columnCount'>): GridCo
   );
 }
 
-/** Gives the focus back to the grid when a dialog over it has closed. */
+/** Returns the focus to the grid when a dialog over it closes. */
 export function useFocusBack(isOpen: boolean, { focusGrid }: GridControl): void {
   const wasOpen = useRef(isOpen);
   useEffect(() => {

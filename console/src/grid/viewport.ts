@@ -3,10 +3,11 @@
 
 export const ROW_HEIGHT = 33;
 
-// Browsers draw no element taller than some 17.9 million px (Firefox) or 33.5 (Chromium). Half a million rows stay below.
+// Height limit of the scrolled element: browsers draw none taller than some 17.9 million px (Firefox) or 33.5
+// (Chromium).
 const TALLEST = 500_000 * ROW_HEIGHT;
 
-/** The first row that is seen and the one behind the last. */
+/** First visible row, and the end (exclusive). */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -18,33 +19,33 @@ export interface Heights {
   readonly view: number;
 }
 
-/** How tall the scrolled element is: as tall as its rows, or as browsers can. */
+/** Returns the height of the scrolled element: that of all rows, or the limit. */
 export const getScrollHeight = ({ rowCount }: Pick<Heights, 'rowCount'>): number =>
   Math.min(rowCount * ROW_HEIGHT, TALLEST);
 
-/** Pixels of rows for a pixel of the scroll bar: 1, or more for lists taller than browsers can. */
+/** Returns the pixels of rows per pixel of the scroll bar: more than 1 for lists above the limit. */
 function getScale({ rowCount, view }: Heights): number {
   const full = rowCount * ROW_HEIGHT;
   return full <= TALLEST ? 1 : (full - view) / (TALLEST - view);
 }
 
-/** Where the first pixel that is seen lies in all rows. */
+/** Returns the offset of the first visible pixel within all rows. */
 export const getOffset = (scrollTop: number, heights: Heights): number => scrollTop * getScale(heights);
 
-/** The rows at an offset, and `beyond` more on either side. */
+/** Returns the rows at an offset, and `beyond` more on either side. */
 export function getVisibleRows(offset: number, { rowCount, view }: Heights, beyond: number): Span {
   const first = Math.floor(offset / ROW_HEIGHT) - beyond;
   const last = Math.ceil((offset + view) / ROW_HEIGHT) + beyond;
   return { from: Math.min(Math.max(0, first), rowCount), to: Math.min(Math.max(0, last), rowCount) };
 }
 
-/** How many rows are ever drawn at once: a row is drawn where the one with the same number modulo this was. */
+/** Returns the number of reused row elements: a row takes the element with its number modulo this. */
 export const getPoolSize = (view: number, beyond: number): number => Math.ceil(view / ROW_HEIGHT) + 1 + 2 * beyond;
 
-/** Where to scroll so that a row is the first that is seen. */
+/** Returns the scroll position with a row at the top. */
 export const getScrollTop = (row: number, heights: Heights): number => (row * ROW_HEIGHT) / getScale(heights);
 
-/** Where to scroll so that a row is seen whole; undefined when it is. */
+/** Returns the scroll position with the whole row in view, or undefined if it is. */
 export function scrollToRow(row: number, scrollTop: number, heights: Heights): number | undefined {
   const offset = getOffset(scrollTop, heights);
   const top = row * ROW_HEIGHT;
@@ -53,14 +54,14 @@ export function scrollToRow(row: number, scrollTop: number, heights: Heights): n
   return undefined;
 }
 
-/** Where each column begins; one number more than columns, the last their width together. */
+/** Returns the left edge of each column, and the total width at the end. */
 export function getColumnEdges(widths: readonly number[]): readonly number[] {
   const edges = [0];
   for (const width of widths) edges.push((edges.at(-1) as number) + width);
   return edges;
 }
 
-/** The columns between two places: those whose edges overlap. */
+/** Returns the columns that overlap a range of pixels. */
 export function getVisibleColumns(edges: readonly number[], from: number, to: number): Span {
   const count = edges.length - 1;
   let first = 0;
@@ -72,12 +73,12 @@ export function getVisibleColumns(edges: readonly number[], from: number, to: nu
 
 export interface Widths {
   readonly edges: readonly number[];
-  /** How many columns stay where they are, and how wide they are together. */
+  /** Number of pinned columns. */
   readonly pinned: number;
   readonly view: number;
 }
 
-/** Where to scroll so that a column is seen whole; undefined when it is, as pinned ones are. */
+/** Returns the scroll position with the whole column in view, or undefined if it is, as pinned ones are. */
 export function scrollToColumn(
   column: number,
   scrollLeft: number,

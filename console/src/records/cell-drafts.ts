@@ -1,17 +1,17 @@
-// How cells stand that were edited: what of them is not saved yet, and why.
+// Drafts of edited cells that are not saved yet, with the reason.
 import type { Json } from '../api/json.ts';
 import { Observable } from '../store.ts';
 
 export interface CellDraft {
   readonly kind: 'saving' | 'saved' | 'waiting' | 'refused' | 'conflict' | 'queued';
-  /** Typed value, shown in place of the stored one. */
+  /** Typed value, displayed in place of the stored one. */
   readonly value: Json;
   readonly message: string;
 }
 
 export type RecordDrafts = ReadonlyMap<string, CellDraft>;
 
-/** Drafts by the id of the record and the name of the field. Those of a record are another Map when one has changed. */
+/** Drafts by the id of the record and the name of the field. A change replaces the Map of its record. */
 export class CellDrafts extends Observable {
   readonly #records = new Map<string, RecordDrafts>();
 
@@ -35,14 +35,14 @@ export class CellDrafts extends Observable {
     this.set(id, names, () => undefined);
   }
 
-  /** All drafts of a kind. */
+  /** Lists all drafts of a kind. */
   all(kind: CellDraft['kind']): readonly { readonly id: string; readonly name: string; readonly draft: CellDraft }[] {
     return [...this.#records].flatMap(([id, drafts]) =>
       [...drafts].flatMap(([name, draft]) => (draft.kind === kind ? [{ id, name, draft }] : [])),
     );
   }
 
-  /** Whether something would be lost by leaving. */
+  /** Whether leaving would lose a draft. */
   get isUnsaved(): boolean {
     return [...this.#records.values()].some((drafts) => [...drafts.values()].some(({ kind }) => kind !== 'saved'));
   }

@@ -1,4 +1,4 @@
-// A value of a record as a cell shows it. NULL, the empty text and a value that came cut are told apart by sight and by name.
+// Display of a value in a cell. NULL, the empty text and a truncated value differ by sight and by accessible name.
 import './cell-value.css';
 import { Link } from '@tanstack/react-router';
 import type { Json } from '../api/json.ts';
@@ -11,16 +11,16 @@ import { formatValue } from './value.ts';
 export interface CellValueProps {
   readonly workspace: WorkspaceRef;
   readonly column: RecordColumn;
-  /** Undefined if it was not requested. */
+  /** Value, or undefined if it was not requested. */
   readonly value: Json | undefined;
   readonly zone: TimeZone;
-  /** The whole length of a value that came cut. */
+  /** Full length of a truncated value. */
   readonly fullLength?: number | undefined;
-  /** Where a label leads: the id of the related record. */
+  /** Id of the related record that a label links to. */
   readonly relatedId?: string | undefined;
 }
 
-/** Address of a record. */
+/** Returns the address of a record. */
 export const recordScreenPath = (workspace: WorkspaceRef, entity: string, id: string): string =>
   screenPath(workspace, `/data/${entity}/${id}`);
 
@@ -54,5 +54,5 @@ export function CellValue({ workspace, column, value, zone, fullLength, relatedI
   return <bdi dir="auto">{oneLine(text)}</bdi>;
 }
 
-/** Line breaks are seen as such on one line. */
+/** Shows line breaks as a sign on one line. */
 const oneLine = (text: string): string => text.replace(/\r\n|\r|\n/g, ' ↵ ');

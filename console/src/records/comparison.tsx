@@ -1,4 +1,4 @@
-// Somebody else has changed the record that is being saved or deleted: what both did, side by side.
+// Dialog after an edit conflict on a record: compares both changes side by side.
 import { Button, Group, Modal, Text } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
@@ -14,17 +14,17 @@ export interface ComparisonProps {
   readonly workspace: WorkspaceRef;
   readonly columns: readonly RecordColumn[];
   readonly zone: TimeZone;
-  /** The record as it was read. */
+  /** Record before both changes. */
   readonly base: RecordValue;
-  /** Values to save; empty when the record is to be deleted. */
+  /** Values to save; empty to delete the record. */
   readonly mine: Values;
-  /** Undefined if it was deleted. */
+  /** Current record, or undefined if it was deleted. */
   readonly theirs: RecordValue | undefined;
   readonly isDelete?: boolean;
-  /** Saves the own fields alone, or deletes, upon the version of now. */
+  /** Saves the user's own fields alone, or deletes, with the current version. */
   readonly onKeepMine: () => void;
   readonly onTakeTheirs: () => void;
-  /** Neither: what was typed stays where it is. */
+  /** Closes without a choice; typed text stays where it is. */
   readonly onClose: () => void;
 }
 

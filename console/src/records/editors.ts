@@ -3,13 +3,13 @@ import { isLong, type RecordColumn } from './fields.ts';
 import { listEnumValues } from './value.ts';
 
 export type Editor =
-  /** One of these, or none. */
+  /** Select with these values. */
   | { readonly kind: 'choice'; readonly values: readonly string[] }
-  /** A record of another entity. */
+  /** Picker for a record of another entity. */
   | { readonly kind: 'record' }
-  /** Text of several lines. */
+  /** Text area. */
   | { readonly kind: 'lines' }
-  /** Text of one line, for some types with a calendar beside it. */
+  /** Text input, for some types with a calendar. */
   | {
       readonly kind: 'line';
       readonly hint?: string | undefined;
@@ -37,6 +37,6 @@ export function getEditor({ type, field }: Pick<RecordColumn, 'type' | 'field'>)
   };
 }
 
-/** The values that a field takes, where they can be listed. */
+/** Lists the values that a field takes, if they are enumerable. */
 export const listChoices = ({ type, field }: { readonly type: string; readonly field?: RecordColumn['field'] }) =>
   type === 'boolean' ? ['true', 'false'] : type === 'enum' ? listEnumValues(field) : [];

@@ -1,5 +1,5 @@
-// A field of a record in a form: its label, its editor, its mistake. Three things are told apart: a value, NULL, and, in a new
-// record, the default.
+// Form input for a field of a record: label, editor and error. It distinguishes a value, NULL and, in a new record, the
+// default.
 import './field-input.css';
 import { Button, Group, Input } from '@mantine/core';
 import { useId } from 'react';
@@ -9,7 +9,7 @@ import type { RecordColumn } from './fields.ts';
 import { RecordLink } from './record-picker.tsx';
 import { ValueEditor } from './value-editor.tsx';
 
-/** Null: NULL; undefined: not given, so the default is stored. */
+/** Text of a field; null for NULL, undefined to store the default. */
 export type FieldText = string | null | undefined;
 
 export interface FieldInputProps {
@@ -25,7 +25,7 @@ export interface FieldInputProps {
 export function FieldInput({ workspace, column, zone, text, isReadOnly, mistake, onChange }: FieldInputProps) {
   const { name, type, description, isRequired, target } = column;
   const id = useId();
-  // Only these have an empty value.
+  // Only these types have an empty value.
   const isText = type === 'string' || type === 'text';
   const descriptionIds = [description && `${id}-description`, mistake && `${id}-error`].filter(Boolean).join(' ');
   const mayBeNull = !isReadOnly && !isRequired && text !== null;

@@ -1,5 +1,4 @@
-// Columns of a record: its id, its fields, the keys of its relations and its time stamps, in the
-// order in which the API has them.
+// Columns of a record: id, fields, keys of its relations and time stamps, in the order of the API.
 import type { EntityDocument, FieldDocument, RelationDocument, WorkspaceSchema } from '../api/schema.ts';
 
 /** Types of the schema document, and those that only a list has. */
@@ -19,17 +18,17 @@ export type ColumnType =
   | 'enum'
   | 'id'
   | 'relation'
-  /** The label of a related record that is expanded. */
+  /** Label of an expanded related record. */
   | 'label';
 
 export interface RecordColumn {
-  /** Unique in a list; what filters and sorts call it. */
+  /** Unique name in a list, for filters and sorts. */
   readonly name: string;
   readonly type: ColumnType;
   readonly isReadOnly: boolean;
   readonly isRequired: boolean;
   readonly field?: FieldDocument;
-  /** Relation of a key or a label, and the entity that it leads to. */
+  /** Relation of a key or a label, with its target entity. */
   readonly relation?: RelationDocument;
   readonly target?: string;
   readonly description?: string | undefined;
@@ -42,11 +41,11 @@ const systemColumn = (name: string, type: ColumnType): RecordColumn => ({
   isRequired: true,
 });
 
-/** Relations whose key the records of an entity hold. */
+/** Lists the relations whose key is a column of the entity. */
 export const listBelongsTo = (entity: EntityDocument): readonly RelationDocument[] =>
   [...entity.relations.values()].filter(({ kind }) => (kind ?? 'belongsTo') === 'belongsTo');
 
-/** The field that stores a relation. */
+/** Returns the column that stores a relation. */
 export const getKeyColumn = (relation: RelationDocument): string =>
   typeof relation.column === 'string' ? relation.column : `${relation.name}Id`;
 
@@ -78,7 +77,10 @@ export function listColumns(entity: EntityDocument): readonly RecordColumn[] {
 
 const LABEL_FIELDS = ['name', 'title', 'label', 'email'] as const;
 
-/** The field by which people know a record: as the schema says, else a telling one, else the first text; often none. */
+/**
+ * Returns the field that names a record: the schema's, else one with a usual name, else the first text; often
+ * undefined.
+ */
 export function getLabelField(entity: EntityDocument | undefined): string | undefined {
   if (entity === undefined || entity.label === null) return undefined;
   if (typeof entity.label === 'string' && entity.fields.has(entity.label)) return entity.label;
@@ -89,7 +91,7 @@ export function getLabelField(entity: EntityDocument | undefined): string | unde
   return LABEL_FIELDS.find(isText) ?? [...entity.fields.keys()].find(isText);
 }
 
-/** The columns of labels that `expand=customer,product` adds: `customer.name`. Unknown names add none. */
+/** Lists the label columns that `expand=customer,product` adds: `customer.name`. Unknown names add none. */
 export function listLabelColumns(
   schema: WorkspaceSchema,
   entity: EntityDocument,

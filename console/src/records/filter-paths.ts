@@ -1,4 +1,4 @@
-// The paths by which a list can be filtered: fields of the entity, and those of entities one relation away.
+// Paths for filters: fields of the entity, and those of entities one relation away.
 import type { EntityDocument, WorkspaceSchema } from '../api/schema.ts';
 import { listColumns, type RecordColumn } from './fields.ts';
 
@@ -8,7 +8,8 @@ export interface PathGroup {
   readonly paths: readonly { readonly path: string; readonly column: RecordColumn }[];
 }
 
-// An entity has up to 500 relations, each to up to 500 fields; longer paths are written as text.
+// Limit of the relations in the menu: an entity has up to 500, each to up to 500 fields. Longer paths are typed as
+// text.
 const MOST_RELATIONS = 40;
 
 export function listFilterPaths(schema: WorkspaceSchema, entity: EntityDocument): readonly PathGroup[] {
@@ -25,7 +26,7 @@ export function listFilterPaths(schema: WorkspaceSchema, entity: EntityDocument)
   return [own, ...related];
 }
 
-/** The column at the end of a path through any relations; undefined: the schema has none. */
+/** Returns the column at the end of a path through any relations, or undefined if the schema has none. */
 export function findColumn(schema: WorkspaceSchema, entity: EntityDocument, path: string): RecordColumn | undefined {
   const names = path.split('.');
   let at: EntityDocument | undefined = entity;

@@ -1,9 +1,9 @@
-// Filters between the text of the API, which the address bar holds, and what chips and the filter's form show. `filter` is one
-// condition, `or` a group of alternatives; all of them hold together (docs/reference/data-api.md, Filters).
+// Filters as text of the API, which the address bar holds, and as values for chips and the filter form. `filter` is one
+// condition, `or` a group of alternatives; all parameters hold together (docs/reference/data-api.md, Filters).
 import type { ColumnType } from './fields.ts';
 import { OPERATORS, type OperatorForm } from './request-tables.generated.ts';
 
-/** `total,gte,10`. The value is the text behind the second comma; undefined: there is none. */
+/** Condition such as `total,gte,10`. The value is the text after the second comma, or undefined without one. */
 export interface Condition {
   readonly path: string;
   readonly operator: string;
@@ -16,7 +16,9 @@ export interface Chip {
   readonly text: string;
 }
 
-/** Text that is not `path,operator` becomes a path without an operator, which the server rejects. */
+/**
+ * Parses a condition. Text that is not `path,operator` becomes a path without an operator, which the server rejects.
+ */
 export function parseCondition(text: string): Condition {
   const first = text.indexOf(',');
   if (first < 0) return { path: text, operator: '', value: undefined };
@@ -33,11 +35,11 @@ export const conditionText = ({ path, operator, value }: Condition): string =>
     ',',
   );
 
-/** The conditions of a parameter: one of `filter`, several of `or`. */
+/** Returns the conditions of a parameter: one of `filter`, several of `or`. */
 export const parseConditions = ({ kind, text }: Chip): readonly Condition[] =>
   (kind === 'filter' ? [text] : splitEscaped(text, ';')).map(parseCondition);
 
-/** The parameter of conditions of which one has to hold. */
+/** Returns the parameter for alternative conditions. */
 export function toChip(conditions: readonly Condition[]): Chip {
   const texts = conditions.map(conditionText);
   const only = texts.length === 1 ? texts[0] : undefined;
@@ -59,7 +61,7 @@ export function splitEscaped(text: string, separator: ',' | ';'): readonly strin
   return parts;
 }
 
-/** Values of `in`, `nin` and `between` as the API's text. */
+/** Prints the values of `in`, `nin` and `between` for the API. */
 export const listText = (values: readonly string[]): string =>
   values.map((one) => one.replaceAll(',', '\\,')).join(',');
 
@@ -76,7 +78,7 @@ function kindOf({ takes, needs }: OperatorForm): Kind {
 
 const ofKind = (kind: Kind): readonly OperatorForm[] => OPERATORS.filter((one) => kindOf(one) === kind);
 
-/** Kinds of operators that fit a type, the likeliest first. */
+/** Returns the kinds of operators for a type, the likeliest first. */
 function kindsFor(type: ColumnType): readonly Kind[] {
   if (type === 'string' || type === 'text') return ['value', 'text', 'list', 'order', 'null'];
   if (type === 'enum') return ['value', 'list', 'text', 'order', 'null'];
@@ -84,14 +86,14 @@ function kindsFor(type: ColumnType): readonly Kind[] {
   return ['value', 'order', 'list', 'null'];
 }
 
-/** The operators that fit a type, the likeliest first: of a text, the first one for texts. */
+/** Returns the operators for a type, the likeliest first: for a text, the first one of texts. */
 export function operatorsFor(type: ColumnType): readonly OperatorForm[] {
   const fitting = kindsFor(type).flatMap(ofKind);
   const first = type === 'string' || type === 'text' ? ofKind('text').slice(0, 1) : [];
   return [...new Set([...first, ...fitting])];
 }
 
-/** A condition in words: `total at least 10`. `show` makes a value readable: moments in the zone of the page. */
+/** Describes a condition: `total at least 10`. `show` formats a value, such as a time in the zone of the page. */
 export function describeCondition(
   { path, operator: name, value }: Condition,
   show: (value: string) => string = (text) => text,
@@ -105,8 +107,8 @@ export function describeCondition(
 }
 
 /**
- * The chips that a refusal of a list is about, by the names that stand in its message: all of them when none does, for one
- * of them must be. The list of what is known says nothing about what is wrong.
+ * Returns the chips that an error of a list is about, by the names in its message: all of them if it has none, as one
+ * of them must be wrong. Suggestions of valid names in the message do not count.
  */
 export function findInvalidChips(message: string, chips: readonly Chip[]): readonly Chip[] {
   const said = new Set(
@@ -132,19 +134,19 @@ export function findInvalidChips(message: string, chips: readonly Chip[]): reado
   return chips.filter((_, index) => scores[index] === most);
 }
 
-/** The keys of a sort that a refusal is about: those with a name that the server does not know. */
+/** Returns the sort keys that an error is about: those with a name that the server does not know. */
 export function findInvalidSort(message: string, sort: readonly string[]): readonly string[] {
   const wrong = /^Unknown (?:field|relation) (\S+?)[. ]/.exec(message)?.[1];
   return wrong === undefined ? [] : sort.filter((key) => (key.split(',')[0] ?? '').split('.').includes(wrong));
 }
 
-/** Suggestion of the server: `Unknown field totl on … Did you mean total?` gives totl and total. */
+/** Parses the server's suggestion: `Unknown field totl on … Did you mean total?` gives totl and total. */
 export function parseSuggestion(message: string): { readonly wrong: string; readonly right: string } | undefined {
   const found = /^Unknown (?:field|relation|filter operator) (\S+?)[. ].*?Did you mean (\S+?)\?/s.exec(message);
   return found?.[1] === undefined || found[2] === undefined ? undefined : { wrong: found[1], right: found[2] };
 }
 
-/** A parameter with a wrong name in a path, or a wrong operator, put right. */
+/** Replaces a wrong name in the path, or a wrong operator, of a chip. */
 export function correctChip(chip: Chip, { wrong, right }: { readonly wrong: string; readonly right: string }): Chip {
   const mend = (name: string): string => (name === wrong ? right : name);
   const conditions = parseConditions(chip).map(({ path, operator: name, value }) => ({

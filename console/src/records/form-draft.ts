@@ -4,13 +4,13 @@ import { formatLocal, parseDateTime, type TimeZone } from '../format/datetime.ts
 import type { RecordColumn } from './fields.ts';
 import { formatForEditing, getMember, isSameValue, parseValue, type RecordValue } from './value.ts';
 
-/** By field: a text, or null for NULL. Fields that are not in it were not touched. */
+/** Texts by field, with null for NULL. Untouched fields are missing. */
 export type FormDraft = ReadonlyMap<string, string | null>;
 
 export interface ParsedDraft {
-  /** The fields whose value differs from the record's: what a save sends. */
+  /** Fields whose value differs from the record's, which a save sends. */
   readonly changes: ReadonlyMap<string, Json>;
-  /** By field, what is wrong with the text before it is sent. */
+  /** Errors by field for texts that cannot be sent. */
   readonly mistakes: ReadonlyMap<string, string>;
 }
 
@@ -27,7 +27,7 @@ export function parseDraft(
     const text = draft.get(column.name);
     if (text === undefined) continue;
     const before = record === undefined ? undefined : getMember(record, column.name);
-    // A moment that was not retyped keeps its instant and its fractions.
+    // A time that was not retyped keeps its instant and its fraction.
     if (
       record !== undefined &&
       text !== null &&
@@ -42,7 +42,7 @@ export function parseDraft(
   return { changes, mistakes };
 }
 
-/** The same moments in another zone; what is no moment yet stays as it was typed. */
+/** Converts the times of a draft to another zone; text that is no time yet stays as typed. */
 export const convertDraftTimeZone = (
   columns: readonly RecordColumn[],
   draft: FormDraft,

@@ -1,5 +1,6 @@
-// Undo history. An undo is the inverse write, bound to the version that our write gave: where only we have written since,
-// that version leads by way of our later writes to the present one; where somebody else has, the server refuses it.
+// Undo history. An undo is the inverse write with If-Match of the version that our write returned. If only we have
+// written since, the chain of our later writes leads to the current version; after a write of another user the server
+// rejects the undo.
 import type { Json } from '../api/json.ts';
 import type { RecordValue } from './value.ts';
 
@@ -10,7 +11,7 @@ export interface Change {
   readonly id: string;
   readonly before: Values;
   readonly after: Values;
-  /** That the record had after it. */
+  /** Version of the record after the write. */
   readonly version: string;
 }
 
@@ -21,7 +22,7 @@ export type Entry =
 export interface History {
   readonly done: readonly Entry[];
   readonly undone: readonly Entry[];
-  /** `id/version` → the version that our next write gave. */
+  /** Version after our next write by `id/version`. */
   readonly chain: ReadonlyMap<string, string>;
 }
 
@@ -29,10 +30,10 @@ export const EMPTY_HISTORY: History = { done: [], undone: [], chain: new Map() }
 
 const MOST = 100;
 
-/** Our write made one version of a record another. */
+/** Adds a step of a record from one version to the next by our write. */
 export function addStep(history: History, id: string, from: string, to: string): History {
   const chain = new Map(history.chain).set(`${id}/${from}`, to);
-  // The oldest steps belong to entries that are gone.
+  // The oldest steps belong to entries that are no longer in the history.
   for (const key of chain.keys()) {
     if (chain.size <= MOST * 20) break;
     chain.delete(key);
@@ -40,14 +41,14 @@ export function addStep(history: History, id: string, from: string, to: string):
   return { ...history, chain };
 }
 
-/** Adds an entry; what was undone before can no longer be redone. */
+/** Adds an entry and clears the redo list. */
 export const addDone = (history: History, entry: Entry): History => ({
   ...history,
   done: [...history.done, entry].slice(-MOST),
   undone: [],
 });
 
-/** The last entry is taken out; `opposite`, what doing its inverse did, goes to the other side. */
+/** Moves the last entry to the redo list; `opposite` holds the changes of its inverse. */
 export const moveToUndone = (history: History, opposite: Entry | undefined): History => ({
   ...history,
   done: history.done.slice(0, -1),
@@ -60,7 +61,7 @@ export const moveToDone = (history: History, opposite: Entry | undefined): Histo
   done: opposite === undefined ? history.done : [...history.done, opposite],
 });
 
-/** The version that a record has if nobody else has written since. */
+/** Returns the current version of a record if only we have written since. */
 export function latestVersion({ chain }: History, id: string, version: string): string {
   let latest = version;
   for (let steps = 0; steps <= chain.size; steps++) {

@@ -1,24 +1,24 @@
-// The list that a screen shows, between the address bar and the requests that fetch it.
+// Query of a list: its parameters in the address bar, and the requests that fetch it.
 import { getAll, type Search, stringifySearch } from '../address.ts';
 import type { Chip } from './filter.ts';
 import type { COUNT_MODES, ListParameter } from './request-tables.generated.ts';
 
 export interface ListQuery {
-  /** `filter` and `or`, in the order of the address. */
+  /** Parameters `filter` and `or`, in the order of the address. */
   readonly chips: readonly Chip[];
   readonly search: string;
-  /** `total,desc`; the first is the most important. */
+  /** Sort keys such as `total,desc`; the first is the most important. */
   readonly sort: readonly string[];
   readonly expand: readonly string[];
 }
 
-/** Records of a window, and of a request. */
+/** Number of records of a window, which is one request. */
 export const WINDOW_SIZE = 100;
 
-/** Longer values come cut, in characters, and are fetched whole when they are opened. */
+/** Length in characters above which the server truncates values; opening one fetches it whole. */
 export const PREVIEW_LENGTH = 200;
 
-/** Reads the query from an address. */
+/** Parses the query of an address. */
 export function parseListQuery(search: Search): ListQuery {
   return {
     chips: [
@@ -34,7 +34,7 @@ export function parseListQuery(search: Search): ListQuery {
 const many = (values: readonly string[]): string | readonly string[] | undefined =>
   values.length === 0 ? undefined : values.length === 1 ? values[0] : values;
 
-/** The parameters of an address that say a query; those that it does not need are undefined. */
+/** Returns the parameters of an address for a query; those at their default are undefined. */
 export function toSearch({ chips, search, sort, expand }: ListQuery): ListSearch {
   const texts = (kind: Chip['kind']) => chips.filter((chip) => chip.kind === kind).map(({ text }) => text);
   return {
@@ -46,7 +46,7 @@ export function toSearch({ chips, search, sort, expand }: ListQuery): ListSearch
   };
 }
 
-/** Names of a list with commas: `fields` and `expand`. */
+/** Parses a comma-separated list of names: `fields` and `expand`. */
 export const parseNames = (text: string | undefined): readonly string[] =>
   (text ?? '')
     .split(',')
@@ -55,26 +55,26 @@ export const parseNames = (text: string | undefined): readonly string[] =>
 
 export const isFiltered = ({ chips, search }: ListQuery): boolean => chips.length > 0 || search !== '';
 
-/** Parameters of a list; the compiler knows their names. */
+/** Parameters of a list; the compiler checks their names. */
 type ListSearch = Readonly<Partial<Record<ListParameter, Search[string]>>>;
 
-/** Which records count, and in which order: for lists, totals and exports alike. */
+/** Returns the parameters that choose and sort the records, for lists, totals and exports alike. */
 export const toFilterSearch = (query: ListQuery): ListSearch => {
   const { filter, or, search, sort } = toSearch(query);
   return { filter, or, search, sort };
 };
 
 export interface WindowParameters {
-  /** Which window of the list, counted from 0. */
+  /** Index of the window, from 0. */
   readonly window: number;
-  /** The cursor of the window before it, when that is known. */
+  /** Cursor of the window before it, if known. */
   readonly after: string | undefined;
-  /** `id` and the columns that are shown. */
+  /** Names of `id` and the visible columns. */
   readonly fields: readonly string[];
   readonly count: (typeof COUNT_MODES)[number];
 }
 
-/** The query string of a window, with versions for writes and with long values cut. */
+/** Prints the query string of a window, with versions for writes and with long values truncated. */
 export const printWindowSearch = (query: ListQuery, { window, after, fields, count }: WindowParameters): string =>
   stringifySearch({
     ...toFilterSearch(query),
@@ -87,7 +87,7 @@ export const printWindowSearch = (query: ListQuery, { window, after, fields, cou
     preview: String(PREVIEW_LENGTH),
   } satisfies ListSearch);
 
-/** Sort after a click on a column header: ascending, descending, none. With `isAdded` other keys stay. */
+/** Returns the sort after a click on a column header: ascending, descending, none. With `isAdded` other keys stay. */
 export function nextSort(sort: readonly string[], name: string, isAdded: boolean): readonly string[] {
   const direction = getSortDirection(sort, name);
   const others = isAdded ? sort.filter((key) => key.split(',')[0] !== name) : [];
@@ -95,7 +95,7 @@ export function nextSort(sort: readonly string[], name: string, isAdded: boolean
   return [...others, direction === undefined ? name : `${name},desc`];
 }
 
-/** How a column is sorted by a query. */
+/** Returns the sort direction of a column. */
 export function getSortDirection(sort: readonly string[], name: string): 'ascending' | 'descending' | undefined {
   const key = sort.find((one) => one.split(',')[0] === name);
   return key === undefined ? undefined : key.split(',')[1] === 'desc' ? 'descending' : 'ascending';

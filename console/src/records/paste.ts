@@ -1,5 +1,5 @@
-// Edits by record for a paste, a fill and a clear of a range of cells, each value checked by its type before
-// anything is sent.
+// Edits by record for a paste, a fill and a clear of a range of cells. Each value is checked against its type before a
+// request.
 
 import type { Json } from '../api/json.ts';
 import type { TimeZone } from '../format/datetime.ts';
@@ -12,26 +12,26 @@ import { getMember, isSameValue, parseValue } from './value.ts';
 
 export interface RangeEdits {
   readonly edits: readonly { readonly row: Row; readonly values: Values }[];
-  /** Cells whose text is no value of their field; with one of them nothing is saved. */
+  /** Cells with invalid text; one of them prevents the whole save. */
   readonly mistakes: readonly {
     readonly id: string;
     readonly name: string;
     readonly text: string;
     readonly message: string;
   }[];
-  /** Rows and columns of the text that lie outside of the list. */
+  /** Number of pasted rows and columns outside the list. */
   readonly outside: number;
   readonly cells: number;
 }
 
 export interface Sheet {
-  /** By their places in the grid; undefined: not a field. */
+  /** Columns by their position in the grid; undefined for a column without a field. */
   readonly columns: readonly (RecordColumn | undefined)[];
   readonly rowAt: (index: number) => Row | undefined;
   readonly zone: TimeZone;
 }
 
-/** Where a paste goes: from the first cell of the range on; a single value fills all of it. */
+/** Returns the range of a paste: it starts at the first cell of the selection; a single value fills all of it. */
 export function pasteArea(cells: readonly (readonly TsvCell[])[], range: Range): Range {
   const width = Math.max(0, ...cells.map((row) => row.length));
   if (cells.length === 1 && width === 1) return range;
@@ -48,7 +48,10 @@ export function pasteEdits(cells: readonly (readonly TsvCell[])[], range: Range,
 
 type Read = { readonly value: Json } | { readonly text: string; readonly message: string };
 
-/** An empty cell is null where the field may be, else the empty text; one in quotes is always a text. */
+/**
+ * Parses a pasted cell. An empty one is null if the field is nullable, else the empty text; a quoted one is always
+ * text.
+ */
 function parsePasted({ text, isQuoted }: TsvCell, column: RecordColumn, zone: TimeZone): Read {
   if (text === '' && !isQuoted && !column.isRequired) return { value: null };
   const typed = parseValue(text, column, zone);
@@ -57,7 +60,7 @@ function parsePasted({ text, isQuoted }: TsvCell, column: RecordColumn, zone: Ti
   return { value: typed.value };
 }
 
-/** The first row of the range in all that are below it; a single row takes the one above it. */
+/** Copies the first row of the range to the rows below; a single row takes the values of the row above. */
 export function fillEdits(range: Range, sheet: Sheet): RangeEdits {
   const from = range.top === range.bottom ? range.top - 1 : range.top;
   const source = sheet.rowAt(from);

@@ -1,5 +1,6 @@
-// Chooses a related record: the server searches labels and ids, so that any record is found (the combobox pattern of WAI-ARIA).
-// By hand, as Enter and Tab of a cell editor must wait for the response, which Mantine's Combobox does not know.
+// Picker for a related record: the server searches labels and ids, so that every record is available (the combobox
+// pattern of WAI-ARIA). By hand, as Enter and Tab of a cell editor must wait for the response, which Mantine's Combobox
+// does not know.
 import { Anchor } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -15,7 +16,7 @@ import { entityPath } from './requests.ts';
 import { useOpensUpward } from './use-opens-upward.ts';
 import { getId, type RecordValue } from './value.ts';
 
-/** After the last key, before the server is asked. */
+/** Milliseconds after the last key before the request. */
 const PAUSE_MS = 150;
 
 function useLabel(workspace: WorkspaceRef, target: string): string | undefined {
@@ -39,9 +40,9 @@ function useCandidates(workspace: WorkspaceRef, target: string, text: string, is
 
 export interface RecordPickerProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value' | 'ref' | 'onKeyDown'> {
   readonly workspace: WorkspaceRef;
-  /** The entity whose records are offered. */
+  /** Entity whose records are candidates. */
   readonly target: string;
-  /** The id, or what is typed to find one. */
+  /** Id, or the search text. */
   readonly text: string;
   readonly onText: (text: string) => void;
   readonly onChosen?: ((id: string) => void) | undefined;
@@ -52,7 +53,7 @@ export interface RecordPickerProps extends Omit<ComponentProps<'input'>, 'onChan
 export function RecordPicker({ workspace, target, text, onText, onChosen, takesFocus, ...rest }: RecordPickerProps) {
   const [isOpen, setOpen] = useState(takesFocus);
   const [active, setActive] = useState(0);
-  // The initial text is the current id, which is not searched for until something is typed.
+  // The initial text is the current id, which needs no search until the user types.
   const [isTyped, setTyped] = useState(false);
   const searchText = isTyped ? text : '';
   const [settled] = useDebouncedValue(searchText, PAUSE_MS);
@@ -85,7 +86,7 @@ export function RecordPicker({ workspace, target, text, onText, onChosen, takesF
       else setActive(Math.max(0, Math.min(active + (event.key === 'ArrowDown' ? 1 : -1), records.length - 1)));
       return;
     }
-    // Until the answer to what was typed is here, the first of the list is that of another text.
+    // Until the response for the typed text has arrived, the first candidate is that of another text.
     if (event.key === 'Enter' && activeRecord !== undefined && debouncedText === searchText && !isFetching) {
       event.preventDefault();
       event.stopPropagation();
@@ -136,7 +137,7 @@ export function RecordPicker({ workspace, target, text, onText, onChosen, takesF
               role="option"
               tabIndex={-1}
               aria-selected={index === active}
-              // The field keeps the focus.
+              // Keeps the focus in the input.
               onPointerDown={(event) => event.preventDefault()}
               onMouseDown={(event) => event.preventDefault()}
               onClick={() => choose(record)}
@@ -154,7 +155,7 @@ export function RecordPicker({ workspace, target, text, onText, onChosen, takesF
   );
 }
 
-/** The record of an id by what it is called, as a link. */
+/** Link to a record with its label. */
 export function RecordLink({
   workspace,
   target,

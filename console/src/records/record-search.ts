@@ -1,19 +1,19 @@
-// The records that a picker offers: which are asked for by what was typed, and what they are called. Pure.
+// Query of the record picker for a typed text, and the labels of records. Pure.
 import { stringifySearch } from '../address.ts';
 import { getId, getMember, type RecordValue } from './value.ts';
 
-/** Candidates that can be read at a glance; typing narrows them. */
+/** Number of candidates that can be read at a glance; typing narrows them. */
 const MOST = 20;
 
-/** Length of a label, which stands on one line. */
+/** Longest label in characters, for one line. */
 const LONGEST = 100;
 
-/** An id of the API, which ends at 2^63 - 1; one digit less is never too large. */
+/** Returns whether a text is an id. The API's end at 2^63 - 1; one digit less is never too large. */
 export const isId = (text: string): boolean => /^\d{1,18}$/.test(text);
 
 /**
- * The query of the list of candidates: their label holds what was typed, or their id is it; all of them, by their label, for no
- * text. `label`: the field by which people know a record, where there is one. undefined: none can fit.
+ * Prints the query of the candidates: their label contains the text, or it is their id; without a text all of them, by
+ * label. `label`: the field that names a record, if there is one. Returns undefined if no record can match.
  */
 export function printRecordSearch(label: string | undefined, text: string): string | undefined {
   const typed = text.trim();
@@ -34,7 +34,7 @@ export function printRecordSearch(label: string | undefined, text: string): stri
   });
 }
 
-/** Label of a record, or its id. */
+/** Returns the label of a record, or its id. */
 export function getRecordLabel(record: RecordValue, label: string | undefined): string {
   const value = label === undefined ? undefined : getMember(record, label);
   return typeof value === 'string' && value !== '' ? value : `record ${getId(record)}`;

@@ -1,4 +1,4 @@
-// The requests for records that lists, pickers and writes make.
+// Requests for records of lists, pickers and writes.
 
 import { stringifySearch } from '../address.ts';
 import { requestExact } from '../api/request.ts';
@@ -8,7 +8,7 @@ import { isFiltered, type ListQuery, printWindowSearch, toFilterSearch, type Win
 import { type LoadedWindow, parseWindow, type Row } from './rows.ts';
 import type { RecordValue } from './value.ts';
 
-/** An entity of a workspace. */
+/** Entity of a workspace. */
 export interface EntityRef extends WorkspaceRef {
   readonly entity: string;
 }
@@ -16,11 +16,11 @@ export interface EntityRef extends WorkspaceRef {
 export const entityPath = ({ entity, ...place }: EntityRef, rest = ''): string =>
   dataPath(place, `/${encodeURIComponent(entity)}${rest}`);
 
-// A request names at most a hundred paths, and Node.js takes 16 KiB of its address and headers.
+// Limit of `fields` in a request: a hundred paths, as Node.js accepts 16 KiB of address and headers.
 const MOST_FIELDS = 100;
 const LONGEST = 8000;
 
-/** One window of a list. Where its fields are too many to be named, all of them are asked for. */
+/** Fetches one window of a list. Above the limit of `fields` it requests all of them. */
 export async function fetchWindow(
   entityRef: EntityRef,
   query: ListQuery,
@@ -35,7 +35,7 @@ export async function fetchWindow(
   return parseWindow(data, meta);
 }
 
-/** How many records a filtered list has. */
+/** Fetches the number of records of a filtered list. */
 export async function fetchTotal(entityRef: EntityRef, query: ListQuery, signal: AbortSignal): Promise<number> {
   const search = stringifySearch({
     ...toFilterSearch(query),
@@ -49,17 +49,17 @@ export async function fetchTotal(entityRef: EntityRef, query: ListQuery, signal:
   return Number(meta.totalElements);
 }
 
-/** A record with its version. */
+/** Record with its version. */
 export interface Versioned {
   readonly record: RecordValue;
   readonly version: string;
 }
 
-/** The version in an ETag: what stands before the point. */
+/** Returns the version in an ETag: the part before the point. */
 export const parseVersion = (etag: string | undefined): string =>
   (etag ?? '').replace(/^W\//, '').replaceAll('"', '').split('.')[0] ?? '';
 
-/** The whole record, or some of its fields, uncut. */
+/** Fetches a record, or some of its fields, without truncation. */
 export async function fetchRecord(
   entityRef: EntityRef,
   id: string,
@@ -71,7 +71,7 @@ export async function fetchRecord(
   return { record: data, version: parseVersion(etag) };
 }
 
-/** Whole records by their ids, uncut, in the order of the ids; those that are gone are left out. */
+/** Fetches records by their ids, in this order, without truncation; deleted ones are left out. */
 export async function fetchRecords(
   entityRef: EntityRef,
   ids: readonly string[],
@@ -94,7 +94,7 @@ export async function fetchRecords(
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-/** Rows of a list by their ids as the list has them now, those that its filters no longer take marked. At most a hundred. */
+/** Fetches rows of a list by their ids, a hundred at most; marks those that its filters exclude now. */
 export async function fetchRows(
   entityRef: EntityRef,
   query: ListQuery,

@@ -1,30 +1,30 @@
-// The records of a list as far as they are loaded: windows of a hundred, fetched when they are looked at, those far away
-// forgotten. A neighbour is fetched by the cursor of the window before it, a jump by its number; what a write answered takes
-// the place of the record with its id.
+// Loaded records of a list: windows of a hundred, fetched when they become visible and evicted when they are far away.
+// A neighbour is fetched by the cursor of the window before it, a jump by its index; the response of a write replaces
+// the record with its id.
 import { Digits, type Json, stringifyExact } from '../api/json.ts';
 import { sleep } from '../api/retry.ts';
 import { Observable } from '../store.ts';
 import { PREVIEW_LENGTH, WINDOW_SIZE } from './list-query.ts';
 import { getId, type RecordValue } from './value.ts';
 
-/** A record in the list. A change makes another one, so that it can be compared by identity. */
+/** Record in the list. A change creates another object, so that rows can be compared by identity. */
 export interface Row {
   readonly id: string;
   readonly record: RecordValue;
-  /** For If-Match, without quotes. */
+  /** Version for If-Match, without quotes. */
   readonly version: string;
-  /** Lengths of the values that came cut, by field. */
+  /** Full lengths of truncated values, by field. */
   readonly truncatedLengths: ReadonlyMap<string, number>;
-  /** A change took it out of the filter; it stays until the list is loaded anew. */
+  /** Whether a change excluded it by the filter; it stays until the list is reloaded. */
   readonly isFilteredOut?: boolean;
 }
 
 /** Response to a request for a window. */
 export interface LoadedWindow {
   readonly rows: readonly Row[];
-  /** Null at the end of the list. */
+  /** Cursor of the next window, or null at the end of the list. */
   readonly next: string | null;
-  /** Size of the whole list; null if it was not counted. */
+  /** Size of the whole list, or null if it was not counted. */
   readonly total: number | null;
 }
 
@@ -35,11 +35,11 @@ export interface WindowRequest {
 
 export interface RowsOptions {
   readonly load: (request: WindowRequest, signal: AbortSignal) => Promise<LoadedWindow>;
-  /** How long to wait before what failed for a while is asked again; undefined: it stands. Milliseconds. */
+  /** Returns the milliseconds before a retry, or undefined if the error is final. */
   readonly retryDelay: (error: unknown, failures: number) => number | undefined;
 }
 
-// 6,000 records with previews are some 10 MB.
+// Limit of loaded windows: 6,000 records with previews are some 10 MB.
 const MOST_WINDOWS = 60;
 
 export class Rows extends Observable {
@@ -66,7 +66,7 @@ export class Rows extends Observable {
     return this.#windows.size > 0;
   }
 
-  /** Records of the list: exact when it was counted or its end was seen, else as many as are known and a window more. */
+  /** Size of the list: exact when it was counted or its end was loaded, else the known rows and one more window. */
   get count(): { readonly rows: number; readonly isExact: boolean } {
     if (this.#total !== undefined) return { rows: this.#total, isExact: true };
     return { rows: this.#least, isExact: this.#isWhole };
@@ -87,7 +87,7 @@ export class Rows extends Observable {
     return index === undefined ? undefined : this.get(index);
   }
 
-  /** Ids of the records that are loaded, in their order, the first `most`. */
+  /** Lists the ids of the first `most` loaded records, in order. */
   listLoadedIds(most: number): readonly string[] {
     const windows = [...this.#windows].sort(([one], [other]) => one - other);
     return windows.flatMap(([, { rows }]) => rows.map(({ id }) => id)).slice(0, most);
@@ -97,7 +97,7 @@ export class Rows extends Observable {
     return this.#places.get(id);
   }
 
-  /** A record was written, or read anew. */
+  /** Replaces a record after a write or a new read. */
   replace(row: Row): void {
     const index = this.#places.get(row.id);
     const number = index === undefined ? -1 : Math.floor(index / WINDOW_SIZE);
@@ -107,7 +107,10 @@ export class Rows extends Observable {
     this.notify();
   }
 
-  /** Rows from (included) to (excluded) are seen: loads what of them is missing, and no longer what was seen before. */
+  /**
+   * Sets the visible rows from (inclusive) to (exclusive): loads missing windows and aborts the loads of invisible
+   * ones.
+   */
   setVisibleRange(from: number, to: number): void {
     const first = Math.floor(from / WINDOW_SIZE);
     const last = Math.floor(Math.max(from, to - 1) / WINDOW_SIZE);
@@ -116,7 +119,7 @@ export class Rows extends Observable {
     this.#forget(first, last);
   }
 
-  /** Loads rows that are not seen: for a paste, say. At most `MOST_WINDOWS` windows. */
+  /** Loads rows outside the view, for a paste for example, `MOST_WINDOWS` windows at most. */
   async load(from: number, to: number): Promise<void> {
     for (let window = Math.floor(from / WINDOW_SIZE); window <= Math.floor((to - 1) / WINDOW_SIZE); window++) {
       if (!this.#windows.has(window))
@@ -174,7 +177,7 @@ export class Rows extends Observable {
     if (this.#refused?.window === window) this.#refused = undefined;
     const end = window * WINDOW_SIZE + loaded.rows.length;
     this.#least = Math.max(this.#least, loaded.next === null ? end : end + WINDOW_SIZE);
-    // A page behind the end is empty and says nothing of where the end is.
+    // An empty page past the end does not tell where the end is.
     if (loaded.next === null && (loaded.rows.length > 0 || window === 0)) {
       this.#isWhole = true;
       this.#least = end;
@@ -201,7 +204,7 @@ interface ListMeta {
   readonly previews?: readonly { readonly index: number; readonly field: string; readonly length: number }[];
 }
 
-/** The answer to a list with versions and previews. */
+/** Converts the response of a list with versions and previews to rows. */
 export function parseWindow(records: readonly RecordValue[], meta: ListMeta): LoadedWindow {
   const lengths = new Map<number, Map<string, number>>();
   for (const { index, field, length } of meta.previews ?? []) {
@@ -222,7 +225,7 @@ export function parseWindow(records: readonly RecordValue[], meta: ListMeta): Lo
 
 export const NOT_TRUNCATED: ReadonlyMap<string, number> = new Map();
 
-/** A record that a write answered with, as a row of the list that has it: long values are cut, labels stay. */
+/** Updates a row by the response of a write: long values are truncated, labels stay. */
 export function updateRow(row: Row, written: RecordValue, version: string): Row {
   const truncatedLengths = new Map<string, number>();
   const members = Object.entries(row.record).map(([name, before]) => {
@@ -239,7 +242,7 @@ export function updateRow(row: Row, written: RecordValue, version: string): Row 
   return { ...row, record: Object.fromEntries(members), version, truncatedLengths };
 }
 
-/** Truncates a long value as the API does: by characters, a json as text. Undefined if it is short enough. */
+/** Truncates a long value as the API does: by characters, a json as text. Returns undefined if it is short enough. */
 function truncate(value: Json): { readonly start: string; readonly length: number } | undefined {
   const text = typeof value === 'string' ? value : stringifyExact(value);
   if (text.length <= PREVIEW_LENGTH) return undefined;

@@ -1,4 +1,4 @@
-// Changes of two people in a record since it was read.
+// Three-way comparison of a record that two users have changed.
 import type { Json } from '../api/json.ts';
 import type { Values } from './history.ts';
 import { getMember, isSameValue, type RecordValue } from './value.ts';
@@ -6,20 +6,20 @@ import { getMember, isSameValue, type RecordValue } from './value.ts';
 export interface Difference {
   readonly name: string;
   readonly before: Json | undefined;
-  /** Undefined if we did not change it. */
+  /** Our value, or undefined if we did not change it. */
   readonly mine: Json | undefined;
   readonly theirs: Json | undefined;
   readonly isBoth: boolean;
 }
 
 export interface ThreeWay {
-  /** The record as it was read, without truncated values, as these cannot be compared. */
+  /** Record before both changes, without truncated values, as these cannot be compared. */
   readonly base: RecordValue;
   readonly mine: Values;
   readonly theirs: RecordValue;
 }
 
-/** Fields that either side has touched, in the order of `names`; what both made the same is no difference. */
+/** Returns the fields that either side has changed, in the order of `names`; equal changes are no difference. */
 export function compareThreeWay({ base, mine, theirs }: ThreeWay, names: readonly string[]): readonly Difference[] {
   return names.flatMap((name): readonly Difference[] => {
     const before = getMember(base, name);

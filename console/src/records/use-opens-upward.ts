@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** Whether there is more room above an element than below it, in the grid around it or in the window. */
+/** Returns whether there is more space above an element than below it, in the grid around it or in the window. */
 export function useOpensUpward(element: { readonly current: HTMLElement | null }, isOn: boolean): boolean {
   const [isUp, setUp] = useState(false);
   useEffect(() => {

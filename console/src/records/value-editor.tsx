@@ -1,5 +1,5 @@
-// An editor for a value of a field, as fits its type: in cells, forms and dialogs alike. What is typed is text (`typedValue` says
-// what it means); what stands beside it, such as labels and messages, is the matter of who shows it.
+// Editor for a value by the type of its field, in cells, forms and dialogs alike. The typed value is text (`parseValue`
+// converts it); labels and messages are rendered by the caller.
 import './value-editor.css';
 import { type KeyboardEvent, useEffect, useRef } from 'react';
 import type { WorkspaceRef } from '../api/workspace.ts';
@@ -22,12 +22,12 @@ export interface ValueEditorProps {
   readonly describedBy?: string | undefined;
   readonly isDisabled?: boolean;
   readonly isReadOnly?: boolean;
-  /** Meaning of no text; `NULL` by default. */
+  /** Placeholder for empty text; `NULL` by default. */
   readonly nothing?: string;
   readonly takesFocus?: boolean;
-  /** False: what was typed to begin stays as it is, the caret behind it. */
+  /** False to keep the initial text, with the caret at its end. */
   readonly selectsAll?: boolean;
-  /** Called when a record is chosen in a picker. */
+  /** Called when the user chooses a record in a picker. */
   readonly onChosen?: (id: string) => void;
   readonly onKeyDown?: (event: KeyboardEvent) => void;
 }
@@ -142,7 +142,7 @@ export function ValueEditor(props: ValueEditorProps) {
   }
 }
 
-/** The offset of the moment that is typed; before there is one, which zone counts. */
+/** Returns the offset of the typed time, or the zone of the page before there is one. */
 function zoneWords(text: string, zone: TimeZone): string {
   const moment = parseDateTime(text, zone);
   return zone === 'UTC' ? 'UTC' : moment === undefined ? 'local' : formatOffset(moment, zone);
@@ -151,12 +151,12 @@ function zoneWords(text: string, zone: TimeZone): string {
 interface CalendarProps {
   readonly name: string;
   readonly day: string;
-  /** In a cell Tab saves: the calendar is reached with the mouse, the text by the keys. */
+  /** Whether Tab stops here: in a cell it saves, so only the mouse opens the calendar. */
   readonly isTabbed: boolean;
   readonly onDay: (day: string) => void;
 }
 
-/** The browser's own calendar, which changes the day and leaves all other digits of the text. */
+/** Calendar of the browser, which replaces the day and keeps all other digits of the text. */
 function Calendar({ name, day, isTabbed, onDay }: CalendarProps) {
   const picker = useRef<HTMLInputElement>(null);
   return (
@@ -166,7 +166,7 @@ function Calendar({ name, day, isTabbed, onDay }: CalendarProps) {
         tabIndex={isTabbed ? 0 : -1}
         aria-label={`Choose the day of ${name}`}
         title="Calendar"
-        // The text keeps the focus.
+        // Keeps the focus in the text.
         onMouseDown={(event) => event.preventDefault()}
         onClick={() => picker.current?.showPicker()}
       >

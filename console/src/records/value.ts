@@ -1,9 +1,10 @@
-// Values of records as text, and text as values. Digits stay as they are; null, the empty text and no value are three things.
+// Conversion of record values to text and back. Digits stay as they are; null, the empty text and no value are three
+// things.
 import { Digits, type Json, parseExact, stringifyExact } from '../api/json.ts';
 import { formatLocal, formatOffset, parseDateTime, type TimeZone } from '../format/datetime.ts';
 import type { ColumnType, RecordColumn } from './fields.ts';
 
-/** A record as the API sent it. Its names may be `constructor`: own properties alone are read. */
+/** Record as the API sent it. Its names may be `constructor`, so only own properties are read. */
 export type RecordValue = { readonly [name: string]: Json };
 
 export function getMember(record: RecordValue, name: string): Json | undefined {
@@ -12,18 +13,18 @@ export function getMember(record: RecordValue, name: string): Json | undefined {
 
 export const getId = (record: RecordValue): string => String(getMember(record, 'id'));
 
-/** A value of a column as it is shown; null and what was not asked for are empty, and told apart by who shows them. */
+/** Formats a value for display; null and a missing value are empty, which the caller distinguishes. */
 export function formatValue(value: Json | undefined, type: ColumnType, zone: TimeZone): string {
   if (type === 'datetime' && typeof value === 'string')
     return `${formatLocal(value, zone)} ${formatOffset(value, zone)}`;
   return formatPlain(value, type);
 }
 
-/** A value as an editor begins with it: moments without their zone, which stands beside the editor. */
+/** Formats a value for an editor: times without their zone, which the editor displays. */
 export const formatForEditing = (value: Json | undefined, type: ColumnType, zone: TimeZone): string =>
   type === 'datetime' && typeof value === 'string' ? formatLocal(value, zone) : formatPlain(value, type);
 
-/** A value as it is copied: as the API has it; null for null. */
+/** Formats a value for a copy, as the API has it; null for null. */
 export const formatForCopy = (value: Json | undefined, type: ColumnType): string | null =>
   value === null || value === undefined ? null : formatPlain(value, type);
 
@@ -46,8 +47,8 @@ const YES = new Set(['true', 'yes', '1']);
 const NO = new Set(['false', 'no', '0']);
 
 /**
- * The value of a text for a column. Empty text is the empty text for `string` and `text`, and null for all others; a moment
- * without a zone is one of the page's.
+ * Parses a text for a column. Empty text is the empty text for `string` and `text`, and null for all others; a time
+ * without a zone is in that of the page.
  */
 export function parseValue(
   text: string,
@@ -108,6 +109,6 @@ function parseDigits(text: string): Digits {
 export const listEnumValues = (field: RecordColumn['field']): readonly string[] =>
   Array.isArray(field?.values) ? field.values.filter((one): one is string => typeof one === 'string') : [];
 
-/** Whether two values are the same to the API: digits by their text, the rest by what JSON says. */
+/** Returns whether two values are equal for the API: digits by their text, others by their JSON. */
 export const isSameValue = (one: Json | undefined, other: Json | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && stringifyExact(one) === stringifyExact(other));

@@ -1,4 +1,4 @@
-// The requests that write records: each carries the version that was read, and a key by which it is done once.
+// Requests that write records, each with the version from the read and an idempotency key.
 
 import { isApiError } from '../api/api-error.ts';
 import { Digits } from '../api/json.ts';
@@ -8,11 +8,11 @@ import type { Values } from './history.ts';
 import { type EntityRef, entityPath, parseVersion, type Versioned } from './requests.ts';
 import type { RecordValue } from './value.ts';
 
-/** 128 random bits: `crypto.randomUUID` is not there on plain http. */
+/** Creates 128 random bits: `crypto.randomUUID` is missing on plain http. */
 export const createIdempotencyKey = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** Keys of a form: a request that is sent again as it was has the same key, and is done once. */
+/** Creates a cache of idempotency keys: a form that sends an equal request again uses the same key, so it runs once. */
 export function createKeyCache(): (request: string) => string {
   let last: { readonly request: string; readonly key: string } | undefined;
   return (request) => {
@@ -21,7 +21,7 @@ export function createKeyCache(): (request: string) => string {
   };
 }
 
-/** Sends until an answer arrives, which asks for a request with a key; `isWanted` false: what was lost stays lost. */
+/** Retries a request with an idempotency key while the server is unreachable and `isWanted` is true. */
 export async function retryUnreachable<T>(send: () => Promise<T>, isWanted: () => boolean): Promise<T> {
   for (let failures = 0; ; failures++) {
     try {
@@ -41,7 +41,7 @@ export interface Update {
   readonly values: Values;
 }
 
-/** Changes the given fields alone, if the record still has this version. */
+/** Updates the given fields alone, if the record still has this version. */
 export async function updateRecord(
   entityRef: EntityRef,
   { id, version, values }: Update,
@@ -57,10 +57,10 @@ export async function updateRecord(
   return { record: data, version: parseVersion(etag) };
 }
 
-// WDA_MAX_BULK as it is set when nobody sets it; the server refuses what is more than its own.
+// Default of WDA_MAX_BULK; a server with a lower limit rejects larger requests.
 export const MAX_BULK = 1000;
 
-/** Changes many records, all or none. Gives the versions that they have by it, each in its place. */
+/** Updates many records, all or none. Returns their new versions in the same order. */
 export async function updateRecords(
   entityRef: EntityRef,
   updates: readonly Update[],
@@ -92,7 +92,7 @@ export async function deleteRecords(entityRef: EntityRef, versions: ReadonlyMap<
   });
 }
 
-/** Deleted records come back with their ids; time stamps are the server's. Owners alone may give ids. */
+/** Creates deleted records with their former ids; the server sets the time stamps. Only owners may set ids. */
 export async function restoreRecords(
   entityRef: EntityRef,
   records: readonly RecordValue[],

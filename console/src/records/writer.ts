@@ -1,5 +1,5 @@
-// Writes of a list: one after the other for each record, each bound to the version that was read. What passes (a lost
-// connection, a migration) is waited for and sent once more with the same key; what is refused stays in its cells.
+// Write queue of a list: one write at a time for each record, with the version from the read. After a transient error
+// (a lost connection, a migration) it retries with the same key; rejected values stay in their cells.
 
 import { type ApiError, isApiError } from '../api/api-error.ts';
 import type { Json } from '../api/json.ts';
@@ -22,17 +22,17 @@ import type { Row } from './rows.ts';
 import { createIdempotencyKey, type Update } from './write-requests.ts';
 
 export interface Edit {
-  /** The record as it was read; its values of the fields are complete. */
+  /** Record before the edit, with complete values of the fields. */
   readonly row: Row;
   readonly before: Values;
   readonly values: Values;
 }
 
-/** Somebody else has changed, or deleted, the record. */
+/** Edit conflict: another user has changed or deleted the record. */
 export interface Conflict {
   readonly row: Row;
   readonly mine: Values;
-  /** Undefined if it was deleted. */
+  /** Current record, or undefined if it was deleted. */
   readonly theirs: Versioned | undefined;
 }
 
@@ -44,22 +44,22 @@ export type WriteResult =
 export interface WriterOptions {
   readonly drafts: CellDrafts;
   readonly update: (update: Update, key: string) => Promise<Versioned>;
-  /** Gives the versions that the records have by it. */
+  /** Returns the new versions of the records. */
   readonly updateAll: (updates: readonly Update[], key: string) => Promise<readonly string[]>;
   readonly readRecord: (id: string) => Promise<Versioned>;
   readonly restore: (entry: Entry & { readonly kind: 'delete' }) => Promise<void>;
-  /** The record as the list has it now; undefined when it is not loaded. */
+  /** Returns the current row, or undefined if it is not loaded. */
   readonly getRow: (id: string) => Row | undefined;
-  /** Records were written: the answer of one, or ids whose rows are to be read anew. */
+  /** Called after a write with the record of the response, or with ids whose rows have to be fetched. */
   readonly onWritten: (
     written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
   ) => Promise<void>;
   readonly onConflict: (conflict: Conflict) => void;
   readonly onError: (error: unknown) => void;
   readonly say: (words: string) => void;
-  /** Milliseconds until a refusal that passes is tried again. */
+  /** Returns the milliseconds before a retry, or undefined if the error is final. */
   readonly retryDelay: (error: unknown, failures: number) => number | undefined;
-  /** Resolves after a pause, or as soon as the connection is back. */
+  /** Resolves after a pause, or as soon as the connection is restored. */
   readonly wait: (milliseconds: number) => Promise<void>;
 }
 
@@ -76,7 +76,7 @@ export class Writer extends Observable {
 
   readonly history = (): History => this.#history;
 
-  /** Saves fields of one record. `description` says what an undo takes back. */
+  /** Saves fields of one record. `description` names the change for an undo. */
   save(edit: Edit, description: string): Promise<WriteResult> {
     const { id } = edit.row;
     this.#mark(id, edit.values, 'saving', 'Saving');
@@ -118,7 +118,7 @@ export class Writer extends Observable {
     });
   }
 
-  /** Once all that was begun is done: what is undone is the last that was asked for, not the last that was answered. */
+  /** Runs work after all pending writes, so that an undo takes the latest write and not the latest response. */
   #afterAll(work: () => Promise<void>): Promise<void> {
     const turn = this.#undoing.then(() => Promise.all(this.#queues.values())).then(work);
     this.#undoing = turn.catch(() => undefined);
@@ -158,7 +158,7 @@ export class Writer extends Observable {
     else say(`${said}: ${entry.description}`);
   }
 
-  /** One write of one record; the change when it is done. */
+  /** Writes one record and returns the change. */
   async #write(
     { row, before, values }: Edit,
     version: string,
@@ -186,7 +186,7 @@ export class Writer extends Observable {
     const updates = edits.map(({ row, values }) => ({ id: row.id, version: this.#versionOf(row), values }));
     try {
       const versions = await this.#passing(edits, () => this.#options.updateAll(updates, key));
-      // Rows that are read again may be someone else's by now, so an undo is bound to the versions of the write itself.
+      // A row that is fetched again may have another user's changes, so an undo has the versions of the write itself.
       await this.#options.onWritten(updates.map(({ id }) => ({ id, now: undefined })));
       const changes = edits.map(({ row: { id }, before, values }, index): Change => {
         const version = versions[index] as string;
@@ -209,12 +209,14 @@ export class Writer extends Observable {
     }
   }
 
-  /** The version that was read, or the one that our writes since have given: what others did since is a conflict. */
+  /**
+   * Returns the version from the read, or that of our latest write since; a write of others in between is a conflict.
+   */
   #versionOf({ id, version }: Row): string {
     return latestVersion(this.#history, id, version);
   }
 
-  /** Sends until it is answered; cells say what it waits for. */
+  /** Sends until there is a response; the cells show the error that it waits for. */
   async #passing<T>(edits: readonly Pick<Edit, 'row' | 'values'>[], send: () => Promise<T>): Promise<T> {
     for (let failures = 0; ; failures++) {
       try {
@@ -241,7 +243,7 @@ export class Writer extends Observable {
     return { kind: 'conflict' };
   }
 
-  /** Cells that the refusal is about say so; the others of a request that was refused as a whole are as before. */
+  /** Marks the cells that the error is about; other cells of a rejected bulk request get their former mark. */
   #refuse(error: unknown, edits: readonly Edit[]): WriteResult {
     const details = isApiError(error) ? error.details : [];
     const general = error instanceof Error ? error.message : String(error);
@@ -276,7 +278,7 @@ export class Writer extends Observable {
     this.#mark(id, new Map(own), 'saved', 'Saved');
   }
 
-  /** Removes the mark "Saved" after 2 s; of all cells at once, as the list is drawn again for each task. */
+  /** Removes the mark "Saved" after 2 s; from all cells at once, as each task renders the list again. */
   #fade(edits: readonly Pick<Edit, 'row' | 'values'>[]): void {
     setTimeout(() => {
       for (const { row, values } of edits) this.#clearIf(row.id, values, 'saved');

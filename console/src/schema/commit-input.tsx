@@ -1,4 +1,4 @@
-// Text that is taken over when it is done, not letter by letter: at Enter or when the field is left. Esc takes it back.
+// Text input that commits on Enter or blur, not on each letter; Esc restores the text.
 import { TextInput, type TextInputProps } from '@mantine/core';
 import { type KeyboardEvent, useEffect, useState } from 'react';
 import { useFocusWhenAdded } from '../shell/use-focus-when-added.ts';
@@ -6,10 +6,10 @@ import { useInvalidName } from './invalid-names.ts';
 
 export interface CommitInputProps extends Omit<TextInputProps, 'value' | 'onChange'> {
   readonly value: string;
-  /** Why the text cannot be taken, in words; undefined: it can. */
+  /** Returns why the text is invalid, or undefined if it is valid. */
   readonly refuse?: (text: string) => string | undefined;
   readonly onCommit: (text: string) => void;
-  /** It was just added: it takes the focus. */
+  /** Whether it was just added, so that it takes the focus. */
   readonly isAdded?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// A list of texts, one a line, taken over when the field is left.
+// List of texts, one a line, that commits on blur.
 import { Textarea } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { splitLines } from './field-values.ts';

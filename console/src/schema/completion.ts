@@ -14,12 +14,12 @@ export interface Completion {
 }
 
 export interface Completions {
-  /** Where what is completed begins. */
+  /** Offset of the completed word. */
   readonly from: number;
   readonly options: readonly Completion[];
 }
 
-/** The choices at an offset of the text; undefined when the JSON Schema says nothing of it. */
+/** Returns the completions at an offset, or undefined if the JSON Schema has none. */
 export function complete(text: string, offset: number, format: Format, shape: Json): Completions | undefined {
   const cursor = findCursor(text, offset, format);
   if (cursor === undefined) return undefined;
@@ -27,7 +27,7 @@ export function complete(text: string, offset: number, format: Format, shape: Js
   return options.length === 0 ? undefined : { from: cursor.from, options };
 }
 
-/** The part of the JSON Schema that is about a path. */
+/** Returns the part of the JSON Schema for a path, or undefined if it has none. */
 function findSubschema(shape: Json, path: readonly string[]): Json | undefined {
   let current: Json | undefined = shape;
   for (const name of path) {
@@ -68,7 +68,7 @@ function completeValues({ path }: Cursor, shape: Json, format: Format, text: str
   return isEntity ? listEntities(text, format).map(word) : [];
 }
 
-/** The entities of a text that may be in the middle of a change. */
+/** Lists the entities of a text, which may be incomplete. */
 function listEntities(text: string, format: Format): readonly string[] {
   const { value } = parseText(format, text);
   if (value !== undefined) return listEntityNames(value);

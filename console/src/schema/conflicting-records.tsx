@@ -1,4 +1,4 @@
-// Records that make a change impossible: how many, and links to where they can be mended.
+// Count of records that prevent a change, with links to them.
 import { Anchor, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { filterByIds } from '../api/migration-progress.ts';
@@ -9,7 +9,7 @@ export interface ConflictingRecordsProps {
   readonly workspace: WorkspaceRef;
   readonly entity: string;
   readonly number: number;
-  /** The first ten. */
+  /** Ids of the first ten records. */
   readonly ids: readonly number[];
 }
 

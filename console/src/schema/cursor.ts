@@ -1,14 +1,14 @@
-// Where in a document the cursor stands: which member is being written. The text is in work and need not be readable, so it is
-// looked at from the beginning to the cursor only, bracket by bracket, and in YAML by its indentation.
+// Path of the cursor in a document that may be incomplete. The scan reads from the beginning to the cursor only:
+// brackets in JSON, and indentation in YAML.
 import type { Format } from './text.ts';
 
 export interface Cursor {
   /** Path of the object whose member name is typed, or of the value that is. */
   readonly path: readonly string[];
   readonly isName: boolean;
-  /** Where the word at the cursor begins. */
+  /** Offset of the word at the cursor. */
   readonly from: number;
-  /** Names that the object has before the cursor. */
+  /** Names of the object's members before the cursor. */
   readonly siblings: readonly string[];
 }
 
@@ -22,7 +22,7 @@ interface Open {
 
 const TOKEN = /"(?:[^"\\\n]|\\.)*"?|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** The cursor of a text in one of the forms; undefined where nothing can be said, such as in a comment. */
+/** Returns the path and word at an offset, or undefined where completion is impossible, such as in a comment. */
 export function findCursor(text: string, offset: number, format: Format): Cursor | undefined {
   const before = text.slice(0, offset);
   const word = /["\w$-]*$/.exec(before)?.[0] ?? '';
@@ -31,7 +31,7 @@ export function findCursor(text: string, offset: number, format: Format): Cursor
   return format === 'json' ? inBrackets(rest, [], from) : inYaml(rest, from);
 }
 
-/** Follows the brackets of a text that begins with a value. */
+/** Scans the brackets of a text that begins with a value. */
 function inBrackets(text: string, above: readonly string[], from: number): Cursor | undefined {
   const open: Open[] = [];
   for (const [token] of text.matchAll(TOKEN)) {
@@ -80,7 +80,7 @@ function inYaml(text: string, from: number): Cursor | undefined {
     return /[{[]/.test(value) ? inBrackets(value, path, from) : { path, isName: false, from, siblings: [] };
   }
   if (/[{[]/.test(last)) return inBrackets(last.slice(indent), above, from);
-  // A line of its own: a name, or an entry of a list.
+  // The line begins with a name or is an entry of a list.
   return { path: above, isName: true, from, siblings: siblings.get(indent) ?? [] };
 }
 

@@ -1,4 +1,4 @@
-// The picture itself. Everything in it can be done in the list beside it; here it is seen.
+// Diagram of the schema. Everything in it is also possible in the entity list next to it.
 import '@xyflow/react/dist/style.css';
 import { useComputedColorScheme } from '@mantine/core';
 import {
@@ -27,11 +27,11 @@ export interface DiagramViewProps {
 
 type EntityNode = Node<{ readonly entity: DiagramEntity; readonly isAt: boolean; readonly isFar: boolean }, 'entity'>;
 
-// Above it only what is in sight is drawn, and at first that is a part that can be read: 100 entities are drawn whole in some
-// 0.1 s, 500 in more than a second, and nobody reads them.
+// Limit up to which the whole diagram is drawn: 100 entities take some 0.1 s, 500 more than a second and cannot be
+// read. Above it only the visible part is drawn.
 const DRAWN_WHOLE = 150;
 const WHOLE = { maxZoom: 1 };
-// Entities with the most relations come first.
+// Initial viewport; entities with the most relations come first.
 const BEGINNING = { x: 24, y: 24, zoom: 0.6 };
 
 const EntityBox = memo(function EntityBox({ data: { entity, isAt, isFar } }: NodeProps<EntityNode>) {

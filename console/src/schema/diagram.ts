@@ -1,4 +1,4 @@
-// The picture of a schema as a graph: entities, and each pair of relations once, from the side that stores it.
+// Graph of a schema: entities, and each pair of relations once, from the side that stores it.
 import { graphlib, layout } from '@dagrejs/dagre';
 import type { Json } from '../api/json.ts';
 import { asText, getAt, listMembers } from './json-value.ts';
@@ -24,7 +24,7 @@ export interface Line {
   readonly isMany: boolean;
 }
 
-/** The entities with what they have, in the order of the document. */
+/** Lists the entities with their members, in the order of the document. */
 export const listEntities = (document: Json): readonly DiagramEntity[] =>
   listMembers(getAt(document, ['entities'])).map(([name, entity]) => ({
     name,
@@ -41,7 +41,10 @@ export const listEntities = (document: Json): readonly DiagramEntity[] =>
     })),
   }));
 
-/** One line for what is stored (belongsTo), one for each pair that is many to many. The other sides are the same lines. */
+/**
+ * Lists one line for each stored relation (belongsTo) and for each many-to-many pair. Inverse relations are the same
+ * lines.
+ */
 export function listLines(entities: readonly DiagramEntity[]): readonly Line[] {
   const known = new Set(entities.map(({ name }) => name));
   const drawn = new Set<string>();
@@ -56,7 +59,7 @@ export function listLines(entities: readonly DiagramEntity[]): readonly Line[] {
   );
 }
 
-/** An entity and those that a line leads to, or from. */
+/** Returns an entity and its neighbours on lines in either direction. */
 export function findNeighbours(lines: readonly Line[], entity: string): ReadonlySet<string> {
   const near = lines.filter(({ from, to }) => from === entity || to === entity);
   return new Set([entity, ...near.flatMap(({ from, to }) => [from, to])]);
@@ -72,7 +75,7 @@ export interface Position extends Box {
   readonly y: number;
 }
 
-/** How many fields an entity shows: more say their number. */
+/** Number of fields in an entity's box; longer ones show a count. */
 export const MAX_FIELDS = 8;
 const WIDTH = 190;
 const GAP = 24;
@@ -82,12 +85,13 @@ export const measureBox = ({ fields }: DiagramEntity): Box => ({
   height: 34 + Math.min(fields.length, MAX_FIELDS) * 18 + (fields.length > MAX_FIELDS ? 18 : 0) + 6,
 });
 
-// Ranks of as many entities are a strip that nobody reads (100: 1,230 by 7,680 px), and take more than a second for 200.
+// Limit for layout by ranks: beyond it ranks are an unreadable strip (100 entities: 1,230 by 7,680 px) and take more
+// than a second for 200.
 const MOST_RANKED = 60;
 
 /**
- * Places (left upper corners) by entity: what is related from left to right, what stands alone in rows below. Of many entities
- * those that are related stand near each other, in columns.
+ * Returns positions (upper left corners) by entity: related ones from left to right, unrelated ones in rows below.
+ * Above the limit related entities are close to each other in columns.
  */
 export function layOut(entities: readonly DiagramEntity[], lines: readonly Line[]): ReadonlyMap<string, Position> {
   if (entities.length > MOST_RANKED) return layOutInColumns(sortByRelations(entities, lines));
@@ -110,7 +114,7 @@ export function layOut(entities: readonly DiagramEntity[], lines: readonly Line[
   return places;
 }
 
-/** The entities in an order in which those that are related are close: around the one with the most relations, and so on. */
+/** Sorts entities by a breadth-first search from the one with the most relations, so that related ones are close. */
 function sortByRelations(entities: readonly DiagramEntity[], lines: readonly Line[]): readonly DiagramEntity[] {
   const near = new Map<string, string[]>(entities.map(({ name }) => [name, []]));
   for (const { from, to } of lines) {
@@ -121,7 +125,7 @@ function sortByRelations(entities: readonly DiagramEntity[], lines: readonly Lin
   const byName = new Map(entities.map((entity) => [entity.name, entity]));
   const busiest = [...byName.keys()].sort((one, other) => related(other) - related(one));
   const order = new Set<string>();
-  // A set gives what is added while one walks through it, too.
+  // A loop over a set includes members that are added during it.
   for (const first of busiest) {
     if (order.has(first)) continue;
     const cluster = new Set([first]);
@@ -134,10 +138,10 @@ function sortByRelations(entities: readonly DiagramEntity[], lines: readonly Lin
 }
 
 const BETWEEN_COLUMNS = 70;
-// Width to height, as that of a screen.
+// Ratio of width to height of a screen.
 const ASPECT = 1.6;
 
-/** From top to bottom and from left to right, in the shape of a screen. */
+/** Places entities in columns, from top to bottom and left to right, with the ratio of a screen. */
 function layOutInColumns(entities: readonly DiagramEntity[]): ReadonlyMap<string, Position> {
   const boxes = entities.map((entity) => [entity.name, measureBox(entity)] as const);
   const height = boxes.reduce((sum, [, box]) => sum + box.height + GAP, 0);

@@ -1,4 +1,4 @@
-// The difference of two documents, unified.
+// Unified diff of two documents.
 import { Text } from '@mantine/core';
 import { useMemo } from 'react';
 import type { Json } from '../api/json.ts';
@@ -15,7 +15,7 @@ export interface DifferenceViewProps {
 
 const SIGNS = { same: ' ', added: '+', removed: '-' } as const;
 
-/** Both are written by the same hand first, so that only what they say differs. */
+/** Both are printed by one formatter first, so that only their content differs. */
 export function DifferenceView({ before, after, format, label }: DifferenceViewProps) {
   const hunks = useMemo(() => diffLines(printText(format, before), printText(format, after)), [before, after, format]);
   if (hunks.length === 0)
@@ -39,7 +39,7 @@ export function DifferenceView({ before, after, format, label }: DifferenceViewP
   );
 }
 
-/** Header of a hunk, as in `diff -u`. */
+/** Prints the header of a hunk, as in `diff -u`. */
 function printHunkHeader(hunk: readonly Line[]): string {
   const first = (side: 'before' | 'after'): number => hunk.find((line) => line[side] !== undefined)?.[side] ?? 0;
   const lines = (side: 'before' | 'after'): number => hunk.filter((line) => line[side] !== undefined).length;

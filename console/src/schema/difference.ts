@@ -1,21 +1,22 @@
-// Difference of two texts, line by line, as `diff -u` shows it (the greedy algorithm of E. Myers, 1986). By hand, as that of
+// Difference of two texts by line, as in `diff -u` (the greedy algorithm of E. Myers, 1986). By hand, as that of
 // CodeMirror would load the editor with every plan.
 
 export interface Line {
   readonly kind: 'same' | 'added' | 'removed';
   readonly text: string;
-  /** Line numbers from 1, where the line is in that text. */
+  /** Line number from 1, if the line is in that text. */
   readonly before?: number;
   readonly after?: number;
 }
 
-/** Lines that belong together; unchanged ones between two hunks are left out. */
+/** Adjacent lines of a diff; unchanged ones between two hunks are left out. */
 export type Hunk = readonly Line[];
 
-// Beyond it the two have little in common, and all of the middle counts as changed: the work grows with the square.
+// Limit above which the texts have little in common, and all of the middle counts as changed: the work grows with the
+// square.
 const MAX_EDITS = 800;
 
-/** The hunks with `context` unchanged lines around each change. */
+/** Returns the hunks with `context` unchanged lines around each change. */
 export function diffLines(before: string, after: string, context = 3): readonly Hunk[] {
   return toHunks(toLines(split(before), split(after)), context);
 }
@@ -44,7 +45,7 @@ function toLines(before: readonly string[], after: readonly string[]): readonly 
 
 const same = (length: number): Line['kind'][] => new Array<Line['kind']>(length).fill('same');
 
-/** The shortest way from one to the other: `trail[d]` is how far each diagonal reaches with d edits. */
+/** Finds the shortest edit script: `trail[d]` is how far each diagonal reaches with d edits. */
 function findEdits(before: readonly string[], after: readonly string[]): readonly Line['kind'][] {
   const [rows, columns] = [before.length, after.length];
   const trail: Map<number, number>[] = [];

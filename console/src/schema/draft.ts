@@ -1,4 +1,4 @@
-// The draft of a schema document as a value: the text that is edited, and the document that it was made from.
+// Draft of a schema document as a value: the edited text, and the document that it started from.
 import { type Json, parseExact, stringifyExact } from '../api/json.ts';
 import { getAt, isObject, isSame, listMembers, setAt } from './json-value.ts';
 import { type Format, parseText, printText, rewriteText } from './text.ts';
@@ -6,10 +6,10 @@ import { type Format, parseText, printText, rewriteText } from './text.ts';
 export interface SchemaDraft {
   readonly format: Format;
   readonly text: string;
-  /** The document in force when it was begun, as JSON without spaces, and its ETag. */
+  /** Document in force at the start of the draft, as compact JSON, and its ETag. */
   readonly base: string;
   readonly etag?: string | undefined;
-  /** The migration that puts it in force. */
+  /** Id of the migration that applies the draft. */
   readonly applying?: string | undefined;
 }
 
@@ -24,7 +24,7 @@ entities:
     timestamps: true
 `;
 
-/** A draft that changes nothing yet; of a workspace without entities an example. */
+/** Creates a draft without changes; for a workspace without entities an example. */
 export function createDraft(inForce: Json, etag: string | undefined, format: Format): SchemaDraft {
   const isEmpty = listMembers(getAt(inForce, ['entities'])).length === 0;
   const text = isEmpty ? convertFormat(TEMPLATE, 'yaml', format) : printText(format, inForce);
@@ -38,11 +38,11 @@ function convertFormat(text: string, from: Format, to: Format): string {
 
 export const setText = (draft: SchemaDraft, text: string): SchemaDraft => ({ ...draft, text, applying: undefined });
 
-/** Unchanged parts keep their formatting. */
+/** Sets the value; unchanged parts keep their formatting. */
 export const setValue = (draft: SchemaDraft, value: Json): SchemaDraft =>
   setText(draft, rewriteText(draft.format, draft.text, value));
 
-/** JSON has no comments: they are lost on the way to it. */
+/** Converts the text; JSON has no comments, so they are lost. */
 export const setFormat = (draft: SchemaDraft, format: Format): SchemaDraft => ({
   ...draft,
   format,
@@ -56,13 +56,13 @@ export const withoutSchemaLink = (value: Json): Json =>
 export const isChange = (value: Json, inForce: Json): boolean =>
   !isSame(withoutSchemaLink(value), withoutSchemaLink(inForce));
 
-/** Whether it says what it was made from: then it follows the document in force when somebody changes that. */
+/** Returns whether the draft equals its base: then it follows changes of the document in force. */
 export function isUnchanged({ format, text, base }: SchemaDraft): boolean {
   const { value } = parseText(format, text);
   return value !== undefined && !isChange(value, parseExact(base));
 }
 
-/** The draft as text for a storage, and back; undefined when it is none. */
+/** Serializes the draft for a storage. */
 export const serializeDraft = (draft: SchemaDraft): string => JSON.stringify(draft);
 
 export function deserializeDraft(packed: string | null): SchemaDraft | undefined {

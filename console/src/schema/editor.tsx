@@ -1,4 +1,4 @@
-// The editor of the document: CodeMirror, with colours that reach the contrast of WCAG 2.2 AA in both schemes.
+// Editor of the document: CodeMirror, with colours that reach the contrast of WCAG 2.2 AA in both schemes.
 import { autocompletion, closeBrackets, completionKeymap } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { json } from '@codemirror/lang-json';
@@ -28,7 +28,7 @@ export interface Mark extends Range {
 }
 
 export interface EditorHandle {
-  /** Puts the cursor there and shows it. */
+  /** Scrolls to an offset and puts the cursor there. */
   readonly go: (offset: number) => void;
 }
 
@@ -37,12 +37,12 @@ export interface DocumentEditorProps {
   readonly format: Format;
   readonly text: string;
   readonly marks: readonly Mark[];
-  /** The JSON Schema of the document. */
+  /** JSON Schema of the document. */
   readonly shape: Json | undefined;
   readonly onChange: (text: string) => void;
 }
 
-// The whole text is read anew after a change: 20 ms for 100 entities, so not at every letter.
+// Milliseconds of pause in typing before the whole text is parsed: 20 ms of work for 100 entities.
 const PAUSE_MS = 250;
 
 export function DocumentEditor({ ref, format, text, marks, shape, onChange }: DocumentEditorProps) {
@@ -117,7 +117,7 @@ interface Latest {
   readonly current: { readonly format: Format; readonly shape: Json | undefined };
 }
 
-/** Marks as they fit into the text, which may be ahead of them by some letters. */
+/** Clamps the marks to the text, which may be newer than they are. */
 const toDiagnostics = (marks: readonly Mark[], { doc }: EditorState): Diagnostic[] =>
   marks.map(({ from, to, message }) => ({
     from: Math.min(from, doc.length),
@@ -140,8 +140,8 @@ const completion = (latest: Latest): Extension =>
     ],
   });
 
-// Chromium writes over a selection in the style that it had, as a style attribute, which the page's policy forbids. Brackets
-// and quotation marks are put around a selection by closeBrackets.
+// Replaces a selection by a typed character: Chromium would keep the selection's style in a style attribute, which the
+// page's policy forbids. closeBrackets handles brackets and quotation marks.
 const replaceSelection = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { inputType, data } = event;
@@ -181,7 +181,7 @@ interface Colours {
   readonly active: string;
 }
 
-/** Each colour has at least 4.5 to 1 against the ground and the active line. */
+/** Creates a theme whose colours have a contrast of at least 4.5 to 1 on the background and the active line. */
 function createTheme({ name, text, word, number, comment, isDark, ground, active }: Colours): Extension {
   const style = HighlightStyle.define([
     { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: name, fontWeight: '600' },

@@ -1,5 +1,5 @@
-// Edits of a schema document by forms: values in, a new value out. A draft may be invalid anywhere, so nothing is
-// taken for granted but that it is JSON.
+// Edits of a schema document by forms; each returns a new value. A draft may be invalid anywhere, so the code assumes
+// only JSON.
 import type { Json } from '../api/json.ts';
 import { listOtherAttributes, RELATION_MEMBERS, type RelationKind } from './field-types.ts';
 import {
@@ -21,11 +21,11 @@ export const listEntityNames = (document: Json): readonly string[] =>
 
 export const entityPath = (entity: string): Path => ['entities', entity];
 
-/** The field that stores a belongsTo relation. */
+/** Returns the column that stores a belongsTo relation. */
 export const getKeyColumn = (name: string, relation: Json): string =>
   asText(getAt(relation, ['column'])) || `${name}Id`;
 
-/** Fields by name, with those that store relations: what indexes and row rules may name. */
+/** Lists the fields and relation columns that indexes and row rules may name. */
 export const listColumns = (entity: Json | undefined): readonly string[] => [
   ...listMembers(getAt(entity, ['fields'])).map(([name]) => name),
   ...listMembers(getAt(entity, ['relations']))
@@ -33,13 +33,13 @@ export const listColumns = (entity: Json | undefined): readonly string[] => [
     .map(([name, relation]) => getKeyColumn(name, relation)),
 ];
 
-/** A name that is not taken yet: `field`, `field2`. */
+/** Returns an unused name: `field`, `field2`. */
 export function findFreeName(wish: string, taken: readonly string[]): string {
   if (!taken.includes(wish)) return wish;
   for (let number = 2; ; number += 1) if (!taken.includes(`${wish}${number}`)) return `${wish}${number}`;
 }
 
-/** Changes the type of a field and takes off what the new one does not know. */
+/** Changes the type of a field and removes attributes of other types. */
 export function changeFieldType(document: Json, path: Path, type: string): Json {
   let next = setAt(document, [...path, 'type'], type);
   for (const attribute of listOtherAttributes(type)) next = setAt(next, [...path, attribute], undefined);
@@ -50,7 +50,7 @@ export function changeFieldType(document: Json, path: Path, type: string): Json 
   return getAt(next, [...path, 'default']) === undefined ? next : setAt(next, [...path, 'default'], undefined);
 }
 
-/** Changes the kind of a relation and takes off what the new one does not know. */
+/** Changes the kind of a relation and removes members of other kinds. */
 export function changeRelationKind(document: Json, path: Path, kind: RelationKind): Json {
   const known = ['entity', 'description', 'renamedFrom', ...RELATION_MEMBERS[kind]];
   const kept = listMembers(getAt(document, path)).filter(([name]) => known.includes(name));
@@ -58,8 +58,8 @@ export function changeRelationKind(document: Json, path: Path, kind: RelationKin
 }
 
 /**
- * Renames an entity, a field or a relation (`path` ends with its name) with everything in the document that names it.
- * What is in force under the old name gets `renamedFrom`, so that its records stay.
+ * Renames an entity, a field or a relation (`path` ends with its name) and all references to it in the document. A
+ * member that is in force under the old name gets `renamedFrom`, so that its records stay.
  */
 export function renameMember(document: Json, path: Path, name: string, inForce: Json): Json {
   const old = path.at(-1) as string;
@@ -86,7 +86,7 @@ const mapMembers = (value: Json, change: (one: JsonObject, name: string) => Json
     ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, isObject(one) ? change(one, name) : one]))
     : value;
 
-/** Every relation of every entity through `change`. */
+/** Maps every relation of every entity. */
 const mapRelations = (document: Json, change: (relation: JsonObject, entity: string) => Json): Json =>
   setAt(
     document,
@@ -98,7 +98,7 @@ const mapRelations = (document: Json, change: (relation: JsonObject, entity: str
     ),
   );
 
-/** A member with another value, when it has the old one. */
+/** Replaces the values of members that equal the old one. */
 const replaceMember = (object: JsonObject, members: readonly string[], old: string, name: string): JsonObject =>
   Object.fromEntries(
     Object.entries(object).map(([key, one]) => [key, members.includes(key) && one === old ? name : one]),
@@ -121,7 +121,7 @@ function renameMemberReferences(document: Json, [, entity, part, old]: MemberPat
   return isStored ? renameColumnReferences(expanded, own, `${old}Id`, `${name}Id`) : expanded;
 }
 
-/** Indexes, row rules and default fields of the entity name columns. */
+/** Renames a column in the indexes, row rules and default fields of its entity. */
 function renameColumnReferences(document: Json, own: Path, old: string, name: string): Json {
   let next = document;
   const swap = (list: readonly string[]): readonly string[] => list.map((one) => (one === old ? name : one));

@@ -1,4 +1,4 @@
-// One entity of the draft: its name and settings, fields, relations, indexes.
+// Form for one entity of the draft: name and settings, fields, relations, indexes.
 import { Button, Checkbox, Fieldset, Group, Stack } from '@mantine/core';
 import { useState } from 'react';
 import type { ErrorDetail } from '../api/api-error.ts';
@@ -19,7 +19,7 @@ export interface EntityFormProps {
   readonly state: DraftState;
   readonly name: string;
   readonly details: readonly ErrorDetail[];
-  /** It is in the draft since a moment. */
+  /** Whether it was just added to the draft. */
   readonly isAdded: boolean;
 }
 
@@ -83,7 +83,7 @@ export function EntityForm({ state, name, details, isAdded }: EntityFormProps) {
   );
 }
 
-/** Names of fields and relations, and of the fields that store these: all of an entity are different. */
+/** Lists the names of fields, relations and relation columns, which must all differ within an entity. */
 const takenIn = (form: EntityFormState, but: string): readonly string[] => [
   ...new Set(
     [

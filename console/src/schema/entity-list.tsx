@@ -1,5 +1,5 @@
-// The entities of a schema as a list: found by typing, with what they are related to. It is the twin of the picture for who
-// uses the keyboard or hears the page.
+// List of the entities of a schema with a search and their relations: the accessible form of the diagram, for keyboards
+// and screen readers.
 import { Badge, TextInput, UnstyledButton } from '@mantine/core';
 import { useState } from 'react';
 import { formatCount } from '../format/amount.ts';
@@ -12,7 +12,7 @@ export interface EntityListProps {
   readonly at: string | undefined;
   readonly onChoose: (name: string) => void;
   readonly showsRelations?: boolean;
-  /** Entities with mistakes. */
+  /** Names of entities with errors. */
   readonly invalid?: ReadonlySet<string>;
   /** Badges of entities that the draft changes. */
   readonly marks?: ReadonlyMap<string, string>;

@@ -1,4 +1,4 @@
-// The attributes of a field, those of its type among them.
+// Form for a field with the attributes of its type.
 import { NativeSelect, Textarea } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import { CommitInput } from './commit-input.tsx';
@@ -11,7 +11,7 @@ import { asText, asTexts, getAt, isList } from './json-value.ts';
 import { MemberCheckbox, MemberText } from './member-inputs.tsx';
 import classes from './schema.module.css';
 
-/** Summary on one line: `decimal(12, 2), required, default 0`. */
+/** Summarizes a field on one line: `decimal(12, 2), required, default 0`. */
 export function summarizeField(field: Json): string {
   const of = (name: string): Json | undefined => getAt(field, [name]);
   const size = [of('precision') ?? of('maxLength'), of('scale')].filter((one) => one !== undefined).map(formatInput);

@@ -18,7 +18,7 @@ export const FIELD_TYPES = [
 
 export type FieldType = (typeof FIELD_TYPES)[number];
 
-/** Attributes of one type, beside those that all fields have. */
+/** Attributes that only some types have. */
 export type TypeAttribute = 'maxLength' | 'precision' | 'scale' | 'min' | 'max' | 'values' | 'searchable';
 
 const NUMBERS = ['min', 'max'] as const;
@@ -44,21 +44,21 @@ const isFieldType = (type: string): type is FieldType => Object.hasOwn(ATTRIBUTE
 
 export const listAttributes = (type: string): readonly TypeAttribute[] => (isFieldType(type) ? ATTRIBUTES[type] : []);
 
-/** Attributes to remove when the type changes to this one. */
+/** Lists the attributes to remove when the type changes to this one. */
 export const listOtherAttributes = (type: string): readonly TypeAttribute[] =>
   [...new Set(Object.values(ATTRIBUTES).flat())].filter((one) => !listAttributes(type).includes(one));
 
-/** Types whose min, max and default are numbers; those of other types are texts. */
+/** Returns whether min, max and default of a type are numbers; those of other types are texts. */
 export const isNumeric = (type: string): boolean => ['integer', 'bigint', 'decimal', 'float'].includes(type);
 
-/** The words that a default may be in place of a value. */
+/** Returns the keyword that a default of this type may be in place of a value, or undefined if there is none. */
 export const getDefaultKeyword = (type: string): string | undefined =>
   type === 'uuid' ? 'uuid' : ['date', 'datetime', 'time'].includes(type) ? 'now' : undefined;
 
 export const RELATION_KINDS = ['belongsTo', 'hasMany', 'hasOne', 'manyToMany'] as const;
 export type RelationKind = (typeof RELATION_KINDS)[number];
 
-/** Members of one kind of relation, beside `kind`, `entity` and `description`. */
+/** Members by kind of relation, without the common `kind`, `entity` and `description`. */
 export const RELATION_MEMBERS: Readonly<Record<RelationKind, readonly string[]>> = {
   belongsTo: ['column', 'required', 'unique', 'onDelete'],
   hasMany: ['inverse'],

@@ -1,4 +1,4 @@
-// Values of a schema document as texts of inputs, and back. Digits stay as they are typed.
+// Conversion of values of a schema document to texts of inputs and back. Digits stay as they are typed.
 import { Digits, type Json, parseExact, stringifyExact } from '../api/json.ts';
 import { isNumeric } from './field-types.ts';
 
@@ -21,11 +21,11 @@ export function parseInput(type: string, text: string): Json | undefined {
   }
 }
 
-/** Whole numbers as `maxLength`. */
+/** Parses a whole number, such as `maxLength`. */
 export const parseInteger = (text: string): Json | undefined =>
   text === '' ? undefined : /^(?:0|[1-9]\d*)$/.test(text) ? new Digits(text) : text;
 
-/** Lists in an input: one each line, or between commas. */
+/** Splits a list in an input, one entry a line or between commas. */
 export const splitLines = (text: string): readonly string[] =>
   text
     .split('\n')

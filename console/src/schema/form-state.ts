@@ -11,12 +11,12 @@ export interface EntityFormState {
   readonly state: DraftState;
   readonly path: Path;
   readonly details: readonly ErrorDetail[];
-  /** Which field or relation is open: `fields.total`. */
+  /** Open field or relation: `fields.total`. */
   readonly open: string | undefined;
   readonly setOpen: (open: string | undefined) => void;
 }
 
-/** Sets what stands at a path of the entity; undefined takes it away. */
+/** Creates a setter of values at a path of the entity; undefined removes one. */
 export const createSetter =
   ({ state, path }: EntityFormState) =>
   (below: Path, value: Json | undefined): void =>
@@ -25,7 +25,7 @@ export const createSetter =
 export const getValue = ({ state, path }: EntityFormState, below: Path): Json | undefined =>
   getAt(state.value, [...path, ...below]);
 
-/** The server's words about one member, for its input. */
+/** Returns the server's message about one member, for its input. */
 export const getError = ({ details, path }: EntityFormState, below: Path): string | undefined => {
   const field = [...path, ...below].join('.');
   return details.find((one) => one.field === field)?.message;
@@ -34,7 +34,7 @@ export const getError = ({ details, path }: EntityFormState, below: Path): strin
 export const listErrors = ({ details, path }: EntityFormState, below: Path): readonly ErrorDetail[] =>
   filterErrors(details, [...path, ...below]);
 
-/** Why a name cannot be given, before the server is asked. */
+/** Creates a check that returns why a name is invalid, before the server validates it. */
 export const checkName =
   (taken: readonly string[]) =>
   (text: string): string | undefined => {

@@ -1,4 +1,4 @@
-// The head of a part of a form.
+// Heading of a section of a form.
 import { Button, Group, Text } from '@mantine/core';
 
 interface HeadingProps {

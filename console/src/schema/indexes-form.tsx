@@ -1,4 +1,4 @@
-// Indexes over several fields.
+// Form for indexes over several fields.
 import { Button, Checkbox, Group, MultiSelect } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import { listColumns } from './edits.ts';

@@ -1,11 +1,11 @@
-// Names that stand in an input and cannot be taken: until they are mended the draft is not what its author means.
+// Invalid names in inputs: until they are corrected the draft does not have what its author typed.
 import { useEffect, useId } from 'react';
 import { createStore } from '../store.ts';
 
-/** Why each cannot be taken, by the id of its input. */
+/** Error messages by the id of the input. */
 const reasons = createStore<ReadonlyMap<string, string>>(new Map());
 
-/** For an input: `reason` is why its text cannot be taken; it is forgotten with the input. */
+/** Registers an invalid name while its input is mounted; `reason` is the error message. */
 export function useInvalidName(reason: string | undefined): void {
   const id = useId();
   useEffect(() => {
@@ -15,5 +15,5 @@ export function useInvalidName(reason: string | undefined): void {
   }, [id, reason]);
 }
 
-/** Why the draft cannot be planned; undefined: every name can be taken. */
+/** Returns why the draft cannot be planned, or undefined if all names are valid. */
 export const useInvalidNameReason = (): string | undefined => reasons.use().values().next().value;

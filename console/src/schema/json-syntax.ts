@@ -1,4 +1,5 @@
-// Where a text stops being JSON. JSON.parse says so in words that differ between browsers, and often without the place.
+// Position of the first syntax error in JSON. The messages of JSON.parse differ between browsers and often lack the
+// position.
 
 interface SyntaxProblem {
   readonly message: string;
@@ -10,7 +11,7 @@ const VALUE =
 const NAME = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const SPACE = /[ \t\r\n]*/y;
 
-/** The first mistake, or undefined: the text is JSON (RFC 8259). `at` is an offset into the text. */
+/** Returns the first error, or undefined if the text is JSON (RFC 8259). `at` is an offset into the text. */
 export function findSyntaxError(text: string): SyntaxProblem | undefined {
   let at = 0;
   const take = (pattern: RegExp): boolean => {
@@ -45,7 +46,7 @@ export function findSyntaxError(text: string): SyntaxProblem | undefined {
         continue;
       }
     } else if (!take(VALUE)) return mistake('a value is expected');
-    // It ended: so may what holds it.
+    // After a value the enclosing brackets may close.
     while (open.length > 0 && skip(open.at(-1) as string)) open.pop();
     take(SPACE);
     const within = open.at(-1);

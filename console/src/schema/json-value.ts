@@ -1,5 +1,5 @@
-// JSON values as schema documents have them, changed without touching the original. Members may be called `constructor` or
-// `__proto__`: only own ones count, and they are set by Object.fromEntries alone.
+// JSON values of schema documents, changed without touching the original. Members may be called `constructor` or
+// `__proto__`, so only own ones count, and only Object.fromEntries sets them.
 import { Digits, type Json, stringifyExact } from '../api/json.ts';
 
 export type JsonObject = { readonly [name: string]: Json };
@@ -10,11 +10,11 @@ export const isObject = (value: Json | undefined): value is JsonObject =>
 
 export const isList = (value: Json | undefined): value is readonly Json[] => Array.isArray(value);
 
-/** Own members in their order; none of what is no object. */
+/** Lists own members in order; none if the value is no object. */
 export const listMembers = (value: Json | undefined): readonly (readonly [string, Json])[] =>
   isObject(value) ? Object.entries(value) : [];
 
-/** Value at a path; indexes of lists are digits. */
+/** Returns the value at a path; indexes of lists are digits. */
 export function getAt(value: Json | undefined, path: Path): Json | undefined {
   let current = value;
   for (const name of path) {
@@ -24,7 +24,7 @@ export function getAt(value: Json | undefined, path: Path): Json | undefined {
   return current;
 }
 
-/** The value with another one at `path`, or without it when that is undefined. New members come last. */
+/** Sets the value at `path`, or removes it if `next` is undefined. New members come last. */
 export function setAt(value: Json | undefined, path: Path, next: Json | undefined): Json {
   const [name, ...rest] = path;
   if (name === undefined) return next ?? null;
@@ -40,13 +40,13 @@ export function setAt(value: Json | undefined, path: Path, next: Json | undefine
   return Object.fromEntries(members);
 }
 
-/** The object at `path` with a member under another name, at the same place. */
+/** Renames a member of the object at `path`, at the same position. */
 export function renameAt(value: Json, path: Path, name: string, next: string): Json {
   const renamed = listMembers(getAt(value, path)).map(([key, one]) => [key === name ? next : key, one]);
   return setAt(value, path, Object.fromEntries(renamed));
 }
 
-/** The member or entry at the end of `path`, one place further or back. */
+/** Moves the member or entry at the end of `path` by one position. */
 export function moveAt(value: Json, path: Path, by: -1 | 1): Json {
   const parent = path.slice(0, -1);
   const entries = [...listMembers(getAt(value, parent))];
@@ -59,7 +59,7 @@ export function moveAt(value: Json, path: Path, by: -1 | 1): Json {
   return setAt(value, parent, Object.fromEntries(entries));
 }
 
-/** The same members in the same order, the same digits. */
+/** Returns whether both have the same members in the same order, with the same digits. */
 export const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && stringifyExact(one) === stringifyExact(other));
 

@@ -26,7 +26,7 @@ export interface MemberTextProps extends MemberInputProps {
   readonly parse?: (text: string) => Json | undefined;
 }
 
-/** Empty text removes the member. */
+/** Text input for a member; empty text removes it. */
 export function MemberText({ form, path, label, placeholder, format = asText, parse }: MemberTextProps) {
   return (
     <CommitInput

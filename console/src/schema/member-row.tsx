@@ -1,4 +1,4 @@
-// A field or a relation as one line, which opens to its form.
+// Row for a field or a relation, which expands to its form.
 import { ActionIcon, Badge, Button, Group, List, UnstyledButton } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Icon } from '../shell/icon.tsx';
@@ -12,9 +12,9 @@ export interface MemberRowProps {
   readonly form: EntityFormState;
   readonly part: 'fields' | 'relations';
   readonly name: string;
-  /** It is in the draft since a moment. */
+  /** Whether it was just added to the draft. */
   readonly isAdded: boolean;
-  /** Names of others. */
+  /** Names of the other members. */
   readonly taken: readonly string[];
   readonly summary: string;
   readonly isFirst: boolean;

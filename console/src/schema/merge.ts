@@ -1,18 +1,18 @@
-// Two changed the same schema document: member by member, what only one of them touched is taken over, and what both did is
-// shown. Lists (indexes, values of an enum) count as one value.
+// Three-way merge of a schema document: a member that only one side changed is merged, one that both changed is a
+// conflict. Lists (indexes, values of an enum) count as one value.
 import type { Json } from '../api/json.ts';
 import { getAt, isObject, isSame, type JsonObject, type Path, setAt } from './json-value.ts';
 
 export interface Conflict {
   readonly path: Path;
-  /** Undefined if the member is missing. */
+  /** Value before both changes, or undefined if the member is missing. */
   readonly base: Json | undefined;
   readonly mine: Json | undefined;
   readonly theirs: Json | undefined;
 }
 
 export interface MergeResult {
-  /** With mine where both touched. */
+  /** Merged value, with mine where both changed. */
   readonly value: Json;
   readonly conflicts: readonly Conflict[];
 }
@@ -23,7 +23,7 @@ export function mergeDocuments(base: Json, mine: Json, theirs: Json): MergeResul
   return { value: value ?? null, conflicts };
 }
 
-/** The merged value in which the conflicts at these paths are decided for them. */
+/** Returns the merged value with theirs at these conflicts. */
 export const takeTheirs = (value: Json, conflicts: readonly Conflict[]): Json =>
   conflicts.reduce((next, { path, theirs }) => setAt(next, path, theirs), value);
 
@@ -46,7 +46,10 @@ function mergeAt({ base, mine, theirs, path }: Three, conflicts: Conflict[]): Js
   return mine;
 }
 
-/** My order, with what they added behind its neighbour; theirs where I left the order as it was. */
+/**
+ * Merges the order of members: mine, with their additions after the same neighbour; theirs if I did not change the
+ * order.
+ */
 function mergeOrder(base: JsonObject, mine: JsonObject, theirs: JsonObject): readonly string[] {
   const common = (one: JsonObject, other: JsonObject): string =>
     Object.keys(one)

@@ -1,4 +1,4 @@
-// Somebody else changed the schema while there is a draft: what they changed, and the merge of both.
+// Alert for a draft after another user changed the schema: shows both changes and merges them.
 import { Alert, Button, Group, Radio, Stack, Text } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { type Json, stringifyExact } from '../api/json.ts';
@@ -7,7 +7,7 @@ import { DifferenceView } from './difference-view.tsx';
 import { type Conflict, mergeDocuments, takeTheirs } from './merge.ts';
 import type { DraftState } from './use-draft.ts';
 
-/** Shown when the draft was made from another document than the one in force. */
+/** Renders if the document in force is not the one that the draft started from. */
 export function OutdatedDraft({ state }: { readonly state: DraftState }) {
   const { base, value, current, draft, isReadable } = state;
   const both = useMemo(() => mergeDocuments(base, value, current.document), [base, value, current]);

@@ -1,4 +1,4 @@
-// The members of a relation, by its kind.
+// Form for a relation, by its kind.
 import { NativeSelect } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import { changeRelationKind, entityPath, getKeyColumn, listEntityNames } from './edits.ts';
@@ -8,7 +8,7 @@ import { asText, getAt, listMembers } from './json-value.ts';
 import { MemberCheckbox, MemberText } from './member-inputs.tsx';
 import classes from './schema.module.css';
 
-/** Summary on one line: `belongsTo customers, stored in customerId, required`. */
+/** Summarizes a relation on one line: `belongsTo customers, stored in customerId, required`. */
 export function summarizeRelation(name: string, relation: Json): string {
   const of = (member: string): string => asText(getAt(relation, [member]));
   return [
@@ -33,7 +33,7 @@ export function RelationForm({ form, name }: { readonly form: EntityFormState; r
   const kind = asText(of('kind'));
   const known = Object.hasOwn(RELATION_MEMBERS, kind) ? RELATION_MEMBERS[kind as RelationKind] : [];
   const entities = listEntityNames(state.value);
-  /** belongsTo relations of another entity: what `inverse`, `from` and `to` name. */
+  /** Lists the belongsTo relations of another entity, which `inverse`, `from` and `to` name. */
   const stored = (entity: string): readonly string[] =>
     listMembers(getAt(state.value, [...entityPath(entity), 'relations']))
       .filter(([, one]) => getAt(one, ['kind']) === 'belongsTo')

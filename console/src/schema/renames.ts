@@ -1,5 +1,5 @@
-// One entity, field or relation went, and one like it came: that may be a renaming. Without `renamedFrom` its records or values
-// would be lost, so it is asked.
+// Detection of renames: a removed and a similar added entity, field or relation. Without `renamedFrom` its records or
+// values would be lost, so the screen asks.
 import type { Json } from '../api/json.ts';
 import { asText, getAt, isSame, listMembers, type Path, setAt } from './json-value.ts';
 
@@ -11,13 +11,16 @@ export interface RenameCandidate {
   readonly to: string;
 }
 
-/** From 0, nothing alike, to 1, the same. */
+/** Similarity from 0 to 1 (equal). */
 type Similarity = (gone: Json, come: Json) => number;
 
-// Below it two are of another kind.
+// Threshold below which two members are different things.
 const ALIKE = 0.5;
 
-/** Entities, fields and relations of the draft that may be renamed ones of the document in force, best pairs first. */
+/**
+ * Finds entities, fields and relations of the draft that may be renamed ones of the document in force, best pairs
+ * first.
+ */
 export function findRenames(inForce: Json, draft: Json): readonly RenameCandidate[] {
   const entities = matchPairs(getAt(inForce, ['entities']), getAt(draft, ['entities']), entityLikeness).map(
     ([from, to]): RenameCandidate => ({ kind: 'entity', path: ['entities', to], from, to }),
@@ -36,7 +39,7 @@ export function findRenames(inForce: Json, draft: Json): readonly RenameCandidat
   return [...entities, ...inside];
 }
 
-/** The draft in which the new one keeps what the old one holds. */
+/** Returns the draft with `renamedFrom` at the new member. */
 export const applyRename = (draft: Json, { path, from }: RenameCandidate): Json =>
   setAt(draft, [...path, 'renamedFrom'], from);
 
@@ -63,7 +66,7 @@ function matchPairs(
   return pairs;
 }
 
-/** Fields of one type are alike; the more attributes they share, the more. */
+/** Fields of one type are similar, the more so by each equal attribute. */
 const fieldLikeness: Similarity = (gone, come) =>
   isSame(getAt(gone, ['type']), getAt(come, ['type']))
     ? ALIKE + getSharedRatio(listMembers(gone), listMembers(come)) / 2
@@ -74,7 +77,7 @@ const relationLikeness: Similarity = (gone, come) =>
     ? ALIKE + getSharedRatio(listMembers(gone), listMembers(come)) / 2
     : 0;
 
-/** By the fields of the same name and type. */
+/** Entities are similar by their fields of equal name and type. */
 const entityLikeness: Similarity = (gone, come) => {
   const typed = (entity: Json) =>
     listMembers(getAt(entity, ['fields'])).map(([name, field]): [string, Json] => [
@@ -84,7 +87,7 @@ const entityLikeness: Similarity = (gone, come) => {
   return getSharedRatio(typed(gone), typed(come));
 };
 
-/** Which part of all members is in both. */
+/** Returns the ratio of members that both have. */
 function getSharedRatio(
   one: readonly (readonly [string, Json])[],
   other: readonly (readonly [string, Json])[],

@@ -1,4 +1,4 @@
-// How an entity is read when a request does not say, and the language of its searchable fields.
+// Form for the settings of an entity: read defaults, and the language of its searchable fields.
 import { Text } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import { CommitInput } from './commit-input.tsx';
@@ -18,7 +18,7 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
   const set = createSetter(form);
   const setting = (name: string, value: Json | undefined): void => {
     const next = setAt(getValue(form, ['settings']) ?? {}, [name], value);
-    // Settings that are left out stay in force; `{}` clears them.
+    // A missing `settings` keeps the current ones; `{}` clears them.
     set(['settings'], next);
   };
   const mistake = (name: string): string | undefined => listErrors(form, ['settings', name])[0]?.message;

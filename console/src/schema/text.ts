@@ -1,5 +1,5 @@
-// A schema document as text, YAML or JSON: read with the places of its parts, written, and rewritten so that what does not
-// change stays as it was written.
+// Schema document as text, YAML or JSON: parsed with the positions of its members, printed, and rewritten with
+// unchanged parts as they were.
 import { type Document, isMap, isScalar, isSeq, Pair, parseDocument, Scalar, visit, YAMLMap, YAMLSeq } from 'yaml';
 import { Digits, type Json, parseExact } from '../api/json.ts';
 import { findSyntaxError } from './json-syntax.ts';
@@ -18,7 +18,7 @@ export interface TextProblem extends Range {
 }
 
 export interface ParsedText {
-  /** Undefined if the text cannot be parsed. */
+  /** Value, or undefined if the text cannot be parsed. */
   readonly value: Json | undefined;
   readonly problems: readonly TextProblem[];
   /** Range of the member at a path, or of its nearest existing parent. */
@@ -26,10 +26,10 @@ export interface ParsedText {
 }
 
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$/;
-// Aliases may make a small text a large document.
+// Limit of aliases, which may make a small text a large document.
 const MAX_ALIASES = 1000;
 
-/** Numbers keep their digits, as everywhere in the console. */
+/** YAML tag for numbers that keep their digits. */
 const digitsTag = {
   tag: 'tag:yaml.org,2002:float',
   default: true,
@@ -45,7 +45,7 @@ const OPTIONS = {
   logLevel: 'silent' as const,
 };
 
-/** Reads a text; both forms by the same reader, as JSON is YAML. */
+/** Parses a text of either format; one parser reads both, as JSON is YAML. */
 export function parseText(format: Format, text: string): ParsedText {
   const document = parseDocument(text, OPTIONS);
   const findRange = (path: Path): Range => locate(document, path, text.length);
@@ -71,7 +71,7 @@ const listYamlProblems = (document: Document.Parsed): readonly TextProblem[] =>
     to,
   }));
 
-/** Syntax errors, and duplicate names, which JSON.parse ignores. */
+/** Lists syntax errors, and duplicate names, which JSON.parse ignores. */
 function listJsonProblems(document: Document.Parsed, text: string): readonly TextProblem[] {
   const mistake = findSyntaxError(text);
   if (mistake !== undefined)
@@ -100,7 +100,7 @@ function locate({ contents }: Document.Parsed, path: Path, end: number): Range {
   return range;
 }
 
-/** The text of a value, as one would write it: small objects on one line. Ends with a line break. */
+/** Prints a value in the usual style, with small objects on one line and a final line break. */
 export function printText(format: Format, value: Json): string {
   if (format === 'json') return `${printJson(value, '')}\n`;
   const document = parseDocument('', OPTIONS);
@@ -108,7 +108,7 @@ export function printText(format: Format, value: Json): string {
   return printYaml(document);
 }
 
-/** The text with another value: comments, quotes and order of what stays are kept in YAML. */
+/** Returns the text with another value; in YAML unchanged parts keep comments, quotes and order. */
 export function rewriteText(format: Format, text: string, value: Json): string {
   const { value: before } = parseText(format, text);
   if (format === 'json' || before === undefined) return printText(format, value);
@@ -135,7 +135,7 @@ function createNode(document: Document, value: Json): unknown {
   return node;
 }
 
-/** Flat values stand on one line, if they fit. */
+/** Returns whether a value is flat and fits on one line. */
 const isSmall = (value: Json, mayBeFlow: boolean): boolean =>
   mayBeFlow && isFlat(value) && printJson(value, '').length <= WIDTH;
 
@@ -146,7 +146,7 @@ const isFlat = (value: Json): boolean => {
   );
 };
 
-/** An entity, or the document: its members stand below each other. */
+/** Returns whether a value is an entity or the document, whose members are always on separate lines. */
 const isOutline = (value: Json): boolean =>
   isObject(value) && ['entities', 'fields', 'relations', 'indexes'].some((name) => Object.hasOwn(value, name));
 
@@ -164,7 +164,7 @@ function printJson(value: Json, indent: string): string {
   return `${open}\n${parts.map((one) => inner + one).join(',\n')}\n${indent}${close}`;
 }
 
-/** The node with the value; nodes whose value stays are kept with all that stands around them. */
+/** Updates a node to the value; nodes with an equal value stay with their comments. */
 function syncNode(document: Document, node: unknown, value: Json): unknown {
   const before = (node as { toJS?: (document: Document, options: object) => Json } | null)?.toJS?.(document, {
     maxAliasCount: MAX_ALIASES,
@@ -211,6 +211,6 @@ function syncMembers(document: Document, map: YAMLMap, value: { readonly [name: 
     pair.value = syncNode(document, pair.value, one);
     return pair as never;
   });
-  // An empty `{}` that gets its first members is written below each other from then on.
+  // An empty `{}` that gets its first members becomes a block.
   if (pairs.size === 0) map.flow = isSmall(value, !isOutline(value));
 }

@@ -1,4 +1,4 @@
-// One draft of the schema for all screens of this tab of the browser: in sessionStorage, as it has no records.
+// Draft of the schema, shared by all screens of this browser tab: in sessionStorage, as it has no records.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import { type Json, parseExact } from '../api/json.ts';
@@ -19,7 +19,7 @@ import {
 } from './draft.ts';
 import { type Format, type ParsedText, parseText } from './text.ts';
 
-/** By key of the storage. */
+/** Drafts by storage key. */
 const drafts = createStore<ReadonlyMap<string, SchemaDraft | undefined>>(new Map());
 const lastGood = new Map<string, Json>();
 let preferred: Format = 'yaml';
@@ -41,7 +41,7 @@ function store(key: string, draft: SchemaDraft | undefined): void {
     if (draft === undefined) sessionStorage.removeItem(key);
     else sessionStorage.setItem(key, serializeDraft(draft));
   } catch {
-    // Full or forbidden: the draft lives as long as the page.
+    // A full or forbidden storage limits the draft to the life of the page.
   }
   drafts.set(new Map(drafts.get()).set(key, draft));
 }
@@ -56,18 +56,18 @@ export interface DraftState {
   /** Document that the draft started from. */
   readonly base: Json;
   readonly isChanged: boolean;
-  /** Somebody else changed the document in force since. */
+  /** Whether another user has changed the document in force since. */
   readonly isOutdated: boolean;
   readonly setText: (text: string) => void;
   readonly setValue: (value: Json) => void;
   readonly setFormat: (format: Format) => void;
-  /** The merge with the document in force, which is what the draft is made from then. */
+  /** Sets a merged value, with the document in force as the new base. */
   readonly rebase: (value: Json) => void;
   readonly begin: (migration: string) => void;
   readonly discard: () => void;
 }
 
-/** The draft of a workspace; undefined until the document in force has arrived. */
+/** Returns the draft of a workspace, or undefined until the document in force has arrived. */
 export function useDraft(workspace: WorkspaceRef): { readonly state: DraftState | undefined; readonly error: unknown } {
   const key = getStorageKey(workspace);
   const { data: inForce, error } = useQuery(documentQuery(workspace));
@@ -110,7 +110,7 @@ function toDraftState(key: string, current: CurrentDocument, found: SchemaDraft 
   };
 }
 
-/** The draft has done its work when its migration has succeeded; when that failed, it is there to be mended. */
+/** Drops the draft when its migration has succeeded; after a failure it stays, to be corrected. */
 function useAppliedDraft(workspace: WorkspaceRef, kept: SchemaDraft | undefined, key: string): void {
   const client = useQueryClient();
   const id = kept?.applying;

@@ -1,4 +1,4 @@
-// Validates the draft on the server while one types: errors with their paths.
+// Validation of the draft on the server while the user types: errors with their paths.
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { type ErrorDetail, isApiError } from '../api/api-error.ts';
@@ -7,17 +7,17 @@ import type { WorkspaceRef } from '../api/workspace.ts';
 import { withoutSchemaLink } from './draft.ts';
 import type { DraftState } from './use-draft.ts';
 
-// After it a pause in typing is one.
+// Milliseconds without a key before the request.
 const PAUSE_MS = 500;
 
 export interface DraftValidation {
   readonly details: readonly ErrorDetail[];
-  /** A refusal that is about no part of the document. */
+  /** Error that is about no part of the document. */
   readonly error: unknown;
   readonly isChecked: boolean;
 }
 
-/** Asks for the plan of the draft, and keeps what is wrong with it. */
+/** Requests the plan of the draft and keeps its errors. */
 export function useValidation(workspace: WorkspaceRef, state: DraftState): DraftValidation {
   const [value] = useDebouncedValue(state.value, PAUSE_MS);
   const { error, isSuccess } = useQuery({
@@ -30,7 +30,7 @@ export function useValidation(workspace: WorkspaceRef, state: DraftState): Draft
   return { details, error: details.length > 0 ? null : error, isChecked: isSuccess };
 }
 
-/** Mistakes at a path or below it. */
+/** Returns the errors at a path or below it. */
 export const filterErrors = (details: readonly ErrorDetail[], path: readonly string[]): readonly ErrorDetail[] => {
   const prefix = path.join('.');
   return details.filter(({ field }) => field === prefix || field?.startsWith(`${prefix}.`));

@@ -20,10 +20,10 @@ const FILTERS = [
   { name: 'entity', placeholder: 'orders' },
 ] as const;
 
-// Characters of the details of an entry.
+// Longest details of an entry in characters.
 const LONGEST = 400;
 
-/** Covers one workspace, or everything if none is given. */
+/** Shows the log of one workspace, or of all if there is none. */
 export function ActivityList({ workspace }: { readonly workspace?: WorkspaceRef }) {
   const { searchStr, pathname } = useLocation();
   const navigate = useNavigate();

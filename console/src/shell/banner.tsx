@@ -1,4 +1,4 @@
-// Where one is, who one is, and what holds for the whole page.
+// Banner: the current place, the session, and alerts for the whole page.
 
 import { ActionIcon, Anchor, Badge, Group, Menu, Text, useMantineColorScheme } from '@mantine/core';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -30,7 +30,7 @@ export function Banner({
     <Group justify="space-between" flex={1} miw={0} wrap="nowrap" gap="sm">
       <Group gap="xs" wrap="nowrap" miw={0}>
         {session.kind === 'operator' ? (
-          // On a narrow screen the names of where one is are worth more; that of the organization leads up, too.
+          // On a narrow screen the names of the current place are more important; the organization's links up, too.
           <Anchor
             component={Link}
             to="/"

@@ -1,4 +1,4 @@
-// Ctrl+K: go anywhere by typing. By hand, as @mantine/spotlight would add to the first load of every screen.
+// Command palette (Ctrl+K). By hand, as @mantine/spotlight would add to the first load of every screen.
 
 import { Group, Modal, ScrollArea, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';

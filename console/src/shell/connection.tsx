@@ -1,5 +1,5 @@
-// Whether the server answers, for the whole page. While it does not, it is asked each second, and what the page shows is asked for
-// again once it does.
+// Connection to the server. While it is lost, the page polls each second, and refetches its queries when it is
+// restored.
 import { Alert } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
@@ -9,7 +9,7 @@ import type { ApiRequest } from '../api/types.ts';
 import { createStore } from '../store.ts';
 
 const lost = createStore(false);
-/** Requests that were refused for a while, and wait; the last one is told. */
+/** Requests that wait after a transient error; the banner shows the last one. */
 const waiting = new Map<ApiRequest, ApiError>();
 const waitedFor = createStore<ApiError | undefined>(undefined);
 setRequestListeners({
@@ -34,7 +34,7 @@ export function ConnectionBanner() {
         () => undefined,
       );
     }, PAUSE_MS);
-    // Some request got a response again.
+    // Restores the connection after any response.
     return () => {
       clearInterval(timer);
       void client.invalidateQueries();

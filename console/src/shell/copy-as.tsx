@@ -1,4 +1,4 @@
-// "Copy as": what the screen shows, or is about to send, as a command or a program.
+// "Copy as" menu: the request of the screen as a command or a program.
 import { Button, Menu } from '@mantine/core';
 import { stringifyExact } from '../api/json.ts';
 import { createReadCall } from '../snippets/admin.ts';
@@ -12,18 +12,18 @@ const TOOLS: readonly Tool[] = ['curl', 'fetch', 'TypeScript', 'wda'];
 type AnyCall = Call | AdminCall;
 
 export interface CopyAsProps {
-  /** Asked for when something is copied. */
+  /** Returns the request when the user copies it. */
   readonly call: () => AnyCall | readonly AnyCall[];
-  /** Where a screen has several. */
+  /** Label, for a screen with several menus. */
   readonly label?: string;
 }
 
-/** "Copy as" of what a screen of administration reads; see readCall(). */
+/** "Copy as" for what a screen of administration reads; see createReadCall(). */
 export const CopyReadAs = ({ path, wda }: { readonly path: string; readonly wda?: string }) => (
   <CopyAs call={() => createReadCall(location.origin, path, wda)} />
 );
 
-/** While a user is viewed as, the copy gets what that user gets. */
+/** Copies the request of the displayed user while "View as" is active. */
 export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
   const viewAs = useViewAs();
   const asUser = (asked: AnyCall): AnyCall =>

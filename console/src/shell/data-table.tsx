@@ -1,14 +1,14 @@
-// A table made of a list of columns. It scrolls sideways on a narrow page, and can be reached by the keyboard to do so.
+// Table by a list of columns. It scrolls sideways on a narrow page, also by keyboard.
 import { Table } from '@mantine/core';
 import type { Key, ReactNode } from 'react';
 
 export interface TableColumn<Row> {
-  /** Heading; a column of buttons has none to see, and is called Actions. */
+  /** Heading; that of a column of buttons is invisible and says Actions. */
   readonly title: string;
   readonly cell: (row: Row) => ReactNode;
-  /** Numbers are aligned to the end and do not wrap. */
+  /** Aligns numbers to the end, without wrapping. */
   readonly isNumeric?: boolean;
-  /** The cell that names its row. */
+  /** Marks the cell that names its row. */
   readonly isRowHeader?: boolean;
   readonly minWidth?: number;
   readonly className?: string | undefined;
@@ -21,7 +21,7 @@ export interface DataTableProps<Row> {
   readonly columns: readonly (TableColumn<Row> | false)[];
   readonly rowKey: (row: Row, index: number) => Key;
   readonly rowProps?: (row: Row) => { readonly title?: string | undefined; readonly className?: string | undefined };
-  /** Pixels below which it scrolls. */
+  /** Width in pixels below which it scrolls. */
   readonly minWidth?: number;
   readonly maxWidth?: number;
   readonly isBusy?: boolean;
@@ -83,7 +83,7 @@ interface ScrollableTableProps {
   readonly children: ReactNode;
 }
 
-/** The region takes the focus, or keys could not scroll a table without controls. */
+/** The region is focusable, or keys could not scroll a table without controls. */
 const ScrollableTable = ({ label, minWidth, maxWidth, children }: ScrollableTableProps) => (
   <Table.ScrollContainer
     minWidth={minWidth}
@@ -96,7 +96,7 @@ const ScrollableTable = ({ label, minWidth, maxWidth, children }: ScrollableTabl
 
 export type PropertyRows = readonly (readonly [name: string, value: ReactNode])[];
 
-/** Names of properties with their values. */
+/** Table of property names with their values. */
 export const PropertyTable = ({ label, rows }: { readonly label: string; readonly rows: PropertyRows }) => (
   <Table aria-label={label} variant="vertical" layout="auto" withTableBorder>
     <Table.Tbody>

@@ -1,12 +1,12 @@
-// A moment in the zone of the page.
+// Display of a date and time in the zone of the page.
 import { formatLocal, formatOffset, type TimeZone } from '../format/datetime.ts';
 import { useTimeZone } from './time-zone.tsx';
 
-/** `2026-11-22 11:55:43 UTC`; to the second. */
+/** Formats to the second: `2026-11-22 11:55:43 UTC`. */
 export const formatDateTime = (instant: string, zone: TimeZone): string =>
   `${formatLocal(instant, zone).slice(0, 19)} ${formatOffset(instant, zone)}`;
 
-/** `instant` in ISO 8601; null: `none` stands there. */
+/** Renders `instant`, which is ISO 8601, or `none` for null. */
 export function DateTime({ instant, none = '' }: { readonly instant: string | null; readonly none?: string }) {
   const zone = useTimeZone();
   return instant === null ? (
@@ -18,6 +18,6 @@ export function DateTime({ instant, none = '' }: { readonly instant: string | nu
   );
 }
 
-/** Duration between two moments: `1.25 s`; empty while it has not ended. */
+/** Formats the duration between two times: `1.25 s`; empty while it has not ended. */
 export const formatElapsed = (start: string | null, end: string | null): string =>
   start === null || end === null ? '' : `${((Date.parse(end) - Date.parse(start)) / 1000).toFixed(2)} s`;

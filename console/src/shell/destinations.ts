@@ -1,16 +1,16 @@
-// Where one can go in a workspace, by what one may do there. Pure: the navigation and the palette show the same.
+// Destinations in a workspace by permissions. Pure: the navigation and the palette list the same.
 import type { EntityDocument } from '../api/schema.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 
 export interface Destination {
   readonly label: string;
   readonly to: string;
-  /** The way is marked as the present one below this address. */
+  /** Address below which the link is marked as current. */
   readonly activePath: string;
   readonly icon: 'schema' | 'arrows' | 'key' | 'code' | 'clock' | 'gear';
 }
 
-/** `entity`: the first of the workspace, whose API page is opened. */
+/** Lists the destinations. `entity`: the first of the workspace, whose API page is opened. */
 export function listDestinations(
   workspace: WorkspaceRef,
   isAdministrator: boolean,
@@ -45,7 +45,7 @@ export interface Action {
   readonly to: string;
 }
 
-/** Actions that can be started from anywhere in a workspace. */
+/** Lists the actions that are possible from anywhere in a workspace. */
 export function listActions(
   workspace: WorkspaceRef,
   { mayWrite, mayAdminister }: Rights,

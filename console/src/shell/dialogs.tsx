@@ -1,4 +1,4 @@
-// Dialogs that do something: a form, or a question before something is lost. What fails is shown in the dialog, which stays open.
+// Dialogs with an action: a form, or a confirmation. An error appears in the dialog, which stays open.
 import { Button, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
@@ -6,21 +6,21 @@ import { ErrorAlert } from './error-alert.tsx';
 
 export interface FormDialogProps {
   readonly title: ReactNode;
-  /** Label of the button that does it. */
+  /** Label of the submit button. */
   readonly action: string;
   readonly isDestructive?: boolean;
   readonly isDisabled?: boolean;
-  /** A dialog that stays mounted gives the focus back to the button that opened it. */
+  /** Whether a dialog that stays mounted is open; it returns the focus to the button that opened it. */
   readonly isOpen?: boolean;
   readonly size?: string;
-  /** The safe button takes the focus first. */
+  /** Whether the cancel button takes the focus first. */
   readonly focusesCancel?: boolean;
   readonly focusesAction?: boolean;
   readonly cancelLabel?: string;
-  /** Stands beside the buttons. */
+  /** Content next to the buttons. */
   readonly aside?: ReactNode;
   readonly onClose: () => void;
-  /** Closes the dialog itself when it is done. */
+  /** Runs the action, and closes the dialog after success. */
   readonly onSubmit: (data: FormData) => Promise<void> | void;
   readonly children: ReactNode | ((error: unknown) => ReactNode);
 }
@@ -48,7 +48,7 @@ function DialogForm(props: Omit<FormDialogProps, 'title' | 'isOpen' | 'size'>) {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        // React passes it on to a form around the dialog, too.
+        // React propagates it to a form around the dialog, too.
         event.stopPropagation();
         submission.mutate(new FormData(event.currentTarget));
       }}
@@ -82,7 +82,7 @@ export type ConfirmDialogProps = Omit<FormDialogProps, 'isDestructive' | 'focuse
   readonly consequences?: readonly string[];
 };
 
-/** Asks before something stops working or is lost. */
+/** Confirms an action that stops or deletes something. */
 export const ConfirmDialog = ({ consequences = [], children, ...rest }: ConfirmDialogProps) => (
   <FormDialog isDestructive focusesCancel {...rest}>
     {(error) => (
@@ -100,7 +100,7 @@ export const ConfirmDialog = ({ consequences = [], children, ...rest }: ConfirmD
   </FormDialog>
 );
 
-/** Asks for a name to be typed before something is deleted for good. */
+/** Confirms a permanent deletion by its typed name. */
 export function ConfirmByNameDialog({ name, children, ...rest }: FormDialogProps & { readonly name: string }) {
   const [typed, setTyped] = useState('');
   return (

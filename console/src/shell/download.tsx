@@ -1,5 +1,5 @@
-// A file of the API: a plain link, as the cookie goes with it and no file has to fit into memory. While somebody is viewed as, the
-// page asks in their place and has to hold it.
+// Download of a file of the API by a plain link: it sends the cookie, and no file has to fit into memory. While "View
+// as" is active, the page fetches the file for the user and holds it.
 import { Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -8,13 +8,13 @@ import { ErrorAlert } from './error-alert.tsx';
 import { useViewAs } from './permissions.ts';
 
 export interface DownloadItemProps {
-  /** Below /console/api, such as `/v1/demo/shop/orders/_export?format=csv`. */
+  /** Path below /console/api, such as `/v1/demo/shop/orders/_export?format=csv`. */
   readonly path: string;
   readonly filename: string;
   readonly children: ReactNode;
 }
 
-/** In a menu. */
+/** Download as a menu item. */
 export function DownloadItem({ path, filename, children }: DownloadItemProps) {
   const isViewing = useViewAs() !== undefined;
   const saving = useMutation({ mutationFn: async () => saveFile(await (await send({ path })).blob(), filename) });
@@ -34,7 +34,7 @@ export function DownloadItem({ path, filename, children }: DownloadItemProps) {
   );
 }
 
-/** Gives a file of the page to the one who looks at it. */
+/** Downloads a file from the page's memory. */
 export function saveFile(content: Blob, filename: string): void {
   const url = URL.createObjectURL(content);
   const link = Object.assign(document.createElement('a'), { href: url, download: filename });

@@ -1,9 +1,9 @@
-// A refusal where it belongs: in the server's words, with what to do and the request's id.
+// Alert for an error: the server's message, a hint, and the request id.
 import { Alert, Button, CopyButton, Group, List, Text } from '@mantine/core';
 import { isApiError } from '../api/api-error.ts';
 
 export interface ErrorAlertProps {
-  /** Nothing is shown if it is null or undefined. */
+  /** Error; nothing is rendered if it is null or undefined. */
   readonly error: unknown;
   readonly onRetry?: (() => void) | undefined;
 }
@@ -12,7 +12,7 @@ export function ErrorAlert({ error, onRetry }: ErrorAlertProps) {
   if (error === null || error === undefined) return null;
   const message = error instanceof Error ? error.message : String(error);
   const refusal = isApiError(error) ? error : undefined;
-  // The message of one mistake has it already.
+  // The message of a single error contains its detail.
   const [one, ...others] = refusal?.details ?? [];
   const details = one === undefined || (others.length === 0 && message.includes(one.message)) ? [] : [one, ...others];
   const copied = JSON.stringify({

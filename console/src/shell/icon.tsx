@@ -1,4 +1,4 @@
-// The icons of the console: lines of 1.5 on a field of 24, drawn for it.
+// Icons of the console: lines of 1.5 on a field of 24, drawn for it.
 const PATHS = {
   user: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4.5 20a7.5 7.5 0 0 1 15 0',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l4 4',
@@ -27,7 +27,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Decoration only: what it stands beside, or the label of its button, has the words. */
+/** Renders a decorative icon: the text next to it, or the label of its button, has the words. */
 export function Icon({ name, size = 16 }: { readonly name: IconName; readonly size?: number }) {
   return (
     <svg

@@ -1,4 +1,4 @@
-// The last change through the admin API, with a link to all of them.
+// Last change through the admin API, with a link to all of them.
 import { Anchor, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -6,7 +6,7 @@ import { lastActivityQuery } from '../api/activity.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import { DateTime } from './datetime.tsx';
 
-/** Covers one workspace, or all of them when none is given. */
+/** Shows the last change in one workspace, or in all if there is none. */
 export function LastChange({ workspace }: { readonly workspace?: WorkspaceRef }) {
   const { data } = useQuery(lastActivityQuery(workspace));
   if (data === undefined || data === null) return null;

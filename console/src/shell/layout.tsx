@@ -60,7 +60,7 @@ export function Layout() {
         {session.data === undefined ? (
           <ErrorAlert error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
         ) : (
-          // Another user's records are another screen: nothing of the one before stays.
+          // Another user's records are another screen, so all state is dropped.
           <Outlet key={viewed === undefined ? '' : stringifyExact(viewed)} />
         )}
       </AppShell.Main>

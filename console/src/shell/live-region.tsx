@@ -1,14 +1,14 @@
-// One live region that says what has happened, for screen readers.
+// Live region that announces events to screen readers.
 import { createStore } from '../store.ts';
 
 const message = createStore('');
 
-/** Replaces what was announced before: "Saved", "3 records deleted". */
+/** Replaces the former announcement: "Saved", "3 records deleted". */
 export const announce = (text: string): void =>
-  // The same text twice is read twice.
+  // An equal text has to differ, or it is not read again.
   message.set(text === message.get() ? `${text} ` : text);
 
-/** The last announcement, for a screen that shows it as well. */
+/** Hook with the last announcement, for a screen that displays it as well. */
 export const useAnnouncement = message.use;
 
 export const LiveRegion = () => (

@@ -1,4 +1,4 @@
-// Says on every screen of a workspace that its schema is being changed, and how far that is.
+// Banner on every screen of a workspace during a migration, with its progress.
 import { Alert, Anchor, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
@@ -17,7 +17,7 @@ export function MigrationBanner({ workspace }: { readonly workspace: WorkspaceRe
   const [newest] = data?.migrations ?? [];
   if (newest === undefined || isFinished(newest)) return null;
   const to = screenPath(workspace, `/migrations/${newest.id}`);
-  // Its own screen says it all.
+  // Its own screen shows more.
   if (pathname === to) return null;
   return (
     <Alert role="status" color="accent" variant="light" p="xs" mb="sm" aria-label="A migration runs">

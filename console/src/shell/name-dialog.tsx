@@ -1,4 +1,4 @@
-// Name and slug of an organization or a workspace, new or renamed.
+// Dialog for name and slug of an organization or a workspace, new or renamed.
 import { Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { fieldError } from '../api/api-error.ts';
@@ -13,7 +13,7 @@ export interface NameDialogProps {
   readonly title: string;
   readonly isOpen: boolean;
   readonly onClose: () => void;
-  /** Current values of something that is renamed. */
+  /** Current values, to rename. */
   readonly before?: NameAndSlug;
   /** Consequence of another slug. */
   readonly warning?: string;

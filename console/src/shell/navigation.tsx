@@ -1,4 +1,4 @@
-// The way through a workspace: its entities, found by typing, and its other screens.
+// Navigation of a workspace: its entities with a search, and its other screens.
 import { NavLink, ScrollArea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';

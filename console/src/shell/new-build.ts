@@ -1,12 +1,13 @@
-// A tab outlives the build it came from: a screen that it opens later may be gone from the server. Then the page is loaded anew,
-// once. Whoever has a draft was asked before another screen is opened, so nothing is asked here.
+// Reload after a new build: a tab outlives its build, so that a screen may be missing on the server when it is opened.
+// Then the page reloads once. Unsaved drafts were confirmed when the user opened another screen, so nothing is asked
+// here.
 
 const KEY = 'wda.reloaded';
 const AGAIN_MS = 10_000;
 
 let parts = 0;
 
-/** A part of a screen that is being opened, though the address stays. */
+/** Counts a part of a screen that loads without a change of the address. */
 export async function trackLoading<T>(part: Promise<T>): Promise<T> {
   parts++;
   try {
@@ -16,12 +17,15 @@ export async function trackLoading<T>(part: Promise<T>): Promise<T> {
   }
 }
 
-/** To be called once. `isOpening` says whether a screen is being opened: what is only fetched in advance can wait. */
+/**
+ * Reloads the page when a screen is missing; called once. `isOpening` returns whether a screen is being opened, as a
+ * failed prefetch can wait.
+ */
 export function watchForNewBuilds(isOpening: () => boolean): void {
   addEventListener('vite:preloadError', (event) => {
     if (!isOpening() && parts === 0) return;
     const last = Number(sessionStorage.getItem(KEY) ?? 0);
-    // Loaded anew a moment ago: the build is broken, and the screen says so.
+    // A second reload in a short time means that the build is broken, which the screen shows.
     if (Date.now() - last < AGAIN_MS) return;
     event.preventDefault();
     sessionStorage.setItem(KEY, String(Date.now()));

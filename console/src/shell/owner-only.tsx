@@ -1,5 +1,5 @@
-// The screens of a workspace that its owners alone have: schema, migrations, access, activity, settings. A user of the
-// identity provider has none of them, so they are not there while one is viewed as.
+// Screens of a workspace that only owners have: schema, migrations, access, activity, settings. A user of the identity
+// provider has none of them, so they are not found while "View as" is active.
 import { Anchor, Text } from '@mantine/core';
 import { Link, Outlet } from '@tanstack/react-router';
 import { screenPath } from '../api/workspace.ts';

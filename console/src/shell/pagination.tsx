@@ -1,4 +1,4 @@
-// Long lists that are no grids: a page of them at a time, found by a part of their name. Both stand in the address bar.
+// Pagination and search by name for lists that are no grids. Both are in the address bar.
 import { Group, Pagination, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { formatCount } from '../format/amount.ts';
@@ -7,10 +7,10 @@ import { useAddress } from './use-address.ts';
 /** Rows of a page: two screens at most. */
 export const PAGE_SIZE = 50;
 
-// With fewer the eye is quicker.
+// Shortest list with a search.
 const FEW = 12;
 
-/** The page of the address bar, from 0, and the way to another one. */
+/** Hook with the page of the address bar, from 0, and its setter. */
 export function usePage(): readonly [page: number, go: (page: number) => void] {
   const { read, write } = useAddress();
   const page = Math.max(0, Math.trunc(Number(read('page') ?? 0)) || 0);
@@ -24,7 +24,7 @@ export interface PageLinksProps {
   readonly onPage: (page: number) => void;
 }
 
-/** Nothing where one page has all. */
+/** Page links; nothing for a single page. */
 export function PageLinks({ total, size = PAGE_SIZE, page, onPage }: PageLinksProps) {
   if (total <= size) return null;
   return (
@@ -46,12 +46,12 @@ export function PageLinks({ total, size = PAGE_SIZE, page, onPage }: PageLinksPr
 
 export interface SearchableList<T> {
   readonly page: readonly T[];
-  /** The field to find by; nothing for short lists. */
+  /** Search input; nothing for short lists. */
   readonly searchField: ReactNode;
   readonly pageLinks: ReactNode;
 }
 
-/** A list that is here as a whole: those of it that have what is typed in their name, a page at a time. */
+/** Hook for a list that is fully loaded: filters it by name, and returns one page. */
 export function useSearchableList<T>(
   items: readonly T[],
   nameOf: (item: T) => string,

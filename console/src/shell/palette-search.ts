@@ -10,8 +10,8 @@ export interface PaletteItem {
 const MOST = 50;
 
 /**
- * The goals that have all letters of the words typed, best first: the same text, one that begins with it, one with a word that
- * does, one that has it anywhere. 50 at most.
+ * Returns the items that contain all typed words, best first: equal text, then text that begins with it, then a word
+ * that begins with it, then any position. 50 at most.
  */
 export function searchPalette(goals: readonly PaletteItem[], typed: string): readonly PaletteItem[] {
   const query = typed.trim().toLowerCase();

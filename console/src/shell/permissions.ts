@@ -4,7 +4,7 @@ import { permissionsIn, sessionQuery } from '../api/session.ts';
 import { useViewAsAnywhere, type ViewAs } from '../api/view-as.ts';
 import { useCurrentWorkspace } from './use-address.ts';
 
-/** User whose records are shown in this workspace, or undefined for those of the session. */
+/** Returns the user whose records are displayed in this workspace, or undefined for those of the session. */
 export function useViewAs(): ViewAs | undefined {
   const viewAs = useViewAsAnywhere();
   const workspace = useCurrentWorkspace();
@@ -19,17 +19,20 @@ function usePermissions() {
   return session === undefined || workspace === undefined ? null : permissionsIn(session, workspace);
 }
 
-/** Whether records of this workspace may be written: by the credential, and nobody is viewed as. */
+/** Returns whether records of this workspace may be written: by the credential, and without "View as". */
 export function useMayWrite(): boolean {
   const permissions = usePermissions();
   return useViewAs() === undefined && (permissions === 'OWNER' || permissions === 'READ_WRITE');
 }
 
-/** Whether the schema, the access and the settings of this workspace may be seen and changed: not those of a user. */
+/**
+ * Returns whether the user may see and change schema, access and settings of this workspace; false while "View as" is
+ * active.
+ */
 export function useMayAdminister(): boolean {
   const isOwner = useIsOwner();
   return useViewAs() === undefined && isOwner;
 }
 
-/** Whether the session is that of an owner here, whoever is viewed as. */
+/** Returns whether the session is that of an owner, regardless of "View as". */
 export const useIsOwner = (): boolean => usePermissions() === 'OWNER';

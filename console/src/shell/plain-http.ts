@@ -1,10 +1,10 @@
-// Over plain http elsewhere than on localhost, browsers do not say where a request comes from (Fetch Metadata), so the server
-// takes no request of a mere link. There the page fetches the files of download links itself, and holds them.
+// Downloads over plain http. Except on localhost, browsers do not send the origin of a request there (Fetch Metadata),
+// so the server rejects plain links; the page fetches the files of download links itself and holds them.
 import { CONSOLE_API, send } from '../api/request.ts';
 import { saveFile } from './download.tsx';
 import { announce } from './live-region.tsx';
 
-/** Must be called once. Does nothing where links work. */
+/** Intercepts download links; called once. Does nothing where links work. */
 export function fetchInsecureDownloads(): void {
   if (isSecureContext) return;
   addEventListener('click', (event) => {

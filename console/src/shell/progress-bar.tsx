@@ -1,9 +1,9 @@
-// How far something is. The bar as a whole has the role: at 0 % its filled part has no width, and nobody would find it.
+// Progress bar. The whole bar has the role: at 0 % its filled part has no width, and screen readers would not find it.
 import { Progress } from '@mantine/core';
 
 export interface ProgressBarProps {
   readonly label: string;
-  /** From 0 to 1. */
+  /** Ratio from 0 to 1. */
   readonly value: number;
   readonly size?: 'sm' | 'lg';
   readonly width?: number;

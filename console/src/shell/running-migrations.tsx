@@ -1,4 +1,4 @@
-// The migrations of all workspaces that have not finished.
+// Unfinished migrations of all workspaces.
 import { Anchor, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -8,7 +8,7 @@ import { DateTime } from './datetime.tsx';
 import { ErrorAlert } from './error-alert.tsx';
 import { ProgressBar } from './progress-bar.tsx';
 
-/** `none` is the text shown when there is none. */
+/** Lists the migrations, or the text `none`. */
 export function RunningMigrations({ none }: { readonly none?: string }) {
   const { data, error, refetch } = useQuery(runningQuery);
   return (

@@ -5,7 +5,7 @@ import { type ReactNode, useEffect } from 'react';
 
 export interface ScreenFrameProps {
   readonly title: string;
-  /** Buttons beside the heading. */
+  /** Buttons next to the heading. */
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }

@@ -1,5 +1,4 @@
-// A session that ended is asked for again over the page: nothing below is unmounted, and the request that was refused is sent
-// once more.
+// Sign-in dialog after a session has ended: nothing below is unmounted, and the rejected request is sent once more.
 import { Modal } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { queryClient } from '../api/query-client.ts';
@@ -14,7 +13,7 @@ export function SessionExpiredDialog() {
       signInAgain: () =>
         new Promise((resolve) => {
           waiting.current.push(resolve);
-          // The login screen asks by itself.
+          // The login screen has its own form.
           if (!location.pathname.endsWith('/login')) setOpen(true);
         }),
     });

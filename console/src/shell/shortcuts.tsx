@@ -1,4 +1,4 @@
-// Keys for the whole page: Ctrl+K opens the palette, ? shows the keys of the screen.
+// Keyboard shortcuts for the whole page: Ctrl+K opens the palette, ? lists the shortcuts of the screen.
 import { Kbd, Modal, Table } from '@mantine/core';
 import { useEffect } from 'react';
 import { createStore } from '../store.ts';
@@ -18,10 +18,10 @@ const ofScreen = createStore<readonly Shortcut[]>([]);
 
 const shown = createStore(false);
 
-/** Opens the list of keys, as `?` does. */
+/** Opens the list of shortcuts, as `?` does. */
 export const openShortcuts = (): void => shown.set(true);
 
-/** The keys of the screen, as long as it is shown. `lines` is a constant of the screen. */
+/** Registers the shortcuts of the screen while it is mounted. `lines` is a constant of the screen. */
 export function useScreenShortcuts(lines: readonly Shortcut[]): void {
   useEffect(() => {
     ofScreen.set(lines);
@@ -29,7 +29,7 @@ export function useScreenShortcuts(lines: readonly Shortcut[]): void {
   }, [lines]);
 }
 
-/** Whether a key belongs to what has the focus: fields keep those of the browser. */
+/** Returns whether the focused element handles the key itself, as inputs do. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);

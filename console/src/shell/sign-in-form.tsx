@@ -1,4 +1,4 @@
-// One field: the key, which is exchanged for a cookie and forgotten.
+// Sign-in form with one field: the key, which is exchanged for a cookie and dropped.
 import { Alert, Button, PasswordInput, Stack, Text } from '@mantine/core';
 import { type FormEvent, useRef, useState } from 'react';
 import { signIn } from '../api/session.ts';

@@ -1,4 +1,4 @@
-// One time zone for the whole page: UTC, or that of the browser.
+// Time zone for the whole page: UTC, or that of the browser.
 import { SegmentedControl } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import type { TimeZone } from '../format/datetime.ts';

@@ -1,16 +1,16 @@
-// Guards unsaved changes: leaving the screen asks first.
+// Guard of unsaved changes: leaving the screen needs a confirmation.
 import { Button, Group, Modal, Text } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 
 let drafts = 0;
 
-/** Whether anything on the page would be lost by a reload. */
+/** Returns whether a reload would lose anything on the page. */
 export const hasUnsavedChanges = (): boolean => drafts > 0;
 
 export interface UnsavedChangesGuardProps {
   readonly isDirty: boolean;
-  /** True for addresses at which the draft stays, such as other tabs of the screen. */
+  /** Returns whether the draft survives at an address, such as another tab of the screen. */
   readonly keeps?: (pathname: string) => boolean;
 }
 
@@ -30,7 +30,7 @@ export function UnsavedChangesGuard({ isDirty, keeps }: UnsavedChangesGuardProps
     return () => void drafts--;
   }, [isDirty]);
   const discard = (): void => {
-    // The next screen may have to load the page anew, while this one still stands: it is not asked for twice.
+    // The next screen may reload the page while this one is still mounted: that needs no second confirmation.
     isDiscarded.current = true;
     proceed?.();
   };
@@ -43,7 +43,7 @@ export interface DiscardDialogProps {
   readonly onDiscard: () => void;
 }
 
-/** The question alone, for what closes without another address. */
+/** Confirmation for a form that closes without a change of the address. */
 export function DiscardDialog({ isOpen, onKeep, onDiscard }: DiscardDialogProps) {
   return (
     <Modal opened={isOpen} onClose={onKeep} title="Discard changes?" withCloseButton={false}>

@@ -1,22 +1,22 @@
-// The state of a screen in the address bar.
+// State of a screen in the address bar.
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useCallback, useRef } from 'react';
 import { getAll, type Search } from '../address.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
 
-/** The workspace of a screen below one. */
+/** Returns the workspace of the address. */
 export const useWorkspace = (): WorkspaceRef => {
   const { org, ws } = useParams({ strict: false }) as unknown as WorkspaceRef;
   return { org, ws };
 };
 
-/** The workspace of the address bar, or undefined if the screen is not below one. */
+/** Returns the workspace of the address bar, or undefined if the screen is not below one. */
 export function useCurrentWorkspace(): WorkspaceRef | undefined {
   const { org, ws } = useParams({ strict: false }) as Partial<WorkspaceRef>;
   return org === undefined || ws === undefined ? undefined : { org, ws };
 }
 
-/** The parameters of the address bar, and how to set some; undefined removes one. A tab is a step to go back from. */
+/** Returns the parameters of the address bar, and a setter; undefined removes one. Another tab adds a history entry. */
 export function useAddress() {
   const search = useSearch({ strict: false }) as Search;
   const navigate = useNavigate();

@@ -1,18 +1,18 @@
-// Begins and ends viewing as a user.
+// Start and end of "View as".
 import { useLocation, useNavigate } from '@tanstack/react-router';
 import { queryClient } from '../api/query-client.ts';
 import { describeUser, setViewAs, type ViewAs } from '../api/view-as.ts';
 import { screenPath } from '../api/workspace.ts';
 import { announce } from './live-region.tsx';
 
-/** Records that were read for somebody else are forgotten; Frame mounts the screen anew. */
+/** Drops the cached records of another user; Frame mounts the screen again. */
 export function changeViewAs(next: ViewAs | undefined): void {
   queryClient.removeQueries({ predicate: ({ queryKey: [first] }) => first !== 'session' && first !== 'schema' });
   setViewAs(next);
   announce(next === undefined ? 'You see records as yourself again' : `Viewing as ${describeUser(next.claims)}`);
 }
 
-/** Begins to view as a user. From a screen that such a user has not one is taken to the workspace. */
+/** Starts viewing as a user, and goes to the workspace from a screen that such a user does not have. */
 export function useBeginViewAs(): (next: ViewAs) => void {
   const { pathname } = useLocation();
   const navigate = useNavigate();

@@ -1,11 +1,11 @@
-// The entity that a screen is about. One that somebody renames or drops stays on the screen, with what was typed.
+// Entity of a screen. After a rename or drop by another user it stays on the screen, with the typed text.
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type EntityDocument, schemaQuery } from '../api/schema.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
 
-/** `isGone`: the schema has it no longer; `entity` is as it was last. */
+/** Returns the entity; with `isGone` the schema has it no longer, and `entity` is the last version. */
 export function useEntity({ org, ws }: WorkspaceRef, name: string) {
   const schema = useQuery(schemaQuery({ org, ws }));
   const key = `${org}/${ws}/${name}`;

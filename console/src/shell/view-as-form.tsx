@@ -1,4 +1,4 @@
-// The form of "View as": takes a token or its claims. Default export, as it is loaded on its own.
+// Form of "View as": takes a token or its claims. Default export for lazy loading.
 import { Alert, Button, Group, List, Text, Textarea } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -11,14 +11,14 @@ import { useBeginViewAs } from './use-begin-view-as.ts';
 
 interface TokenVerdict {
   readonly claims: Claims;
-  /** Messages of the checks that the token fails; none: it is accepted, or there was no token. */
+  /** Messages of failed checks; empty for an accepted token, or for claims. */
   readonly failed: readonly string[];
 }
 
-// Whatever else it is, it is no JSON that somebody meant as claims.
+// Pattern of a token; such text cannot be JSON claims.
 const IS_TOKEN = /^(?:Bearer\s+)?[\w.+/=~-]+$/i;
 
-/** Throws ApiError, or an error in words. */
+/** Sends the token through the checks. Throws ApiError, or an error with a message for the user. */
 async function checkToken(workspace: WorkspaceRef, text: string): Promise<TokenVerdict> {
   const pasted = parseClaims(text);
   if (pasted !== undefined) return { claims: pasted, failed: [] };

@@ -12,7 +12,7 @@ import { changeViewAs } from './use-begin-view-as.ts';
 // The form is not part of the first load: its text area takes 3 kB.
 const ViewAsForm = lazy(() => trackLoading(import('./view-as-form.tsx')));
 
-/** The line of the banner: who is viewed as, and the way out. */
+/** Line of the banner with the displayed user and the button that leaves. */
 export function ViewAsLine() {
   const current = useViewAsAnywhere();
   const isHere = useViewAs() !== undefined;

@@ -1,7 +1,7 @@
-// Requests of the admin API in the words of tools. Pure.
+// Requests of the admin API for "Copy as". Pure.
 import { type AdminCall, quoteShell } from './snippets.ts';
 
-/** A workspace of a server. */
+/** Workspace of a server. */
 export interface Target {
   readonly origin: string;
   readonly org: string;
@@ -10,13 +10,13 @@ export interface Target {
 
 export interface AdminRequest {
   readonly method?: AdminCall['method'];
-  /** Below the workspace, with its slash. */
+  /** Path below the workspace, with its slash. */
   readonly rest: string;
   /** JSON text. */
   readonly body?: string | undefined;
-  /** An entity tag with its quotes. */
+  /** Entity tag with its quotes. */
   readonly ifMatch?: string | undefined;
-  /** The same for the command line, without workspace and server. */
+  /** Command for the same request, without workspace and server. */
   readonly wda?: string;
   /** Standard input of the command, without line breaks. */
   readonly input?: string;
@@ -37,10 +37,10 @@ export function createAdminCall({ origin, org, ws }: Target, request: AdminReque
   };
 }
 
-/** The workspace of a command. */
+/** Returns the option for the workspace of a command. */
 export const workspaceOption = ({ org, ws }: Pick<Target, 'org' | 'ws'>): string => `-w ${quoteShell(`${org}/${ws}`)}`;
 
-/** A read of the API by its path below `/api`; `wda`: the same for the command line, without the server. */
+/** Creates a read request by its path below `/api`; `wda`: command for the same, without the server. */
 export const createReadCall = (origin: string, path: string, wda?: string): AdminCall => ({
   origin,
   method: 'GET',
@@ -48,7 +48,7 @@ export const createReadCall = (origin: string, path: string, wda?: string): Admi
   ...(wda === undefined ? {} : { wda: `WDA_KEY="$WDA_KEY" wda ${wda} --url ${quoteShell(origin)}` }),
 });
 
-/** A file as it is imported into an entity. */
+/** Import of a file into an entity. */
 export interface Imported extends Target {
   readonly entity: string;
   readonly file: { readonly name: string; readonly type: string };
@@ -72,7 +72,7 @@ export function createImportCall({ origin, org, ws, entity, file, parameters }: 
     method: 'POST',
     path: `/api/v1/${encodeURIComponent(org)}/${encodeURIComponent(ws)}/${encodeURIComponent(entity)}/_import${query}`,
     file,
-    // The command knows the format by the name, and finds records by other fields than the id to change them alone.
+    // The command detects the format by the name, and with `conflictOn` it can only update existing records.
     ...((conflictOn !== undefined && onConflict === 'skip') || !/\.(?:csv|ndjson|jsonl)$/.test(file.name)
       ? {}
       : { wda }),
@@ -84,7 +84,7 @@ export interface SchemaChange {
   /** JSON text without line breaks. */
   readonly document: string;
   readonly strategy: 'online' | 'blocking';
-  /** The tag of the document that it begins with, without quotes. */
+  /** ETag of the document that the draft started from, without quotes. */
   readonly basedOn: string | undefined;
 }
 
@@ -118,6 +118,6 @@ export function createApplyCall(
 const printBasedOn = (basedOn: string | undefined): string =>
   basedOn === undefined ? '' : ` --based-on ${quoteShell(basedOn)}`;
 
-/** The tag within an entity tag: `"abc.def"` and `W/"abc"` are of the document `abc`. */
+/** Parses the tag of an ETag: `"abc.def"` and `W/"abc"` are of the document `abc`. */
 export const parseEtag = (etag: string | undefined): string | undefined =>
   etag === undefined ? undefined : /^(?:W\/)?"?([^".]*)/.exec(etag)?.[1];

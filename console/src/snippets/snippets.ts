@@ -1,35 +1,35 @@
-// A request in the words of tools: what "Copy as" gives. No credential stands in them, only the name of one. Pure.
+// Snippets of a request for tools, which "Copy as" copies. They contain no credential, only the name of one. Pure.
 
-/** A request of the data API as a screen shows it, or is about to send it. */
+/** Request of the data API as a screen sends it. */
 export interface Call {
   readonly origin: string;
-  /** `organization/workspace` */
+  /** Path `organization/workspace`. */
   readonly workspace: string;
   readonly entity: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the entity: ``, `/17`, `/_export`. */
+  /** Path below the entity: ``, `/17`, `/_export`. */
   readonly rest: string;
   readonly query: readonly (readonly [name: string, value: string])[];
   /** JSON text. */
   readonly body?: string | undefined;
 }
 
-/** A request of the admin API: only tools that take any request have words for it. */
+/** Request of the admin API: only tools that can send any request support it. */
 export interface AdminCall {
   readonly origin: string;
   readonly method: Call['method'];
-  /** Below the origin. */
+  /** Path below the origin. */
   readonly path: string;
   /** JSON text. */
   readonly body?: string | undefined;
   readonly headers?: readonly (readonly [name: string, value: string])[];
   /** Local file that is sent as the body. */
   readonly file?: { readonly name: string; readonly type: string };
-  /** The command that sends it, where there is one. */
+  /** Command that sends it, if there is one. */
   readonly wda?: string;
 }
 
-/** The request by which an administrator gets the answer of a user with these claims, which are JSON text. */
+/** Creates the request by which an administrator gets the response of a user with these claims, which are JSON text. */
 export function createCallAsUser(call: Call, claims: string): AdminCall {
   const [organization = '', workspace = ''] = call.workspace.split('/');
   const path = JSON.stringify(buildUrl(call).slice(`${call.origin}/api/v1/${call.workspace}/`.length));
@@ -44,17 +44,20 @@ export function createCallAsUser(call: Call, claims: string): AdminCall {
 
 export type Tool = 'curl' | 'fetch' | 'TypeScript' | 'wda';
 
-/** Requests that are sent one after the other; undefined when the tool has no words for one of them. */
+/**
+ * Prints a snippet for requests that are sent one after the other, or undefined if the tool does not support one of
+ * them.
+ */
 export function printSnippets(tool: Tool, calls: readonly (Call | AdminCall)[]): string | undefined {
   const texts = calls.map((call) => printSnippet(tool, call));
   if (texts.length === 0 || texts.includes(undefined)) return undefined;
-  // Each of several programs has names of its own.
+  // A block for each program, so that their names do not collide.
   return texts.length === 1 || tool === 'curl' || tool === 'wda'
     ? texts.join('\n')
     : texts.map((text) => `{\n${text}\n}`).join('\n');
 }
 
-/** The request for a tool; undefined when it has no words for it. */
+/** Prints the snippet of a tool, or undefined if it does not support the request. */
 export function printSnippet(tool: Tool, call: Call | AdminCall): string | undefined {
   switch (tool) {
     case 'curl':
@@ -75,7 +78,7 @@ export function buildUrl({ origin, workspace, entity, rest, query }: Call): stri
   return `${origin}/api/v1/${workspace}/${encodeURIComponent(entity)}${rest}${parameters === '' ? '' : `?${parameters}`}`;
 }
 
-/** A word for a POSIX shell. */
+/** Quotes a word for a POSIX shell. */
 export const quoteShell = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -152,7 +155,7 @@ const OWN_NAMES = ['filter', 'or', 'sort', 'fields', 'expand'];
 
 function printListCall({ query }: Call): string | undefined {
   const all = (name: string): string[] => query.filter(([one]) => one === name).map(([, value]) => value);
-  // Narrowings of relations and parameters of the console are left to the other tools.
+  // Only the other tools support filters of relations and parameters of the console.
   if (query.some(([name]) => name.includes('.'))) return undefined;
   const conditions = [
     ...all('filter').map(printCondition),
@@ -183,7 +186,7 @@ function printListCall({ query }: Call): string | undefined {
 const printProperty = (name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) && name !== '__proto__' ? name : `[${JSON.stringify(name)}]`;
 
-/** The alternatives of `or`; `\;` is a semicolon. */
+/** Splits the alternatives of `or`; `\;` is a semicolon. */
 const splitAlternatives = (group: string): string[] =>
   [...group.matchAll(/(?:\\;|[^;])+/g)].map(([text]) => text.replaceAll('\\;', ';'));
 
@@ -200,7 +203,7 @@ function printCondition(text: string): string {
 
 const isMany = (operator: string): boolean => /^(?:in|nin|between)$/.test(operator);
 
-/** Values separated by commas; `\,` is a comma. */
+/** Splits values separated by commas; `\,` is a comma. */
 const splitList = (text: string): string[] =>
   [...text.matchAll(/(?:\\,|[^,])+/g)].map(([one]) => one.replaceAll('\\,', ','));
 
@@ -221,7 +224,7 @@ function printWda(call: Call): string | undefined {
   if (call.method !== 'GET' || (call.rest !== '' && call.rest !== '/_export')) return undefined;
   const given = new Map<string, string[]>();
   for (const [name, value] of call.query) given.set(name, [...(given.get(name) ?? []), value]);
-  // An export has no alternatives, pages or expansions; what it cannot say is not said wrongly.
+  // An export supports no alternatives, pages or expansions; then there is no snippet, rather than a wrong one.
   const taken = ['filter', 'sort', 'fields', 'format', 'size', 'page', 'count', 'versions', 'preview', 'after'];
   if ([...given.keys()].some((name) => !taken.includes(name))) return undefined;
   const options = ['filter', 'sort', 'fields'].flatMap((name) =>

@@ -1,6 +1,6 @@
-// Which column of a file goes into which field. Pure.
+// Mapping from columns of a file to fields. Pure.
 
-/** By header; null: the column is left out. */
+/** Field by header; null leaves the column out. */
 export type Mapping = ReadonlyMap<string, string | null>;
 
 const normalize = (name: string): string =>
@@ -9,10 +9,10 @@ const normalize = (name: string): string =>
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]/gu, '');
 
-// Shorter fields would match too many headers: `Order id` is not the id.
+// Shortest field that matches a part of a header: shorter ones match too many, as `Order id` is not the id.
 const SHORTEST_PART = 3;
 
-/** Whether words of a header, side by side, are a field: `E-Mail Address` has `email`, `Unpaid` has no `paid`. */
+/** Returns whether adjacent words of a header are a field: `E-Mail Address` has `email`, `Unpaid` has no `paid`. */
 function isPart(header: string, field: string): boolean {
   const wanted = normalize(field);
   const words = (header.match(/[\p{L}\p{M}]+|\p{N}+/gu) ?? []).map(normalize);
@@ -23,8 +23,8 @@ function isPart(header: string, field: string): boolean {
 }
 
 /**
- * Headers are taken for fields that are written alike; `customer` also for the column `customerId`, and `E-Mail Address` for
- * `email`. Each field is taken once.
+ * Guesses the field of each header by its name; `customer` also matches the column `customerId`, and `E-Mail Address`
+ * matches `email`. Each field is used once.
  */
 export function guessMapping(headers: readonly string[], fields: readonly string[]): Mapping {
   const free = new Set(fields);
@@ -51,7 +51,7 @@ export function guessMapping(headers: readonly string[], fields: readonly string
   return mapping;
 }
 
-/** The parameter `map` of an import; undefined when nothing has another name. */
+/** Prints the parameter `map` of an import, or undefined if all names are equal. */
 export function printMapParameter(mapping: Mapping): string | undefined {
   const entries = [...mapping].filter(([header, field]) => header !== field);
   if (entries.length === 0) return undefined;

@@ -1,4 +1,4 @@
-// The beginning of a file, as rows of texts. Pure but for the parser of CSV, which is that of the server.
+// First rows of a file as texts. Pure but for the parser of CSV, which is that of the server.
 import { parse } from 'csv-parse/browser/esm/sync';
 import { parseExact, stringifyExact } from '../api/json.ts';
 
@@ -7,29 +7,29 @@ export type FileKind = 'csv' | 'ndjson';
 export interface Sample {
   readonly kind: FileKind;
   readonly headers: readonly string[];
-  /** 50 at most, in the order of the headers; '' for what is missing. */
+  /** Rows, 50 at most, in the order of the headers; '' for missing cells. */
   readonly rows: readonly (readonly string[])[];
 }
 
-/** A file that was chosen for an import. */
+/** File that the user chose for an import. */
 export interface ImportFile {
   readonly file: Blob;
   readonly name: string;
   readonly sample: Sample;
-  /** Differs when the same file is chosen again. */
+  /** Number that differs when the same file is chosen again. */
   readonly number: number;
-  /** The delimiter of the original; the file that is sent has commas. */
+  /** Delimiter of the original; the upload has commas. */
   readonly delimiter: string | undefined;
 }
 
 const MOST_ROWS = 50;
 
-/** A file is NDJSON when its first line is an object. */
+/** Detects NDJSON by an object in the first line. */
 export const detectKind = (text: string): FileKind => (/^\uFEFF?\s*\{/.test(text) ? 'ndjson' : 'csv');
 
 /**
- * Reads the first rows of a text that may be cut anywhere after them. `isWhole`: it is not cut. Throws an Error that says what is
- * wrong.
+ * Parses the first rows of a text that may be truncated after them. `isWhole`: it is not truncated. Throws an Error
+ * with a message for the user.
  */
 export function parseSample(text: string, isWhole: boolean): Sample {
   const kind = detectKind(text);
@@ -42,7 +42,7 @@ function parseCsvSample(text: string, isWhole: boolean): Sample {
   return { kind: 'csv', headers, rows: rows.slice(0, MOST_ROWS) };
 }
 
-/** A text that is cut may end within quotes: it is read up to the end of an earlier line. */
+/** A truncated text may end within quotes, so it is parsed up to the end of an earlier line. */
 function parseCsvRows(text: string, isWhole: boolean): string[][] {
   const read = (part: string): string[][] =>
     parse(part, { bom: true, relax_column_count: true, to: MOST_ROWS + 1 }) as unknown as string[][];
@@ -75,7 +75,7 @@ function parseNdjsonSample(text: string, isWhole: boolean): Sample {
 // Delimiters of other programs: European spreadsheets, and tabs.
 const OTHER_DELIMITERS = [';', '\t', '|'] as const;
 
-/** Delimiter of a CSV text; undefined for commas, or only one column. */
+/** Detects the delimiter of a CSV text; undefined for commas, or only one column. */
 export function detectDelimiter(text: string): string | undefined {
   const [line = ''] = text.replace(/^\uFEFF/, '').split(/\r?\n/, 1);
   // Quoted delimiters do not count.
@@ -84,7 +84,7 @@ export function detectDelimiter(text: string): string | undefined {
   return OTHER_DELIMITERS.find((delimiter) => header.includes(delimiter));
 }
 
-/** A whole CSV text with another delimiter as one with commas, row by row. Throws an Error that says what is wrong. */
+/** Converts a whole CSV text to commas, row by row. Throws an Error with a message for the user. */
 export function convertToCommas(text: string, delimiter: string): string {
   const rows = parse(text, {
     bom: true,
@@ -96,7 +96,9 @@ export function convertToCommas(text: string, delimiter: string): string {
   return rows.map((row) => `${row.map(cell).join(',')}\n`).join('');
 }
 
-/** The rows of a whole file that have these numbers (from 1, as refusals count them), with its header, as a text of the same kind. */
+/**
+ * Picks the rows of a whole file by their numbers (from 1, as in error details), with its header, in the same format.
+ */
 export function pickRows(text: string, numbers: ReadonlySet<number>): string {
   if (detectKind(text) === 'ndjson') {
     const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');

@@ -1,4 +1,4 @@
-// The types of new fields, as the values of a file suggest them. Pure.
+// Types of new fields, guessed from the values of a file. Pure.
 
 export type GuessedType = 'bigint' | 'decimal' | 'boolean' | 'date' | 'datetime' | 'uuid' | 'text' | 'string';
 
@@ -23,7 +23,7 @@ const SHAPES: readonly (readonly [GuessedType, RegExp])[] = [
   ['uuid', /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i],
 ];
 
-/** The narrowest type that all values have which are not empty; without any it is a string. */
+/** Returns the narrowest type that fits all values that are not empty; without any it is a string. */
 export function guessField(name: string, values: readonly string[]): GuessedField {
   const given = values.filter((value) => value !== '');
   const type =
@@ -34,12 +34,12 @@ export function guessField(name: string, values: readonly string[]): GuessedFiel
     const scale = Math.max(...given.map((value) => value.split('.')[1]?.length ?? 0));
     return { name, type, precision: Math.min(MOST_DIGITS, 18 + scale), scale };
   }
-  // A sample may have shorter ones than the rest of the file.
+  // The rest of the file may have longer values than the sample.
   if (type === 'string' && given.some((value) => value.length > LONGEST_STRING / 2)) return { name, type: 'text' };
   return type === 'string' ? { name, type, maxLength: LONGEST_STRING } : { name, type };
 }
 
-/** A name of a field for a header: `[A-Za-z][A-Za-z0-9_]*`, told apart from those before. */
+/** Derives the name of a field from a header: `[A-Za-z][A-Za-z0-9_]*`, unique among the former ones. */
 export function nameFor(header: string, taken: ReadonlySet<string>): string {
   const words =
     header

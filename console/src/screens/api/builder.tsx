@@ -1,4 +1,4 @@
-// A list request that is put together, sent, and shown with its answer as it came.
+// Form for a list request, which sends it and displays the response unchanged.
 import { Button, Code, Group, Paper, ScrollArea, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -29,7 +29,7 @@ interface Parameters {
 
 const NOTHING: Parameters = { filter: '', sort: '', expand: '', fields: '', size: '20', count: 'exact' };
 
-// More is not readable; "Copy as" gives the rest.
+// Limit of readable characters; "Copy as" fetches the rest.
 const MOST_CHARACTERS = 100_000;
 
 export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRef; readonly entity: EntityDocument }) {
@@ -117,7 +117,7 @@ export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRe
   );
 }
 
-/** JSON with lines; a record stays on one. Digits are kept. */
+/** Formats JSON with one record a line; digits stay. */
 function pretty(text: string): string {
   const { data, ...rest } = parseExact(text) as { readonly data: readonly unknown[] };
   const records = data.map((one) => `    ${stringifyExact(one)}`).join(',\n');

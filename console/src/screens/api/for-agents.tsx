@@ -1,4 +1,4 @@
-// The line that gives an agent this entity, where agents are served.
+// Command that adds this entity to an agent, if the server serves agents.
 import { Paper, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { CopyableCode } from '../../access/copyable-code.tsx';
@@ -14,7 +14,7 @@ export function ForAgents({ workspace, entity }: { readonly workspace: Workspace
     staleTime: 60_000,
   });
   const address = index.data?.mcp ?? null;
-  // A key sees more than the user whom the screen shows.
+  // A key sees more than the user whose records the screen shows.
   if (address === null || isUser) return null;
   const command = `claude mcp add --transport http ${workspace.ws} '${address}?entities=${entity}' --header "Authorization: Bearer $WDA_KEY"`;
   return (

@@ -1,4 +1,4 @@
-// The API of an entity: its endpoints, a request that can be tried, and the same request for other tools.
+// API of an entity: its endpoints, a request to try, and the same request for other tools.
 import { Anchor, Code, Group, Paper, Select, SimpleGrid, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';

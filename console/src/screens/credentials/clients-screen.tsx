@@ -1,4 +1,4 @@
-// OAuth clients: programs that exchange an ID and a secret for short-lived tokens.
+// List of OAuth clients: programs that exchange an ID and a secret for short-lived tokens.
 import { Modal, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import classes from '../../access/access.module.css';

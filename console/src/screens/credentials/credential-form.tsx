@@ -1,4 +1,4 @@
-// The dialog of a new key or client, and of another name or expiry for a key; what a key may do stays as it was created.
+// Dialog that creates a key or client, or changes name and expiry of a key; permissions stay as they were created.
 import { TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { Grant } from '../../access/credentials.ts';
@@ -13,7 +13,7 @@ import { FormDialog } from '../../shell/dialogs.tsx';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 import { createAdminCall } from '../../snippets/admin.ts';
 
-/** To the minute, as a field of type datetime-local takes it. */
+/** Formats a time to the minute for an input of type datetime-local. */
 const formatForInput = (instant: string | null | undefined, zone: TimeZone): string =>
   instant == null ? '' : formatLocal(instant, zone).slice(0, 16).replace(' ', 'T');
 
@@ -22,7 +22,7 @@ export interface CredentialFormProps<C> {
   readonly noun: 'api-keys' | 'oauth-clients';
   readonly title: string;
   readonly hasExpiry: boolean;
-  /** The key that is changed; undefined creates a credential. */
+  /** Key to change, or undefined to create a credential. */
   readonly before?: ApiKey;
   readonly onClose: () => void;
   readonly onSaved: (saved: C) => void;
@@ -39,7 +39,7 @@ export function CredentialForm<C>(props: CredentialFormProps<C>) {
     const expiresAt = expires === '' ? null : (parseDateTime(expires, zone) ?? expires);
     if (before === undefined)
       return { method: 'POST', rest: `/${noun}`, body: { name, ...grant, ...(hasExpiry && { expiresAt }) } } as const;
-    // A key that has expired keeps its expiry when only its name is changed.
+    // An expired key keeps its expiry if only its name changes.
     const body = { name, ...(expires !== expiresBefore && { expiresAt }) };
     return { method: 'PUT', rest: `/${noun}/${before.id}`, body } as const;
   };

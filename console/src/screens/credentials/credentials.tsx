@@ -1,4 +1,4 @@
-// Shared parts of the screens of API keys and OAuth clients: the list, and the dialogs to create and delete one.
+// Shared parts of the screens for API keys and OAuth clients: the list, and the dialogs to create and delete one.
 import { Button, Group, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
@@ -27,7 +27,7 @@ type Dialog<C> =
 export interface CredentialsProps<C extends Credential> {
   readonly title: AccessLayoutProps['title'];
   readonly noun: 'api-keys' | 'oauth-clients';
-  /** `Key` or `Client`. */
+  /** Type of credential: `Key` or `Client`. */
   readonly singular: string;
   readonly query: (workspace: WorkspaceRef) => ReturnType<typeof credentialQuery<C>>;
   readonly emptyText: string;
@@ -36,9 +36,9 @@ export interface CredentialsProps<C extends Credential> {
   readonly hasExpiry: boolean;
   readonly secretLabel: string;
   readonly getSecret: (created: C) => string;
-  /** Shown below the secret of a new one. */
+  /** Example of use below the secret of a new credential. */
   readonly usage?: (workspace: WorkspaceRef, credential: C) => ReactNode;
-  /** The button of a row, and the dialog that it opens. */
+  /** Label of a row's button, which opens the details. */
   readonly detailsLabel: string;
   readonly details: (workspace: WorkspaceRef, credential: C, close: () => void, reload: () => void) => ReactNode;
   readonly deleteLabel: string;

@@ -1,4 +1,4 @@
-// API keys: who has one, what it may do, when it was used.
+// List of API keys: their owners, permissions and last use.
 import { Badge, Text } from '@mantine/core';
 import { apiKeysQuery, describeRevocation, formatEntities, isExpired } from '../../access/credentials.ts';
 import type { ApiKey, ApiKeyCreated } from '../../api/types.ts';

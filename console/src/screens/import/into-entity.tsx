@@ -1,4 +1,4 @@
-// A file into an entity that exists: which column goes where, and what becomes of records that are there.
+// Import of a file into an existing entity: a field for each column, and the action for existing records.
 import { Select, Stack, Title } from '@mantine/core';
 import { useState } from 'react';
 import type { EntityDocument } from '../../api/schema.ts';
@@ -14,7 +14,7 @@ const CONFLICTS = [
   { value: 'update', label: 'Update them' },
 ];
 
-/** Columns that a file may fill. */
+/** Lists the columns that a file may fill. */
 function listImportColumns({ fields, relations, timestamps }: EntityDocument): readonly string[] {
   const stored = [...relations.values()].flatMap(({ column }) => (column === undefined ? [] : [column]));
   return ['id', ...fields.keys(), ...stored, ...(timestamps ? ['createdAt', 'updatedAt'] : [])];

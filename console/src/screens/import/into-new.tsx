@@ -1,4 +1,4 @@
-// A file into a new entity: its fields are guessed from the first rows, and made when the file is imported.
+// Import of a file into a new entity: its fields are guessed from the first rows, and created with the import.
 import { Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useRef, useState } from 'react';
 import { request, requestExact } from '../../api/request.ts';
@@ -14,7 +14,7 @@ const TYPES: readonly GuessedType[] = ['string', 'text', 'bigint', 'decimal', 'b
 function guessFields({ sample }: ImportFile): readonly (GuessedField | null)[] {
   const taken = new Set<string>();
   return sample.headers.map((header, at) => {
-    // Every record gets an id anyway; the file's is used for it.
+    // Every record has an id anyway; the file's is used for it.
     if (header.toLowerCase() === 'id') return null;
     const name = nameFor(header, taken);
     taken.add(name);
@@ -39,7 +39,7 @@ export function IntoNew({ workspace, chosen, suggested }: IntoNewProps) {
   const mapping = new Map(headers.map((header, at) => [header, fields[at]?.name ?? 'id']));
   async function make(): Promise<void> {
     if (made.current === name) return;
-    // The rest of the document is kept, to the last digit.
+    // Keeps the rest of the document, to the last digit.
     const { data, etag } = await requestExact<{ readonly entities?: object }>({
       path: adminPath(workspace, '/schema'),
     });

@@ -1,4 +1,4 @@
-// The first rows of a file, below what becomes of their columns.
+// Table with the first rows of a file and the control of each column.
 import { ScrollArea, Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Sample } from '../../transfer/sample.ts';
@@ -8,7 +8,7 @@ const LONGEST = 60;
 
 export interface SampleTableProps {
   readonly sample: Sample;
-  /** The control below the header of a column. */
+  /** Renders the control below the header of a column. */
   readonly control: (header: string, at: number) => ReactNode;
 }
 

@@ -1,4 +1,4 @@
-// A file into an entity, or into a new one: seen, mapped, tried, imported.
+// Import screen: reads a sample of a file and imports it into an entity or a new one.
 import { Button, FileButton, Group, Paper, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
@@ -14,7 +14,7 @@ import { IntoEntity } from './into-entity.tsx';
 import { IntoNew } from './into-new.tsx';
 
 const SAMPLE_BYTES = 262_144;
-// A larger file is not read into the page to give it commas.
+// Largest file that the page converts in memory to commas.
 const MOST_CONVERTED_BYTES = 20_000_000;
 
 export function Screen() {
@@ -40,7 +40,7 @@ export function Screen() {
       setError(thrown);
     }
   }
-  // That of a new entity is a screen of owners.
+  // Only owners may create an entity.
   const isAllowed = name === undefined || mayWrite;
   return (
     <ScreenFrame title={name === undefined ? 'Import a file' : `Import into ${name}`}>
@@ -102,7 +102,7 @@ function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: str
           onChange={(file) => {
             setCalled(file?.name);
             onChosen(file, file?.name ?? '');
-            // A corrected file has the same name: the browser would not tell that it is chosen again.
+            // A corrected file has the same name: without a reset the browser reports no change.
             reset.current?.();
           }}
           resetRef={reset}
@@ -135,7 +135,7 @@ function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: str
   );
 }
 
-/** Rows of a spreadsheet come with tabs: they become CSV. */
+/** Converts rows of a spreadsheet, which are separated by tabs, to CSV. */
 function fromSheet(text: string): string {
   const [first = ''] = text.split('\n', 1);
   if (!first.includes('\t') || first.trimStart().startsWith('{')) return text;

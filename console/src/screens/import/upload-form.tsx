@@ -1,4 +1,4 @@
-// A file on its way, and what became of it: progress by bytes, numbers, or mistakes by row with the rows to mend.
+// Upload form with its outcome: progress in bytes, counts, or errors by row and a file with these rows.
 import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -30,15 +30,15 @@ export interface UploadFormProps {
   readonly entity: string;
   readonly chosen: ImportFile;
   readonly parameters: Readonly<Record<string, string | undefined>>;
-  /** Called before the file is sent; throws to stop. */
+  /** Called before the upload; throws to stop it. */
   readonly before?: () => Promise<void>;
-  /** False: only the import is offered. */
+  /** False to offer the import without a dry run. */
   readonly hasDryRun?: boolean;
-  /** False: something has to be chosen first. */
+  /** False while a required choice is missing. */
   readonly isReady?: boolean;
 }
 
-// A larger file is not read into the page to find its bad rows.
+// Largest file that the page reads to extract its rejected rows.
 const MOST_BYTES = 50_000_000;
 
 export function UploadForm({
@@ -84,7 +84,7 @@ export function UploadForm({
       });
       setResult({ ...data, isDryRun });
       if (isDryRun) return;
-      // A second click imports nothing twice.
+      // Prevents a second import by a second click.
       setStored(path);
       await client.invalidateQueries();
     } catch (thrown) {

@@ -1,4 +1,4 @@
-// Sign in: by a key, or by the one-time link whose code stands behind the # of the address, where no log has it.
+// Sign-in screen: takes a key, or a one-time link with its code after the # of the address, which no log contains.
 import { Alert, Center, Paper, Text, Title } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
@@ -18,7 +18,7 @@ export function Screen() {
     document.title = 'Sign in · Console';
     const code = location.hash.slice(1);
     if (code === '') return;
-    // Out of the address bar before anything else.
+    // Removes the code from the address bar before anything else.
     history.replaceState(history.state, '', location.pathname + location.search);
     void signIn({ code }).then(
       (response) =>

@@ -1,4 +1,4 @@
-// One migration: how far it is, how fast, how long yet; what stopped it; and the button that takes it back.
+// Screen of one migration: progress, throughput, time left, error, and the button that cancels it.
 
 import { Alert, Anchor, Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -32,7 +32,7 @@ export function Screen() {
   const workspace = useWorkspace();
   const { id } = useParams({ strict: false }) as { readonly id: string };
   const { data, error, refetch, dataUpdatedAt } = useQuery(migrationQuery(workspace, id));
-  // The draft that it puts in force is settled here, too.
+  // Drops the draft when the migration has applied it.
   useDraft(workspace);
   return (
     <ScreenFrame
@@ -73,7 +73,7 @@ function Cancel({ workspace, migration }: { readonly workspace: WorkspaceRef; re
 interface BodyProps {
   readonly workspace: WorkspaceRef;
   readonly migration: Migration;
-  /** When the server said so, in milliseconds. */
+  /** Time of the response in milliseconds. */
   readonly at: number;
 }
 

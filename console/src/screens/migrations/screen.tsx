@@ -1,4 +1,4 @@
-// The changes of the schema so far, newest first.
+// List of schema migrations, newest first.
 import { Anchor, Badge, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-// One organization: its name, its workspaces, and its end.
+// Screen of an organization: its name, its workspaces, and its deletion.
 import { Anchor, Button, Group, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';

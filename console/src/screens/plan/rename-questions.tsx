@@ -1,4 +1,4 @@
-// One went and one like it came: the question whether it is the same under another name.
+// Question for each removed and similar added member: whether it was renamed.
 import { Alert, Button, Group, Text } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { applyRename, findRenames, type RenameCandidate } from '../../schema/renames.ts';

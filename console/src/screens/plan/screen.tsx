@@ -49,7 +49,7 @@ function Body({ workspace, state }: { readonly workspace: WorkspaceRef; readonly
     enabled: isPlanned,
     staleTime: 0,
   });
-  // Somebody was quicker: once their document is here, the draft is behind, and the page says what to do.
+  // Another user was faster: when their document arrives, the draft is outdated and the page offers the merge.
   const isOvertaken = hasStatus(plan.error, 412);
   useEffect(() => {
     if (isOvertaken) void client.invalidateQueries({ queryKey: ['document'] });
@@ -121,7 +121,7 @@ function Body({ workspace, state }: { readonly workspace: WorkspaceRef; readonly
   );
 }
 
-/** Names to be typed, in the order of the steps. */
+/** Lists the names to type, in the order of the steps. */
 const listDropped = ({ steps }: Plan): readonly string[] => [
   ...new Set(steps.filter(({ destructive }) => destructive).map(getDroppedName)),
 ];

@@ -1,4 +1,4 @@
-// The steps of a plan, with what each destroys, closes and takes, and the records in its way.
+// Steps of a plan: effects, estimated time, and conflicting records.
 
 import { Badge, Group, Text } from '@mantine/core';
 import { formatDuration } from '../../api/migration-progress.ts';

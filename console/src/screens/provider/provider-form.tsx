@@ -1,4 +1,4 @@
-// The configuration, begun from a preset or from what is in force.
+// Form for the provider, filled from a preset or from the current configuration.
 
 import { Button, Group, List, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
@@ -24,10 +24,10 @@ const EMPTY: IdentityProvider = {
   enabled: true,
 };
 
-/** Fields of the form, without the switch beside it. */
+/** Serializes the fields of the form, without the separate switch. */
 const serializeForm = ({ enabled: _, ...rest }: IdentityProvider): string => JSON.stringify(rest);
 
-/** The stored provider with the fields that the draft changes. */
+/** Returns the stored provider with the fields that the draft changes. */
 const mergeDraft = (draft: IdentityProvider, before: IdentityProvider, stored: IdentityProvider): IdentityProvider => ({
   ...stored,
   ...Object.fromEntries(
@@ -53,7 +53,7 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
   const isDirty = JSON.stringify(draft) !== JSON.stringify(before);
   const saving = useMutation({
     mutationFn: async ({ etag, sent }: { readonly etag: string | undefined; readonly sent: IdentityProvider }) => {
-      // No version says that there is none yet.
+      // A provider that does not exist yet has no ETag for If-Match.
       const there = etag === undefined ? await readProvider(workspace) : undefined;
       if (there?.value === undefined) return putProvider(workspace, sent, etag);
       setTheirs(there);

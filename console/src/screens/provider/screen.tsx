@@ -1,4 +1,4 @@
-// The identity provider: whose users may use the workspace, and why a token of theirs is accepted or not.
+// Screen of the identity provider, whose users may use the workspace, with the token debugger.
 
 import { Alert, Button, Group, List, Stack, Switch, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -82,7 +82,7 @@ function CurrentProvider({ workspace, stored, hasWarnings, onSaved }: CurrentPro
       announce(data.enabled ? 'The provider is on' : 'The provider is off: its tokens are rejected');
       onSaved({ value: data, etag }, readWarnings(meta));
     },
-    // Somebody else has changed it: what is in force is shown beside the refusal.
+    // After an edit conflict the current provider is displayed next to the error.
     onError: (thrown) => void (isApiError(thrown) && thrown.status === 412 && queries.invalidateQueries({ queryKey })),
   });
   return (

@@ -1,4 +1,4 @@
-// A token through every check, in the order of the server, and what its user sees of each entity.
+// Token debugger: shows every check of a token, in the order of the server, and what its user sees of each entity.
 
 import { Badge, Button, Group, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-// The end of a record: says first what refers to it. What somebody else changed meanwhile is compared before it goes.
+// Dialog that deletes a record: lists the records that refer to it, and compares a change by another user first.
 import { Anchor, List, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -22,11 +22,11 @@ export interface DeleteDialogProps {
   readonly read: Versioned;
   readonly onClose: () => void;
   readonly onDeleted: () => void;
-  /** Somebody else's change is to be shown, and nothing deleted. */
+  /** Called to show another user's change, when nothing is deleted. */
   readonly onTakeTheirs: (theirs: Versioned) => void;
 }
 
-/** An entity whose records hold the id of this one. */
+/** Entity whose records store the id of this one. */
 interface Referrer {
   readonly entity: string;
   readonly column: string;

@@ -1,4 +1,5 @@
-// The form of a record. A save sends what was touched, with the version it began with; a refusal stands at its field.
+// Form of a record. A save sends the changed fields with the version that the draft started from; an error appears at
+// its field.
 import { Button, Group, Stack, Text } from '@mantine/core';
 
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -29,14 +30,14 @@ import type { Call } from '../../snippets/snippets.ts';
 export interface RecordFormProps {
   readonly entityRef: EntityRef;
   readonly entity: EntityDocument;
-  /** The record as it was read; undefined: a new one. */
+  /** Record as it was read, or undefined for a new one. */
   readonly read?: Versioned | undefined;
-  /** A record whose values a new one begins with. */
+  /** Record that a new one copies its values from. */
   readonly from?: RecordValue | undefined;
   readonly onSaved?: (saved: Versioned) => Promise<void>;
 }
 
-/** Announcement of a record that was just created. */
+/** Announces a new record. */
 export const describeCreated = ({ entity }: EntityRef, id: string): string => `${entity} ${id} created`;
 
 export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: RecordFormProps) {
@@ -50,7 +51,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
     [entity, read],
   );
   const [draft, setDraft] = useState<FormDraft>(() => copyRecord(columns, from, zone));
-  // Typed moments stay the same when the time zone of the page changes.
+  // Zone of the typed times, which stay the same when the zone of the page changes.
   const [typedIn, setTypedIn] = useState(zone);
   if (typedIn !== zone) {
     setTypedIn(zone);
@@ -59,7 +60,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [isShown, setShown] = useState(false);
-  // Change by someone else while the record was edited.
+  // Change by another user while the record was edited.
   const [meanwhile, setMeanwhile] = useState<Versioned | 'deleted'>();
   const form = useRef<HTMLFormElement>(null);
   const { changes, mistakes } = parseDraft(columns, draft, read?.record, zone);
@@ -72,7 +73,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
   if (read !== newest && !isDirty && !isBusy) setRead(newest);
 
   async function save(version = read?.version): Promise<void> {
-    // Ctrl+S presses no button that is off.
+    // Ctrl+S ignores that the button is disabled.
     if (sending.current) return;
     setShown(true);
     setError(undefined);
@@ -83,7 +84,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
       const body = Object.fromEntries(changes);
       const saved = read === undefined ? await create(body) : await update(getId(read.record), body, version ?? '');
       leaving.current = read === undefined;
-      // The record is known before the draft goes, or the fields would show for a moment what they were before.
+      // The cache gets the record before the draft is cleared, or the fields would flash their former values.
       await onSaved?.(saved);
       if (read !== undefined) setRead(saved);
       // Newer text has not been sent.
@@ -136,7 +137,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
     }
   }
 
-  // The first field with a mistake, once it is drawn.
+  // Focuses the first invalid field after the render.
   const focusMistake = (): void => {
     setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(), 50);
   };
@@ -240,7 +241,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
   );
 }
 
-/** A new record with the values of another one, without what is the server's. */
+/** Returns the values of a record for a copy, without those that the server sets. */
 const copyRecord = (columns: readonly RecordColumn[], from: RecordValue | undefined, zone: TimeZone): FormDraft =>
   new Map(
     from === undefined
@@ -260,7 +261,9 @@ function getText({ name, type }: RecordColumn, draft: FormDraft, record: RecordV
   return value === null || value === undefined ? null : formatForEditing(value, type, zone);
 }
 
-/** The server's words by field; those about several fields, or about none of the form, are left to the alert. */
+/**
+ * Returns the server's messages by field; those about several fields, or fields outside the form, are for the alert.
+ */
 function listFieldErrors(error: unknown, columns: readonly RecordColumn[]): ReadonlyMap<string, string> {
   const known = new Set(columns.map(({ name }) => name));
   const details = isApiError(error) ? error.details : [];

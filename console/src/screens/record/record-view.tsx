@@ -1,4 +1,4 @@
-// A record that exists: form, relations, JSON, and its end.
+// Screen of an existing record: form, relations, JSON, and deletion.
 import { Button, Code, Group, ScrollArea, Tabs, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -28,13 +28,13 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
   const key = ['record', entityRef.org, entityRef.ws, entityRef.entity, id];
   const client = useQueryClient();
   const navigate = useNavigate();
-  // An edited record must not change while one types: only a save brings a newer one.
+  // An edited record must not change while the user types: only a save brings a newer one.
   const read = useQuery({
     queryKey: key,
     queryFn: ({ signal }) => fetchRecord(entityRef, id, ['*'], signal),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  // An answer that is under way would bring back what was there before.
+  // A pending response would restore the former record.
   async function keep(saved: Versioned): Promise<void> {
     await client.cancelQueries({ queryKey: key, exact: true });
     client.setQueryData(key, saved);
@@ -109,11 +109,11 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
   );
 }
 
-/** The members of an object on lines of their own; numbers keep their digits. */
+/** Formats an object with one member a line; numbers keep their digits. */
 const lines = (text: string): string =>
   JSON.stringify(JSON.parse(text, keepDigits), undefined, 2).replace(/"\uE000([^"]*)\uE000"/g, '$1');
 
-// Private use marks around what must come out as digits.
+// Marks digits with private use characters, for printing without quotes.
 function keepDigits(this: unknown, _name: string, value: unknown, context?: { readonly source?: string }): unknown {
   return typeof value === 'number' ? `\uE000${context?.source ?? value}\uE000` : value;
 }

@@ -1,4 +1,4 @@
-// Related records in both directions, in one request.
+// Related records in both directions, by one request.
 import { Anchor, List, Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -12,7 +12,7 @@ import { type EntityRef, entityPath } from '../../records/requests.ts';
 import { getId, getMember, type RecordValue } from '../../records/value.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 
-// More are a link away.
+// Number of listed records; a link leads to all of them.
 const SHOWN = 10;
 const MOST_RELATIONS = 30;
 

@@ -1,4 +1,4 @@
-// One record: its fields in a form, what it leads to and what leads to it, and its JSON. `new` in place of the id makes one.
+// Screen of one record: form, relations in both directions, and JSON. `new` in place of the id creates one.
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useParams } from '@tanstack/react-router';
@@ -44,7 +44,7 @@ export function Screen() {
 
 type NewProps = Pick<RecordFormProps, 'entityRef' | 'entity'>;
 
-/** `?from=17` begins with the values of another record. */
+/** Form for a new record; `?from=17` copies the values of another one. */
 function New({ entityRef, entity }: NewProps) {
   const mayWrite = useMayWrite();
   const isViewing = useViewAs() !== undefined;

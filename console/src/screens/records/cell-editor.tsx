@@ -1,5 +1,5 @@
-// The editor of a cell: Enter saves and goes down, Tab saves and goes on, Esc restores, leaving the cell saves. What the server
-// is likely to refuse is sent while the editor stays, so that the focus does.
+// Editor of a cell: Enter saves and goes down, Tab saves and goes on, Esc restores, leaving the cell saves. A value
+// that the server will likely reject is sent while the editor stays open, so that the focus stays in it.
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { type Json, stringifyExact } from '../../api/json.ts';
 import type { TimeZone } from '../../format/datetime.ts';
@@ -19,7 +19,7 @@ export interface CellEditorProps {
   readonly column: RecordColumn;
   readonly zone: TimeZone;
   readonly typed: string | undefined;
-  /** Text that was typed before and rejected. */
+  /** Rejected text of an earlier edit. */
   readonly draft: Json | undefined;
   readonly onLeave: (next?: Move) => void;
   readonly onSave: (row: Row, values: ReadonlyMap<string, Json>) => Promise<WriteResult>;
@@ -39,7 +39,7 @@ export function CellEditor({
 }: CellEditorProps) {
   const { name, type } = column;
   const isCut = row.truncatedLengths.has(name) && draft === undefined;
-  // The record as it was when the edit began: a change that arrives meanwhile is a conflict, not a base.
+  // Record at the start of the edit: a change that arrives later is a conflict, not a base.
   const [base] = useState(row);
   const stored = getMember(base.record, name);
   const [whole, setWhole] = useState<{ readonly value: Json | undefined; readonly row: Row } | undefined>(
@@ -156,7 +156,9 @@ const refusedText = (value: Json, type: RecordColumn['type'], zone: TimeZone): s
       ? ''
       : stringifyExact(value);
 
-/** A key that began the edit replaces the value; of a choice it picks the first that begins with it. */
+/**
+ * Returns the initial text. A typed key replaces the value; in a select it picks the first option that begins with it.
+ */
 function startText(typed: string | undefined, first: string, column: RecordColumn): string {
   if (typed === undefined) return first;
   const choices = listChoices(column);

@@ -1,4 +1,4 @@
-// How the cells of the list are drawn.
+// Cell renderers of the list.
 
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
@@ -15,7 +15,7 @@ import { SelectLoaded } from './select-loaded.tsx';
 import type { Editing } from './use-editing.ts';
 import type { RecordsState } from './use-records.ts';
 
-/** The value of a column in a record: a label is found in the related record. */
+/** Returns the value of a column; a label is a member of the related record. */
 export function getCellValue(record: RecordValue, column: RecordColumn): Json | undefined {
   if (column.type !== 'label') return getMember(record, column.name);
   const related = getRelated(record, column);
@@ -37,13 +37,15 @@ export interface CellsOptions {
   readonly setSelected: (selected: ReadonlySet<string>) => void;
 }
 
-/** Renderers of the cells with their drafts and editors; another value whenever cells have to be drawn again. */
+/**
+ * Returns renderers of the cells with their drafts and editors; the object changes whenever cells have to render again.
+ */
 export function useCells({ state, zone, editing, selected, setSelected }: CellsOptions): GridDrawing<Row> {
   const { entityRef: workspace, plan, control, rows } = state;
   const { drafts } = editing;
   const revision = drafts.revision();
   return useMemo(() => {
-    // Drafts are mutable: their revision tells that one has changed.
+    // Drafts are mutable, so the revision is a dependency.
     void revision;
     const editor = (row: Row, column: RecordColumn, typed: string | undefined) => (
       <CellEditor

@@ -1,5 +1,4 @@
-// The columns of a list: those of the entity with the labels that are expanded, how wide they are, and what they need of a
-// request.
+// Columns of a list: those of the entity and expanded labels, with their widths and the fields to request.
 import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
 import type { ColumnLayout } from '../../grid/columns.ts';
 import type { GridColumn } from '../../grid/grid-types.ts';
@@ -36,11 +35,11 @@ export interface ColumnPlan {
   readonly names: readonly string[];
   /** Columns of the entity itself. */
   readonly own: readonly RecordColumn[];
-  /** Relations whose labels can be shown. */
+  /** Relations whose labels can be columns. */
   readonly expandable: readonly string[];
   readonly column: (name: string) => RecordColumn | undefined;
   readonly gridColumn: (name: string, layout: ColumnLayout, sort: readonly string[]) => GridColumn;
-  /** `fields` of a request for these columns. */
+  /** Returns `fields` of a request for these columns. */
   readonly toFieldNames: (names: readonly string[]) => readonly string[];
 }
 

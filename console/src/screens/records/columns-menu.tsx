@@ -1,4 +1,4 @@
-// Which columns are shown, in which order, how wide, and which stay at the left edge: all of it by keyboard.
+// Menu of the columns: visibility, order, width and pins, all by keyboard.
 import { Button, Group, Popover, ScrollArea, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import {

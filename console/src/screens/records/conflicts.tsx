@@ -1,4 +1,4 @@
-// Records that someone else has changed, one comparison after the other.
+// Dialogs for edit conflicts, one record after the other.
 import type { TimeZone } from '../../format/datetime.ts';
 import { Comparison } from '../../records/comparison.tsx';
 import type { Row } from '../../records/rows.ts';
@@ -40,6 +40,6 @@ export function Conflicts({ state, zone, editing, deleting }: ConflictsProps) {
   );
 }
 
-/** Truncated values cannot be compared. */
+/** Drops truncated values, which cannot be compared. */
 const omitTruncated = ({ record, truncatedLengths }: Row): Row['record'] =>
   Object.fromEntries(Object.entries(record).filter(([name]) => !truncatedLengths.has(name)));

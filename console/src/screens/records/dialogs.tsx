@@ -1,4 +1,4 @@
-// Questions before many records change.
+// Dialogs that confirm changes of many records.
 import { Anchor, Button, Checkbox, Group, List, Modal, NativeSelect, ScrollArea, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
@@ -21,7 +21,7 @@ export interface Question {
   readonly text: ReactNode;
   readonly action: string;
   readonly isDestroying?: boolean;
-  /** Throws what is then shown in the dialog, which stays open. */
+  /** Runs the action; an error that it throws appears in the dialog, which stays open. */
   readonly run: () => Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export function QuestionDialog({ question, entityRef, schema, ids, onClose }: Qu
   );
 }
 
-/** Links to the records that stand in the way of a delete. */
+/** Links to the records that prevent a delete. */
 function Referring({
   error,
   entityRef,
@@ -94,7 +94,7 @@ export interface BulkEditProps {
   readonly onSave: (name: string, value: Json) => void;
 }
 
-/** One field of all selected records gets one value. */
+/** Dialog that sets one field of all selected records to one value. */
 export function BulkEditDialog({ entityRef, columns, zone, count, onClose, onSave }: BulkEditProps) {
   const editable = columns.filter(({ isReadOnly }) => !isReadOnly);
   const [name, setName] = useState(editable[0]?.name ?? '');

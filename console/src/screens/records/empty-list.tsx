@@ -11,7 +11,7 @@ export interface EmptyListProps {
   readonly onClear: () => void;
 }
 
-/** In place of a grid without records. */
+/** Placeholder for a grid without records. */
 export function EmptyList({ isFiltered, mayWrite, entityRef, onClear }: EmptyListProps) {
   if (isFiltered)
     return (

@@ -1,5 +1,5 @@
-// The filters of the list, each as a chip with its words: a click mends it, the cross takes it away. A refusal of the list
-// stands here, beside the chip that it is about.
+// Filters of the list as chips: a click edits one, the cross removes it. An error of the list appears here, next to the
+// chip that causes it.
 import { Button, Group } from '@mantine/core';
 import { isApiError } from '../../api/api-error.ts';
 import type { TimeZone } from '../../format/datetime.ts';
@@ -18,11 +18,11 @@ import { Icon } from '../../shell/icon.tsx';
 
 export interface FilterBarProps {
   readonly chips: readonly Chip[];
-  /** Keys of the sort, one of which may be what is refused. */
+  /** Sort keys, one of which may cause the error. */
   readonly sort: readonly string[];
   readonly refused: unknown;
   readonly zone: TimeZone;
-  /** Whether values of a path are moments. */
+  /** Returns whether values of a path are dates and times. */
   readonly isMoment: (path: string) => boolean;
   readonly onChips: (chips: readonly Chip[]) => void;
   readonly onSort: (sort: readonly string[]) => void;

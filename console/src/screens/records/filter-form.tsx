@@ -1,4 +1,4 @@
-// The form of a filter: a condition, or several of which one has to hold; and beside it the same as text.
+// Form of a filter: one condition or several alternatives, with its text in the API's syntax.
 import { Button, Divider, Group, NativeSelect, Popover, Stack, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import { formatLocal, parseDateTime, type TimeZone } from '../../format/datetime.ts';
@@ -18,7 +18,7 @@ import { Icon } from '../../shell/icon.tsx';
 export interface FilterFormProps {
   readonly paths: readonly PathGroup[];
   readonly zone: TimeZone;
-  /** The filter that is mended; undefined: a new one. */
+  /** Filter to edit, or undefined for a new one. */
   readonly chip: Chip | undefined;
   readonly isOpen: boolean;
   readonly onOpen: (isOpen: boolean) => void;
@@ -191,7 +191,7 @@ function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: Li
   );
 }
 
-/** Moments are shown in the zone of the page, and sent in UTC; lists are written as the API has them. */
+/** Converts times from UTC to the zone of the page; lists stay as in the API. */
 function shownCondition(condition: Condition, column: RecordColumn | undefined, zone: TimeZone): Condition {
   const isMoment = column?.type === 'datetime' && operatorNamed(condition.operator)?.takes === 'one';
   return isMoment && condition.value !== undefined

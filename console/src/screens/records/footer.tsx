@@ -1,4 +1,4 @@
-// Below the grid: how many records there are, what is selected and waits, and the last refusal.
+// Line below the grid: number of records, selection, pending edits, and the last error.
 import { Button, Switch } from '@mantine/core';
 import { useState } from 'react';
 import { pluralize } from '../../format/amount.ts';

@@ -1,4 +1,4 @@
-// The grid of an entity with its toolbar, and what the person does with it.
+// Grid of an entity with its toolbar, dialogs and footer.
 import './records.css';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
@@ -131,7 +131,7 @@ export function RecordsView(props: RecordsViewProps) {
             onClear={() => setQuery({ chips: [], search: '' })}
           />
         ) : rows === undefined ? (
-          // The line below stays where it is while the first rows are on their way.
+          // Keeps the footer in place while the first rows load.
           <div className="grid" aria-busy="true" />
         ) : (
           <Grid<Row>

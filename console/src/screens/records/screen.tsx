@@ -1,4 +1,4 @@
-// The records of an entity. The address bar holds what is shown: filters, sort, columns, labels and the page.
+// Screen with the records of an entity. The address bar holds its filters, sort, columns, labels and page.
 import { Anchor, Text } from '@mantine/core';
 import { Link, useParams } from '@tanstack/react-router';
 import { screenPath } from '../../api/workspace.ts';

@@ -1,4 +1,4 @@
-// The head of the boxes: selects the records that are loaded, or none.
+// Checkbox in the header that selects or clears the loaded records.
 import { useSyncExternalStore } from 'react';
 import type { Rows } from '../../records/rows.ts';
 import { MAX_BULK } from '../../records/write-requests.ts';

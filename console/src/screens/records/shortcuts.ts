@@ -1,6 +1,6 @@
 import type { Shortcut } from '../../shell/shortcuts.tsx';
 
-/** The keys of the grid. */
+/** Keyboard shortcuts of the grid. */
 export const KEYS: readonly Shortcut[] = [
   { keys: 'Enter', description: 'Edit the cell, or save it and go down' },
   { keys: 'F2', description: 'Edit the cell' },

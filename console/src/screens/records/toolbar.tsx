@@ -77,7 +77,7 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
   );
 }
 
-/** Asks 250 ms after the last key. */
+/** Search input; it searches 250 ms after the last key. */
 function SearchBox({ text, onSearch }: { readonly text: string; readonly onSearch: (text: string) => void }) {
   const [typed, setTyped] = useState(text);
   useEffect(() => setTyped(text), [text]);
@@ -98,7 +98,7 @@ function SearchBox({ text, onSearch }: { readonly text: string; readonly onSearc
   );
 }
 
-/** Plain links: the browser downloads, and the page holds nothing of it. */
+/** Exports are plain links, so that the browser downloads without memory of the page. */
 interface ExportProps {
   readonly entityRef: EntityRef;
   readonly query: ListQuery;

@@ -1,4 +1,5 @@
-// Deletes the selected records, all or none, if nobody has changed them since they were read; an owner can take it back.
+// Deletion of the selected records, all or none, unless another user has changed one since it was read; an owner can
+// undo it.
 import { useState } from 'react';
 import { isApiError } from '../../api/api-error.ts';
 import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
@@ -22,7 +23,7 @@ export interface DeleteOptions {
   readonly onDeleted: () => void;
 }
 
-/** Whether a delete takes more than the record itself with it, which no undo brings back. */
+/** Returns whether a delete also deletes other records, which no undo restores. */
 export const isCascading = (schema: WorkspaceSchema, name: string): boolean =>
   [...schema.entities.values()].some(({ relations }) =>
     [...relations.values()].some(
@@ -62,7 +63,7 @@ export function useDelete({ entityRef, schema, entity, rows, editing, mayGiveIds
     onDeleted();
   }
 
-  /** The question before records are deleted. */
+  /** Returns the confirmation before records are deleted. */
   function question(selected: readonly string[]): Question {
     return {
       title: `Delete ${pluralize(selected.length, 'record')} of ${entity.name}?`,
@@ -84,7 +85,7 @@ export function useDelete({ entityRef, schema, entity, rows, editing, mayGiveIds
   return {
     question,
     conflict,
-    /** Deletes upon the version that was compared, or leaves the record. */
+    /** Deletes with the compared version, or keeps the record. */
     async resolve(isAnyway: boolean): Promise<void> {
       if (conflict === undefined) return;
       const { row, theirs, versions } = conflict;

@@ -1,4 +1,4 @@
-// All that is written from the grid: cells one by one, ranges at once, deletes, and what takes them back.
+// Writes of the grid: single cells, ranges, deletes, and their undo.
 import { useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { retryDelay } from '../../api/retry.ts';
 import type { EntityDocument } from '../../api/schema.ts';
@@ -33,14 +33,14 @@ export interface Editing {
   readonly writer: Writer;
   readonly history: History;
   readonly conflict: Conflict | undefined;
-  /** The last refusal, until something is saved or it is dismissed. */
+  /** Last error, until a save succeeds or the user dismisses it. */
   readonly refused: unknown;
   readonly setRefused: (error: unknown) => void;
-  /** Edits are collected, and saved together. */
+  /** Whether edits are queued and saved together. */
   readonly isQueueing: boolean;
   readonly setQueueing: (isOn: boolean) => void;
   readonly save: (edits: readonly RowEdit[]) => Promise<WriteResult>;
-  /** Keeps edits until `saveQueue`, with the records as they were read: the list may show others by then. */
+  /** Queues edits until `saveQueue`, with their base records, as the list may have newer ones by then. */
   readonly queue: (edits: readonly RowEdit[]) => void;
   readonly saveQueue: () => Promise<WriteResult>;
   readonly discardQueue: () => void;
@@ -125,7 +125,7 @@ export function useEditing(options: EditingOptions): Editing {
         const before = drafts.all('queued');
         const outcome = await save(queued());
         if (outcome.kind === 'saved') queuedRows.current.clear();
-        // A refused bulk write saved nothing: what it is not about waits in the queue as before.
+        // A rejected bulk write saved nothing: cells without an error stay in the queue.
         if (outcome.kind !== 'saved')
           for (const { id, name, draft } of before)
             if (drafts.get(id)?.has(name) !== true) drafts.set(id, [name], () => draft);
@@ -157,7 +157,7 @@ export function useEditing(options: EditingOptions): Editing {
   }, [drafts, writer, history, conflicts, refused, isQueueing]);
 }
 
-/** Values that a list has cut are read whole before they are replaced: an undo needs them. */
+/** Fetches truncated values before they are replaced, as an undo needs them whole. */
 async function completeEdits(entityRef: EntityRef, edits: readonly RowEdit[]): Promise<readonly Edit[]> {
   const cut = edits.filter(({ row, values }) => [...values.keys()].some((name) => row.truncatedLengths.has(name)));
   const names = [
@@ -190,7 +190,7 @@ function describeEdits(edits: readonly Edit[]): string {
   return `${pluralize(values, 'value')} in ${pluralize(edits.length, 'record')}`;
 }
 
-/** Puts written records into the list; labels and filters are evaluated by the server. */
+/** Updates written records in the list; the server evaluates labels and filters. */
 async function refreshWritten(
   { entityRef, query, fields, rows }: EditingOptions,
   written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
@@ -209,7 +209,7 @@ async function refreshWritten(
   }
 }
 
-/** Resolves after a pause, or when the browser says that it is online again. */
+/** Resolves after a pause, or when the browser is online again. */
 const waitUntilOnline = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(end, milliseconds);

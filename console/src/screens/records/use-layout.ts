@@ -1,4 +1,5 @@
-// How the columns of an entity are shown: which and in which order is in the address, and with widths and pins in the browser.
+// Layout of the columns of an entity: visible columns and order in the address, and with widths and pins in
+// localStorage.
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { type ColumnLayout, parseLayout, printLayout } from '../../grid/columns.ts';
 import { parseNames } from '../../records/list-query.ts';
@@ -14,7 +15,7 @@ function readStored(entityRef: EntityRef): ColumnLayout {
   }
 }
 
-/** `fields`: what of it the address says; `setFields` writes it there. */
+/** Returns the layout. `fields` is the parameter of the address, and `setFields` sets it. */
 export function useLayout(
   entityRef: EntityRef,
   fields: string | undefined,

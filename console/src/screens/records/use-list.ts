@@ -1,4 +1,4 @@
-// The list of the address, loaded. While another one is latest for, or after it was refused, the rows before it stay.
+// Loaded rows of the list in the address. While another list loads, or after an error, the former rows stay.
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { retryDelay } from '../../api/retry.ts';
 import { pluralize } from '../../format/amount.ts';
@@ -10,11 +10,11 @@ import { announce } from '../../shell/live-region.tsx';
 export interface List {
   /** Loaded rows; undefined until the first ones arrive. */
   readonly rows: Rows | undefined;
-  /** Why the list of the address is not shown. */
+  /** Error of the list in the address. */
   readonly refused: unknown;
   readonly startRow: number;
   readonly isLoading: boolean;
-  /** Loads it anew, from a row on. */
+  /** Reloads the list from a row on. */
   readonly reload: (row: number) => void;
   readonly retry: () => void;
 }
@@ -89,7 +89,7 @@ export function useList({ entityRef, query, fields, startRow }: ListOptions): Li
 const never = () => () => undefined;
 const zero = () => 0;
 
-/** Rows first, their number second; it is said when the list is a part of the records. */
+/** Fetches the total after the rows, and announces it if the list is filtered. */
 async function announceTotal(rows: Rows, entityRef: EntityRef, query: ListQuery, signal: AbortSignal): Promise<void> {
   if (!rows.count.isExact) {
     try {
@@ -97,7 +97,7 @@ async function announceTotal(rows: Rows, entityRef: EntityRef, query: ListQuery,
       if (signal.aborted) return;
       rows.setTotal(total);
     } catch {
-      // The rows are there; how many there are in all stays open.
+      // The rows are displayed; only the total is unknown.
       return;
     }
   }

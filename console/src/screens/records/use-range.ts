@@ -25,7 +25,7 @@ export interface RangeOptions {
 }
 
 const MOST_COPIED = 5000;
-// Fewer changes are seen at a glance, and taken back by Ctrl+Z.
+// Number of changes that need a confirmation; fewer are visible at a glance, and Ctrl+Z undoes them.
 const PREVIEWED = 100;
 
 export function useRange(options: RangeOptions) {
@@ -78,7 +78,7 @@ export function useRange(options: RangeOptions) {
   }, []);
 }
 
-/** An outcome that is shown in a dialog when it is none. */
+/** Throws an error for a dialog to display. */
 function throwIfRejected(outcome: Awaited<ReturnType<Editing['save']>>): void {
   if (outcome.kind === 'refused') throw outcome.error;
 }

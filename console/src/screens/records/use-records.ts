@@ -25,7 +25,7 @@ const SELECTOR: GridColumn = { name: '#select', title: 'Select', width: 36, isEd
 export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const entityRef = useMemo(() => ({ org, ws, entity: entity.name }), [org, ws, entity.name]);
   const { search, write: change } = useAddress();
-  // A relation that is gone adds no column, and no refusal.
+  // A dropped relation adds no column and causes no error.
   const query = useMemo(() => {
     const asked = parseListQuery(search);
     return { ...asked, expand: asked.expand.filter((name) => entity.relations.has(name)) };
@@ -47,7 +47,7 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const list = useList({ entityRef, query, fields, startRow });
   const { rows, refused } = list;
   const client = useQueryClient();
-  // A name that the server does not know may have been renamed since the schema was read.
+  // A name that the server does not know may have been renamed since the schema was fetched.
   useEffect(() => {
     if (isApiError(refused) && refused.status === 400)
       void client.invalidateQueries({ queryKey: schemaQuery({ org, ws }).queryKey });
@@ -68,7 +68,7 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
     (from: number, to: number) => {
       rows?.setVisibleRange(from, Math.max(from + 1, to));
       clearTimeout(timer.current);
-      // The page that is looked entityRef, once nobody scrolls.
+      // Updates the page in the address after scrolling.
       timer.current = setTimeout(() => {
         const now = Math.floor((from + 6) / WINDOW_SIZE);
         if (now !== page) change({ page: now === 0 ? undefined : String(now) });

@@ -1,4 +1,4 @@
-// Entities and their rules: each rule with its switch, and entities that hide nothing marked as such.
+// Matrix of entities and their rules: a switch for each rule, and a mark at entities that hide nothing.
 
 import { Autocomplete, Badge, Button, Group, Stack, Switch, Table, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -161,7 +161,7 @@ function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onCh
 interface RuleFieldsProps {
   readonly rule: RowRule;
   readonly columns: readonly string[];
-  /** It is in the draft since a moment. */
+  /** Whether it was just added to the draft. */
   readonly isAdded: boolean;
   readonly onChange: (part: Partial<RowRule>) => void;
   readonly children: React.ReactNode;

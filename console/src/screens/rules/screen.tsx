@@ -1,5 +1,5 @@
-// Row rules: what users of the identity provider see of each entity. Changes are a draft until they are saved; the tester shows
-// what a user sees now, and with the draft.
+// Screen for row rules: what users of the identity provider see of each entity. Changes are a draft until they are
+// saved; the tester compares the records that a user sees now and with the draft.
 
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -105,7 +105,7 @@ interface Drafted {
   readonly setDraft: (next: RulesByEntity) => void;
 }
 
-/** Saves entity by entity, and stops at the first that somebody else has changed or that is refused. */
+/** Saves entity by entity, and stops at the first edit conflict or error. */
 function useSave(workspace: WorkspaceRef, { inForce, setInForce, draft, setDraft }: Drafted) {
   const queries = useQueryClient();
   const [conflict, setConflict] = useState<Conflict>();

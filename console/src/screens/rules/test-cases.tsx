@@ -1,4 +1,4 @@
-// Cases that were kept, as the file of `wda access test`: what holds today is held to in CI.
+// Test cases of the tester as the file of `wda access test`, to check them in CI.
 import { Button, Group, Stack, Title } from '@mantine/core';
 import { CopyableCode } from '../../access/copyable-code.tsx';
 import { type AccessCase, printRules, printTestCases, type RulesByEntity } from '../../access/rules.ts';

@@ -1,4 +1,4 @@
-// The tester: claims left, what their user sees right, now and with the unsaved rules.
+// Tester of rules: claims on the left, visible records on the right, now and with the unsaved rules.
 import { Alert, Button, Group, Select, Stack, Text, Textarea, Title } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -58,7 +58,7 @@ export function Tester({ workspace, inForce, draft }: TesterProps) {
     setMistake(parsed === undefined ? 'must be a JSON object, such as {"customer_id": 1}' : undefined);
     if (parsed === undefined) return;
     setClaims(parsed);
-    // It stays, whatever is saved meanwhile.
+    // Keeps the entity after a save.
     setChosen(entity);
   }
   return (
@@ -131,7 +131,7 @@ function toTestCase(claims: Claims, entity: string, { current, draft }: RulesPre
 interface ResultProps {
   readonly tried: RulesPreview;
   readonly fields: readonly string[];
-  /** No rule holds. */
+  /** Whether no rule applies. */
   readonly isOpen: boolean;
   readonly onKeep: () => void;
 }

@@ -1,4 +1,4 @@
-// The picture of the schema with its twin, the list. Default export, as it is loaded on its own.
+// Tab with the diagram of the schema and its accessible list. Default export for lazy loading.
 import { Anchor, Button, Group, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';

@@ -1,4 +1,4 @@
-// The draft as its document. Default export, as it is loaded on its own.
+// Tab with the draft as a document. Default export for lazy loading.
 import { Button, Group, List, SegmentedControl, Text, UnstyledButton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useRef } from 'react';

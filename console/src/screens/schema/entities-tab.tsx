@@ -1,4 +1,4 @@
-// The entities of the draft as forms: a list of them, and the one that is chosen.
+// Tab with the entities of the draft as forms: a list, and the selected entity.
 import { Button, Text } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import type { ErrorDetail } from '../../api/api-error.ts';

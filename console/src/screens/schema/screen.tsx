@@ -1,4 +1,4 @@
-// The schema of a workspace: a picture, forms and the document, all of one draft that is kept until it is applied or discarded.
+// Screen of the schema: diagram, forms and document edit one draft that lasts until it is applied or discarded.
 import { Alert, Badge, Button, Loader, Tabs, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
@@ -17,7 +17,7 @@ import { useAddress, useWorkspace } from '../../shell/use-address.ts';
 import { createAdminCall, createPlanCall, parseEtag } from '../../snippets/admin.ts';
 import { EntitiesTab } from './entities-tab.tsx';
 
-// The picture takes 75 kB and the editor 155: each is loaded when its tab is opened.
+// The diagram takes 75 kB and the editor 155: each is loaded when its tab is opened.
 const PictureTab = lazy(() => trackLoading(import('./diagram-tab.tsx')));
 const DocumentTab = lazy(() => trackLoading(import('./document-tab.tsx')));
 
@@ -74,7 +74,7 @@ function Actions({ workspace, state }: { readonly workspace: WorkspaceRef; reado
 const createShowCall = (workspace: WorkspaceRef) =>
   createAdminCall({ origin: location.origin, ...workspace }, { rest: '/schema', wda: 'schema show' });
 
-/** Plan request of the draft. */
+/** Creates the plan request of the draft for "Copy as". */
 const createDraftPlanCall = (workspace: WorkspaceRef, { value, draft }: DraftState) =>
   createPlanCall(
     { origin: location.origin, ...workspace },

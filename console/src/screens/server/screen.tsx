@@ -1,4 +1,4 @@
-// The server, for its operator: what runs and by which settings, who is signed in, which keys sign tokens, and what was done lately.
+// Screen of the server for its operator: processes and settings, sessions, signing keys, and recent activity.
 import { Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useNavigate } from '@tanstack/react-router';
@@ -13,7 +13,7 @@ import { Sessions } from './sessions.tsx';
 import { SigningKeys } from './signing-keys.tsx';
 import { SystemInfo } from './system.tsx';
 
-/** Request of a tab, and the same as a command. Activity has its own, with its filter. */
+/** Request of each tab with its command. Activity has its own, with its filter. */
 const READS: Readonly<Record<string, readonly [path: string, wda?: string]>> = {
   server: ['/admin/v1/server', 'server'],
   sessions: ['/admin/v1/sessions'],

@@ -1,4 +1,4 @@
-// The keys that sign access tokens: rotated, or revoked when one has leaked.
+// Keys that sign access tokens, with rotation, and revocation of a leaked one.
 import { Button, Code, Group, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

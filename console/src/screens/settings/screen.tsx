@@ -1,4 +1,4 @@
-// Name, slug and end of a workspace.
+// Settings of a workspace: name, slug and deletion.
 
 import { Anchor, Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-// Where one begins: the operator sees organizations with their workspaces; who has one workspace is taken to it.
+// Start screen: organizations with their workspaces for the operator; a user with one workspace is redirected to it.
 
 import { Anchor, Button, Group, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -44,7 +44,7 @@ export function Screen() {
   );
 }
 
-// Each card asks for its workspaces.
+// Limit of cards, as each one requests its workspaces.
 const CARDS = 20;
 const WORKSPACES = 6;
 

@@ -1,4 +1,4 @@
-// A workspace at a glance: its entities with their size, and what to do first while it is empty.
+// Overview of a workspace: its entities with their size, and first steps while it is empty.
 
 import { Anchor, Badge, Button, Group, Paper, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -104,7 +104,7 @@ export function Screen() {
   );
 }
 
-/** Whether rules narrow what external users see: nothing while it is not known. */
+/** Describes whether rules restrict external users; empty until they are loaded. */
 function describeRules(rules: readonly RowRule[] | undefined): string {
   if (rules === undefined) return '';
   return rules.some(({ enabled }) => enabled) ? 'on' : rules.length > 0 ? 'off' : 'none';
