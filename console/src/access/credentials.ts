@@ -37,8 +37,8 @@ export const GRANTS: readonly { readonly value: Permissions; readonly label: str
 export function formatEntities(entities: readonly string[] | null): string {
   if (entities === null) return 'all';
   if (entities.length === 0) return 'none any more';
-  const shown = entities.slice(0, 3).join(', ');
-  return entities.length > 3 ? `${shown} and ${entities.length - 3} more` : shown;
+  const names = entities.slice(0, 3).join(', ');
+  return entities.length > 3 ? `${names} and ${entities.length - 3} more` : names;
 }
 
 const STOPS: Readonly<Record<Permissions, string>> = {

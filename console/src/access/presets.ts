@@ -72,7 +72,7 @@ export const PRESETS: readonly Preset[] = [
 ];
 
 /** Lists the parts of an issuer that still have to be replaced: words in capitals of a preset. */
-export function placeholdersIn(issuer: string): readonly string[] {
-  const known = new Set(PRESETS.flatMap((preset) => preset.issuer.match(/\b[A-Z][A-Z_]{3,}\b/g) ?? []));
-  return [...new Set(issuer.match(/\b[A-Z][A-Z_]{3,}\b/g) ?? [])].filter((word) => known.has(word));
+export function listPlaceholders(issuer: string): readonly string[] {
+  const placeholders = new Set(PRESETS.flatMap((preset) => preset.issuer.match(/\b[A-Z][A-Z_]{3,}\b/g) ?? []));
+  return [...new Set(issuer.match(/\b[A-Z][A-Z_]{3,}\b/g) ?? [])].filter((word) => placeholders.has(word));
 }

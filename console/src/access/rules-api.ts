@@ -107,8 +107,8 @@ export async function previewRules(
   signal: AbortSignal,
 ): Promise<RulesPreview> {
   const name = encodeURIComponent(entity);
-  const shown = ['id', ...fields].map(encodeURIComponent).join(',');
-  const list = `${name}?sort=id&size=${PREVIEW_SIZE}&preview=${VALUE_LENGTH}&fields=${shown}`;
+  const fieldNames = ['id', ...fields].map(encodeURIComponent).join(',');
+  const list = `${name}?sort=id&size=${PREVIEW_SIZE}&preview=${VALUE_LENGTH}&fields=${fieldNames}`;
   const query = (path: string, rules: RulesByEntity | undefined): Promise<VisibleRecords> =>
     queryAsUser(workspace, claims, path, rules, signal);
   const now = await query(list, undefined);

@@ -66,8 +66,8 @@ export function compareVisibility(
   stillSeen: ReadonlySet<string>,
   fate: VisibilityChange,
 ): ReadonlyMap<string, VisibilityChange> {
-  const lost = new Set(findUnmatchedIds(side, other).filter((id) => !stillSeen.has(id)));
-  return new Map(side.records.map(readId).map((id) => [id, lost.has(id) ? fate : 'stays']));
+  const hiddenIds = new Set(findUnmatchedIds(side, other).filter((id) => !stillSeen.has(id)));
+  return new Map(side.records.map(readId).map((id) => [id, hiddenIds.has(id) ? fate : 'stays']));
 }
 
 /** Case of a file for `wda access test`. */

@@ -29,8 +29,8 @@ const WINDOW_MS = 10_000;
 /** Adds a sample and drops those older than ten seconds. */
 export const addSample = (samples: readonly Sample[], { at, done }: Sample): readonly Sample[] => {
   const last = samples.at(-1);
-  const kept = last !== undefined && last.done > done ? [] : samples;
-  return [...kept.filter((one) => at - one.at <= WINDOW_MS), { at, done }];
+  const former = last !== undefined && last.done > done ? [] : samples;
+  return [...former.filter((one) => at - one.at <= WINDOW_MS), { at, done }];
 };
 
 export interface Throughput {

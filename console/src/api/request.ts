@@ -29,8 +29,8 @@ const watch: Watch = {
 };
 
 /** Sets how the shell signs in again and shows the connection. */
-export function setRequestListeners(given: Partial<Watch>): void {
-  Object.assign(watch, given);
+export function setRequestListeners(listeners: Partial<Watch>): void {
+  Object.assign(watch, listeners);
 }
 
 /** Resolves when the user has signed in again. */
@@ -62,9 +62,9 @@ async function parseResponse<T>(one: ApiRequest, parse: (text: string) => unknow
 export async function send(one: ApiRequest): Promise<Response> {
   try {
     for (let failures = 0; ; failures++) {
-      const sent = rewriteForUser(one);
-      const outer = await detectConnection(fetch(CONSOLE_API + sent.path, toRequestInit(sent)), one.signal);
-      const response = outer.ok && sent !== one ? unwrapUserResponse(await readText(outer), outer.headers) : outer;
+      const outgoing = rewriteForUser(one);
+      const outer = await detectConnection(fetch(CONSOLE_API + outgoing.path, toRequestInit(outgoing)), one.signal);
+      const response = outer.ok && outgoing !== one ? unwrapUserResponse(await readText(outer), outer.headers) : outer;
       if (response.ok) return response;
       const refusal = await readError(response);
       const pause = isRetryable(one, refusal) ? retryDelay(refusal, failures) : undefined;

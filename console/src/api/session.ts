@@ -19,7 +19,7 @@ export const mayAdminister = ({ kind, permissions }: Session): boolean =>
 export const mayWrite = (session: Session): boolean => mayAdminister(session) || session.permissions === 'READ_WRITE';
 
 /** Returns the permissions of the session in a workspace, or null if there are none. */
-export function permissionsIn({ kind, workspaces }: Session, { org, ws }: WorkspaceRef): Permissions | null {
+export function getPermissions({ kind, workspaces }: Session, { org, ws }: WorkspaceRef): Permissions | null {
   if (kind === 'operator') return 'OWNER';
   return workspaces.find(({ organization, slug }) => organization === org && slug === ws)?.permissions ?? null;
 }

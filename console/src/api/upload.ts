@@ -58,7 +58,7 @@ function sendFile({ path, type, file, key, onProgress, signal }: Upload): Promis
       reject(signal.reason);
     };
     if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
+    else signal.addEventListener('abort', stop);
     request.send(file);
   });
 }

@@ -28,10 +28,10 @@ export const countPinned = ({ pinned }: ColumnLayout, names: readonly string[]):
 export function setVisible(layout: ColumnLayout, all: readonly string[], name: string, isShown: boolean): ColumnLayout {
   const visibleNow = layout.visible ?? all;
   if (visibleNow.includes(name) === isShown) return layout;
-  const shown = isShown
+  const names = isShown
     ? insertInOrder([...visibleNow, name], layout.visible === undefined ? all : visibleNow, all)
     : visibleNow.filter((one) => one !== name);
-  return shown.length === 0 ? layout : { ...layout, visible: isDefaultOrder(shown, all) ? undefined : shown };
+  return names.length === 0 ? layout : { ...layout, visible: isDefaultOrder(names, all) ? undefined : names };
 }
 
 /** Inserts a column after the one that it follows in `all` if the others have the order of `all`, else at the end. */
@@ -44,8 +44,8 @@ function insertInOrder(names: readonly string[], before: readonly string[], all:
 const rank = (order: ReadonlyMap<string, number>, name: string | undefined): number =>
   (name === undefined ? undefined : order.get(name)) ?? Number.POSITIVE_INFINITY;
 
-const isDefaultOrder = (shown: readonly string[], all: readonly string[]): boolean =>
-  shown.length === all.length && shown.every((name, index) => name === all[index]);
+const isDefaultOrder = (names: readonly string[], all: readonly string[]): boolean =>
+  names.length === all.length && names.every((name, index) => name === all[index]);
 
 /** Moves a column to the left (-1) or right (1), within the pinned or the other columns. */
 export function moveColumn(layout: ColumnLayout, all: readonly string[], name: string, by: -1 | 1): ColumnLayout {

@@ -60,9 +60,7 @@ function Resizer({ width, onWidth }: { readonly width: number; readonly onWidth:
         handle.setPointerCapture(pointerId);
         const drag = (moved: PointerEvent) => onWidth(width + moved.clientX - start);
         handle.addEventListener('pointermove', drag);
-        handle.addEventListener('lostpointercapture', () => handle.removeEventListener('pointermove', drag), {
-          once: true,
-        });
+        handle.onlostpointercapture = () => handle.removeEventListener('pointermove', drag);
       }}
     />
   );

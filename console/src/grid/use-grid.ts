@@ -15,12 +15,12 @@ export interface GridControl {
 }
 
 export function useGrid(shape: Pick<Extent, 'rowCount' | 'columnCount'>): GridControl {
-  const [kept, setState] = useState<GridState>(START);
+  const [stored, setState] = useState<GridState>(START);
   const pageRows = useRef(10);
   const takesFocus = useRef<(() => void) | undefined>(undefined);
   const extent = useRef<Extent>({ ...shape, pageRows: 10 });
   extent.current = { ...shape, pageRows: pageRows.current };
-  const state = reduce(kept, { kind: 'shape' }, extent.current);
+  const state = reduce(stored, { kind: 'shape' }, extent.current);
   const current = useRef(state);
   current.current = state;
   const send = useCallback((event: GridEvent): GridState => {

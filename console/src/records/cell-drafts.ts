@@ -19,10 +19,10 @@ export class CellDrafts extends Observable {
     return this.#records.get(id);
   }
 
-  set(id: string, names: Iterable<string>, draftOf: (name: string) => CellDraft | undefined): void {
+  set(id: string, names: Iterable<string>, getDraft: (name: string) => CellDraft | undefined): void {
     const drafts = new Map(this.#records.get(id));
     for (const name of names) {
-      const draft = draftOf(name);
+      const draft = getDraft(name);
       if (draft === undefined) drafts.delete(name);
       else drafts.set(name, draft);
     }

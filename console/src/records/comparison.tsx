@@ -32,7 +32,7 @@ export function Comparison(props: ComparisonProps) {
   const { base, mine, theirs, columns, isDelete = false, onKeepMine, onTakeTheirs, onClose } = props;
   const byName = new Map(columns.map((column) => [column.name, column]));
   const rows = theirs === undefined ? [] : compareThreeWay({ base, mine, theirs }, [...byName.keys()]);
-  const shown = (name: string, value: Json | undefined) => {
+  const format = (name: string, value: Json | undefined) => {
     const column = byName.get(name);
     return value === undefined || column === undefined ? null : (
       <CellValue workspace={props.workspace} column={column} value={value} zone={props.zone} />
@@ -63,13 +63,13 @@ export function Comparison(props: ComparisonProps) {
                 </>
               ),
             },
-            { title: 'Before', cell: ({ name, before }) => shown(name, before), className: 'comparison-value' },
+            { title: 'Before', cell: ({ name, before }) => format(name, before), className: 'comparison-value' },
             !isDelete && {
               title: 'Yours',
-              cell: (row: Difference) => shown(row.name, row.mine),
+              cell: (row: Difference) => format(row.name, row.mine),
               className: 'comparison-value',
             },
-            { title: 'Theirs', cell: (row) => shown(row.name, row.theirs), className: 'comparison-value' },
+            { title: 'Theirs', cell: (row) => format(row.name, row.theirs), className: 'comparison-value' },
           ]}
         />
       )}

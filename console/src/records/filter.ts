@@ -71,15 +71,15 @@ export const operatorNamed = (name: string): OperatorForm | undefined => BY_NAME
 
 type Kind = 'value' | 'list' | 'null' | 'order' | 'text';
 
-function kindOf({ takes, needs }: OperatorForm): Kind {
+function getKind({ takes, needs }: OperatorForm): Kind {
   if (needs !== 'nothing') return needs;
   return takes === 'none' ? 'null' : takes === 'one' ? 'value' : 'list';
 }
 
-const ofKind = (kind: Kind): readonly OperatorForm[] => OPERATORS.filter((one) => kindOf(one) === kind);
+const listOperators = (kind: Kind): readonly OperatorForm[] => OPERATORS.filter((one) => getKind(one) === kind);
 
 /** Returns the kinds of operators for a type, the likeliest first. */
-function kindsFor(type: ColumnType): readonly Kind[] {
+function listKinds(type: ColumnType): readonly Kind[] {
   if (type === 'string' || type === 'text') return ['value', 'text', 'list', 'order', 'null'];
   if (type === 'enum') return ['value', 'list', 'text', 'order', 'null'];
   if (type === 'boolean' || type === 'json') return ['value', 'list', 'null'];
@@ -87,9 +87,9 @@ function kindsFor(type: ColumnType): readonly Kind[] {
 }
 
 /** Returns the operators for a type, the likeliest first: for a text, the first one of texts. */
-export function operatorsFor(type: ColumnType): readonly OperatorForm[] {
-  const fitting = kindsFor(type).flatMap(ofKind);
-  const first = type === 'string' || type === 'text' ? ofKind('text').slice(0, 1) : [];
+export function listOperatorsFor(type: ColumnType): readonly OperatorForm[] {
+  const fitting = listKinds(type).flatMap(listOperators);
+  const first = type === 'string' || type === 'text' ? listOperators('text').slice(0, 1) : [];
   return [...new Set([...first, ...fitting])];
 }
 
@@ -98,12 +98,12 @@ export function describeCondition(
   { path, operator: name, value }: Condition,
   show: (value: string) => string = (text) => text,
 ): string {
-  const known = BY_NAME.get(name);
-  const words = known?.label ?? name;
-  if (value === undefined || known?.takes === 'none') return `${path} ${words}`.trim();
-  const isList = known?.takes === 'many' || known?.takes === 'two';
+  const form = BY_NAME.get(name);
+  const words = form?.label ?? name;
+  if (value === undefined || form?.takes === 'none') return `${path} ${words}`.trim();
+  const isList = form?.takes === 'many' || form?.takes === 'two';
   const values = isList ? splitEscaped(value, ',') : [value];
-  return `${path} ${words} ${values.map((one) => (one === '' ? '""' : show(one))).join(known?.takes === 'two' ? ' and ' : ', ')}`;
+  return `${path} ${words} ${values.map((one) => (one === '' ? '""' : show(one))).join(form?.takes === 'two' ? ' and ' : ', ')}`;
 }
 
 /**
@@ -111,7 +111,7 @@ export function describeCondition(
  * of them must be wrong. Suggestions of valid names in the message do not count.
  */
 export function findInvalidChips(message: string, chips: readonly Chip[]): readonly Chip[] {
-  const said = new Set(
+  const messageWords = new Set(
     message
       .replace(/Did you mean .*$/s, '')
       .replace(/Known: .*$/s, '')
@@ -125,7 +125,7 @@ export function findInvalidChips(message: string, chips: readonly Chip[]): reado
           0,
           ...parseConditions(chip).map(
             ({ path, operator: name }) =>
-              [...path.split('.'), name].filter((word) => word !== '' && said.has(word)).length /
+              [...path.split('.'), name].filter((word) => word !== '' && messageWords.has(word)).length /
               (path.split('.').length + 1),
           ),
         ),
@@ -142,8 +142,8 @@ export function findInvalidSort(message: string, sort: readonly string[]): reado
 
 /** Parses the server's suggestion: `Unknown field totl on … Did you mean total?` gives totl and total. */
 export function parseSuggestion(message: string): { readonly wrong: string; readonly right: string } | undefined {
-  const found = /^Unknown (?:field|relation|filter operator) (\S+?)[. ].*?Did you mean (\S+?)\?/s.exec(message);
-  return found?.[1] === undefined || found[2] === undefined ? undefined : { wrong: found[1], right: found[2] };
+  const match = /^Unknown (?:field|relation|filter operator) (\S+?)[. ].*?Did you mean (\S+?)\?/s.exec(message);
+  return match?.[1] === undefined || match[2] === undefined ? undefined : { wrong: match[1], right: match[2] };
 }
 
 /** Replaces a wrong name in the path, or a wrong operator, of a chip. */

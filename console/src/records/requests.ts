@@ -24,13 +24,13 @@ const LONGEST = 8000;
 export async function fetchWindow(
   entityRef: EntityRef,
   query: ListQuery,
-  wanted: WindowParameters,
+  parameters: WindowParameters,
   signal: AbortSignal,
 ): Promise<LoadedWindow> {
-  const narrow = printWindowSearch(query, wanted);
-  const isTooMuch = wanted.fields.length > MOST_FIELDS || narrow.length > LONGEST;
-  const fields = ['*', ...wanted.fields.filter((name) => name.includes('.'))];
-  const search = isTooMuch ? printWindowSearch(query, { ...wanted, fields }) : narrow;
+  const narrow = printWindowSearch(query, parameters);
+  const isTooMuch = parameters.fields.length > MOST_FIELDS || narrow.length > LONGEST;
+  const fields = ['*', ...parameters.fields.filter((name) => name.includes('.'))];
+  const search = isTooMuch ? printWindowSearch(query, { ...parameters, fields }) : narrow;
   const { data, meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(entityRef, search), signal });
   return parseWindow(data, meta);
 }
@@ -103,11 +103,11 @@ export async function fetchRows(
 ): Promise<readonly Row[]> {
   const signal = new AbortController().signal;
   const byId: Chip = { kind: 'filter', text: `id,in,${ids.join(',')}` };
-  const wanted: WindowParameters = { window: 0, after: undefined, fields, count: 'none' };
-  const all = await fetchWindow(entityRef, { ...query, chips: [byId], search: '', sort: [] }, wanted, signal);
+  const parameters: WindowParameters = { window: 0, after: undefined, fields, count: 'none' };
+  const all = await fetchWindow(entityRef, { ...query, chips: [byId], search: '', sort: [] }, parameters, signal);
   if (!isFiltered(query)) return all.rows;
   const narrowed = { ...query, chips: [...query.chips, byId], sort: [], expand: [] };
-  const matching = await fetchWindow(entityRef, narrowed, { ...wanted, fields: ['id'] }, signal);
+  const matching = await fetchWindow(entityRef, narrowed, { ...parameters, fields: ['id'] }, signal);
   const matches = new Set(matching.rows.map(({ id }) => id));
   return all.rows.map((row) => (matches.has(row.id) ? row : { ...row, isFilteredOut: true }));
 }

@@ -226,11 +226,11 @@ export function parseWindow(records: readonly RecordValue[], meta: ListMeta): Lo
 export const NOT_TRUNCATED: ReadonlyMap<string, number> = new Map();
 
 /** Updates a row by the response of a write: long values are truncated, labels stay. */
-export function updateRow(row: Row, written: RecordValue, version: string): Row {
+export function updateRow(row: Row, record: RecordValue, version: string): Row {
   const truncatedLengths = new Map<string, number>();
   const members = Object.entries(row.record).map(([name, before]) => {
-    if (!Object.hasOwn(written, name)) return [name, before] as const;
-    const value = written[name] as Json;
+    if (!Object.hasOwn(record, name)) return [name, before] as const;
+    const value = record[name] as Json;
     const cut =
       typeof value === 'string' || (typeof value === 'object' && value !== null && !(value instanceof Digits))
         ? truncate(value)

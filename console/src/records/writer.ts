@@ -81,7 +81,7 @@ export class Writer extends Observable {
     const { id } = edit.row;
     this.#mark(id, edit.values, 'saving', 'Saving');
     return this.#inTurn([id], async () => {
-      const version = this.#versionOf(edit.row);
+      const version = this.#getVersion(edit.row);
       const { outcome, change } = await this.#write(edit, version);
       if (change !== undefined) this.#set(addDone(this.#history, { kind: 'update', description, changes: [change] }));
       return outcome;
@@ -125,13 +125,13 @@ export class Writer extends Observable {
     return turn;
   }
 
-  async #takeBack(entry: Entry, settle: typeof moveToUndone, said: string): Promise<void> {
+  async #takeBack(entry: Entry, settle: typeof moveToUndone, label: string): Promise<void> {
     const { say, onError, restore } = this.#options;
     if (entry.kind === 'delete') {
       try {
         await restore(entry);
         this.#set(settle(this.#history, undefined));
-        say(`${said}: ${entry.description}`);
+        say(`${label}: ${entry.description}`);
       } catch (error) {
         onError(error);
       }
@@ -155,7 +155,7 @@ export class Writer extends Observable {
     });
     this.#set(settle(this.#history, changes === undefined ? undefined : { ...entry, changes }));
     if (changes === undefined) for (const { row, values } of edits) this.#clearUnless(row.id, values, 'conflict');
-    else say(`${said}: ${entry.description}`);
+    else say(`${label}: ${entry.description}`);
   }
 
   /** Writes one record and returns the change. */
@@ -166,7 +166,9 @@ export class Writer extends Observable {
     const { id } = row;
     try {
       const key = createIdempotencyKey();
-      const now = await this.#passing([{ row, values }], () => this.#options.update({ id, version, values }, key));
+      const now = await this.#sendUntilAnswered([{ row, values }], () =>
+        this.#options.update({ id, version, values }, key),
+      );
       this.#set(addStep(this.#history, id, version, now.version));
       await this.#options.onWritten([{ id, now }]);
       this.#markSaved(id, values);
@@ -183,9 +185,9 @@ export class Writer extends Observable {
     edits: readonly Edit[],
   ): Promise<{ readonly outcome: WriteResult; readonly changes?: readonly Change[] }> {
     const key = createIdempotencyKey();
-    const updates = edits.map(({ row, values }) => ({ id: row.id, version: this.#versionOf(row), values }));
+    const updates = edits.map(({ row, values }) => ({ id: row.id, version: this.#getVersion(row), values }));
     try {
-      const versions = await this.#passing(edits, () => this.#options.updateAll(updates, key));
+      const versions = await this.#sendUntilAnswered(edits, () => this.#options.updateAll(updates, key));
       // A row that is fetched again may have another user's changes, so an undo has the versions of the write itself.
       await this.#options.onWritten(updates.map(({ id }) => ({ id, now: undefined })));
       const changes = edits.map(({ row: { id }, before, values }, index): Change => {
@@ -212,12 +214,12 @@ export class Writer extends Observable {
   /**
    * Returns the version from the read, or that of our latest write since; a write of others in between is a conflict.
    */
-  #versionOf({ id, version }: Row): string {
+  #getVersion({ id, version }: Row): string {
     return latestVersion(this.#history, id, version);
   }
 
   /** Sends until there is a response; the cells show the error that it waits for. */
-  async #passing<T>(edits: readonly Pick<Edit, 'row' | 'values'>[], send: () => Promise<T>): Promise<T> {
+  async #sendUntilAnswered<T>(edits: readonly Pick<Edit, 'row' | 'values'>[], send: () => Promise<T>): Promise<T> {
     for (let failures = 0; ; failures++) {
       try {
         return await send();

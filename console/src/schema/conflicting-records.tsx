@@ -15,8 +15,8 @@ export interface ConflictingRecordsProps {
 
 export function ConflictingRecords({ workspace, entity, number, ids }: ConflictingRecordsProps) {
   const to = screenPath(workspace, `/data/${entity}`);
-  const link = (shown: readonly number[], words: string) => (
-    <Anchor component={Link} to={to} search={{ filter: filterByIds(shown) } as never} size="sm">
+  const link = (ids: readonly number[], words: string) => (
+    <Anchor component={Link} to={to} search={{ filter: filterByIds(ids) } as never} size="sm">
       {words}
     </Anchor>
   );

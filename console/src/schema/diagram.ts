@@ -46,11 +46,11 @@ export const listEntities = (document: Json): readonly DiagramEntity[] =>
  * lines.
  */
 export function listLines(entities: readonly DiagramEntity[]): readonly Line[] {
-  const known = new Set(entities.map(({ name }) => name));
+  const names = new Set(entities.map(({ name }) => name));
   const drawn = new Set<string>();
   return entities.flatMap(({ name: from, relations }) =>
     relations.flatMap(({ name, kind, to }): Line[] => {
-      if (!known.has(to)) return [];
+      if (!names.has(to)) return [];
       if (kind === 'belongsTo') return [{ id: `${from}.${name}`, from, to, label: name, isMany: false }];
       if (kind !== 'manyToMany' || drawn.has(`${to} ${from}`)) return [];
       drawn.add(`${from} ${to}`);
@@ -61,8 +61,8 @@ export function listLines(entities: readonly DiagramEntity[]): readonly Line[] {
 
 /** Returns an entity and its neighbours on lines in either direction. */
 export function findNeighbours(lines: readonly Line[], entity: string): ReadonlySet<string> {
-  const near = lines.filter(({ from, to }) => from === entity || to === entity);
-  return new Set([entity, ...near.flatMap(({ from, to }) => [from, to])]);
+  const neighbours = lines.filter(({ from, to }) => from === entity || to === entity);
+  return new Set([entity, ...neighbours.flatMap(({ from, to }) => [from, to])]);
 }
 
 export interface Box {
@@ -116,12 +116,12 @@ export function layOut(entities: readonly DiagramEntity[], lines: readonly Line[
 
 /** Sorts entities by a breadth-first search from the one with the most relations, so that related ones are close. */
 function sortByRelations(entities: readonly DiagramEntity[], lines: readonly Line[]): readonly DiagramEntity[] {
-  const near = new Map<string, string[]>(entities.map(({ name }) => [name, []]));
+  const neighbours = new Map<string, string[]>(entities.map(({ name }) => [name, []]));
   for (const { from, to } of lines) {
-    near.get(from)?.push(to);
-    near.get(to)?.push(from);
+    neighbours.get(from)?.push(to);
+    neighbours.get(to)?.push(from);
   }
-  const related = (name: string): number => near.get(name)?.length ?? 0;
+  const related = (name: string): number => neighbours.get(name)?.length ?? 0;
   const byName = new Map(entities.map((entity) => [entity.name, entity]));
   const busiest = [...byName.keys()].sort((one, other) => related(other) - related(one));
   const order = new Set<string>();
@@ -131,7 +131,7 @@ function sortByRelations(entities: readonly DiagramEntity[], lines: readonly Lin
     const cluster = new Set([first]);
     for (const name of cluster) {
       order.add(name);
-      for (const other of near.get(name) ?? []) if (byName.has(other) && !order.has(other)) cluster.add(other);
+      for (const other of neighbours.get(name) ?? []) if (byName.has(other) && !order.has(other)) cluster.add(other);
     }
   }
   return [...order].map((name) => byName.get(name) as DiagramEntity);

@@ -70,17 +70,17 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
       timer = setTimeout(send, PAUSE_MS);
     });
     const { scheme: schemePart, language } = parts.current;
-    const made = new EditorView({
+    const editor = new EditorView({
       parent: place.current,
       state: EditorState.create({
         doc: latest.current.sent,
         extensions: [...BASE, watch, schemePart.of([]), language.of([]), completion(latest)],
       }),
     });
-    view.current = made;
+    view.current = editor;
     return () => {
       send();
-      made.destroy();
+      editor.destroy();
       view.current = null;
     };
   }, []);
@@ -93,21 +93,21 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
     view.current?.dispatch({ effects: language.reconfigure(format === 'json' ? json() : yaml()) });
   }, [format]);
   useEffect(() => {
-    const made = view.current;
-    if (made === null || text === latest.current.sent) return;
+    const editor = view.current;
+    if (editor === null || text === latest.current.sent) return;
     latest.current.sent = text;
-    made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
   }, [text]);
   useEffect(() => {
-    const made = view.current;
-    made?.dispatch(setDiagnostics(made.state, toDiagnostics(marks, made.state)));
+    const editor = view.current;
+    editor?.dispatch(setDiagnostics(editor.state, toDiagnostics(marks, editor.state)));
   }, [marks]);
   useImperativeHandle(ref, () => ({
     go(offset) {
-      const made = view.current;
-      if (made === null) return;
-      made.dispatch({ selection: { anchor: Math.min(offset, made.state.doc.length) }, scrollIntoView: true });
-      made.focus();
+      const editor = view.current;
+      if (editor === null) return;
+      editor.dispatch({ selection: { anchor: Math.min(offset, editor.state.doc.length) }, scrollIntoView: true });
+      editor.focus();
     },
   }));
   return <div ref={place} />;
@@ -133,9 +133,9 @@ const completion = (latest: Latest): Extension =>
       (context) => {
         const { format, shape } = latest.current;
         if (shape === undefined) return null;
-        const found = complete(context.state.doc.toString(), context.pos, format, shape);
-        if (found === undefined || (!context.explicit && found.from === context.pos)) return null;
-        return { from: found.from, options: [...found.options], validFor: /^[\w"$-]*$/ };
+        const completion = complete(context.state.doc.toString(), context.pos, format, shape);
+        if (completion === undefined || (!context.explicit && completion.from === context.pos)) return null;
+        return { from: completion.from, options: [...completion.options], validFor: /^[\w"$-]*$/ };
       },
     ],
   });

@@ -34,9 +34,9 @@ export const listColumns = (entity: Json | undefined): readonly string[] => [
 ];
 
 /** Returns an unused name: `field`, `field2`. */
-export function findFreeName(wish: string, taken: readonly string[]): string {
-  if (!taken.includes(wish)) return wish;
-  for (let number = 2; ; number += 1) if (!taken.includes(`${wish}${number}`)) return `${wish}${number}`;
+export function findFreeName(wish: string, usedNames: readonly string[]): string {
+  if (!usedNames.includes(wish)) return wish;
+  for (let number = 2; ; number += 1) if (!usedNames.includes(`${wish}${number}`)) return `${wish}${number}`;
 }
 
 /** Changes the type of a field and removes attributes of other types. */
@@ -52,9 +52,9 @@ export function changeFieldType(document: Json, path: Path, type: string): Json 
 
 /** Changes the kind of a relation and removes members of other kinds. */
 export function changeRelationKind(document: Json, path: Path, kind: RelationKind): Json {
-  const known = ['entity', 'description', 'renamedFrom', ...RELATION_MEMBERS[kind]];
-  const kept = listMembers(getAt(document, path)).filter(([name]) => known.includes(name));
-  return setAt(document, path, { kind, ...Object.fromEntries(kept) });
+  const allowedNames = ['entity', 'description', 'renamedFrom', ...RELATION_MEMBERS[kind]];
+  const members = listMembers(getAt(document, path)).filter(([name]) => allowedNames.includes(name));
+  return setAt(document, path, { kind, ...Object.fromEntries(members) });
 }
 
 /**
@@ -148,10 +148,10 @@ function renameInSettings(document: Json, own: Path, old: string, name: string):
     const path = [...own, 'settings', setting];
     const list = getAt(next, path);
     if (!isList(list)) continue;
-    const changed = list.map((one) =>
+    const replaced = list.map((one) =>
       typeof one === 'string' ? one.replace(/^[^.]*/, (first) => (first === old ? name : first)) : one,
     );
-    if (!isSame(changed, list)) next = setAt(next, path, changed);
+    if (!isSame(replaced, list)) next = setAt(next, path, replaced);
   }
   return next;
 }

@@ -84,7 +84,7 @@ export function EntityForm({ state, name, details, isAdded }: EntityFormProps) {
 }
 
 /** Lists the names of fields, relations and relation columns, which must all differ within an entity. */
-const takenIn = (form: EntityFormState, but: string): readonly string[] => [
+const listOtherNames = (form: EntityFormState, but: string): readonly string[] => [
   ...new Set(
     [
       'id',
@@ -98,7 +98,7 @@ function Fields({ form }: { readonly form: EntityFormState }) {
   const [added, setAdded] = useState<string>();
   const fields = listMembers(getValue(form, ['fields']));
   const add = (): void => {
-    const name = findFreeName('field', takenIn(form, ''));
+    const name = findFreeName('field', listOtherNames(form, ''));
     createSetter(form)(['fields', name], { type: 'string' });
     form.setOpen(`fields.${name}`);
     setAdded(name);
@@ -113,7 +113,7 @@ function Fields({ form }: { readonly form: EntityFormState }) {
           part="fields"
           name={name}
           isAdded={name === added}
-          taken={takenIn(form, name)}
+          others={listOtherNames(form, name)}
           summary={summarizeField(field)}
           isFirst={index === 0}
           isLast={index === fields.length - 1}
@@ -130,7 +130,7 @@ function Relations({ form }: { readonly form: EntityFormState }) {
   const [added, setAdded] = useState<string>();
   const relations = listMembers(getValue(form, ['relations']));
   const add = (): void => {
-    const name = findFreeName('relation', takenIn(form, ''));
+    const name = findFreeName('relation', listOtherNames(form, ''));
     const [first = ''] = listEntityNames(form.state.value);
     createSetter(form)(['relations', name], { kind: 'belongsTo', entity: first });
     form.setOpen(`relations.${name}`);
@@ -146,7 +146,7 @@ function Relations({ form }: { readonly form: EntityFormState }) {
           part="relations"
           name={name}
           isAdded={name === added}
-          taken={takenIn(form, name)}
+          others={listOtherNames(form, name)}
           summary={summarizeRelation(name, relation)}
           isFirst={index === 0}
           isLast={index === relations.length - 1}

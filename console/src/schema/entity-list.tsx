@@ -22,8 +22,8 @@ export function EntityList(props: EntityListProps) {
   const { label, entities, at, onChoose, showsRelations, invalid, marks } = props;
   const [typed, setTyped] = useState('');
   const wish = typed.trim().toLowerCase();
-  const found = entities.filter(({ name }) => name.toLowerCase().includes(wish));
-  const first = found[0];
+  const matches = entities.filter(({ name }) => name.toLowerCase().includes(wish));
+  const first = matches[0];
   return (
     <div>
       <TextInput
@@ -37,7 +37,7 @@ export function EntityList(props: EntityListProps) {
         mb={6}
       />
       <ul className={classes.list} aria-label={label}>
-        {found.map((entity) => (
+        {matches.map((entity) => (
           <li key={entity.name}>
             <div className={classes.item}>
               <UnstyledButton

@@ -41,7 +41,7 @@ export function FieldForm({ form, name }: FieldFormProps) {
   const of = (member: string): Json | undefined => getValue(form, [...here, member]);
   const mistake = (member: string): string | undefined => getError(form, [...here, member]);
   const type = asText(of('type'));
-  const known = listAttributes(type);
+  const attributes = listAttributes(type);
   const isText = type === 'string' || type === 'text';
   const flag = (member: string, label: string) => <MemberCheckbox form={form} path={[...here, member]} label={label} />;
   const input = (member: string, label: string, parse: (text: string) => Json | undefined) => (
@@ -60,16 +60,16 @@ export function FieldForm({ form, name }: FieldFormProps) {
             form.state.setValue(changeFieldType(form.state.value, [...form.path, ...here], event.currentTarget.value))
           }
         />
-        {known.includes('maxLength') && input('maxLength', 'Maximum length', parseInteger)}
-        {known.includes('precision') && input('precision', 'Precision', parseInteger)}
-        {known.includes('scale') && input('scale', 'Scale', parseInteger)}
-        {known.includes('min') && input('min', 'Min', (text) => parseInput(type, text))}
-        {known.includes('max') && input('max', 'Max', (text) => parseInput(type, text))}
+        {attributes.includes('maxLength') && input('maxLength', 'Maximum length', parseInteger)}
+        {attributes.includes('precision') && input('precision', 'Precision', parseInteger)}
+        {attributes.includes('scale') && input('scale', 'Scale', parseInteger)}
+        {attributes.includes('min') && input('min', 'Min', (text) => parseInput(type, text))}
+        {attributes.includes('max') && input('max', 'Max', (text) => parseInput(type, text))}
         <Default form={form} name={name} type={type} />
         {type !== 'json' && <IndexSelect form={form} name={name} isText={isText} />}
         <MemberText form={form} path={[...here, 'description']} label="Description" />
       </div>
-      {known.includes('values') && (
+      {attributes.includes('values') && (
         <CommitLines
           label="One value per line"
           value={asTexts(of('values'))}
@@ -80,7 +80,7 @@ export function FieldForm({ form, name }: FieldFormProps) {
       <div className={classes.form} style={{ marginTop: 8 }}>
         {flag('required', 'Required')}
         {type !== 'json' && flag('unique', 'Unique')}
-        {known.includes('searchable') && flag('searchable', 'Searchable')}
+        {attributes.includes('searchable') && flag('searchable', 'Searchable')}
       </div>
     </>
   );
@@ -94,13 +94,13 @@ function Default({ form, name, type }: FieldFormProps & { readonly type: string 
   const choices =
     type === 'boolean' ? ['true', 'false'] : type === 'enum' ? asTexts(getValue(form, ['fields', name, 'values'])) : [];
   if (choices.length > 0) {
-    const shown = formatInput(value);
+    const entry = formatInput(value);
     return (
       <NativeSelect
         label="Default"
         size="xs"
-        data={[{ value: '', label: 'none' }, ...(shown === '' || choices.includes(shown) ? [] : [shown]), ...choices]}
-        value={shown}
+        data={[{ value: '', label: 'none' }, ...(entry === '' || choices.includes(entry) ? [] : [entry]), ...choices]}
+        value={entry}
         error={error}
         onChange={(event) => set(event.currentTarget.value)}
       />

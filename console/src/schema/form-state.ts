@@ -36,8 +36,8 @@ export const listErrors = ({ details, path }: EntityFormState, below: Path): rea
 
 /** Creates a check that returns why a name is invalid, before the server validates it. */
 export const checkName =
-  (taken: readonly string[]) =>
+  (usedNames: readonly string[]) =>
   (text: string): string | undefined => {
     if (!NAME.test(text)) return 'A letter, then letters, digits or _, 63 at most';
-    return taken.includes(text) ? 'Another one has this name' : undefined;
+    return usedNames.includes(text) ? 'Another one has this name' : undefined;
   };

@@ -16,9 +16,9 @@ export function findSyntaxError(text: string): SyntaxProblem | undefined {
   let at = 0;
   const take = (pattern: RegExp): boolean => {
     pattern.lastIndex = at;
-    const found = pattern.exec(text) !== null;
-    if (found) at = pattern.lastIndex;
-    return found;
+    const isMatch = pattern.exec(text) !== null;
+    if (isMatch) at = pattern.lastIndex;
+    return isMatch;
   };
   const skip = (character: string): boolean => {
     take(SPACE);

@@ -31,8 +31,8 @@ export function setAt(value: Json | undefined, path: Path, next: Json | undefine
   if (isList(value)) {
     const index = Number(name);
     if (next === undefined && rest.length === 0) return value.filter((_, place) => place !== index);
-    const changed = setAt(value[index], rest, next);
-    return index >= value.length ? [...value, changed] : value.map((one, place) => (place === index ? changed : one));
+    const entry = setAt(value[index], rest, next);
+    return index >= value.length ? [...value, entry] : value.map((one, place) => (place === index ? entry : one));
   }
   const members = new Map(listMembers(value));
   if (next === undefined && rest.length === 0) members.delete(name);

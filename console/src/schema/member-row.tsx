@@ -15,14 +15,14 @@ export interface MemberRowProps {
   /** Whether it was just added to the draft. */
   readonly isAdded: boolean;
   /** Names of the other members. */
-  readonly taken: readonly string[];
+  readonly others: readonly string[];
   readonly summary: string;
   readonly isFirst: boolean;
   readonly isLast: boolean;
   readonly children: ReactNode;
 }
 
-export function MemberRow({ form, part, name, isAdded, taken, summary, isFirst, isLast, children }: MemberRowProps) {
+export function MemberRow({ form, part, name, isAdded, others, summary, isFirst, isLast, children }: MemberRowProps) {
   const { state, path } = form;
   const here = [...path, part, name];
   const id = `${part}.${name}`;
@@ -61,7 +61,7 @@ export function MemberRow({ form, part, name, isAdded, taken, summary, isFirst, 
       {isOpen && (
         <div className={classes.open}>
           <Group align="end" gap="sm" mb="xs">
-            <CommitInput label="Name" value={name} refuse={checkName(taken)} onCommit={rename} isAdded={isAdded} />
+            <CommitInput label="Name" value={name} refuse={checkName(others)} onCommit={rename} isAdded={isAdded} />
             <ActionIcon
               aria-label={`Move ${name} up`}
               disabled={isFirst}

@@ -60,9 +60,9 @@ function mergeOrder(base: JsonObject, mine: JsonObject, theirs: JsonObject): rea
   const order = Object.keys(first);
   let place = 0;
   for (const name of Object.keys(second)) {
-    const known = order.indexOf(name);
-    if (known < 0) order.splice(place, 0, name);
-    place = (known < 0 ? place : known) + 1;
+    const index = order.indexOf(name);
+    if (index < 0) order.splice(place, 0, name);
+    place = (index < 0 ? place : index) + 1;
   }
   return order;
 }

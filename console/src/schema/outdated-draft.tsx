@@ -14,8 +14,8 @@ export function OutdatedDraft({ state }: { readonly state: DraftState }) {
   const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
   if (!state.isOutdated) return null;
   const merge = (): void => {
-    const taken = both.conflicts.filter(({ path }) => theirs.has(path.join('.')));
-    state.rebase(takeTheirs(both.value, taken));
+    const conflicts = both.conflicts.filter(({ path }) => theirs.has(path.join('.')));
+    state.rebase(takeTheirs(both.value, conflicts));
     announce('Both changes are in the draft');
   };
   const choose = ({ path }: Conflict, whose: string): void => {

@@ -31,7 +31,7 @@ export function RelationForm({ form, name }: { readonly form: EntityFormState; r
   const of = (member: string): Json | undefined => getValue(form, [...here, member]);
   const mistake = (member: string): string | undefined => getError(form, [...here, member]);
   const kind = asText(of('kind'));
-  const known = Object.hasOwn(RELATION_MEMBERS, kind) ? RELATION_MEMBERS[kind as RelationKind] : [];
+  const memberNames = Object.hasOwn(RELATION_MEMBERS, kind) ? RELATION_MEMBERS[kind as RelationKind] : [];
   const entities = listEntityNames(state.value);
   /** Lists the belongsTo relations of another entity, which `inverse`, `from` and `to` name. */
   const stored = (entity: string): readonly string[] =>
@@ -66,17 +66,17 @@ export function RelationForm({ form, name }: { readonly form: EntityFormState; r
         }
       />
       {choice('entity', 'Entity', entities)}
-      {known.includes('inverse') && choice('inverse', 'Inverse', stored(asText(of('entity'))))}
-      {known.includes('through') && choice('through', 'Through', entities)}
-      {known.includes('from') && choice('from', 'From (this entity)', stored(asText(of('through'))))}
-      {known.includes('to') && choice('to', 'To (other entity)', stored(asText(of('through'))))}
-      {known.includes('onDelete') && choice('onDelete', 'On delete', ['', 'restrict', 'cascade', 'setNull'])}
-      {known.includes('column') && (
+      {memberNames.includes('inverse') && choice('inverse', 'Inverse', stored(asText(of('entity'))))}
+      {memberNames.includes('through') && choice('through', 'Through', entities)}
+      {memberNames.includes('from') && choice('from', 'From (this entity)', stored(asText(of('through'))))}
+      {memberNames.includes('to') && choice('to', 'To (other entity)', stored(asText(of('through'))))}
+      {memberNames.includes('onDelete') && choice('onDelete', 'On delete', ['', 'restrict', 'cascade', 'setNull'])}
+      {memberNames.includes('column') && (
         <MemberText form={form} path={[...here, 'column']} label="Stored in" placeholder={`${name}Id`} />
       )}
       <MemberText form={form} path={[...here, 'description']} label="Description" />
-      {known.includes('required') && flag('required', 'Required')}
-      {known.includes('unique') && flag('unique', 'Unique')}
+      {memberNames.includes('required') && flag('required', 'Required')}
+      {memberNames.includes('unique') && flag('unique', 'Unique')}
     </div>
   );
 }

@@ -12,7 +12,7 @@ export interface RenameCandidate {
 }
 
 /** Similarity from 0 to 1 (equal). */
-type Similarity = (gone: Json, come: Json) => number;
+type Similarity = (before: Json, after: Json) => number;
 
 // Threshold below which two members are different things.
 const ALIKE = 0.5;
@@ -22,7 +22,7 @@ const ALIKE = 0.5;
  * first.
  */
 export function findRenames(inForce: Json, draft: Json): readonly RenameCandidate[] {
-  const entities = matchPairs(getAt(inForce, ['entities']), getAt(draft, ['entities']), entityLikeness).map(
+  const entities = matchPairs(getAt(inForce, ['entities']), getAt(draft, ['entities']), compareEntities).map(
     ([from, to]): RenameCandidate => ({ kind: 'entity', path: ['entities', to], from, to }),
   );
   const inside = listMembers(getAt(draft, ['entities'])).flatMap(([name, entity]) => {
@@ -34,7 +34,7 @@ export function findRenames(inForce: Json, draft: Json): readonly RenameCandidat
         from,
         to,
       }));
-    return [...within('field', 'fields', fieldLikeness), ...within('relation', 'relations', relationLikeness)];
+    return [...within('field', 'fields', compareFields), ...within('relation', 'relations', compareRelations)];
   });
   return [...entities, ...inside];
 }
@@ -50,10 +50,10 @@ function matchPairs(
 ): readonly [string, string][] {
   const [old, now] = [new Map(listMembers(before)), new Map(listMembers(after))];
   const claimed = new Set([...now.values()].map((one) => asText(getAt(one, ['renamedFrom']))));
-  const gone = [...old].filter(([name]) => !now.has(name) && !claimed.has(name));
-  const come = [...now].filter(([name, one]) => !old.has(name) && getAt(one, ['renamedFrom']) === undefined);
-  const scored = gone
-    .flatMap(([from, was]) => come.map(([to, is]) => ({ from, to, score: likeness(was, is) })))
+  const removed = [...old].filter(([name]) => !now.has(name) && !claimed.has(name));
+  const added = [...now].filter(([name, one]) => !old.has(name) && getAt(one, ['renamedFrom']) === undefined);
+  const scored = removed
+    .flatMap(([from, was]) => added.map(([to, is]) => ({ from, to, score: likeness(was, is) })))
     .filter(({ score }) => score >= ALIKE)
     .sort((one, other) => other.score - one.score);
   const pairs: [string, string][] = [];
@@ -67,24 +67,24 @@ function matchPairs(
 }
 
 /** Fields of one type are similar, the more so by each equal attribute. */
-const fieldLikeness: Similarity = (gone, come) =>
-  isSame(getAt(gone, ['type']), getAt(come, ['type']))
-    ? ALIKE + getSharedRatio(listMembers(gone), listMembers(come)) / 2
+const compareFields: Similarity = (before, after) =>
+  isSame(getAt(before, ['type']), getAt(after, ['type']))
+    ? ALIKE + getSharedRatio(listMembers(before), listMembers(after)) / 2
     : 0;
 
-const relationLikeness: Similarity = (gone, come) =>
-  isSame(getAt(gone, ['kind']), getAt(come, ['kind'])) && isSame(getAt(gone, ['entity']), getAt(come, ['entity']))
-    ? ALIKE + getSharedRatio(listMembers(gone), listMembers(come)) / 2
+const compareRelations: Similarity = (before, after) =>
+  isSame(getAt(before, ['kind']), getAt(after, ['kind'])) && isSame(getAt(before, ['entity']), getAt(after, ['entity']))
+    ? ALIKE + getSharedRatio(listMembers(before), listMembers(after)) / 2
     : 0;
 
 /** Entities are similar by their fields of equal name and type. */
-const entityLikeness: Similarity = (gone, come) => {
-  const typed = (entity: Json) =>
+const compareEntities: Similarity = (before, after) => {
+  const listTypes = (entity: Json) =>
     listMembers(getAt(entity, ['fields'])).map(([name, field]): [string, Json] => [
       name,
       getAt(field, ['type']) ?? null,
     ]);
-  return getSharedRatio(typed(gone), typed(come));
+  return getSharedRatio(listTypes(before), listTypes(after));
 };
 
 /** Returns the ratio of members that both have. */
@@ -92,8 +92,8 @@ function getSharedRatio(
   one: readonly (readonly [string, Json])[],
   other: readonly (readonly [string, Json])[],
 ): number {
-  const known = new Map(one);
-  const same = other.filter(([name, value]) => known.has(name) && isSame(known.get(name), value)).length;
+  const members = new Map(one);
+  const same = other.filter(([name, value]) => members.has(name) && isSame(members.get(name), value)).length;
   const all = one.length + other.length - same;
   return all === 0 ? 1 : same / all;
 }

@@ -1,6 +1,17 @@
 // Schema document as text, YAML or JSON: parsed with the positions of its members, printed, and rewritten with
 // unchanged parts as they were.
-import { type Document, isMap, isScalar, isSeq, Pair, parseDocument, Scalar, visit, YAMLMap, YAMLSeq } from 'yaml';
+import {
+  type Document,
+  isMap,
+  isScalar,
+  isSeq,
+  Pair,
+  parseDocument,
+  Scalar,
+  visit as walk,
+  YAMLMap,
+  YAMLSeq,
+} from 'yaml';
 import { Digits, type Json, parseExact } from '../api/json.ts';
 import { findSyntaxError } from './json-syntax.ts';
 import { isList, isObject, isSame, listMembers, type Path } from './json-value.ts';
@@ -124,12 +135,12 @@ const WIDTH = 100;
 
 function createNode(document: Document, value: Json): unknown {
   const node = document.createNode(value, { aliasDuplicateObjects: false });
-  visit(node as never, {
+  walk(node as never, {
     Collection(_, one, ancestors) {
       const depth = ancestors.filter((above) => above instanceof YAMLMap || above instanceof YAMLSeq).length;
       const whole = one.toJS(document as never, { maxAliasCount: MAX_ALIASES }) as Json;
       one.flow = isSmall(whole, depth === 0 ? node === one && !isOutline(whole) : true);
-      return one.flow ? visit.SKIP : undefined;
+      return one.flow ? walk.SKIP : undefined;
     },
   });
   return node;
@@ -191,16 +202,16 @@ function syncNode(document: Document, node: unknown, value: Json): unknown {
 const readKey = ({ key }: Pair): string => String(isScalar(key) ? key.value : key);
 
 function syncMembers(document: Document, map: YAMLMap, value: { readonly [name: string]: Json }): void {
-  const wanted = Object.entries(value);
+  const entries = Object.entries(value);
   const pairs = new Map((map.items as Pair[]).map((pair) => [readKey(pair), pair]));
-  const gone = [...pairs.keys()].filter((name) => !Object.hasOwn(value, name));
-  const come = wanted.filter(([name]) => !pairs.has(name)).map(([name]) => name);
-  const [old, renamed] = [gone[0], come[0]];
+  const removedNames = [...pairs.keys()].filter((name) => !Object.hasOwn(value, name));
+  const addedNames = entries.filter(([name]) => !pairs.has(name)).map(([name]) => name);
+  const [old, renamed] = [removedNames[0], addedNames[0]];
   const isRenaming =
-    gone.length === 1 &&
-    come.length === 1 &&
+    removedNames.length === 1 &&
+    addedNames.length === 1 &&
     [...pairs.keys()].indexOf(old as string) === Object.keys(value).indexOf(renamed as string);
-  map.items = wanted.map(([name, one]) => {
+  map.items = entries.map(([name, one]) => {
     const pair = pairs.get(isRenaming && name === renamed ? (old as string) : name);
     if (pair === undefined) return new Pair(document.createNode(name), createNode(document, one)) as never;
     if (readKey(pair) !== name) {

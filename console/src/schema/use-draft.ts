@@ -72,18 +72,18 @@ export function useDraft(workspace: WorkspaceRef): { readonly state: DraftState 
   const key = getStorageKey(workspace);
   const { data: inForce, error } = useQuery(documentQuery(workspace));
   const all = drafts.use();
-  const kept = useMemo(() => readStored(key), [key, all]);
-  useAppliedDraft(workspace, kept, key);
+  const stored = useMemo(() => readStored(key), [key, all]);
+  useAppliedDraft(workspace, stored, key);
   const state = useMemo(
-    () => (inForce === undefined ? undefined : toDraftState(key, inForce, kept)),
-    [key, inForce, kept],
+    () => (inForce === undefined ? undefined : toDraftState(key, inForce, stored)),
+    [key, inForce, stored],
   );
   return { state, error: state === undefined ? error : null };
 }
 
-function toDraftState(key: string, current: CurrentDocument, found: SchemaDraft | undefined): DraftState {
-  const kept = found !== undefined && found.base !== current.text && isUnchanged(found) ? undefined : found;
-  const draft = kept ?? createDraft(current.document, current.etag, found?.format ?? preferred);
+function toDraftState(key: string, current: CurrentDocument, stored: SchemaDraft | undefined): DraftState {
+  const usable = stored !== undefined && stored.base !== current.text && isUnchanged(stored) ? undefined : stored;
+  const draft = usable ?? createDraft(current.document, current.etag, stored?.format ?? preferred);
   const parsed = parseText(draft.format, draft.text);
   if (parsed.value !== undefined) lastGood.set(key, parsed.value);
   const value = parsed.value ?? lastGood.get(key) ?? current.document;
@@ -95,9 +95,9 @@ function toDraftState(key: string, current: CurrentDocument, found: SchemaDraft 
     value,
     isReadable,
     current,
-    base: kept === undefined ? current.document : (parseExact(draft.base) as Json),
+    base: usable === undefined ? current.document : (parseExact(draft.base) as Json),
     isChanged,
-    isOutdated: kept !== undefined && isChanged && kept.applying === undefined && kept.base !== current.text,
+    isOutdated: usable !== undefined && isChanged && usable.applying === undefined && usable.base !== current.text,
     setText: (text) => store(key, setText(draft, text)),
     setValue: (next) => store(key, setValue(draft, next)),
     setFormat: (format) => {
@@ -111,9 +111,9 @@ function toDraftState(key: string, current: CurrentDocument, found: SchemaDraft 
 }
 
 /** Drops the draft when its migration has succeeded; after a failure it stays, to be corrected. */
-function useAppliedDraft(workspace: WorkspaceRef, kept: SchemaDraft | undefined, key: string): void {
+function useAppliedDraft(workspace: WorkspaceRef, stored: SchemaDraft | undefined, key: string): void {
   const client = useQueryClient();
-  const id = kept?.applying;
+  const id = stored?.applying;
   const { data: migration } = useQuery({ ...migrationQuery(workspace, id ?? ''), enabled: id !== undefined });
   useEffect(() => {
     const draft = readStored(key);

@@ -28,8 +28,8 @@ export function ActivityList({ workspace }: { readonly workspace?: WorkspaceRef 
   const { searchStr, pathname } = useLocation();
   const navigate = useNavigate();
   const search = parseSearch(searchStr);
-  const asked = (name: string): string | undefined => getAll(search, name)[0];
-  const filter = { actor: asked('actor'), action: asked('action'), entity: asked('entity') };
+  const getFilter = (name: string): string | undefined => getAll(search, name)[0];
+  const filter = { actor: getFilter('actor'), action: getFilter('action'), entity: getFilter('entity') };
   const pages = useInfiniteQuery(activityQuery(workspace, filter));
   const entries = pages.data?.pages.flatMap((page) => page.entries) ?? [];
   const set = (name: string, value: string): void =>
@@ -45,12 +45,12 @@ export function ActivityList({ workspace }: { readonly workspace?: WorkspaceRef 
       <Group mb="sm" align="end">
         {FILTERS.map(({ name, placeholder }) => (
           <TextInput
-            key={name + asked(name)}
+            key={name + getFilter(name)}
             label={name}
             placeholder={placeholder}
-            defaultValue={asked(name) ?? ''}
+            defaultValue={getFilter(name) ?? ''}
             onBlur={(event) =>
-              event.currentTarget.value !== (asked(name) ?? '') && set(name, event.currentTarget.value)
+              event.currentTarget.value !== (getFilter(name) ?? '') && set(name, event.currentTarget.value)
             }
             onKeyDown={(event: KeyboardEvent<HTMLInputElement>) =>
               event.key === 'Enter' && set(name, event.currentTarget.value)

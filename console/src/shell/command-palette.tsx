@@ -99,8 +99,8 @@ function PaletteList({ goals, onDone }: { readonly goals: readonly PaletteItem[]
   const [at, setAt] = useState(0);
   const navigate = useNavigate();
   const id = useId();
-  const shown = searchPalette(goals, typed);
-  const chosen = Math.min(at, shown.length - 1);
+  const items = searchPalette(goals, typed);
+  const activeIndex = Math.min(at, items.length - 1);
   function go(goal: PaletteItem | undefined): void {
     if (goal === undefined) return;
     onDone();
@@ -108,8 +108,8 @@ function PaletteList({ goals, onDone }: { readonly goals: readonly PaletteItem[]
   }
   function onKeyDown(event: ReactKeyboardEvent): void {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
-    if (event.key === 'Enter') go(shown[chosen]);
-    else if (step !== 0) setAt(Math.max(0, Math.min(shown.length - 1, chosen + step)));
+    if (event.key === 'Enter') go(items[activeIndex]);
+    else if (step !== 0) setAt(Math.max(0, Math.min(items.length - 1, activeIndex + step)));
     else return;
     event.preventDefault();
   }
@@ -122,7 +122,7 @@ function PaletteList({ goals, onDone }: { readonly goals: readonly PaletteItem[]
         role="combobox"
         aria-expanded
         aria-controls={id}
-        aria-activedescendant={shown.length === 0 ? undefined : `${id}-${chosen}`}
+        aria-activedescendant={items.length === 0 ? undefined : `${id}-${activeIndex}`}
         value={typed}
         onChange={(event) => {
           setTyped(event.currentTarget.value);
@@ -132,13 +132,13 @@ function PaletteList({ goals, onDone }: { readonly goals: readonly PaletteItem[]
       />
       <ScrollArea.Autosize mah="50vh" mt="xs">
         <div id={id} role="listbox" aria-label="Found">
-          {shown.map((goal, index) => (
+          {items.map((goal, index) => (
             <UnstyledButton
               key={goal.to + goal.label}
               id={`${id}-${index}`}
               role="option"
               tabIndex={-1}
-              aria-selected={index === chosen}
+              aria-selected={index === activeIndex}
               className={classes.goal ?? ''}
               onClick={() => go(goal)}
             >
@@ -154,7 +154,7 @@ function PaletteList({ goals, onDone }: { readonly goals: readonly PaletteItem[]
           ))}
         </div>
       </ScrollArea.Autosize>
-      {shown.length === 0 && (
+      {items.length === 0 && (
         <Text size="sm" c="dimmed" p="xs" role="status">
           No results
         </Text>

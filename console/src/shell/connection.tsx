@@ -8,29 +8,29 @@ import { setRequestListeners } from '../api/request.ts';
 import type { ApiRequest } from '../api/types.ts';
 import { createStore } from '../store.ts';
 
-const lost = createStore(false);
+const lostStore = createStore(false);
 /** Requests that wait after a transient error; the banner shows the last one. */
-const waiting = new Map<ApiRequest, ApiError>();
+const waitingRequests = new Map<ApiRequest, ApiError>();
 const waitedFor = createStore<ApiError | undefined>(undefined);
 setRequestListeners({
-  connection: (state) => lost.set(state === 'lost'),
+  connection: (state) => lostStore.set(state === 'lost'),
   waiting(one, refusal) {
-    if (refusal === undefined) waiting.delete(one);
-    else waiting.set(one, refusal);
-    waitedFor.set([...waiting.values()].at(-1));
+    if (refusal === undefined) waitingRequests.delete(one);
+    else waitingRequests.set(one, refusal);
+    waitedFor.set([...waitingRequests.values()].at(-1));
   },
 });
 
 const PAUSE_MS = 1000;
 
 export function ConnectionBanner() {
-  const isLost = lost.use();
+  const isLost = lostStore.use();
   const client = useQueryClient();
   useEffect(() => {
     if (!isLost) return;
     const timer = setInterval(() => {
       fetch('/readyz', { cache: 'no-store' }).then(
-        ({ ok }) => ok && lost.set(false),
+        ({ ok }) => ok && lostStore.set(false),
         () => undefined,
       );
     }, PAUSE_MS);

@@ -26,11 +26,11 @@ export const CopyReadAs = ({ path, wda }: { readonly path: string; readonly wda?
 /** Copies the request of the displayed user while "View as" is active. */
 export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
   const viewAs = useViewAs();
-  const asUser = (asked: AnyCall): AnyCall =>
-    viewAs === undefined || 'path' in asked ? asked : createCallAsUser(asked, stringifyExact(viewAs.claims));
+  const asUser = (one: AnyCall): AnyCall =>
+    viewAs === undefined || 'path' in one ? one : createCallAsUser(one, stringifyExact(viewAs.claims));
   async function copy(tool: Tool): Promise<void> {
-    const asked = call();
-    const text = printSnippets(tool, ('length' in asked ? asked : [asked]).map(asUser));
+    const calls = call();
+    const text = printSnippets(tool, ('length' in calls ? calls : [calls]).map(asUser));
     if (text === undefined) {
       announce(`${tool} cannot send this request`);
       return;

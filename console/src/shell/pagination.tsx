@@ -54,18 +54,18 @@ export interface SearchableList<T> {
 /** Hook for a list that is fully loaded: filters it by name, and returns one page. */
 export function useSearchableList<T>(
   items: readonly T[],
-  nameOf: (item: T) => string,
+  getName: (item: T) => string,
   label = 'Find in this list',
 ): SearchableList<T> {
   const { read, write } = useAddress();
   const [page, go] = usePage();
   const typed = read('find') ?? '';
   const wish = typed.trim().toLowerCase();
-  const found = items.filter((item) => nameOf(item).toLowerCase().includes(wish));
-  const last = Math.max(0, Math.ceil(found.length / PAGE_SIZE) - 1);
+  const matches = items.filter((item) => getName(item).toLowerCase().includes(wish));
+  const last = Math.max(0, Math.ceil(matches.length / PAGE_SIZE) - 1);
   const at = Math.min(page, last);
   return {
-    page: found.slice(at * PAGE_SIZE, (at + 1) * PAGE_SIZE),
+    page: matches.slice(at * PAGE_SIZE, (at + 1) * PAGE_SIZE),
     searchField: items.length > FEW && (
       <TextInput
         aria-label={label}
@@ -77,10 +77,10 @@ export function useSearchableList<T>(
       />
     ),
     pageLinks:
-      items.length > 0 && found.length === 0 ? (
+      items.length > 0 && matches.length === 0 ? (
         <Text size="sm">No matches.</Text>
       ) : (
-        <PageLinks total={found.length} page={at} onPage={go} />
+        <PageLinks total={matches.length} page={at} onPage={go} />
       ),
   };
 }

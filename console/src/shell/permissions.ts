@@ -1,6 +1,6 @@
 // Permissions of the page. Controls that write use `useMayWrite`, screens of administration `useMayAdminister`.
 import { useQuery } from '@tanstack/react-query';
-import { permissionsIn, sessionQuery } from '../api/session.ts';
+import { getPermissions, sessionQuery } from '../api/session.ts';
 import { useViewAsAnywhere, type ViewAs } from '../api/view-as.ts';
 import { useCurrentWorkspace } from './use-address.ts';
 
@@ -16,7 +16,7 @@ export function useViewAs(): ViewAs | undefined {
 function usePermissions() {
   const { data: session } = useQuery(sessionQuery);
   const workspace = useCurrentWorkspace();
-  return session === undefined || workspace === undefined ? null : permissionsIn(session, workspace);
+  return session === undefined || workspace === undefined ? null : getPermissions(session, workspace);
 }
 
 /** Returns whether records of this workspace may be written: by the credential, and without "View as". */

@@ -18,7 +18,7 @@ export function SessionExpiredDialog() {
         }),
     });
   }, []);
-  const done = (): void => {
+  const finish = (): void => {
     setOpen(false);
     for (const resume of waiting.current.splice(0)) resume();
     void queryClient.invalidateQueries({ queryKey: ['session'] });
@@ -33,7 +33,7 @@ export function SessionExpiredDialog() {
       title="Sign in again"
       zIndex={1000}
     >
-      <SignInForm reason="The session has ended. What you typed is still here." onSignedIn={done} />
+      <SignInForm reason="The session has ended. What you typed is still here." onSignedIn={finish} />
     </Modal>
   );
 }

@@ -16,10 +16,10 @@ const EVERYWHERE: readonly Shortcut[] = [
 
 const ofScreen = createStore<readonly Shortcut[]>([]);
 
-const shown = createStore(false);
+const listStore = createStore(false);
 
 /** Opens the list of shortcuts, as `?` does. */
-export const openShortcuts = (): void => shown.set(true);
+export const openShortcuts = (): void => listStore.set(true);
 
 /** Registers the shortcuts of the screen while it is mounted. `lines` is a constant of the screen. */
 export function useScreenShortcuts(lines: readonly Shortcut[]): void {
@@ -36,7 +36,7 @@ export function isTyping(target: EventTarget | null): boolean {
 }
 
 export function ShortcutsDialog() {
-  const isOpen = shown.use();
+  const isOpen = listStore.use();
   const lines = [...ofScreen.use(), ...EVERYWHERE];
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -48,7 +48,7 @@ export function ShortcutsDialog() {
     return () => removeEventListener('keydown', onKey);
   }, []);
   return (
-    <Modal opened={isOpen} onClose={() => shown.set(false)} title="Keys">
+    <Modal opened={isOpen} onClose={() => listStore.set(false)} title="Keys">
       <Table>
         <Table.Tbody>
           {lines.map(({ keys, description }) => (

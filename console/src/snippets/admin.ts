@@ -57,8 +57,8 @@ export interface Imported extends Target {
 }
 
 export function createImportCall({ origin, org, ws, entity, file, parameters }: Imported): AdminCall {
-  const given = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
-  const query = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  const entries = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  const query = entries.length === 0 ? '' : `?${new URLSearchParams(entries)}`;
   const { map, onConflict, conflictOn } = parameters;
   const conflict = conflictOn ?? onConflict;
   const options = [

@@ -222,13 +222,13 @@ function printExpansion(paths: readonly string[]): string {
 function printWda(call: Call): string | undefined {
   const where = ` -w ${quoteShell(call.workspace)} --url ${quoteShell(call.origin)}`;
   if (call.method !== 'GET' || (call.rest !== '' && call.rest !== '/_export')) return undefined;
-  const given = new Map<string, string[]>();
-  for (const [name, value] of call.query) given.set(name, [...(given.get(name) ?? []), value]);
+  const parameters = new Map<string, string[]>();
+  for (const [name, value] of call.query) parameters.set(name, [...(parameters.get(name) ?? []), value]);
   // An export supports no alternatives, pages or expansions; then there is no snippet, rather than a wrong one.
-  const taken = ['filter', 'sort', 'fields', 'format', 'size', 'page', 'count', 'versions', 'preview', 'after'];
-  if ([...given.keys()].some((name) => !taken.includes(name))) return undefined;
+  const names = ['filter', 'sort', 'fields', 'format', 'size', 'page', 'count', 'versions', 'preview', 'after'];
+  if ([...parameters.keys()].some((name) => !names.includes(name))) return undefined;
   const options = ['filter', 'sort', 'fields'].flatMap((name) =>
-    (given.get(name) ?? []).map((value) => ` --${name} ${quoteShell(value)}`),
+    (parameters.get(name) ?? []).map((value) => ` --${name} ${quoteShell(value)}`),
   );
   return `WDA_KEY="$WDA_KEY" wda export ${quoteShell(call.entity)}${where}${options.join('')} --format ndjson`;
 }

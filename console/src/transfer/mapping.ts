@@ -14,12 +14,12 @@ const SHORTEST_PART = 3;
 
 /** Returns whether adjacent words of a header are a field: `E-Mail Address` has `email`, `Unpaid` has no `paid`. */
 function isPart(header: string, field: string): boolean {
-  const wanted = normalize(field);
+  const target = normalize(field);
   const words = (header.match(/[\p{L}\p{M}]+|\p{N}+/gu) ?? []).map(normalize);
   const runs = words.flatMap((_, from) =>
     words.slice(from).map((_, more) => words.slice(from, from + more + 1).join('')),
   );
-  return wanted.length >= SHORTEST_PART && runs.includes(wanted);
+  return target.length >= SHORTEST_PART && runs.includes(target);
 }
 
 /**

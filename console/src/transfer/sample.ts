@@ -67,9 +67,9 @@ function parseNdjsonSample(text: string, isWhole: boolean): Sample {
     }
   });
   const headers = [...new Set(records.flatMap((record) => [...record.keys()]))];
-  const shown = (value: unknown): string =>
+  const print = (value: unknown): string =>
     value === undefined || value === null ? '' : typeof value === 'string' ? value : stringifyExact(value);
-  return { kind: 'ndjson', headers, rows: records.map((record) => headers.map((header) => shown(record.get(header)))) };
+  return { kind: 'ndjson', headers, rows: records.map((record) => headers.map((header) => print(record.get(header)))) };
 }
 
 // Delimiters of other programs: European spreadsheets, and tabs.

@@ -25,22 +25,22 @@ const SHAPES: readonly (readonly [GuessedType, RegExp])[] = [
 
 /** Returns the narrowest type that fits all values that are not empty; without any it is a string. */
 export function guessField(name: string, values: readonly string[]): GuessedField {
-  const given = values.filter((value) => value !== '');
+  const present = values.filter((value) => value !== '');
   const type =
-    given.length === 0
+    present.length === 0
       ? 'string'
-      : (SHAPES.find(([, shape]) => given.every((value) => shape.test(value)))?.[0] ?? 'string');
+      : (SHAPES.find(([, shape]) => present.every((value) => shape.test(value)))?.[0] ?? 'string');
   if (type === 'decimal') {
-    const scale = Math.max(...given.map((value) => value.split('.')[1]?.length ?? 0));
+    const scale = Math.max(...present.map((value) => value.split('.')[1]?.length ?? 0));
     return { name, type, precision: Math.min(MOST_DIGITS, 18 + scale), scale };
   }
   // The rest of the file may have longer values than the sample.
-  if (type === 'string' && given.some((value) => value.length > LONGEST_STRING / 2)) return { name, type: 'text' };
+  if (type === 'string' && present.some((value) => value.length > LONGEST_STRING / 2)) return { name, type: 'text' };
   return type === 'string' ? { name, type, maxLength: LONGEST_STRING } : { name, type };
 }
 
 /** Derives the name of a field from a header: `[A-Za-z][A-Za-z0-9_]*`, unique among the former ones. */
-export function nameFor(header: string, taken: ReadonlySet<string>): string {
+export function deriveName(header: string, usedNames: ReadonlySet<string>): string {
   const words =
     header
       .normalize('NFKD')
@@ -50,5 +50,5 @@ export function nameFor(header: string, taken: ReadonlySet<string>): string {
     .map((word, at) => (at === 0 ? word.charAt(0).toLowerCase() : word.charAt(0).toUpperCase()) + word.slice(1))
     .join('');
   const first = (/^[A-Za-z]/.test(joined) ? joined : `field${joined}`).slice(0, 50);
-  for (let number = 2, name = first; ; name = `${first}${number++}`) if (!taken.has(name)) return name;
+  for (let number = 2, name = first; ; name = `${first}${number++}`) if (!usedNames.has(name)) return name;
 }

@@ -55,7 +55,7 @@ export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRe
       return { status: response.status, milliseconds: performance.now() - startedAt, text: pretty(text) };
     },
   });
-  const shown = run.data;
+  const response = run.data;
   const field = (name: keyof Parameters, placeholder: string) => (
     <TextInput
       label={name}
@@ -100,15 +100,15 @@ export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRe
         </Stack>
       </form>
       <ErrorAlert error={run.error} />
-      {shown !== undefined && (
+      {response !== undefined && (
         <>
           <Text size="sm" role="status" my="xs">
-            {shown.status} in {Math.round(shown.milliseconds)} ms
+            {response.status} in {Math.round(response.milliseconds)} ms
           </Text>
           <ScrollArea.Autosize mah={480} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': 'Answer' }}>
             <Code block dir="ltr">
-              {shown.text.slice(0, MOST_CHARACTERS)}
-              {shown.text.length > MOST_CHARACTERS && `\n… ${shown.text.length} characters in all`}
+              {response.text.slice(0, MOST_CHARACTERS)}
+              {response.text.length > MOST_CHARACTERS && `\n… ${response.text.length} characters in all`}
             </Code>
           </ScrollArea.Autosize>
         </>

@@ -5,19 +5,19 @@ import { request, requestExact } from '../../api/request.ts';
 import { adminPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { printMapParameter } from '../../transfer/mapping.ts';
 import type { ImportFile } from '../../transfer/sample.ts';
-import { type GuessedField, type GuessedType, guessField, nameFor } from '../../transfer/types.ts';
+import { deriveName, type GuessedField, type GuessedType, guessField } from '../../transfer/types.ts';
 import { SampleTable } from './sample-table.tsx';
 import { UploadForm } from './upload-form.tsx';
 
 const TYPES: readonly GuessedType[] = ['string', 'text', 'bigint', 'decimal', 'boolean', 'date', 'datetime', 'uuid'];
 
 function guessFields({ sample }: ImportFile): readonly (GuessedField | null)[] {
-  const taken = new Set<string>();
+  const usedNames = new Set<string>();
   return sample.headers.map((header, at) => {
     // Every record has an id anyway; the file's is used for it.
     if (header.toLowerCase() === 'id') return null;
-    const name = nameFor(header, taken);
-    taken.add(name);
+    const name = deriveName(header, usedNames);
+    usedNames.add(name);
     return guessField(
       name,
       sample.rows.map((row) => row[at] ?? ''),
@@ -34,11 +34,11 @@ export interface IntoNewProps {
 export function IntoNew({ workspace, chosen, suggested }: IntoNewProps) {
   const [name, setName] = useState(suggested);
   const [fields, setFields] = useState(() => guessFields(chosen));
-  const made = useRef<string>(undefined);
+  const createdEntity = useRef<string>(undefined);
   const { headers } = chosen.sample;
   const mapping = new Map(headers.map((header, at) => [header, fields[at]?.name ?? 'id']));
   async function make(): Promise<void> {
-    if (made.current === name) return;
+    if (createdEntity.current === name) return;
     // Keeps the rest of the document, to the last digit.
     const { data, etag } = await requestExact<{ readonly entities?: object }>({
       path: adminPath(workspace, '/schema'),
@@ -52,7 +52,7 @@ export function IntoNew({ workspace, chosen, suggested }: IntoNewProps) {
       body: { ...data, entities },
       headers,
     });
-    made.current = name;
+    createdEntity.current = name;
   }
   return (
     <Stack>

@@ -9,7 +9,7 @@ import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { useMayWrite, useViewAs } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { convertToCommas, detectDelimiter, type ImportFile, parseSample } from '../../transfer/sample.ts';
-import { nameFor } from '../../transfer/types.ts';
+import { deriveName } from '../../transfer/types.ts';
 import { IntoEntity } from './into-entity.tsx';
 import { IntoNew } from './into-new.tsx';
 
@@ -25,12 +25,12 @@ export function Screen() {
   const mayWrite = useMayWrite();
   const isViewing = useViewAs() !== undefined;
   const entity = name === undefined ? undefined : schema.data?.entities.get(name);
-  async function choose(given: Blob | null, called: string): Promise<void> {
-    if (given === null) return;
+  async function choose(input: Blob | null, called: string): Promise<void> {
+    if (input === null) return;
     setError(undefined);
     try {
-      const delimiter = detectDelimiter(await given.slice(0, SAMPLE_BYTES).text());
-      const file = delimiter === undefined ? given : await convert(given, delimiter);
+      const delimiter = detectDelimiter(await input.slice(0, SAMPLE_BYTES).text());
+      const file = delimiter === undefined ? input : await convert(input, delimiter);
       const text = await file.slice(0, SAMPLE_BYTES).text();
       const sample = parseSample(text, file.size <= SAMPLE_BYTES);
       if (sample.headers.length === 0) throw new Error('The file has no rows');
@@ -68,7 +68,7 @@ export function Screen() {
               key={chosen.number}
               workspace={place}
               chosen={chosen}
-              suggested={nameFor(chosen.name.replace(/\.[^.]*$/, ''), new Set(schema.data.entities.keys()))}
+              suggested={deriveName(chosen.name.replace(/\.[^.]*$/, ''), new Set(schema.data.entities.keys()))}
             />
           )}
           {name !== undefined && schema.data !== undefined && entity === undefined && (

@@ -61,9 +61,9 @@ export function UploadForm({
   const client = useQueryClient();
   const { file, name, sample } = chosen;
   const type = sample.kind === 'csv' ? 'text/csv' : 'application/x-ndjson';
-  const given = Object.entries(parameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
+  const entries = Object.entries(parameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
   const pathWith = (more: string[][]): string =>
-    dataPath(workspace, `/${encodeURIComponent(entity)}/_import?${new URLSearchParams([...given, ...more])}`);
+    dataPath(workspace, `/${encodeURIComponent(entity)}/_import?${new URLSearchParams([...entries, ...more])}`);
   const path = pathWith([]);
   async function run(isDryRun: boolean): Promise<void> {
     const controller = new AbortController();

@@ -189,8 +189,8 @@ function Step({ step, at, isRunning }: StepProps) {
 
 function paceWords(pace: Throughput | undefined): string {
   if (pace === undefined) return '';
-  const left = pace.secondsLeft === undefined ? '' : `, ${formatDuration(pace.secondsLeft)} left`;
-  return `, ${formatCount(Math.round(pace.perSecond))} records per second${left}`;
+  const timeLeft = pace.secondsLeft === undefined ? '' : `, ${formatDuration(pace.secondsLeft)} left`;
+  return `, ${formatCount(Math.round(pace.perSecond))} records per second${timeLeft}`;
 }
 
 function usePace(

@@ -11,9 +11,9 @@ const LOST = { entity: 'all of its records', field: 'its values', relation: 'wha
 
 export function RenameQuestions({ state }: { readonly state: DraftState }) {
   const [denied, setDenied] = useState<ReadonlySet<string>>(new Set());
-  const found = useMemo(() => findRenames(state.current.document, state.value), [state.current, state.value]);
-  const asked = found.filter((one) => !denied.has(getKey(one)));
-  return asked.map((one) => {
+  const candidates = useMemo(() => findRenames(state.current.document, state.value), [state.current, state.value]);
+  const questions = candidates.filter((one) => !denied.has(getKey(one)));
+  return questions.map((one) => {
     const { kind, path, from, to } = one;
     const where = kind === 'entity' ? '' : ` of ${path[1]}`;
     const accept = (): void => {

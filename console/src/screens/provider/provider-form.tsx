@@ -4,7 +4,7 @@ import { Button, Group, List, Select, Stack, Text, TextInput } from '@mantine/co
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ConflictDialog } from '../../access/conflict-dialog.tsx';
-import { PRESETS, placeholdersIn } from '../../access/presets.ts';
+import { listPlaceholders, PRESETS } from '../../access/presets.ts';
 import { fieldError, isApiError } from '../../api/api-error.ts';
 import { putProvider, readProvider, readWarnings } from '../../api/identity-provider.ts';
 import { prettyExact, stringifyExact } from '../../api/json.ts';
@@ -78,7 +78,7 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
     setStored(newest);
     setDraft(mergeDraft(draft, before, newest.value ?? EMPTY));
   }
-  const left = placeholdersIn(draft.issuerUrl);
+  const placeholders = listPlaceholders(draft.issuerUrl);
   const error = theirs === undefined ? saving.error : null;
   return (
     <form
@@ -125,9 +125,9 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
           required
           inputMode="url"
         />
-        {left.length > 0 && (
+        {placeholders.length > 0 && (
           <Text size="xs" role="status">
-            Replace in the issuer: {left.join(', ')}
+            Replace in the issuer: {placeholders.join(', ')}
           </Text>
         )}
         <TextInput

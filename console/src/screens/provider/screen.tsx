@@ -32,9 +32,9 @@ function Configuration({ workspace }: { readonly workspace: WorkspaceRef }) {
   const [warnings, setWarnings] = useState<readonly string[]>([]);
   const queries = useQueryClient();
   const stored = provider.data;
-  const onSaved = (next: Versioned<IdentityProvider | undefined>, told: readonly string[]): void => {
+  const onSaved = (next: Versioned<IdentityProvider | undefined>, messages: readonly string[]): void => {
     queries.setQueryData(providerQuery(workspace).queryKey, next);
-    setWarnings(told);
+    setWarnings(messages);
   };
   if (stored === undefined) return <ErrorAlert error={provider.error} onRetry={() => void provider.refetch()} />;
   return (

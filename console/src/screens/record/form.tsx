@@ -69,7 +69,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
   const leaving = useRef(false);
   const sending = useRef(false);
   const isThere = useRef(true);
-  const [keyOf] = useState(createKeyCache);
+  const [getKey] = useState(createKeyCache);
   if (read !== newest && !isDirty && !isBusy) setRead(newest);
 
   async function save(version = read?.version): Promise<void> {
@@ -120,7 +120,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
     });
 
   async function sendWrite(one: ApiRequest): Promise<Versioned> {
-    const headers = { ...one.headers, 'Idempotency-Key': keyOf(stringifyExact(one)) };
+    const headers = { ...one.headers, 'Idempotency-Key': getKey(stringifyExact(one)) };
     const { data, etag } = await retryUnreachable(
       () => requestExact<RecordValue>({ ...one, headers }),
       () => isThere.current,
@@ -265,10 +265,10 @@ function getText({ name, type }: RecordColumn, draft: FormDraft, record: RecordV
  * Returns the server's messages by field; those about several fields, or fields outside the form, are for the alert.
  */
 function listFieldErrors(error: unknown, columns: readonly RecordColumn[]): ReadonlyMap<string, string> {
-  const known = new Set(columns.map(({ name }) => name));
+  const names = new Set(columns.map(({ name }) => name));
   const details = isApiError(error) ? error.details : [];
   return new Map(
-    details.flatMap(({ field, message }) => (field !== null && known.has(field) ? [[field, message]] : [])),
+    details.flatMap(({ field, message }) => (field !== null && names.has(field) ? [[field, message]] : [])),
   );
 }
 

@@ -85,7 +85,7 @@ function RelationCard({ entityRef, record, relation, schema, value }: RelationCa
   ) as readonly RecordValue[];
   const inverse = relation.inverse === undefined ? undefined : target?.relations.get(relation.inverse);
   const filter = inverse?.kind === 'belongsTo' ? `${getKeyColumn(inverse)},eq,${getId(record)}` : undefined;
-  const nameOf = (one: RecordValue): string => {
+  const getName = (one: RecordValue): string => {
     const text = label === undefined ? undefined : getMember(one, label);
     return text === null || text === undefined || text === '' ? `${relation.entity} ${getId(one)}` : String(text);
   };
@@ -103,7 +103,7 @@ function RelationCard({ entityRef, record, relation, schema, value }: RelationCa
           {records.slice(0, SHOWN).map((one) => (
             <List.Item key={getId(one)}>
               <Anchor component={Link} size="sm" to={recordScreenPath(entityRef, relation.entity, getId(one))}>
-                <bdi dir="auto">{nameOf(one)}</bdi>
+                <bdi dir="auto">{getName(one)}</bdi>
               </Anchor>
             </List.Item>
           ))}

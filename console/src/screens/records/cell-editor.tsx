@@ -71,11 +71,11 @@ export function CellEditor({
     isDone.current = true;
     onLeave(next);
   }
-  async function commit(given: string, next: Move | undefined, isLeaving: boolean): Promise<void> {
+  async function commit(input: string, next: Move | undefined, isLeaving: boolean): Promise<void> {
     if (isDone.current || whole === undefined || isSending) return;
     const before = draft === undefined ? formatForEditing(whole.value, type, zone) : refusedText(draft, type, zone);
-    if (given === before && draft === undefined) return leave(next);
-    const result = parseValue(given, column, zone);
+    if (input === before && draft === undefined) return leave(next);
+    const result = parseValue(input, column, zone);
     if (result.kind === 'mistake') {
       setMessage(result.message);
       if (isLeaving) leave(next);

@@ -62,11 +62,11 @@ export function createColumnPlan(
     column: (name) => byName.get(name),
     gridColumn: (name, { widths }, sort) => toGridColumn(byName.get(name), name, widths.get(name), sort),
     toFieldNames: (names) => {
-      const wanted = names.flatMap((name) => {
+      const paths = names.flatMap((name) => {
         const column = byName.get(name);
         return column?.type === 'label' ? [`${column.relation?.name}.id`, name] : [name];
       });
-      return [...new Set(['id', ...wanted])];
+      return [...new Set(['id', ...paths])];
     },
   };
 }

@@ -47,8 +47,8 @@ export function ColumnsMenu(props: ColumnsMenuProps) {
 
 function Columns({ layout, all, getWidth, onLayout, relations, expanded, onExpand }: ColumnsMenuProps) {
   const [typed, setTyped] = useState('');
-  const shown = orderColumns(layout, all);
-  const hidden = all.filter((name) => !shown.includes(name));
+  const visibleNames = orderColumns(layout, all);
+  const hidden = all.filter((name) => !visibleNames.includes(name));
   const fits = (name: string): boolean => name.toLowerCase().includes(typed.trim().toLowerCase());
   return (
     <Stack gap={6}>
@@ -61,7 +61,7 @@ function Columns({ layout, all, getWidth, onLayout, relations, expanded, onExpan
       />
       <ScrollArea.Autosize mah={320} type="auto">
         <ul className="columns-list">
-          {[...shown, ...hidden].filter(fits).map((name) => {
+          {[...visibleNames, ...hidden].filter(fits).map((name) => {
             const isShown = !hidden.includes(name);
             const isPinned = layout.pinned.includes(name);
             const width = getWidth(name);

@@ -6,8 +6,8 @@ import type { RecordColumn } from '../../records/fields.ts';
 import {
   type Chip,
   type Condition,
+  listOperatorsFor,
   operatorNamed,
-  operatorsFor,
   parseConditions,
   toChip,
 } from '../../records/filter.ts';
@@ -60,11 +60,13 @@ function FilterForm({ paths, zone, chip, onChip }: FilterFormProps) {
   const first = paths[0]?.paths[1] ?? paths[0]?.paths[0];
   const fresh: Condition = {
     path: first?.path ?? 'id',
-    operator: operatorsFor(first?.column.type ?? 'id')[0]?.name ?? 'eq',
+    operator: listOperatorsFor(first?.column.type ?? 'id')[0]?.name ?? 'eq',
     value: '',
   };
   const [conditions, setConditions] = useState<readonly Condition[]>(
-    chip === undefined ? [fresh] : parseConditions(chip).map((one) => shownCondition(one, columns.get(one.path), zone)),
+    chip === undefined
+      ? [fresh]
+      : parseConditions(chip).map((one) => formatCondition(one, columns.get(one.path), zone)),
   );
   const [text, setText] = useState(chip?.kind === 'filter' ? chip.text : '');
   const set = (index: number, condition: Condition) => setConditions(conditions.with(index, condition));
@@ -125,7 +127,7 @@ interface LineProps {
 
 function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: LineProps) {
   const { path, operator, value } = condition;
-  const operators = operatorsFor(column?.type ?? 'string');
+  const operators = listOperatorsFor(column?.type ?? 'string');
   const takes = operatorNamed(operator)?.takes ?? 'one';
   const columns = new Map(paths.flatMap(({ paths: some }) => some.map((one) => [one.path, one.column] as const)));
   const chosen =
@@ -154,9 +156,9 @@ function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: Li
         }))}
         onChange={(event) => {
           const next = event.currentTarget.value;
-          const fits = operatorsFor(columns.get(next)?.type ?? 'string');
-          const kept = fits.some(({ name }) => name === operator) ? operator : (fits[0]?.name ?? 'eq');
-          onChange({ path: next, operator: kept, value: value ?? '' });
+          const fits = listOperatorsFor(columns.get(next)?.type ?? 'string');
+          const nextOperator = fits.some(({ name }) => name === operator) ? operator : (fits[0]?.name ?? 'eq');
+          onChange({ path: next, operator: nextOperator, value: value ?? '' });
         }}
         {...(isFirst ? { 'data-autofocus': true } : {})}
       />
@@ -192,7 +194,7 @@ function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: Li
 }
 
 /** Converts times from UTC to the zone of the page; lists stay as in the API. */
-function shownCondition(condition: Condition, column: RecordColumn | undefined, zone: TimeZone): Condition {
+function formatCondition(condition: Condition, column: RecordColumn | undefined, zone: TimeZone): Condition {
   const isMoment = column?.type === 'datetime' && operatorNamed(condition.operator)?.takes === 'one';
   return isMoment && condition.value !== undefined
     ? { ...condition, value: formatLocal(condition.value, zone) }
@@ -202,9 +204,9 @@ function shownCondition(condition: Condition, column: RecordColumn | undefined, 
 function sentCondition(condition: Condition, column: RecordColumn | undefined, zone: TimeZone): Condition {
   if (column?.type !== 'datetime' || condition.value === undefined) return condition;
   const takes = operatorNamed(condition.operator)?.takes;
-  const sent = (text: string): string => parseDateTime(text, zone) ?? text;
+  const toUtc = (text: string): string => parseDateTime(text, zone) ?? text;
   return {
     ...condition,
-    value: takes === 'one' ? sent(condition.value) : condition.value.split(',').map(sent).join(','),
+    value: takes === 'one' ? toUtc(condition.value) : condition.value.split(',').map(toUtc).join(','),
   };
 }

@@ -43,8 +43,8 @@ export function Footer({ state, zone, editing, selected, onDelete, onDeselect }:
         version,
         truncatedLengths: NOT_TRUNCATED,
       }));
-      const known = ids.flatMap((id) => rows?.byId(id) ?? []);
-      await editing.save([...known, ...fetched].map((row) => ({ row, values: new Map([[name, value]]) })));
+      const loadedRows = ids.flatMap((id) => rows?.byId(id) ?? []);
+      await editing.save([...loadedRows, ...fetched].map((row) => ({ row, values: new Map([[name, value]]) })));
     } catch (error) {
       editing.setRefused(error);
     }

@@ -72,12 +72,12 @@ export function useDelete({ entityRef, schema, entity, rows, editing, mayGiveIds
       isDestroying: true,
       async run() {
         if (selected.length > MAX_BULK) throw new Error(`At most ${pluralize(MAX_BULK, 'record')} are deleted at once`);
-        const known = new Map(selected.map((id) => [id, rows?.byId(id)]));
-        const missing = selected.filter((id) => known.get(id) === undefined);
+        const loadedRows = new Map(selected.map((id) => [id, rows?.byId(id)]));
+        const missing = selected.filter((id) => loadedRows.get(id) === undefined);
         const fetched = new Map(
           (await fetchRecords(entityRef, missing, ['id'])).map((one) => [getId(one.record), one.version]),
         );
-        await run(new Map(selected.map((id) => [id, known.get(id)?.version ?? fetched.get(id) ?? ''])));
+        await run(new Map(selected.map((id) => [id, loadedRows.get(id)?.version ?? fetched.get(id) ?? ''])));
       },
     };
   }

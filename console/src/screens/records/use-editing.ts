@@ -86,8 +86,8 @@ export function useEditing(options: EditingOptions): Editing {
   const history = useSyncExternalStore(writer.subscribe, writer.history);
 
   return useMemo(() => {
-    const save = async (given: readonly RowEdit[]): Promise<WriteResult> => {
-      const edits = await completeEdits(latest.current.entityRef, given);
+    const save = async (newEdits: readonly RowEdit[]): Promise<WriteResult> => {
+      const edits = await completeEdits(latest.current.entityRef, newEdits);
       const only = edits.length === 1 ? edits[0] : undefined;
       return only === undefined ? writer.saveAll(edits, describeEdits(edits)) : writer.save(only, describeEdits(edits));
     };
@@ -213,7 +213,7 @@ async function refreshWritten(
 const waitUntilOnline = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(end, milliseconds);
-    addEventListener('online', end, { once: true });
+    addEventListener('online', end);
     function end(): void {
       clearTimeout(timer);
       removeEventListener('online', end);

@@ -32,7 +32,7 @@ export function useRange(options: RangeOptions) {
   const latest = useRef(options);
   latest.current = options;
   return useMemo(() => {
-    const apply = (made: RangeEdits, action: string): void => applyEdits(latest.current, made, action);
+    const apply = (rangeEdits: RangeEdits, action: string): void => applyEdits(latest.current, rangeEdits, action);
     const withRows = async (range: Range, run: (sheet: Sheet) => void): Promise<void> => {
       const { rows, sheet, editing } = latest.current;
       if (rows === undefined) return;
@@ -63,14 +63,14 @@ export function useRange(options: RangeOptions) {
       clear() {
         const { range, ask } = latest.current;
         void withRows(range, (sheet) => {
-          const made = clearEdits(range, sheet);
-          if (countCells(range) === 1 || made.cells === 0) apply(made, 'Clear');
+          const rangeEdits = clearEdits(range, sheet);
+          if (countCells(range) === 1 || rangeEdits.cells === 0) apply(rangeEdits, 'Clear');
           else
             ask({
-              title: `Clear ${pluralize(made.cells, 'value')}?`,
-              text: `They become NULL in ${pluralize(made.edits.length, 'record')}.`,
+              title: `Clear ${pluralize(rangeEdits.cells, 'value')}?`,
+              text: `They become NULL in ${pluralize(rangeEdits.edits.length, 'record')}.`,
               action: 'Clear',
-              run: async () => throwIfRejected(await latest.current.editing.save(made.edits)),
+              run: async () => throwIfRejected(await latest.current.editing.save(rangeEdits.edits)),
             });
         });
       },
@@ -83,35 +83,36 @@ function throwIfRejected(outcome: Awaited<ReturnType<Editing['save']>>): void {
   if (outcome.kind === 'refused') throw outcome.error;
 }
 
-function applyEdits({ editing, ask, sheet }: RangeOptions, made: RangeEdits, action: string): void {
-  const [mistake] = made.mistakes;
+function applyEdits({ editing, ask, sheet }: RangeOptions, rangeEdits: RangeEdits, action: string): void {
+  const [mistake] = rangeEdits.mistakes;
   if (mistake !== undefined) {
-    for (const { id, name, text, message } of made.mistakes.slice(0, 100))
+    for (const { id, name, text, message } of rangeEdits.mistakes.slice(0, 100))
       editing.drafts.set(id, [name], () => ({ kind: 'refused', value: text, message }));
-    const more = made.mistakes.length === 1 ? '' : ` (and ${made.mistakes.length - 1} more)`;
+    const more = rangeEdits.mistakes.length === 1 ? '' : ` (and ${rangeEdits.mistakes.length - 1} more)`;
     const words = `Nothing is saved: record ${mistake.id}, ${mistake.name}: "${mistake.text.slice(0, 40)}" ${mistake.message}${more}`;
     editing.setRefused(new ApiError(words, { status: 400, code: 'VALIDATION_FAILED' }));
     return;
   }
-  if (made.cells === 0) {
+  if (rangeEdits.cells === 0) {
     announce('Nothing changes');
     return;
   }
   if (editing.isQueueing) {
-    editing.queue(made.edits);
+    editing.queue(rangeEdits.edits);
     return;
   }
-  const outside = made.outside === 0 ? '' : ` ${pluralize(made.outside, 'value')} beyond the list are left out.`;
-  const fields = new Set(made.edits.flatMap(({ values }) => [...values.keys()]));
-  if (made.cells <= PREVIEWED) {
-    void editing.save(made.edits);
+  const outside =
+    rangeEdits.outside === 0 ? '' : ` ${pluralize(rangeEdits.outside, 'value')} beyond the list are left out.`;
+  const fields = new Set(rangeEdits.edits.flatMap(({ values }) => [...values.keys()]));
+  if (rangeEdits.cells <= PREVIEWED) {
+    void editing.save(rangeEdits.edits);
     if (outside !== '') announce(outside.trim());
   } else
     ask({
-      title: `${action}: ${pluralize(made.cells, 'change')}?`,
-      text: `${pluralize(made.cells, 'change')} in ${pluralize(made.edits.length, 'record')}, in ${[...fields].filter((name) => sheet.columns.some((column) => column?.name === name)).join(', ')}.${outside} All of them are saved, or none.`,
+      title: `${action}: ${pluralize(rangeEdits.cells, 'change')}?`,
+      text: `${pluralize(rangeEdits.cells, 'change')} in ${pluralize(rangeEdits.edits.length, 'record')}, in ${[...fields].filter((name) => sheet.columns.some((column) => column?.name === name)).join(', ')}.${outside} All of them are saved, or none.`,
       action,
-      run: async () => throwIfRejected(await editing.save(made.edits)),
+      run: async () => throwIfRejected(await editing.save(rangeEdits.edits)),
     });
 }
 

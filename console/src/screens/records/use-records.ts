@@ -27,8 +27,8 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const { search, write: change } = useAddress();
   // A dropped relation adds no column and causes no error.
   const query = useMemo(() => {
-    const asked = parseListQuery(search);
-    return { ...asked, expand: asked.expand.filter((name) => entity.relations.has(name)) };
+    const listQuery = parseListQuery(search);
+    return { ...listQuery, expand: listQuery.expand.filter((name) => entity.relations.has(name)) };
   }, [search, entity]);
   const mayWrite = useMayWrite();
 

@@ -116,24 +116,24 @@ function useSave(workspace: WorkspaceRef, { inForce, setInForce, draft, setDraft
   };
   const saving = useMutation({
     mutationFn: async (base: RulesByEntity) => {
-      const known = new Map(base);
-      const left = new Map(draft);
+      const current = new Map(base);
+      const remaining = new Map(draft);
       try {
         for (const [entity, rules] of draft) {
-          const theirs = await saveRules(workspace, entity, rules, known.get(entity) ?? []);
+          const theirs = await saveRules(workspace, entity, rules, current.get(entity) ?? []);
           if (theirs !== undefined) return { entity, theirs };
-          known.set(entity, rules);
-          left.delete(entity);
+          current.set(entity, rules);
+          remaining.delete(entity);
         }
       } finally {
-        put(known);
-        setDraft(left);
+        put(current);
+        setDraft(remaining);
       }
       return undefined;
     },
-    onSuccess: (found) => {
-      setConflict(found);
-      if (found === undefined) announce('Rules saved');
+    onSuccess: (conflict) => {
+      setConflict(conflict);
+      if (conflict === undefined) announce('Rules saved');
     },
   });
   return {

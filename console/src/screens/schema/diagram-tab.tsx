@@ -23,24 +23,24 @@ export default function DiagramTab({
   const lines = useMemo(() => listLines(entities), [entities]);
   const at = read('entity');
   const focus = entities.some(({ name }) => name === read('focus')) ? read('focus') : undefined;
-  const near = useMemo(() => (focus === undefined ? undefined : findNeighbours(lines, focus)), [lines, focus]);
-  const shown = near === undefined ? entities : entities.filter(({ name }) => near.has(name));
-  const chosen = entities.find(({ name }) => name === at);
+  const neighbours = useMemo(() => (focus === undefined ? undefined : findNeighbours(lines, focus)), [lines, focus]);
+  const visible = neighbours === undefined ? entities : entities.filter(({ name }) => neighbours.has(name));
+  const selected = entities.find(({ name }) => name === at);
   const choose = (entity: string | undefined): void => write({ entity });
   const mistaken = new Set(details.map(({ field }) => field?.split('.')[1] ?? ''));
   return (
     <div className={classes.columns}>
-      <EntityList label="Entities" entities={shown} at={at} onChoose={choose} showsRelations invalid={mistaken} />
+      <EntityList label="Entities" entities={visible} at={at} onChoose={choose} showsRelations invalid={mistaken} />
       <div>
         <Group gap="xs" mb={6} mih={26}>
-          {chosen !== undefined && <Chosen entity={chosen} />}
+          {selected !== undefined && <Chosen entity={selected} />}
           {focus !== undefined && (
             <Button size="compact-xs" variant="default" onClick={() => write({ focus: undefined })}>
               Show all
             </Button>
           )}
         </Group>
-        <DiagramView entities={shown} lines={lines} at={at} onChoose={choose} />
+        <DiagramView entities={visible} lines={lines} at={at} onChoose={choose} />
       </div>
     </div>
   );

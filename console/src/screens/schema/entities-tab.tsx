@@ -23,8 +23,8 @@ export function EntitiesTab({
   const { value, current } = state;
   const entities = useMemo(() => listEntities(value), [value]);
   const names = entities.map(({ name }) => name);
-  const asked = read('entity');
-  const at = asked !== undefined && names.includes(asked) ? asked : names[0];
+  const parameter = read('entity');
+  const at = parameter !== undefined && names.includes(parameter) ? parameter : names[0];
   const mistaken = new Set(details.map(({ field }) => field?.split('.')[1] ?? ''));
   const marks = new Map(
     names.flatMap((name): [string, string][] => {

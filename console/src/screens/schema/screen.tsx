@@ -84,8 +84,8 @@ const createDraftPlanCall = (workspace: WorkspaceRef, { value, draft }: DraftSta
 function Parts({ workspace, state }: { readonly workspace: WorkspaceRef; readonly state: DraftState }) {
   const { read, write } = useAddress();
   const mistakes = useValidation(workspace, state);
-  const asked = read('tab') ?? '';
-  const tab = TABS.find((one) => one === asked) ?? 'picture';
+  const parameter = read('tab') ?? '';
+  const tab = TABS.find((one) => one === parameter) ?? 'picture';
   return (
     <>
       <OutdatedDraft state={state} />

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PRESETS, placeholdersIn } from '../../../../console/src/access/presets.ts';
+import { listPlaceholders, PRESETS } from '../../../../console/src/access/presets.ts';
 
 test('an issuer of a preset names what is to be replaced, and nothing when it is', () => {
-  assert.deepEqual(placeholdersIn('https://TENANT.REGION.auth0.com/'), ['TENANT', 'REGION']);
-  assert.deepEqual(placeholdersIn('https://acme.eu.auth0.com/'), []);
-  assert.deepEqual(placeholdersIn('https://login.example.com/ACME'), []);
+  assert.deepEqual(listPlaceholders('https://TENANT.REGION.auth0.com/'), ['TENANT', 'REGION']);
+  assert.deepEqual(listPlaceholders('https://acme.eu.auth0.com/'), []);
+  assert.deepEqual(listPlaceholders('https://login.example.com/ACME'), []);
   for (const { issuer } of PRESETS) {
     assert.ok(URL.canParse(issuer), issuer);
-    assert.ok(placeholdersIn(issuer).length > 0, issuer);
+    assert.ok(listPlaceholders(issuer).length > 0, issuer);
   }
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { guessField, nameFor } from '../../../../console/src/transfer/types.ts';
+import { deriveName, guessField } from '../../../../console/src/transfer/types.ts';
 
 test('the type is the narrowest that all values have', () => {
   const cases: [string[], string][] = [
@@ -28,6 +28,6 @@ test('names are those of the API, told apart', () => {
     ['', 'field'],
     ['名前', 'field'],
   ];
-  for (const [header, name] of cases) assert.equal(nameFor(header, new Set()), name, header);
-  assert.equal(nameFor('a', new Set(['a', 'a2'])), 'a3');
+  for (const [header, name] of cases) assert.equal(deriveName(header, new Set()), name, header);
+  assert.equal(deriveName('a', new Set(['a', 'a2'])), 'a3');
 });
