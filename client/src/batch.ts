@@ -1,24 +1,24 @@
-// Several operations on any entities of a workspace in one transaction: all of them, or none.
+// Batches: several operations on entities of a workspace in one transaction.
 import { newKey, type WriteOptions } from './ask.ts';
 import type { LooseQuery } from './body.ts';
 import type { ConflictOptions, Entity, ListQuery, Meta, RecordQuery } from './entity.ts';
 import type { Client } from './index.ts';
-import { readQueryOf } from './requests.ts';
+import { buildReadQuery } from './requests.ts';
 import type { Answered, Create, Expand, Name, None, Row, Shape, Update } from './shape.ts';
 
-/** A field of the record that an earlier operation answers with. */
+/** Reference to a field of the record that an earlier operation returns. */
 export interface Ref {
   readonly $ref: string;
 }
 
-/** `order.id`: the id of the record of the operation whose `ref` is `order`. */
+/** Creates a reference; `order.id` is the id of the record of the operation whose `ref` is `order`. */
 export const ref = (path: string): Ref => ({ $ref: path });
 
-const queryText = (query: object): string => String(readQueryOf(query as LooseQuery));
+const queryText = (query: object): string => String(buildReadQuery(query as LooseQuery));
 
 type Referring<T> = { readonly [K in keyof T]: T[K] | Ref };
 
-/** One operation of a batch; `T` is what it is answered with. */
+/** Operation of a batch; `T` is its result. */
 export interface Step<T> {
   readonly method: string;
   readonly entity: string;
@@ -27,16 +27,16 @@ export interface Step<T> {
   readonly query?: string;
   readonly ifMatch?: string;
   readonly ref?: string;
-  /** Never there: it carries the type. */
+  /** Carrier of the type, without a value. */
   readonly '~answer'?: T;
 }
 
 export interface StepOptions {
-  /** A name by which later operations refer to this one. */
+  /** Name by which later operations refer to this one. */
   readonly ref?: string;
 }
 
-/** The operations on an entity, as steps of a batch. */
+/** Returns the operations on an entity, as steps of a batch. */
 export function steps<S extends Shape<S>, E extends keyof S>(entity: Entity<S, E>) {
   const step = <T>(method: string, rest: object): Step<T> => ({ method, entity: String(entity.name), ...rest });
   return {
@@ -57,14 +57,14 @@ export function steps<S extends Shape<S>, E extends keyof S>(entity: Entity<S, E
   };
 }
 
-/** What each step was answered with, in their order. */
+/** Results of the steps, in their order. */
 export type StepAnswers<T extends readonly Step<unknown>[]> = {
   -readonly [I in keyof T]: T[I] extends Step<infer A> ? A & { readonly status: number } : never;
 };
 
 /**
- * Does up to 100 steps in their order. The first that fails undoes all: its refusal is thrown, with its index as `operation`.
- * `dryRun`: everything is done, and undone.
+ * Executes up to 100 steps in their order. The first failure rolls back all and is thrown, with its index as `operation`.
+ * `dryRun`: executes everything and rolls it back.
  */
 export async function batch<S extends Shape<S>, const T extends readonly Step<unknown>[]>(
   client: Client<S>,

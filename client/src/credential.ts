@@ -1,31 +1,31 @@
-// Tokens of OAuth 2.0 clients.
+// Fetches and caches tokens of OAuth 2.0 clients.
 import { WdaError } from './error.ts';
 import { type CredentialContext, reached } from './transport.ts';
 
 /**
- * A credential from the id and secret of an OAuth client (RFC 6749 section 4.4): fetches a token when one is needed, keeps
- * it until a minute before its end, and fetches another one when it was refused.
+ * Creates a credential from the id and secret of an OAuth client (RFC 6749 section 4.4): fetches a token when one is needed,
+ * caches it until a minute before its expiry, and fetches another one when it was rejected.
  */
 export function clientCredentials(client: {
   readonly clientId: string;
   readonly clientSecret: string;
 }): (context: CredentialContext) => Promise<string> {
-  let asked: Promise<TokenAnswer> | undefined;
+  let tokenRequest: Promise<TokenAnswer> | undefined;
   let current: string | undefined;
   let until = 0;
   return async ({ url, refused, fetch }) => {
-    // Of many requests that find the token gone or are refused at once, one asks for another.
-    if (asked === undefined || (current !== undefined && (Date.now() > until || refused === current))) {
+    // Concurrent requests whose token is missing or rejected share one fetch.
+    if (tokenRequest === undefined || (current !== undefined && (Date.now() > until || refused === current))) {
       current = undefined;
-      asked = askToken(url, client, fetch);
+      tokenRequest = askToken(url, client, fetch);
     }
     try {
-      const { access_token, expires_in } = await asked;
+      const { access_token, expires_in } = await tokenRequest;
       if (current === undefined) until = Date.now() + (expires_in - 60) * 1000;
       current = access_token;
       return access_token;
     } catch (error) {
-      asked = undefined;
+      tokenRequest = undefined;
       throw error;
     }
   };

@@ -1,4 +1,4 @@
-// The calls of an entity as the schema types them.
+// Types of the calls of an entity.
 import type { MatchOptions, WriteOptions } from './ask.ts';
 import type {
   AggregateParameters,
@@ -25,51 +25,51 @@ import type {
 import type { CallOptions, Content } from './transport.ts';
 
 export interface Meta {
-  /** From 0; null with `after`. */
+  /** Number of the page from 0, or null with `after`. */
   readonly page: number | null;
   readonly size: number;
-  /** Null with `count: 'none'`. */
+  /** Number of all records, or null with `count: 'none'`. */
   readonly totalElements: number | null;
   readonly totalPages: number | null;
-  /** `after` of the next page; null on the last one. */
+  /** `after` of the next page, or null on the last one. */
   readonly nextCursor: string | null;
-  /** With `versions`: the version of each record, for `ifMatch` (in quotes) and `$version`. */
+  /** Version of each record, for `ifMatch` (in quotes) and `$version`; only with `versions`. */
   readonly versions?: readonly string[];
-  /** With `preview`: which values were cut, and how long they are. */
+  /** Truncated values and their lengths; only with `preview`. */
   readonly previews?: readonly { readonly index: number; readonly field: string; readonly length: number }[];
 }
 
-/** What one record is read with. */
+/** Options of a read of one record. */
 export interface RecordQuery<S extends Shape<S>, E extends keyof S, F, X> {
-  /** The columns that are wanted; all of them, when it is left out. */
+  /** Columns of the record; by default all of them. */
   readonly fields?: F;
-  /** The relations that are wanted: `{ customer: true, items: { fields: ['quantity'], size: 5 } }`. */
+  /** Relations to expand: `{ customer: true, items: { fields: ['quantity'], size: 5 } }`. */
   readonly expand?: X & Known<S, E, X>;
 }
 
-/** What a list is read with. */
+/** Options of a list. */
 export interface ListQuery<S extends Shape<S>, E extends keyof S, F, X>
   extends RecordQuery<S, E, F, X>,
     ListParameters<S, E> {}
 
 export interface AggregateQuery<S extends Shape<S>, E extends keyof S, C, G> extends AggregateParameters<S, E> {
-  /** `count`, `sum:total`, `max:customer.name` */
+  /** Aggregate functions such as `count`, `sum:total`, `max:customer.name`. */
   readonly select: readonly C[];
-  /** `status`, `placedAt:month`, `customer.country` */
+  /** Group keys such as `status`, `placedAt:month`, `customer.country`. */
   readonly group?: readonly G[];
 }
 
-/** A record as it is stored. */
+/** Stored record with its ETag. */
 export interface Stored<R> {
   readonly data: R;
-  /** For `ifMatch`. */
+  /** ETag for `ifMatch`. */
   readonly etag: string;
 }
 
-/** What writes of many records take. */
+/** Options of writes of many records. */
 export interface BulkOptions extends WriteOptions, BulkParameters {}
 
-/** What a record that may exist is found by: the fields of one unique field or index. */
+/** Options of an upsert: the fields of one unique field or index that identify a record. */
 export interface ConflictOptions<N> extends UpsertParameters<N> {
   readonly onConflict: N | readonly N[];
 }
@@ -80,7 +80,7 @@ interface Ids {
 
 type Minimal = { readonly return: 'minimal' };
 
-/** What of a file is imported: all of it, or nothing. */
+/** Options of the import of a file. */
 export interface ImportOptions<N> extends WriteOptions, ImportParameters<N> {
   readonly format: 'csv' | 'ndjson';
 }
@@ -93,31 +93,31 @@ export interface Imported {
 
 export type ExportQuery<S extends Shape<S>, E extends keyof S> = ExportParameters<S, E>;
 
-/** The calls of one entity. Each throws WdaError when it is refused. */
+/** Calls of one entity. Each throws WdaError for an error response. */
 export interface Entity<S extends Shape<S>, E extends keyof S> {
   readonly name: E;
-  /** `organization/workspace` */
+  /** Workspace as `organization/workspace`. */
   readonly workspace: string;
 
-  /** A page of records. */
+  /** Lists a page of records. */
   list<const F extends readonly Name<S, E>[] | undefined = undefined, const X extends Expand<S, E> = None>(
     query?: ListQuery<S, E, F, X>,
     options?: CallOptions,
   ): Promise<{ readonly data: Answered<S, E, F, X>[]; readonly meta: Meta }>;
 
-  /** The same, always as a POST: no value stands in a URL, or in the logs of proxies. */
+  /** Lists a page of records, always by POST: no value is in a URL or in the logs of proxies. */
   query<const F extends readonly Name<S, E>[] | undefined = undefined, const X extends Expand<S, E> = None>(
     query?: ListQuery<S, E, F, X>,
     options?: CallOptions,
   ): Promise<{ readonly data: Answered<S, E, F, X>[]; readonly meta: Meta }>;
 
-  /** Every record, page after page by cursor, 500 at a time unless `size` says otherwise. */
+  /** Iterates over all records, page after page by cursor, 500 at a time by default (`size`). */
   all<const F extends readonly Name<S, E>[] | undefined = undefined, const X extends Expand<S, E> = None>(
     query?: Omit<ListQuery<S, E, F, X>, 'page' | 'after' | 'count' | 'versions'>,
     options?: CallOptions,
   ): AsyncGenerator<Answered<S, E, F, X>, void, undefined>;
 
-  /** One record. */
+  /** Reads one record. */
   read<const F extends readonly Name<S, E>[] | undefined = undefined, const X extends Expand<S, E> = None>(
     id: number,
     query?: RecordQuery<S, E, F, X>,
@@ -126,12 +126,12 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
 
   create(record: Create<S, E>, options?: WriteOptions): Promise<Stored<Row<S, E>>>;
 
-  /** Changes what it names. */
+  /** Changes the given fields of a record. */
   update(id: number, changes: Update<S, E>, options?: MatchOptions): Promise<Stored<Row<S, E>>>;
 
   /**
-   * Reads, asks for the changes, and stores them if nobody has changed the record meanwhile; else it reads again, five times.
-   * Afterwards it throws PRECONDITION_FAILED.
+   * Reads a record, calls `change` and stores its result unless the record has changed meanwhile: then it retries up to five
+   * times, and at last throws PRECONDITION_FAILED.
    */
   modify(
     id: number,
@@ -139,7 +139,7 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
     options?: CallOptions,
   ): Promise<Stored<Row<S, E>>>;
 
-  /** Creates a record, or changes the one that has the values of `onConflict`. */
+  /** Creates a record, or changes the one with the same values of `onConflict`. */
   upsert(
     record: Create<S, E>,
     options: ConflictOptions<Name<S, E>> & WriteOptions,
@@ -147,7 +147,7 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
 
   delete(id: number, options?: MatchOptions): Promise<void>;
 
-  /** Up to 1,000 records, all of them or none. With `onConflict`, those that exist are changed. */
+  /** Creates up to 1,000 records, all of them or none. With `onConflict`, existing ones are changed. */
   createMany(records: readonly Create<S, E>[], options: BulkOptions & Minimal): Promise<Ids>;
   createMany(
     records: readonly Create<S, E>[],
@@ -155,7 +155,7 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
   ): Promise<{ readonly data: Row<S, E>[]; readonly meta: { readonly inserted: number; readonly updated: number } }>;
   createMany(records: readonly Create<S, E>[], options?: BulkOptions): Promise<{ readonly data: Row<S, E>[] }>;
 
-  /** Up to 1,000 records, all of them or none. `$version`: the part of an ETag before its point. */
+  /** Changes up to 1,000 records, all of them or none. `$version`: part of an ETag before its dot. */
   updateMany(records: readonly Change<Update<S, E>>[], options: BulkOptions & Minimal): Promise<Ids>;
   updateMany(records: readonly Change<Update<S, E>>[], options?: BulkOptions): Promise<{ readonly data: Row<S, E>[] }>;
 
@@ -164,7 +164,7 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
     options?: WriteOptions & { readonly versions?: Readonly<Record<number, string>>; readonly dryRun?: boolean },
   ): Promise<void>;
 
-  /** Counts and sums, of all records or by groups. */
+  /** Computes counts and sums of all records or by groups. */
   aggregate<const C extends Selected<S, E>, const G extends Grouped<S, E> = never>(
     query: AggregateQuery<S, E, C, G>,
     options?: CallOptions,
@@ -173,10 +173,10 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
     readonly meta: Pick<Meta, 'page' | 'size' | 'totalElements' | 'totalPages'>;
   }>;
 
-  /** A file of all records that match, as it comes. */
+  /** Streams a file of all matching records. */
   export(query?: ExportQuery<S, E>, options?: CallOptions): Promise<ReadableStream<Uint8Array>>;
 
-  /** A file of records, all of it or nothing. A stream cannot be sent twice, so it is not repeated by itself. */
+  /** Imports a file of records, all of it or nothing. A stream cannot be sent twice, so it is not retried. */
   import(file: Content, options: ImportOptions<Name<S, E>>): Promise<Imported>;
 }
 

@@ -1,6 +1,6 @@
-// Refusals of the API as one class of error, whose `code` says which it is.
+// Class of all errors of the API, with the error code as `code`.
 
-/** Codes of the API: docs/reference/errors.md says what each means. */
+/** Error codes of the API; docs/reference/errors.md describes each. */
 export type ErrorCode =
   | 'BAD_REQUEST'
   | 'VALIDATION_FAILED'
@@ -22,7 +22,7 @@ export type ErrorCode =
   | 'QUERY_TIMEOUT'
   | 'OUTCOME_UNKNOWN';
 
-/** `UNREACHABLE`: no answer came, or it was cut. `NO_API`: the answer is none of this API, as one of a proxy. */
+/** `UNREACHABLE`: no response, or a truncated one. `NO_API`: a response that is not of this API, such as a proxy's. */
 export type ClientCode = ErrorCode | 'UNREACHABLE' | 'NO_API';
 
 export type DetailCode =
@@ -41,7 +41,7 @@ export type DetailCode =
   | 'DESTRUCTIVE'
   | 'UNSUPPORTED_CHANGE';
 
-/** One mistake. `index` counts the records of a request from 0, `row` those of a file from 1. */
+/** Mistake of a request. `index` counts the records of a request from 0, `row` those of a file from 1. */
 export interface Detail {
   readonly field: string | null;
   readonly code: DetailCode;
@@ -50,11 +50,11 @@ export interface Detail {
   readonly row?: number;
 }
 
-/** What came with a refusal. `status` is 0 when nothing came. */
+/** Members of an error response. `status` is 0 without a response. */
 export interface Refusal {
   readonly status: number;
   readonly code: ClientCode;
-  /** The cause as a stable word, finer than `code`: docs/reference/errors.md lists them. */
+  /** Stable identifier of the cause, finer than `code`: docs/reference/errors.md lists them. */
   readonly reason?: string | undefined;
   readonly details?: readonly Detail[] | undefined;
   /** Index of the operation of a batch that failed. */
@@ -73,7 +73,7 @@ export class WdaError extends Error implements Refusal {
   declare readonly operation: number | undefined;
   declare readonly requestId: string | undefined;
   declare readonly retryAfterSeconds: number | undefined;
-  /** Of `SCHEMA_MIGRATION_IN_PROGRESS`: whether the migration holds up reads, and writes. */
+  /** Whether the migration of a `SCHEMA_MIGRATION_IN_PROGRESS` blocks reads, and writes. */
   declare readonly blocksReads: boolean | undefined;
   declare readonly blocksWrites: boolean | undefined;
 
@@ -83,7 +83,7 @@ export class WdaError extends Error implements Refusal {
   }
 }
 
-/** Whether something that was thrown is a refusal, with this code if one is named. */
+/** Returns true for an error of the API, with this code if one is named. */
 export function isWdaError<C extends ClientCode = ClientCode>(
   thrown: unknown,
   code?: C,

@@ -1,4 +1,4 @@
-// The client of the Workspace Data API.
+// Client of the Workspace Data API.
 import { type Answer, type MatchOptions, makeAsk } from './ask.ts';
 import type { Entity } from './entity.ts';
 import { makeRequests } from './requests.ts';
@@ -12,12 +12,12 @@ export { type ClientCode, type Detail, type DetailCode, type ErrorCode, isWdaErr
 export type * from './shape.ts';
 export type { CallOptions, ClientOptions, Content, Credential, CredentialContext } from './transport.ts';
 
-/** One workspace. */
+/** Client of one workspace. */
 export interface Client<S extends Shape<S>> {
   entity<const E extends keyof S & string>(name: E): Entity<S, E>;
   /**
-   * Any other request. `path` is below the workspace (`orders/_query`), or from the root of the server when it begins with
-   * a slash. `body` is sent as JSON. A write is repeated only with an `idempotencyKey`.
+   * Sends any other request. `path` is relative to the workspace (`orders/_query`), or to the server when it starts with a
+   * slash. `body` is sent as JSON. A write is retried only with an `idempotencyKey`.
    */
   request(
     method: string,
@@ -26,7 +26,7 @@ export interface Client<S extends Shape<S>> {
   ): Promise<Answer>;
 }
 
-/** A client of one workspace; `S` is what `wda types` has written of it. */
+/** Creates a client of one workspace; `S` is the interface that `wda types` generates. */
 export function createClient<S extends Shape<S>>(options: ClientOptions): Client<S> {
   const { workspace } = options;
   const ask = makeAsk(makeSend(options), workspace);

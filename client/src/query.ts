@@ -1,4 +1,4 @@
-// Option objects for TanStack Query, whatever the framework. Nothing of it is imported: they are plain values.
+// Option objects for TanStack Query of any framework. Imports nothing of it: they are plain values.
 import type { Entity, ListQuery, Meta, RecordQuery, Stored } from './entity.ts';
 import type { Answered, Expand, Name, None, Shape } from './shape.ts';
 import type { CallOptions } from './transport.ts';
@@ -13,11 +13,11 @@ interface Page<T> {
   readonly meta: Meta;
 }
 
-/** `['wda', 'demo/shop', 'orders', 'list', query]`: the first three invalidate all that was read of an entity. */
-const keyOf = (entity: { readonly workspace: string; readonly name: unknown }, ...rest: readonly unknown[]) =>
+/** Returns a key such as `['wda', 'demo/shop', 'orders', 'list', query]`; the first three invalidate all reads of an entity. */
+const buildKey = (entity: { readonly workspace: string; readonly name: unknown }, ...rest: readonly unknown[]) =>
   ['wda', entity.workspace, entity.name, ...rest] as const;
 
-/** A page, for `useQuery`. */
+/** Returns options of a page, for `useQuery`. */
 export const listOptions = <
   S extends Shape<S>,
   E extends keyof S,
@@ -27,11 +27,11 @@ export const listOptions = <
   entity: Entity<S, E>,
   query: ListQuery<S, E, F, X> = {},
 ): Options<Page<Answered<S, E, F, X>>> => ({
-  queryKey: keyOf(entity, 'list', query),
+  queryKey: buildKey(entity, 'list', query),
   queryFn: ({ signal }) => entity.list(query, { signal }),
 });
 
-/** One record with its ETag, for `useQuery`. */
+/** Returns options of one record with its ETag, for `useQuery`. */
 export const readOptions = <
   S extends Shape<S>,
   E extends keyof S,
@@ -42,11 +42,11 @@ export const readOptions = <
   id: number,
   query: RecordQuery<S, E, F, X> = {},
 ): Options<Stored<Answered<S, E, F, X>>> => ({
-  queryKey: keyOf(entity, 'read', id, query),
+  queryKey: buildKey(entity, 'read', id, query),
   queryFn: ({ signal }) => entity.read(id, query, { signal }),
 });
 
-/** Page after page by cursor, for `useInfiniteQuery`. */
+/** Returns options of pages by cursor, for `useInfiniteQuery`. */
 export const infiniteOptions = <
   S extends Shape<S>,
   E extends keyof S,
@@ -56,7 +56,7 @@ export const infiniteOptions = <
   entity: Entity<S, E>,
   query: Omit<ListQuery<S, E, F, X>, 'page' | 'after'> = {},
 ) => ({
-  queryKey: keyOf(entity, 'infinite', query) as readonly unknown[],
+  queryKey: buildKey(entity, 'infinite', query) as readonly unknown[],
   queryFn: ({
     signal,
     pageParam,

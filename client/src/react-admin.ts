@@ -1,18 +1,18 @@
-// A data provider for react-admin 5. Nothing of it is imported: the types are those that it asks of a provider.
+// Data provider for react-admin 5. Imports nothing of react-admin: the types here are those that it requires of a provider.
 import {
   type AdminMeta,
   type AnyRecord,
-  answered,
-  callsOf,
-  conditionOf,
+  decorateErrors,
+  getCalls,
+  getSelection,
+  groupMistakes,
   type Id,
-  idOf,
-  mistakesOf,
   type Page,
-  partsOf,
+  parseId,
   readMany,
-  selectionOf,
-  telling,
+  readWritten,
+  splitIds,
+  toCondition,
 } from './admin.ts';
 import type { LooseQuery } from './body.ts';
 import { WdaError } from './error.ts';
@@ -21,12 +21,12 @@ import { OPERATORS } from './operators.generated.ts';
 import type { ListParameters } from './parameters.generated.ts';
 import type { Shape } from './shape.ts';
 
-interface Asked {
+interface BaseParams {
   readonly meta?: (AdminMeta & Pick<ListParameters<object, never>, 'count'>) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-interface ListParams extends Asked {
+interface ListParams extends BaseParams {
   readonly pagination?: { readonly page: number; readonly perPage: number };
   readonly sort?: { readonly field: string; readonly order: 'ASC' | 'DESC' };
   readonly filter?: AnyRecord;
@@ -42,49 +42,52 @@ interface One<R> {
   data: R;
 }
 
-interface UpdateParams extends Asked {
+interface UpdateParams extends BaseParams {
   readonly id: Id;
   readonly data: object;
   readonly previousData?: object;
 }
 
-/** What `<Admin dataProvider>` takes. */
+/** Value for `<Admin dataProvider>`. */
 export type ReactAdminProvider = {
   getList: <R>(resource: string, params: ListParams) => Promise<List<R>>;
-  getOne: <R>(resource: string, params: Asked & { readonly id: Id }) => Promise<One<R>>;
-  getMany: <R>(resource: string, params: Asked & { readonly ids: readonly Id[] }) => Promise<{ data: R[] }>;
+  getOne: <R>(resource: string, params: BaseParams & { readonly id: Id }) => Promise<One<R>>;
+  getMany: <R>(resource: string, params: BaseParams & { readonly ids: readonly Id[] }) => Promise<{ data: R[] }>;
   getManyReference: <R>(
     resource: string,
     params: ListParams & { readonly target: string; readonly id: Id },
   ) => Promise<List<R>>;
-  create: <R>(resource: string, params: Asked & { readonly data: object }) => Promise<One<R>>;
+  create: <R>(resource: string, params: BaseParams & { readonly data: object }) => Promise<One<R>>;
   update: <R>(resource: string, params: UpdateParams) => Promise<One<R>>;
   updateMany: (
     resource: string,
-    params: Asked & { readonly ids: Id[]; readonly data: object },
+    params: BaseParams & { readonly ids: Id[]; readonly data: object },
   ) => Promise<{ data: Id[] }>;
-  delete: <R>(resource: string, params: Asked & { readonly id: Id; readonly previousData?: object }) => Promise<One<R>>;
-  deleteMany: (resource: string, params: Asked & { readonly ids: Id[] }) => Promise<{ data: Id[] }>;
+  delete: <R>(
+    resource: string,
+    params: BaseParams & { readonly id: Id; readonly previousData?: object },
+  ) => Promise<One<R>>;
+  deleteMany: (resource: string, params: BaseParams & { readonly ids: Id[] }) => Promise<{ data: Id[] }>;
   supportAbortSignal: true;
 };
 
 /**
- * The data provider of one workspace. Refusals are thrown as WdaErrors whose `body.errors` says what is wrong with each
- * field, as forms of react-admin read it.
+ * Creates the data provider of one workspace. Errors are thrown as WdaErrors whose `body.errors` has mistakes by field in the
+ * form of react-admin.
  */
 export function dataProvider<S extends Shape<S>>(shop: Client<S>): ReactAdminProvider {
-  const calls = (resource: string) => callsOf(shop, resource);
+  const calls = (resource: string) => getCalls(shop, resource);
 
   const getList = async (resource: string, params: ListParams): Promise<List<AnyRecord>> => {
-    const { pagination, sort, filter = {}, meta: wanted, signal } = params;
+    const { pagination, sort, filter = {}, meta: options, signal } = params;
     const { q, ...conditions } = filter;
     const query: LooseQuery = {
-      ...selectionOf(wanted),
-      filter: filterOf(conditions),
+      ...getSelection(options),
+      filter: toFilter(conditions),
       ...(q === undefined ? {} : { search: q }),
       ...(sort === undefined ? {} : { sort: `${sort.field},${sort.order.toLowerCase()}` }),
       ...(pagination === undefined ? {} : { page: pagination.page - 1, size: pagination.perPage }),
-      ...(wanted?.count === undefined ? {} : { count: wanted.count }),
+      ...(options?.count === undefined ? {} : { count: options.count }),
     };
     const { data, meta } = (await calls(resource).list(query, { signal })) as unknown as Page;
     const pageInfo = { hasNextPage: meta.nextCursor !== null, hasPreviousPage: (meta.page ?? 0) > 0 };
@@ -97,56 +100,56 @@ export function dataProvider<S extends Shape<S>>(shop: Client<S>): ReactAdminPro
     getManyReference: (resource: string, { target, id, filter, ...params }: Parameters<Reference>[1]) =>
       getList(resource, { ...params, filter: { ...filter, [target]: id } }),
 
-    getOne: async (resource: string, { id, meta, signal }: Asked & { readonly id: Id }) => {
-      const { data } = await calls(resource).read(idOf(id), selectionOf(meta), { signal });
+    getOne: async (resource: string, { id, meta, signal }: BaseParams & { readonly id: Id }) => {
+      const { data } = await calls(resource).read(parseId(id), getSelection(meta), { signal });
       return { data };
     },
 
-    getMany: async (resource: string, { ids, meta, signal }: Asked & { readonly ids: readonly Id[] }) => ({
+    getMany: async (resource: string, { ids, meta, signal }: BaseParams & { readonly ids: readonly Id[] }) => ({
       data: await readMany(calls(resource), ids, meta, signal),
     }),
 
-    create: async (resource: string, { data, meta }: Asked & { readonly data: object }) => {
+    create: async (resource: string, { data, meta }: BaseParams & { readonly data: object }) => {
       const entity = calls(resource);
-      return { data: await answered(entity, await entity.create(data), meta) };
+      return { data: await readWritten(entity, await entity.create(data), meta) };
     },
 
     update: async (resource: string, { id, data, previousData, meta }: UpdateParams) => {
       const entity = calls(resource);
-      const changes = changesOf(data as AnyRecord, (previousData ?? {}) as AnyRecord);
+      const changes = findChanges(data as AnyRecord, (previousData ?? {}) as AnyRecord);
       const stored =
         meta?.etag !== undefined || previousData === undefined
-          ? await entity.update(idOf(id), changes, { ifMatch: meta?.etag })
-          : await entity.modify(idOf(id), (now) => unlessChanged(changes, previousData as AnyRecord, now));
-      return { data: await answered(entity, stored, meta) };
+          ? await entity.update(parseId(id), changes, { ifMatch: meta?.etag })
+          : await entity.modify(parseId(id), (now) => unlessChanged(changes, previousData as AnyRecord, now));
+      return { data: await readWritten(entity, stored, meta) };
     },
 
     updateMany: async (resource: string, { ids, data }: { readonly ids: Id[]; readonly data: object }) => {
-      for (const part of partsOf(ids)) {
+      for (const part of splitIds(ids)) {
         const records = part.map((id) => ({ ...data, id }));
         await calls(resource).updateMany(records, { return: 'minimal' });
       }
       return { data: ids };
     },
 
-    delete: async (resource: string, { id, previousData, meta }: Asked & { id: Id; previousData?: object }) => {
-      await calls(resource).delete(idOf(id), { ifMatch: meta?.etag });
+    delete: async (resource: string, { id, previousData, meta }: BaseParams & { id: Id; previousData?: object }) => {
+      await calls(resource).delete(parseId(id), { ifMatch: meta?.etag });
       return { data: previousData ?? { id } };
     },
 
     deleteMany: async (resource: string, { ids }: { readonly ids: Id[] }) => {
-      for (const part of partsOf(ids)) await calls(resource).deleteMany(part);
+      for (const part of splitIds(ids)) await calls(resource).deleteMany(part);
       return { data: ids };
     },
   };
-  const told = telling(provider, ({ details }) => ({ body: { errors: mistakesOf(details) } }));
-  return { ...told, supportAbortSignal: true } as unknown as ReactAdminProvider;
+  const decorated = decorateErrors(provider, ({ details }) => ({ body: { errors: groupMistakes(details) } }));
+  return { ...decorated, supportAbortSignal: true } as unknown as ReactAdminProvider;
 }
 
 type Reference = ReactAdminProvider['getManyReference'];
 
-/** `{ status: 'open', 'total@gte': 20, tags: [1, 2], customer: { 'name@contains': 'a' } }` as the client takes it. */
-function filterOf(filter: AnyRecord): AnyRecord {
+/** Converts `{ status: 'open', 'total@gte': 20, tags: [1, 2], customer: { 'name@contains': 'a' } }` to a filter of the client. */
+function toFilter(filter: AnyRecord): AnyRecord {
   const conditions = (part: AnyRecord, prefix: string): AnyRecord[] =>
     Object.entries(part).flatMap(([key, value]) => {
       const [name = '', operator] = key.split('@');
@@ -156,16 +159,16 @@ function filterOf(filter: AnyRecord): AnyRecord {
         throw new TypeError(
           `Unknown operator ${operator} of the filter ${key}. Known: ${Object.keys(OPERATORS).join(', ')}`,
         );
-      return [conditionOf(prefix + name, operator ?? (Array.isArray(value) ? 'in' : 'eq'), value)];
+      return [toCondition(prefix + name, operator ?? (Array.isArray(value) ? 'in' : 'eq'), value)];
     });
   return { $and: conditions(filter, '') };
 }
 
-/** Forms give the whole record, with what the server sets and what is expanded; what has not changed is not sent. */
-const changesOf = ({ id, ...data }: AnyRecord, previous: AnyRecord): AnyRecord =>
+/** Returns the changed members; forms submit the whole record, with generated values and expanded relations. */
+const findChanges = ({ id, ...data }: AnyRecord, previous: AnyRecord): AnyRecord =>
   Object.fromEntries(Object.entries(data).filter(([name, value]) => !isSame(value, previous[name])));
 
-/** The changes, if nobody has changed the same fields since the form was filled. */
+/** Returns the changes; throws if the same fields have changed since the form was loaded. */
 function unlessChanged(changes: AnyRecord, previous: AnyRecord, now: AnyRecord): AnyRecord {
   const lost = Object.keys(changes).filter(
     (name) => name in previous && !isSame(now[name], previous[name]) && !isSame(now[name], changes[name]),
@@ -185,7 +188,7 @@ function unlessChanged(changes: AnyRecord, previous: AnyRecord, now: AnyRecord):
 
 const isSame = (a: unknown, b: unknown): boolean => ordered(a) === ordered(b);
 
-/** JSON with the members of objects in order. */
+/** Serializes JSON with sorted members of objects, for comparisons. */
 const ordered = (value: unknown): string | undefined =>
   JSON.stringify(value, (_, one) =>
     Object.prototype.toString.call(one) === '[object Object]' ? Object.fromEntries(Object.entries(one).sort()) : one,

@@ -1,35 +1,35 @@
-// A data provider for Refine 5. Nothing of it is imported: the types are those that it asks of a provider.
+// Data provider for Refine 5. Imports nothing of Refine: the types here are those that Refine requires of a provider.
 import {
   type AdminMeta,
   type AnyRecord,
-  answered,
-  callsOf,
-  conditionOf,
+  decorateErrors,
+  getCalls,
+  getSelection,
+  groupMistakes,
   type Id,
-  idOf,
-  mistakesOf,
   type Page,
-  partsOf,
+  parseId,
   readMany,
-  selectionOf,
-  telling,
+  readWritten,
+  splitIds,
+  toCondition,
 } from './admin.ts';
 import type { LooseQuery } from './body.ts';
 import type { Client } from './index.ts';
 import type { Shape } from './shape.ts';
 
-interface Asked {
+interface BaseParams {
   readonly resource: string;
   readonly meta?: RefineMeta | undefined;
 }
 
-/** `meta` of hooks; Refine adds the context of the query. */
+/** `meta` of hooks, to which Refine adds the context of the query. */
 interface RefineMeta {
   readonly [name: string]: unknown;
   readonly queryContext?: { readonly signal?: AbortSignal };
 }
 
-interface Wanted extends AdminMeta {
+interface QueryMeta extends AdminMeta {
   readonly search?: string;
   readonly count?: 'exact' | 'estimated';
 }
@@ -40,7 +40,7 @@ interface Condition {
   readonly value: unknown;
 }
 
-interface ListParams extends Asked {
+interface ListParams extends BaseParams {
   readonly pagination?: {
     readonly currentPage?: number;
     readonly pageSize?: number;
@@ -60,21 +60,21 @@ interface CustomParams {
   readonly headers?: object;
 }
 
-type Of = Asked & { readonly id: Id };
-type OfMany = Asked & { readonly ids: Id[] };
+type OneParams = BaseParams & { readonly id: Id };
+type ManyParams = BaseParams & { readonly ids: Id[] };
 
-/** What `<Refine dataProvider>` takes. */
+/** Value for `<Refine dataProvider>`. */
 export interface RefineProvider {
   getList: <R>(params: ListParams) => Promise<{ data: R[]; total: number }>;
-  /** With the ETag of the record, for `meta.etag` of `update` and `deleteOne`. */
-  getOne: <R>(params: Of) => Promise<{ data: R; etag: string }>;
-  getMany: <R>(params: OfMany) => Promise<{ data: R[] }>;
-  create: <R, V>(params: Asked & { readonly variables: V }) => Promise<{ data: R }>;
-  createMany: <R, V>(params: Asked & { readonly variables: V[] }) => Promise<{ data: R[] }>;
-  update: <R, V>(params: Of & { readonly variables: V }) => Promise<{ data: R }>;
-  updateMany: <R, V>(params: OfMany & { readonly variables: V }) => Promise<{ data: R[] }>;
-  deleteOne: <R, V>(params: Of & { readonly variables?: V }) => Promise<{ data: R }>;
-  deleteMany: <R, V>(params: OfMany & { readonly variables?: V }) => Promise<{ data: R[] }>;
+  /** Reads a record with its ETag, for `meta.etag` of `update` and `deleteOne`. */
+  getOne: <R>(params: OneParams) => Promise<{ data: R; etag: string }>;
+  getMany: <R>(params: ManyParams) => Promise<{ data: R[] }>;
+  create: <R, V>(params: BaseParams & { readonly variables: V }) => Promise<{ data: R }>;
+  createMany: <R, V>(params: BaseParams & { readonly variables: V[] }) => Promise<{ data: R[] }>;
+  update: <R, V>(params: OneParams & { readonly variables: V }) => Promise<{ data: R }>;
+  updateMany: <R, V>(params: ManyParams & { readonly variables: V }) => Promise<{ data: R[] }>;
+  deleteOne: <R, V>(params: OneParams & { readonly variables?: V }) => Promise<{ data: R }>;
+  deleteMany: <R, V>(params: ManyParams & { readonly variables?: V }) => Promise<{ data: R[] }>;
   getApiUrl: () => string;
   custom: <R, Q, P>(params: CustomParams & { readonly query?: Q; readonly payload?: P }) => Promise<{ data: R }>;
 }
@@ -82,19 +82,19 @@ export interface RefineProvider {
 const MOST_UNPAGED = 10_000;
 
 /**
- * The data provider of one workspace. Refusals are thrown as WdaErrors with `statusCode` and `errors`, the mistakes by
- * field, as forms of Refine read them.
+ * Creates the data provider of one workspace. Errors are thrown as WdaErrors with `statusCode` and `errors`, mistakes by field
+ * in the form of Refine.
  */
 export function dataProvider<S extends Shape<S>>(shop: Client<S>): RefineProvider {
-  const calls = (resource: string) => callsOf(shop, resource);
+  const calls = (resource: string) => getCalls(shop, resource);
 
   const provider = {
     getList: async ({ resource, pagination = {}, sorters = [], filters = [], meta }: ListParams) => {
-      const { search, count, ...selection } = (meta ?? {}) as Wanted;
+      const { search, count, ...selection } = (meta ?? {}) as QueryMeta;
       const signal = meta?.queryContext?.signal;
       const query: LooseQuery = {
-        ...selectionOf(selection),
-        filter: { $and: filters.map(treeOf) },
+        ...getSelection(selection),
+        filter: { $and: filters.map(toFilter) },
         sort: sorters.map(({ field, order }) => `${field},${order}`),
         ...(search === undefined ? {} : { search }),
       };
@@ -108,53 +108,53 @@ export function dataProvider<S extends Shape<S>>(shop: Client<S>): RefineProvide
       return { data: answer.data, total: answer.meta.totalElements };
     },
 
-    getOne: async ({ resource, id, meta }: Of) => {
-      const selection = selectionOf(meta as Wanted);
-      const { data, etag } = await calls(resource).read(idOf(id), selection, { signal: meta?.queryContext?.signal });
+    getOne: async ({ resource, id, meta }: OneParams) => {
+      const selection = getSelection(meta as QueryMeta);
+      const { data, etag } = await calls(resource).read(parseId(id), selection, { signal: meta?.queryContext?.signal });
       return { data, etag };
     },
 
-    getMany: async ({ resource, ids, meta }: OfMany) => ({
-      data: await readMany(calls(resource), ids, meta as Wanted, meta?.queryContext?.signal),
+    getMany: async ({ resource, ids, meta }: ManyParams) => ({
+      data: await readMany(calls(resource), ids, meta as QueryMeta, meta?.queryContext?.signal),
     }),
 
-    create: async ({ resource, variables, meta }: Asked & { readonly variables: unknown }) => {
+    create: async ({ resource, variables, meta }: BaseParams & { readonly variables: unknown }) => {
       const entity = calls(resource);
-      return { data: await answered(entity, await entity.create(variables), meta as Wanted) };
+      return { data: await readWritten(entity, await entity.create(variables), meta as QueryMeta) };
     },
 
-    createMany: async ({ resource, variables }: Asked & { readonly variables: unknown[] }) => {
+    createMany: async ({ resource, variables }: BaseParams & { readonly variables: unknown[] }) => {
       const { data } = await calls(resource).createMany(variables);
       return { data };
     },
 
-    update: async ({ resource, id, variables, meta }: Of & { readonly variables: unknown }) => {
+    update: async ({ resource, id, variables, meta }: OneParams & { readonly variables: unknown }) => {
       const { id: _, ...changes } = variables as AnyRecord;
       const entity = calls(resource);
-      const stored = await entity.update(idOf(id), changes, { ifMatch: (meta as Wanted | undefined)?.etag });
-      return { data: await answered(entity, stored, meta as Wanted) };
+      const stored = await entity.update(parseId(id), changes, { ifMatch: (meta as QueryMeta | undefined)?.etag });
+      return { data: await readWritten(entity, stored, meta as QueryMeta) };
     },
 
-    updateMany: async ({ resource, ids, variables }: OfMany & { readonly variables: unknown }) => {
+    updateMany: async ({ resource, ids, variables }: ManyParams & { readonly variables: unknown }) => {
       const data: unknown[] = [];
-      for (const part of partsOf(ids)) {
+      for (const part of splitIds(ids)) {
         const records = part.map((id) => ({ ...(variables as object), id }));
         data.push(...((await calls(resource).updateMany(records)).data as unknown[]));
       }
       return { data };
     },
 
-    deleteOne: async ({ resource, id, meta }: Of) => {
-      await calls(resource).delete(idOf(id), { ifMatch: (meta as Wanted | undefined)?.etag });
+    deleteOne: async ({ resource, id, meta }: OneParams) => {
+      await calls(resource).delete(parseId(id), { ifMatch: (meta as QueryMeta | undefined)?.etag });
       return { data: { id } };
     },
 
-    deleteMany: async ({ resource, ids }: OfMany) => {
-      for (const part of partsOf(ids)) await calls(resource).deleteMany(part);
+    deleteMany: async ({ resource, ids }: ManyParams) => {
+      for (const part of splitIds(ids)) await calls(resource).deleteMany(part);
       return { data: ids.map((id) => ({ id })) };
     },
 
-    getApiUrl: () => `/api/v1/${callsOf(shop, '').workspace}`,
+    getApiUrl: () => `/api/v1/${getCalls(shop, '').workspace}`,
 
     custom: async ({ url, method, payload, query, ...others }: CustomParams) => {
       for (const [name, value] of Object.entries(others)) {
@@ -168,9 +168,9 @@ export function dataProvider<S extends Shape<S>>(shop: Client<S>): RefineProvide
       return { data };
     },
   };
-  return telling(provider, ({ status, details }) => ({
+  return decorateErrors(provider, ({ status, details }) => ({
     statusCode: status,
-    errors: mistakesOf(details),
+    errors: groupMistakes(details),
   })) as unknown as RefineProvider;
 }
 
@@ -184,7 +184,7 @@ async function everything(records: AsyncIterable<unknown>, resource: string): Pr
   return data;
 }
 
-/** Operators of Refine by those of the API; a `not` in front is the other way round, and null matches it. */
+/** Operators of the API by those of Refine; `not` in front negates, and null matches it. */
 const OPERATORS: Readonly<Record<string, string>> = {
   eq: 'eq',
   ne: 'ne',
@@ -206,12 +206,13 @@ const OPERATORS: Readonly<Record<string, string>> = {
   nnull: 'notNull',
 };
 
-/** A filter of Refine in the form of the client. */
-function treeOf({ field = '', operator, value }: Condition): AnyRecord {
-  if (operator === 'and' || operator === 'or') return { [`$${operator}`]: (value as readonly Condition[]).map(treeOf) };
-  const known = Object.hasOwn(OPERATORS, operator) ? OPERATORS[operator] : undefined;
-  if (known === undefined)
+/** Converts a filter of Refine to one of the client. */
+function toFilter({ field = '', operator, value }: Condition): AnyRecord {
+  if (operator === 'and' || operator === 'or')
+    return { [`$${operator}`]: (value as readonly Condition[]).map(toFilter) };
+  const target = Object.hasOwn(OPERATORS, operator) ? OPERATORS[operator] : undefined;
+  if (target === undefined)
     throw new TypeError(`The API has no operator ${operator} (${field}). Known: ${Object.keys(OPERATORS).join(', ')}`);
-  const condition = conditionOf(field, known.replace('not ', ''), value);
-  return known.startsWith('not ') ? { $not: condition } : condition;
+  const condition = toCondition(field, target.replace('not ', ''), value);
+  return target.startsWith('not ') ? { $not: condition } : condition;
 }

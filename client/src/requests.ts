@@ -1,6 +1,6 @@
-// Every call of an entity: what is sent, and what is made of the answer. Knows no schema; entity.ts has the types.
-import type { Answer, Ask, Asked, MatchOptions, WriteOptions } from './ask.ts';
-import { bodyOf, given, type LooseQuery, listOf, listQueryOf, queryOf } from './body.ts';
+// Implements the calls of an entity: requests and results. Has no types of a schema; entity.ts has them.
+import type { Answer, Ask, MatchOptions, RequestOptions, WriteOptions } from './ask.ts';
+import { buildBody, buildList, buildListQuery, buildQuery, type LooseQuery, toPairs } from './body.ts';
 import { isWdaError } from './error.ts';
 import { type CallOptions, type Content, pause } from './transport.ts';
 
@@ -15,59 +15,59 @@ function inUrl(query: URLSearchParams | undefined): URLSearchParams {
   throw new TypeError('This filter does not fit into a URL: conditions do, and one $or');
 }
 
-/** The query string of one record. */
-export const readQueryOf = (query: LooseQuery): URLSearchParams => inUrl(queryOf(bodyOf(query)));
+/** Builds the query string of one record. */
+export const buildReadQuery = (query: LooseQuery): URLSearchParams => inUrl(buildQuery(buildBody(query)));
 
-/** The calls of an entity, whose path below the workspace is `path`. */
+/** Creates the calls of an entity. `path`: path of the entity below the workspace. */
 export function makeRequests(ask: Ask, path: string) {
-  // Callers without types give texts of others as ids.
-  const recordOf = (id: number): string => `${path}/${encodeURIComponent(id)}`;
+  // Callers without types may pass strings of users as ids.
+  const getRecordPath = (id: number): string => `${path}/${encodeURIComponent(id)}`;
 
-  const query = async (wanted: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
-    ask('POST', `${path}/_query`, { ...options, body: bodyOf(wanted), isRead: true });
+  const query = async (selection: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
+    ask('POST', `${path}/_query`, { ...options, body: buildBody(selection), isRead: true });
 
-  const list = async (wanted: LooseQuery = {}, options?: CallOptions): Promise<Answer> => {
-    const short = queryOf(bodyOf(wanted));
+  const list = async (selection: LooseQuery = {}, options?: CallOptions): Promise<Answer> => {
+    const short = buildQuery(buildBody(selection));
     return short === undefined || String(short).length > LONGEST_QUERY
-      ? query(wanted, options)
+      ? query(selection, options)
       : ask('GET', path, { ...options, query: short });
   };
 
-  async function* all(wanted: LooseQuery = {}, options?: CallOptions): AsyncGenerator<unknown, void, undefined> {
+  async function* all(selection: LooseQuery = {}, options?: CallOptions): AsyncGenerator<unknown, void, undefined> {
     for (let after: string | null | undefined; after !== null; ) {
-      const { data, meta } = await list({ size: 500, ...wanted, count: 'none', after }, options);
+      const { data, meta } = await list({ size: 500, ...selection, count: 'none', after }, options);
       yield* data as unknown[];
       after = (meta as { nextCursor: string | null }).nextCursor;
     }
   }
 
-  const read = async (id: number, wanted: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
-    ask('GET', recordOf(id), { ...options, query: readQueryOf(wanted) });
+  const read = async (id: number, selection: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
+    ask('GET', getRecordPath(id), { ...options, query: buildReadQuery(selection) });
 
   const update = (id: number, body: unknown, options?: MatchOptions): Promise<Answer> =>
-    ask('PATCH', recordOf(id), { ...options, body });
+    ask('PATCH', getRecordPath(id), { ...options, body });
 
   async function modify(id: number, change: (now: never) => unknown, options?: CallOptions): Promise<Answer> {
     for (let tries = 1; ; tries++) {
       const { data, etag } = await read(id, {}, options);
-      // A proxy has taken it away: the change would be made whatever others have done.
+      // If a proxy has removed the ETag, the change would overwrite changes of others.
       if (etag === undefined) throw new TypeError('The answer has no ETag');
       const changes = await change(data as never);
       try {
         return await update(id, changes, { ...options, ifMatch: etag });
       } catch (error) {
         if (tries === TRIES || !isWdaError(error, 'PRECONDITION_FAILED')) throw error;
-        // Clients that change one record at once come apart.
+        // Jitter separates clients that change one record at once.
         await pause((Math.random() * 2 ** tries) / 20, options?.signal);
       }
     }
   }
 
-  /** Of a write, everything that is not an option of requests goes into the URL. */
+  /** Sends a write, with everything but request options in the URL. */
   const write = (
     method: string,
     to: string,
-    content: Asked,
+    content: RequestOptions,
     { idempotencyKey, retries, signal, ...parameters }: LooseWrite,
   ): Promise<Answer> =>
     ask(method, to, {
@@ -75,8 +75,8 @@ export function makeRequests(ask: Ask, path: string) {
       retries,
       signal,
       ...content,
-      query: new URLSearchParams(given(parameters)),
-      // A dry run takes no key.
+      query: new URLSearchParams(toPairs(parameters)),
+      // A dry run has no idempotency key.
       isRead: parameters.dryRun === true,
     });
 
@@ -93,7 +93,7 @@ export function makeRequests(ask: Ask, path: string) {
       return { ...answer, created: answer.status === 201 };
     },
     delete: async (id: number, options?: MatchOptions): Promise<void> => {
-      await ask('DELETE', recordOf(id), options);
+      await ask('DELETE', getRecordPath(id), options);
     },
     createMany: (data: unknown, options: LooseWrite = {}) =>
       write('POST', `${path}/_bulk`, { body: { data } }, options),
@@ -103,9 +103,13 @@ export function makeRequests(ask: Ask, path: string) {
       await write('POST', `${path}/_bulk/delete`, { body: { ids, versions } }, options);
     },
     aggregate: async ({ filter, sort, ...rest }: LooseQuery, options?: CallOptions) =>
-      ask('POST', `${path}/_aggregate`, { ...options, body: { ...rest, ...listOf({ filter, sort }) }, isRead: true }),
-    export: async ({ fields, ...wanted }: LooseQuery = {}, options?: CallOptions) => {
-      const parameters = inUrl(listQueryOf(listOf(wanted)));
+      ask('POST', `${path}/_aggregate`, {
+        ...options,
+        body: { ...rest, ...buildList({ filter, sort }) },
+        isRead: true,
+      }),
+    export: async ({ fields, ...selection }: LooseQuery = {}, options?: CallOptions) => {
+      const parameters = inUrl(buildListQuery(buildList(selection)));
       if (fields !== undefined) parameters.append('fields', fields.join());
       return ask.stream(`${path}/_export`, parameters, options);
     },

@@ -1,27 +1,27 @@
-// What `wda types` writes of a workspace, and the types that follow from it for each request. Only what a call names is
-// computed: plain mapped types over interfaces, no text is parsed by the compiler.
+// Types of a workspace from the file of `wda types`, and types of each request that follow from them. Plain mapped types over
+// interfaces: the compiler computes only what a call names, and parses no text.
 import type { JsonOperators, Operators } from './operators.generated.ts';
 import type { NarrowParameters } from './parameters.generated.ts';
 
 /**
- * A number whose digits may be more than a double holds: `bigint` columns, and `decimal` ones of more than 15 digits. It is
- * a number where that is exact, else the text of the digits.
+ * Value of a column with more digits than a double represents (`bigint`, and `decimal` of more than 15 digits): a number if that
+ * is exact, else the text of the digits.
  */
 export type Digits = number | string;
 
-/** What may be sent for such a column. */
+/** Value of such a column in a request. */
 export type DigitsIn = number | string | bigint;
 
-/** One entity in the file of types. `never` in place of `create` or `update`: the credential may not do it. */
+/** Entity in the file of types. `create` or `update` is `never` if the credential may not do it. */
 export interface EntityShape {
   readonly row: object;
   readonly create: object;
   readonly update: object;
-  /** `'customers'`: always there; `'customers' | null`: may be missing; `'orderItems'[]`: many. */
+  /** Relations: required as `'customers'`, optional as `'customers' | null`, to-many as `'orderItems'[]`. */
   readonly relations: object;
 }
 
-/** A workspace in the file of types: its entities by name. */
+/** Entities of a workspace by name, in the file of types. */
 export type Shape<S> = { readonly [E in keyof S]: EntityShape };
 
 export type Row<S extends Shape<S>, E extends keyof S> = S[E]['row'];
@@ -29,13 +29,13 @@ export type Create<S extends Shape<S>, E extends keyof S> = S[E]['create'];
 export type Update<S extends Shape<S>, E extends keyof S> = S[E]['update'];
 export type Relations<S extends Shape<S>, E extends keyof S> = S[E]['relations'];
 
-/** The columns of an entity. */
+/** Columns of an entity. */
 export type Name<S extends Shape<S>, E extends keyof S> = keyof Row<S, E> & string;
 
-/** The entity that a relation leads to. */
+/** Entity that a relation leads to. */
 type Target<S, R> = (R extends readonly (infer T)[] ? T : R) & keyof S;
 
-/** `customer: true`, or what is wanted of it. */
+/** Relations to expand: `customer: true`, or columns and relations of the related record. */
 export type Expand<S extends Shape<S>, E extends keyof S> = {
   readonly [K in keyof Relations<S, E>]?: true | Part<S, Relations<S, E>[K]>;
 };
@@ -45,16 +45,16 @@ type Part<S extends Shape<S>, R> = R extends readonly unknown[]
   : OnePart<S, Target<S, NonNullable<R>>>;
 
 export interface OnePart<S extends Shape<S>, E extends keyof S> {
-  /** The columns that are wanted; all of them, when it is left out. */
+  /** Columns of the related record; by default all of them. */
   readonly fields?: readonly Name<S, E>[];
   /** Relations of the related record. */
   readonly expand?: Expand<S, E>;
 }
 
-/** `size`: how many of the related records at most. */
+/** Options of a to-many relation. `size`: limit of related records. */
 export interface ManyPart<S extends Shape<S>, E extends keyof S> extends OnePart<S, E>, NarrowParameters<S, E> {}
 
-/** Refuses what the schema does not know, at every level: the check of excess members does not reach inferred types. */
+/** Rejects unknown names at every level, because TypeScript does not check excess members of inferred types. */
 export type Known<S extends Shape<S>, E extends keyof S, X> = {
   readonly [K in keyof X]: K extends keyof Relations<S, E>
     ? X[K] extends true
@@ -75,14 +75,14 @@ type KnownPart<S extends Shape<S>, R, P> = {
       : never;
 };
 
-/** The record that a request with these `fields` and this `expand` is answered with. */
+/** Record in the response to a request with these `fields` and this `expand`. */
 export type Answered<S extends Shape<S>, E extends keyof S, F, X> = Show<
   Columns<Row<S, E>, F> & { [K in keyof X & keyof Relations<S, E>]: Related<S, Relations<S, E>[K], X[K]> }
 >;
 
 type Show<T> = { [K in keyof T]: T[K] } & unknown;
 
-/** Nothing is expanded. */
+/** `expand` without relations. */
 export type None = Record<never, never>;
 type Columns<R, F> = [F] extends [readonly (infer N)[]] ? Pick<R, N & keyof R> : R;
 
@@ -101,13 +101,13 @@ type Of<S extends Shape<S>, E extends keyof S, P> = P extends true
       P extends { readonly expand: infer X } ? X : None
     >;
 
-/** A column, a column with its direction, or a path to a column of a related record (`customer.name,desc`). */
+/** Sort key: a column, a column with its direction, or a path to a column of a related record (`customer.name,desc`). */
 export type Sort<S extends Shape<S>, E extends keyof S> =
   | Name<S, E>
   | `${Name<S, E>},${'asc' | 'desc'}`
   | `${keyof Relations<S, E> & string}.${string}`;
 
-/** Conditions that must all hold, by column and by relation; `$or`, `$and` and `$not` put them together otherwise. */
+/** Conditions that must all hold, by column and by relation; `$or`, `$and` and `$not` combine them otherwise. */
 export type Filter<S extends Shape<S>, E extends keyof S> = {
   readonly [K in keyof Row<S, E>]?: Condition<Row<S, E>[K]>;
 } & {
@@ -120,10 +120,10 @@ interface Junctions<S extends Shape<S>, E extends keyof S> {
   readonly $not?: Filter<S, E>;
 }
 
-/** A value that it equals, null, or operators that must all hold. */
+/** Condition of a column: a value that it equals, null, or operators that must all hold. */
 export type Condition<V> = unknown extends V ? JsonOperators : NonNullable<V> | null | Operators<NonNullable<V>>;
 
-/** What an aggregate is asked for (`count`, `sum:total`), and its groups (`status`, `placedAt:month`, `customer.name`). */
+/** Aggregate functions of a request (`count`, `sum:total`), without its groups (`status`, `placedAt:month`, `customer.name`). */
 export type Selected<S extends Shape<S>, E extends keyof S> =
   | 'count'
   | `${'count' | 'countDistinct' | 'sum' | 'avg' | 'min' | 'max'}:${Path<S, E>}`;
@@ -132,7 +132,7 @@ export type Grouped<S extends Shape<S>, E extends keyof S> =
   | `${Path<S, E>}:${'year' | 'quarter' | 'month' | 'week' | 'day' | 'hour'}`;
 type Path<S extends Shape<S>, E extends keyof S> = Name<S, E> | `${keyof Relations<S, E> & string}.${string}`;
 
-/** One group of an aggregate. */
+/** Group of an aggregate. */
 export type Group<S extends Shape<S>, E extends keyof S, K extends string> = {
   [N in K]: N extends 'count' | `count:${string}` | `countDistinct:${string}`
     ? number

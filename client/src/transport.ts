@@ -1,54 +1,54 @@
-// One request after the other way: the credential, the wait that a refusal asks for, and the error that an answer stands for.
+// Sends HTTP requests: adds the credential, retries after the delay that the server requests, and throws error responses.
 import { isWdaError, type Refusal, WdaError } from './error.ts';
 import { parseJson } from './json.ts';
 
-/** What a credential function is told. */
+/** Argument of a credential function. */
 export interface CredentialContext {
-  /** Address of the server, without a slash at its end. */
+  /** URL of the server, without a slash at its end. */
   readonly url: string;
-  /** What it gave before, when that has just been refused (401). */
+  /** Previous credential, if the server has just rejected it (401). */
   readonly refused: string | undefined;
   readonly fetch: typeof fetch;
 }
 
-/** An API key or a token, or a function that gives one; it is asked for each request, and once more after a 401. */
+/** API key, token or function that returns one; it is called for each request, and once more after a 401. */
 export type Credential = string | ((context: CredentialContext) => string | Promise<string>);
 
 export interface ClientOptions {
-  /** Address of the server, such as `https://data.example.com`; a path prefix is kept. */
+  /** URL of the server, such as `https://data.example.com`; a path prefix is kept. */
   readonly url: string;
-  /** `organization/workspace` */
+  /** Workspace as `organization/workspace`. */
   readonly workspace: string;
   readonly credential: Credential;
-  /** How often a request that may be repeated is sent again: 2. */
+  /** Number of retries of a repeatable request; 2 by default. */
   readonly retries?: number;
-  /** Another `fetch`. */
+  /** Replacement for the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** In place of the client's. */
+  /** Number of retries in place of the client's. */
   readonly retries?: number | undefined;
 }
 
-/** What a body may be. */
+/** Body of a request. */
 export type Content = string | Blob | Uint8Array | ReadableStream<Uint8Array>;
 
 export interface Outgoing extends CallOptions {
   readonly method: string;
-  /** Below the address of the server, with its query. */
+  /** Path below the URL of the server, with the query string. */
   readonly path: string;
   readonly headers?: readonly [string, string][];
   readonly body?: Content | undefined;
-  /** It may be sent twice and is done once. */
+  /** Whether sending the request twice has the effect of once. */
   readonly isRepeatable: boolean;
 }
 
 const MOST_SECONDS = 30;
 
-/** Gives what `read` makes of a good answer; throws WdaError, or the reason of `signal`. */
+/** Sends a request; returns the result of `read` for a successful response. Throws WdaError or the reason of `signal`. */
 export type Send = <T>(outgoing: Outgoing, read: (response: Response) => Promise<T>) => Promise<T>;
 
 export function makeSend(options: ClientOptions): Send {
@@ -67,42 +67,43 @@ export function makeSend(options: ClientOptions): Send {
         const response = await reached(
           ask(url + outgoing.path, (isStream ? { ...init, ...STREAM } : init) as RequestInit),
         );
-        if (!response.ok) throw await reached(errorOf(response));
+        if (!response.ok) throw await reached(parseError(response));
         return await reached(read(response));
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         if (!isWdaError(error) || isStream) throw error;
         if (error.status === 401 && typeof credential === 'function' && refused === undefined) refused = token ?? '';
-        else if (retries < most && isWorthwhile(error, isRepeatable)) await pause(secondsOf(error, retries++), signal);
+        else if (retries < most && isWorthwhile(error, isRepeatable))
+          await pause(getDelaySeconds(error, retries++), signal);
         else throw error;
       }
     }
   };
 }
 
-// Node.js and browsers send a stream as it comes only when they are told so.
+// Node.js and browsers require this option to stream a body.
 const STREAM = { duplex: 'half' };
 
-/** `fetch` and the bodies that it gives fail with a TypeError when the network does. */
+/** Converts network failures, for which `fetch` and its bodies throw a TypeError, to a WdaError. */
 export const reached = <T>(answer: Promise<T>): Promise<T> =>
   answer.catch((thrown) => {
     if (!(thrown instanceof TypeError)) throw thrown;
     throw new WdaError(`No answer came: ${thrown.message}`, { status: 0, code: 'UNREACHABLE' }, thrown);
   });
 
-/** Whether the same request may succeed later, and is not done twice. */
+/** Returns true if a retry may succeed and does not repeat an effect. */
 function isWorthwhile({ status, code }: WdaError, isRepeatable: boolean): boolean {
   if (status === 429) return true;
-  // A statement that was too slow is as slow again.
+  // A statement that was too slow stays too slow.
   const isPassing = status === 503 ? code !== 'QUERY_TIMEOUT' : status === 0 || code === 'IDEMPOTENCY_KEY_IN_USE';
   return isRepeatable && isPassing;
 }
 
-/** What the server says; else half a second or more, and twice as long each time. */
-const secondsOf = ({ retryAfterSeconds }: WdaError, retries: number): number =>
+/** Returns the delay that the server requests, or half a second or more, doubled with each retry. */
+const getDelaySeconds = ({ retryAfterSeconds }: WdaError, retries: number): number =>
   Math.min(MOST_SECONDS, retryAfterSeconds ?? (0.5 + Math.random() / 4) * 2 ** retries);
 
-/** Throws the reason of the signal when it comes first. */
+/** Waits; throws the reason of the signal if that aborts first. */
 export async function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<unknown>((resolve) => {
@@ -117,28 +118,28 @@ export async function pause(seconds: number, signal: AbortSignal | undefined): P
   signal?.throwIfAborted();
 }
 
-/** The body of a refusal, as far as it is one. */
+/** Body of an error response of the API. */
 interface ErrorDocument extends Pick<Refusal, 'retryAfterSeconds' | 'blocksReads' | 'blocksWrites'> {
   readonly error?: Pick<Refusal, 'code' | 'reason' | 'details' | 'operation'> & { readonly message: string };
 }
 
-async function errorOf(response: Response): Promise<WdaError> {
+async function parseError(response: Response): Promise<WdaError> {
   const { status, headers } = response;
   const text = await response.text();
   let message = `The answer ${status} is none of this API`;
-  let told: Partial<Refusal> = {};
+  let members: Partial<Refusal> = {};
   try {
-    const { error, ...beside } = parseJson(text) as ErrorDocument;
-    // `/oauth/token` and proxies have other forms.
+    const { error, ...extensions } = parseJson(text) as ErrorDocument;
+    // Error bodies of `/oauth/token` and proxies have other forms.
     if (error?.message) {
       message = error.message;
-      told = { ...beside, ...error };
+      members = { ...extensions, ...error };
     }
   } catch {}
   return new WdaError(message, {
     code: 'NO_API',
     retryAfterSeconds: Number(headers.get('Retry-After')) || undefined,
-    ...told,
+    ...members,
     status,
     requestId: headers.get('X-Request-Id') ?? undefined,
   });

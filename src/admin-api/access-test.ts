@@ -1,5 +1,5 @@
-// /access/test: the answers that a user with given claims would get. For administrators, who may see every record
-// anyway; the requests run through the pipeline of the data API as an external user who may only read.
+// /access/test: the responses that a user with the given claims would get. For administrators, who may see every record
+// anyway; the requests run through the pipeline of the data API as a read-only external user.
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { type InternalRequest, makeRequest, type RequestSource } from '../data-api/internal-request.ts';
@@ -18,13 +18,13 @@ import { anyShape, arrayShape, data, objectShape, respondText } from './response
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 
 export interface AccessTestServices extends AdminServices {
-  /** The data API's answer to a given principal. */
+  /** Runs a request of the data API as a principal. */
   readonly executeAs: DataApi['executeAs'];
-  /** For all answers of one call together. */
+  /** Size limit of all responses of one call together. */
   readonly maxResponseBytes: number;
 }
 
-// One call holds no more than a few connections for a few seconds; a longer list is sent in parts.
+// Limits one call to a few connections for a few seconds; clients send a longer list in parts.
 const MAX_REQUESTS = 100;
 
 const AccessTest = objectShape(
@@ -108,7 +108,7 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
   ];
 }
 
-/** All requests of a test are answered together, to the sender of the test. */
+/** Request source of all requests of a test: the sender of the test. */
 function makeSource(): RequestSource {
   return {
     id: 'access-test',
@@ -128,13 +128,13 @@ function parseRequest(url: string, body: unknown): InternalRequest {
   };
 }
 
-/** A refusal is an answer like any other; a fault of our own, or one that may pass, ends the whole test. */
+/** Returns the reply to an error of the client; internal and temporary errors (5xx) end the whole test. */
 function toErrorReply(error: unknown): Reply {
   if (error instanceof ApiError && error.status < 500) return errorReply(error);
   throw error;
 }
 
-/** The body as JSON text: JSON as it is, an export as a string, null when there is none. */
+/** Returns the body as JSON text: JSON unchanged, an export as a string, null without a body. */
 async function bodyText({ body }: Reply, maxBytes: number): Promise<string> {
   switch (body.kind) {
     case 'empty':
@@ -154,7 +154,7 @@ async function readText(stream: Readable, maxBytes: number): Promise<string> {
   let text = '';
   for await (const chunk of stream) {
     text += String(chunk);
-    // Leaving the loop destroys the stream.
+    // Throwing out of the loop destroys the stream.
     if (text.length > maxBytes) throw responseTooLarge(maxBytes);
   }
   return text;

@@ -1,4 +1,5 @@
-// Access to the admin API: the right of the credential, and whether the path names something that exists and is theirs.
+// Access control of the admin API: the permission of the credential, and whether the path names something that exists and
+// that the principal may administer.
 
 import type { Database } from '../database/pool.ts';
 import { forbidden, notFound } from '../errors.ts';
@@ -9,13 +10,13 @@ import { findOrganization, findOwningOrganization, type Organization } from '../
 import { findWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
 
 /**
- * Who may use a route: `anyone`, without a credential; any `credential` of ours, whatever its rights, but no user of an
- * identity provider; the `operator` of the instance; any `administrator`, who is the operator or an owner of some
- * workspace, for what that belongs to; whoever may administer the `workspace` of the path, who is the operator or its owner.
+ * Principals that may use a route: `anyone`, without a credential; any `credential` of the instance, whatever its
+ * permissions, but no user of an identity provider; the `operator` of the instance; any `administrator` (the operator, or an
+ * owner for the organization of its workspace); administrators of the `workspace` of the path (the operator or its owner).
  */
 export type AccessLevel = 'anyone' | 'credential' | 'operator' | 'administrator' | 'workspace';
 
-/** The principals that a route meets. */
+/** Type of the principal of a request, by the access level of its route. */
 export interface Principals {
   readonly anyone: undefined;
   readonly credential: Operator | Owner;
@@ -24,10 +25,10 @@ export interface Principals {
   readonly workspace: Operator | Owner;
 }
 
-/** Throws 401. */
+/** Returns the principal of a credential; throws 401 if it is invalid. */
 export type Authenticate = (credential: Credential) => Promise<Principal>;
 
-/** 401 or 403 for everybody who may not use the route. */
+/** Returns the principal; throws 401 or 403 if it may not use the route. */
 export async function admit(
   authenticate: Authenticate,
   access: AccessLevel,
@@ -49,7 +50,7 @@ export async function admit(
   return principal;
 }
 
-/** The workspace of a path; to an owner all others look the same, whether or not they exist. */
+/** Loads the workspace of a path. An owner gets the same error for every other workspace, whether or not it exists. */
 export async function requireWorkspace(
   db: Database,
   principal: Operator | Owner,
@@ -66,7 +67,7 @@ export async function requireWorkspace(
   return workspace;
 }
 
-/** The organization of a path; an owner has that of its workspace, and all others look the same. */
+/** Loads the organization of a path. An owner gets the same error for every organization but that of its workspace. */
 export async function requireOrganization(
   db: Database,
   principal: Operator | Owner,
@@ -82,7 +83,7 @@ export async function requireOrganization(
   return organization;
 }
 
-/** The row of a statement; throws the error when there is none. */
+/** Returns the row of a statement; throws the error if there is none. */
 export async function requireValue<T>(row: Promise<T | undefined>, error: () => Error): Promise<T> {
   const value = await row;
   if (value === undefined) throw error();

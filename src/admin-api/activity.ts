@@ -1,4 +1,4 @@
-// /activity: who changed what, of one workspace or of all.
+// /activity: audit log of one workspace or of all.
 import type { Static } from 'typebox';
 import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
@@ -11,7 +11,7 @@ import { PAGE, type Parameter, type Values } from './query.ts';
 import { arrayShape, formatTime, Id, nullableShape, objectShape, respond, Time } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 
-/** What is written besides by routes. */
+/** Action that the data API logs; all others are ids of admin routes. */
 const IMPORT = 'records.import';
 
 const ActivityResponse = objectShape(
@@ -62,7 +62,7 @@ const AFTER: Parameter<string | undefined> = {
   },
 };
 
-/** `routes`: those whose activities are listed. */
+/** Returns the routes of the audit log. `routes`: routes whose ids are actions. */
 export function activityRoutes(services: AdminServices, routes: readonly AdminRoute[]): AdminRoute[] {
   const { databases } = services;
   const route = routeMaker(services);

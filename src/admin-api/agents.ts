@@ -1,4 +1,4 @@
-// /mcp: rights of agents in a workspace.
+// /mcp: settings of agents in a workspace.
 import type { Static } from 'typebox';
 import type { AgentSettings } from '../model/agent-settings.ts';
 import { Type } from '../schema/type.ts';

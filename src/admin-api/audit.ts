@@ -1,4 +1,4 @@
-// Audit entries of a request: a handler writes one in the transaction of its change.
+// Writes audit entries of requests: a handler writes one in the transaction of its change.
 import type { Database, Transaction } from '../database/pool.ts';
 import type { Principal } from '../model/principal.ts';
 import {
@@ -11,12 +11,12 @@ import {
 } from '../store/activity.ts';
 import { findWorkspaceById } from '../store/workspaces.ts';
 
-/** The subject of a change by its name, and what else there is to say, without secrets. */
+/** Name of the changed resource, and details without secrets. */
 export type AuditEntry = Pick<Activity, 'subject'> & Partial<Pick<Activity, 'organization' | 'entity' | 'details'>>;
 
-/** The audit log for the handler of one request. */
+/** Audit log for the handler of one request. */
 export interface Audit {
-  /** Runs a change of the directory and writes its entry in one transaction. When it throws, nothing is left of either. */
+  /** Runs a change of the directory and writes its entry in one transaction, which rolls back both when it throws. */
   readonly change: <T>(
     work: (session: Transaction, actor: Actor) => Promise<T>,
     describe: (result: T) => AuditEntry,
@@ -25,12 +25,12 @@ export interface Audit {
   readonly prepare: (entry: AuditEntry) => Promise<AuditContext>;
 }
 
-/** Principal and path of a request: all of its entries have them. */
+/** Principal and path of a request, which all of its entries have. */
 interface Request extends Pick<Activity, 'organization' | 'workspace'> {
   readonly principal: Principal;
 }
 
-/** `isUsed`: whether the handler has used the log, as it must for a change. */
+/** Creates the audit log of a request. `isUsed`: whether the handler has used the log, which each change must. */
 export function createAudit(
   directory: Database,
   action: string,
@@ -72,8 +72,8 @@ export function createAudit(
 }
 
 /**
- * Organization and workspace of the path. Where the path of an owner's request has none it is the owner's workspace, so
- * that its owners can read the entry.
+ * Returns organization and workspace of the path. If the path of an owner's request has none, it is the owner's workspace,
+ * so that its owners can read the entry.
  */
 async function findScope(
   directory: Database,

@@ -1,4 +1,4 @@
-// Backups and restores: all that a workspace or the instance has, as a file that is streamed.
+// /backup and /restore: the data of a workspace or of the instance as a streamed file.
 
 import type { Address, Backups, Restored } from '../backup/backup.ts';
 import { notAnAddress } from '../errors.ts';

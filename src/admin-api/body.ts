@@ -1,26 +1,26 @@
-// Bodies of admin routes: each is a value that knows its shape and how it is read. 400 lists every mistake.
+// Request bodies of admin routes: each is a value with a shape and a parser. 400 lists every mistake.
 import type { Static, TSchema } from 'typebox';
 import { validationFailed } from '../errors.ts';
 import { isStorable } from '../model/exact-json.ts';
 import { makeReport, type Report } from '../schema/report.ts';
 import { checkShape, plainNumbers } from '../schema/shape.ts';
 
-/** `Resource`: the value that the route has loaded before it reads the body. */
+/** Shape and parser of a body. `Resource`: the value that the route loads before it reads the body. */
 export interface Body<T, Resource = unknown> {
   readonly shape: TSchema;
-  /** 400 when it is not valid. `raw`: the JSON value with all digits of its numbers; undefined: there is no body. */
+  /** Parses a body; 400 when it is invalid. `raw`: JSON value with all digits of its numbers, or undefined without a body. */
   readonly read: (raw: unknown, resource: Resource) => T;
 }
 
-/** A body of this shape. */
+/** Returns a body of this shape. */
 export function body<S extends TSchema>(shape: S): Body<Static<S>> {
   return { shape, read: (raw) => checkBody(raw, shape) };
 }
 
 /**
- * A body of this shape, turned into a value by `refine`, which reports mistakes that a shape cannot describe. It sees
- * the body without the members that break their shape; its value is used only when there are no mistakes. `described`:
- * the shape for documents, where `refine` checks more of it.
+ * Returns a body of this shape whose value `refine` makes, which reports mistakes that a shape cannot describe. `refine`
+ * gets the body without the members that break their shape; its value is used only without mistakes. `described`: more
+ * detailed shape for OpenAPI documents, where `refine` checks members that `shape` accepts as they are.
  */
 export function refinedBody<S extends TSchema, T, Resource = unknown>(
   shape: S,
@@ -39,7 +39,7 @@ export function refinedBody<S extends TSchema, T, Resource = unknown>(
   };
 }
 
-/** A body of this shape, whose numbers keep all of their digits. */
+/** Returns a body of this shape, whose numbers keep all of their digits. */
 export function exactBody<S extends TSchema>(shape: S): Body<Static<S>> {
   return {
     shape,
@@ -50,10 +50,10 @@ export function exactBody<S extends TSchema>(shape: S): Body<Static<S>> {
   };
 }
 
-/** A body that is checked where it is used; its shape is for documentation. */
+/** Returns a body that is checked where it is used; its shape is for documentation. */
 export const uncheckedBody = (shape: TSchema): Body<unknown> => ({ shape, read: (raw) => raw });
 
-/** Checks a body against a shape; 400 with every mistake in it. `check` adds what a shape cannot describe. */
+/** Checks a body against a shape; 400 with every mistake in it. `check` adds mistakes that a shape cannot describe. */
 export function checkBody<S extends TSchema>(
   raw: unknown,
   shape: S,

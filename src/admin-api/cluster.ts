@@ -1,5 +1,5 @@
-// /cluster: the nodes of a Citus cluster, where workspaces lie on them, and moves of workspaces between them. What they do is
-// done by the Cluster that the server has where its database coordinates one.
+// /cluster: nodes of a Citus cluster, locations of workspaces, and moves between nodes. The routes call the Cluster service,
+// which exists when the database is a Citus coordinator.
 import type { Static } from 'typebox';
 import { noCluster } from '../errors.ts';
 import { ADMIN_PREFIX } from '../request/record-path.ts';
@@ -117,31 +117,31 @@ export type Move = Static<typeof MoveShape>;
 export type MoveProgress = NonNullable<Move['progress']>;
 export type RebalancePlan = Static<typeof PlanShape>;
 
-/** Most moves of a plan. More would be out of date before the last is done. */
+/** Limit of moves of a plan. More would be out of date before the last is done. */
 export const MAX_PLANNED_MOVES = 1000;
 
 export interface Cluster {
   readonly loadView: () => Promise<ClusterView>;
-  /** The oldest first; `node`: those that lie there. */
+  /** Lists workspaces, oldest first. `node`: only workspaces of this node. */
   readonly listWorkspaces: (page: PageRequest, node: string | undefined) => Promise<PageOf<PlacedWorkspace>>;
   readonly plan: () => Promise<RebalancePlan>;
-  /** Begins the moves of the plan. */
+  /** Starts the moves of the plan. */
   readonly rebalance: (audit: Audit) => Promise<readonly Move[]>;
-  /** Begins a move; gives the workspace when it lies there already. */
+  /** Starts a move; returns the workspace if it is on that node already. */
   readonly startMove: (
     workspace: WorkspaceSummary,
     node: string,
     audit: Audit,
   ) => Promise<{ readonly move: Move } | { readonly placed: PlacedWorkspace }>;
-  /** Newest first. */
+  /** Lists moves, newest first. */
   readonly listMoves: (page: PageRequest) => Promise<PageOf<Move>>;
-  /** 404 without such a move. */
+  /** Loads a move; 404 if it does not exist. */
   readonly findMove: (id: string) => Promise<Move>;
   readonly cancelMove: (id: string, audit: Audit) => Promise<Move>;
 }
 
 export interface ClusterServices {
-  /** Undefined where the database is none. */
+  /** Returns the cluster, or undefined if the database is not a Citus coordinator. */
   readonly cluster: () => Cluster | undefined;
 }
 

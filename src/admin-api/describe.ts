@@ -1,4 +1,5 @@
-// Description of an admin route for documents: the texts of its author, and what follows from right, path and body.
+// Describes admin routes for the OpenAPI document: the texts of their authors, and errors that follow from access level,
+// path and body.
 import type { TSchema } from 'typebox';
 import { type ErrorConditions, QUERY_ERRORS, toErrorResponses, UNREADY_ERRORS } from '../openapi/error-conditions.ts';
 import type { Content, Description, Shape, Tag } from '../openapi/operation.ts';
@@ -8,19 +9,19 @@ import { Slug } from './names.ts';
 import type { Query } from './query.ts';
 import { BINARY_TYPE, BYTES, NOTHING, type Responses } from './response.ts';
 
-/** Texts of a route by its author. None may be missing. */
+/** Texts of a route by its author. */
 export interface RouteTexts {
-  /** A tag and a verb, as `apiKeys.create`; unique. */
+  /** Tag and verb, such as `apiKeys.create`; unique. */
   readonly id: `${Tag}.${string}`;
   /** One line without a full stop; unique. */
   readonly summary: string;
   /** Details beyond summary and shapes. */
   readonly description: string;
-  /** Its own refusals: those of credential, path, query and body are added. */
+  /** Errors of the handler; those of credential, path, query and body are added. */
   readonly errors: ErrorConditions;
   /** Noun of the value that If-Match is compared with, such as `schema document`. Without it the header is ignored. */
   readonly guarded?: string;
-  /** A body as it may be sent; the reference page has the same. */
+  /** Example of a body; the reference page has the same. */
   readonly example?: unknown;
 }
 
@@ -37,10 +38,10 @@ const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   ws: { ...Slug, description: 'Slug of the workspace.', examples: ['shop'] },
 };
 
-/** 409 for changes of a schema; in the data API the code has status 503. */
+/** Condition of a 409 to schema changes; in the data API the code has status 503. */
 export const MIGRATION_RUNS = { status: 409, when: 'a migration of the workspace is running' } as const;
 
-/** An id in a path. */
+/** Returns the shape of an id in a path. */
 export const idParam = (what: string): TSchema =>
   Type.Integer({ minimum: 1, format: 'int64', description: `Id of the ${what}.`, examples: [1] });
 
@@ -50,7 +51,7 @@ interface DescribedRoute extends RouteTexts {
   readonly params: Readonly<Record<string, TSchema>>;
   readonly query: Query;
   readonly body: { readonly shape: TSchema } | undefined;
-  /** The body is bytes. */
+  /** Whether the request body is bytes. */
   readonly uploads?: boolean | undefined;
   readonly responses: Responses;
 }

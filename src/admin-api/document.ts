@@ -1,11 +1,11 @@
-// /openapi.json: what is served outside the data API, as an OpenAPI document.
+// /openapi.json: OpenAPI document of everything that is served outside the data API.
 
 import { anyShape, NOTHING } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
 import { makeStaticDocument } from './tag.ts';
 
 export interface DocumentServices {
-  /** Called once, at the first request. */
+  /** Builds the document; called once, at the first request. */
   readonly adminDocument: () => unknown;
 }
 
@@ -17,7 +17,7 @@ export function documentRoutes(services: AdminServices & DocumentServices): Admi
       id: 'server.describe',
       method: 'GET',
       path: '/openapi.json',
-      // It is the same for everybody, and says nothing about anybody's data.
+      // Same for every client, without data of a workspace.
       access: 'anyone',
       summary: 'This description as an OpenAPI document',
       description: 'OpenAPI 3.1. Everything that is served outside the data API.',

@@ -1,4 +1,4 @@
-// /identity-provider: whose users may use a workspace, and why a token of theirs is accepted or not.
+// /identity-provider: the identity provider of a workspace, and why it accepts or rejects a token.
 import type { Static } from 'typebox';
 import type { ExternalTokens } from '../auth/external-token.ts';
 import { inspectProvider, PRIVATE_WARNING } from '../auth/inspect-provider.ts';
@@ -40,9 +40,9 @@ export interface IdentityProviderServices extends AdminServices {
   readonly identityProviders: {
     readonly outbound: HttpClient;
     readonly externalTokens: ExternalTokens;
-    /** The issuer of our own tokens. */
+    /** Issuer of internal tokens. */
     readonly publicUrl: string;
-    /** Called with warnings that the answer does not show. */
+    /** Logs warnings that the response does not show. */
     readonly onWarning: (issuerUrl: string, warning: string) => void;
   };
 }
@@ -82,7 +82,7 @@ const IdentityProviderResponse = objectShape(
   },
   { title: 'IdentityProvider' },
 );
-/** Warnings are in `meta`; `data` is the same as a GET's. */
+/** Response to a change: warnings in `meta`; `data` is the same as a GET's. */
 const WithWarnings = objectShape({
   data: IdentityProviderResponse,
   meta: Type.Optional(
@@ -128,7 +128,7 @@ type ProviderBody =
   | { readonly kind: 'whole'; readonly provider: Static<typeof Configuration> }
   | { readonly kind: 'change'; readonly inForce: IdentityProvider; readonly change: Static<typeof Change> };
 
-/** Without an issuer in it a body is a change of the provider that is there. */
+/** Body with an issuer, which replaces the provider, or without one, which changes the current provider. */
 const REPLACEMENT_OR_CHANGE: Body<ProviderBody, IdentityProvider | undefined> = {
   shape: Type.Union([Configuration, Change]),
   read(raw, inForce) {
@@ -139,19 +139,19 @@ const REPLACEMENT_OR_CHANGE: Body<ProviderBody, IdentityProvider | undefined> = 
   },
 };
 
-/** Before a change, in its transaction: what is in force matches, and stays until the transaction ends. */
+/** Checks If-Match in the transaction of a change, and locks the provider in force until that ends. */
 async function lockMatching(session: Pick<Session, 'query'>, workspaceId: string, mustMatch: MustMatch): Promise<void> {
   const inForce = await lockIdentityProvider(session, workspaceId);
   mustMatch(inForce && entityTag(toResponse(inForce)));
 }
 
-/** The two ways to configure a provider. */
+/** Returns functions that replace and change a provider. */
 function providerChanges({ identityProviders }: IdentityProviderServices) {
   const { outbound, publicUrl, onWarning } = identityProviders;
 
   /**
-   * Throws 400 for URLs that no provider can have; gives warnings about what does not work at the moment, as far as the
-   * principal may see them.
+   * Returns warnings about current failures of the provider that the principal may see; throws 400 for URLs that no
+   * provider can have.
    */
   async function inspect(
     source: Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>,
@@ -161,7 +161,7 @@ function providerChanges({ identityProviders }: IdentityProviderServices) {
     if (mistakes.length > 0) {
       throw validationFailed(mistakes.map(({ field, message }) => ({ field, code: 'INVALID', message })));
     }
-    // Otherwise an owner could use the server to explore its network.
+    // Details would let an owner explore the network of the server.
     if (!isPrivate || kind === 'operator' || warnings.length === 0) return warnings;
     for (const warning of warnings) onWarning(source.issuerUrl, warning);
     return [PRIVATE_WARNING];
@@ -188,7 +188,7 @@ function providerChanges({ identityProviders }: IdentityProviderServices) {
   ): Promise<PutResponse> {
     const { jwksUri, audience, ...members } = input;
     const uri = blankToNull(jwksUri);
-    // Switching a provider off does not wait for it.
+    // Disabling a provider does not wait for it.
     const warnings = uri === undefined ? [] : await inspect({ issuerUrl, jwksUri: uri }, principal);
     const changes = {
       ...members,
@@ -205,7 +205,7 @@ function providerChanges({ identityProviders }: IdentityProviderServices) {
   return { put, change };
 }
 
-/** Workspace of the provider, its audit log, and the check of the version before. */
+/** Workspace of the provider, audit log of the request and check of If-Match. */
 interface ChangeContext {
   readonly id: string;
   readonly principal: Principal;
@@ -322,7 +322,7 @@ const toAuditEntry = (provider: IdentityProvider): AuditEntry => ({
 
 type PutResponse = TypedReply<Static<typeof WithWarnings>, 200>;
 
-/** Blank is null; what is not given stays undefined. */
+/** Returns null for blank text, and undefined if there is none. */
 function blankToNull(text: string | null | undefined): string | null | undefined {
   return text?.trim() === '' ? null : text;
 }

@@ -1,4 +1,4 @@
-// /migrations: changes of the schema, listed and watched, and their cancelling.
+// /migrations: lists, shows and cancels schema migrations.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Static } from 'typebox';
 import type { Database } from '../database/pool.ts';
@@ -37,10 +37,10 @@ import {
 } from './response.ts';
 import { type AdminRoute, type AdminServices, parseId, routeMaker, WORKSPACE } from './route.ts';
 
-// Cancelling takes back what was made, usually within milliseconds.
+// Time to wait for a rollback, which usually takes milliseconds.
 const CANCEL_WAIT_MS = 5000;
 const CANCEL_POLL_MS = 50;
-// Many times what it takes until an end holds everywhere: the clocks of the database and of this machine may differ.
+// Many times what it takes until an end is in force in every process: clocks of database and server may differ.
 const NEW_MS = 60_000;
 
 const State = enumShape('pending', 'running', 'succeeded', 'failed', 'cancelled');
@@ -62,7 +62,7 @@ const PLANNED_STEP_MEMBERS = {
   ),
 };
 
-/** A step of a plan. */
+/** Step of a plan. */
 export const PlannedStepShape = objectShape(PLANNED_STEP_MEMBERS, { title: 'PlannedStep' });
 
 const StepShape = objectShape(
@@ -116,7 +116,7 @@ const MIGRATION = {
 export const MigrationShape = objectShape(MIGRATION, { title: 'Migration' });
 const PlacedShape = objectShape({ organization: Slug, workspace: Slug, ...MIGRATION }, { title: 'RunningMigration' });
 
-// One of a workspace at most, two long ones of a process: more than this is no list for people.
+// A workspace has one at most, a process runs two long ones: people read no longer list.
 const MAX_RUNNING = 1000;
 const STATE: Parameter<'running'> = {
   shape: Type.Unsafe({
@@ -221,7 +221,7 @@ export function migrationRoutes(services: AdminServices, runner: Runner): AdminR
 
   async function waitForEnd(database: Database, workspaceId: string, id: string): Promise<Migration> {
     for (const deadline = performance.now() + CANCEL_WAIT_MS; ; ) {
-      // When its process is gone nobody works on it; then it ends here.
+      // A migration whose process has died ends here.
       await runner.recover(workspaceId);
       const migration = await requireMigration(database, workspaceId, id);
       if (isEnded(migration) || performance.now() > deadline) return migration;
@@ -238,8 +238,8 @@ async function requireMigration(database: Database, workspaceId: string, text: s
 }
 
 /**
- * True when it has ended so lately that some process may not know. A client that reads here that it has ended may rely
- * on it.
+ * Returns true for a migration that ended so recently that some process may not know yet: a client that reads its end here
+ * may rely on it.
  */
 function isNew({ finishedAt }: Migration): boolean {
   return finishedAt !== null && Math.abs(Date.now() - finishedAt.getTime()) < NEW_MS;
@@ -266,10 +266,10 @@ function showPlaced(migration: PlacedMigration): Static<typeof PlacedShape> {
   return { organization, workspace, ...showMigration(migration) };
 }
 
-// The database gives the members in an order of its own.
+// jsonb does not preserve the order of members.
 function showStep(step: MigrationStep): Static<typeof StepShape> {
   const { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts } = step;
-  // Counted only while records are filled, and gone when the migration has ended.
+  // Exists only while records are filled, and not after the end of the migration.
   const { state, progress, records = null } = step;
   const plannedStep = {
     entity,

@@ -1,4 +1,4 @@
-// The names of organizations, workspaces, keys and clients: shapes that several files share.
+// Shapes of names of organizations, workspaces, keys and clients.
 
 import type { Permissions } from '../model/principal.ts';
 import { SLUG_PATTERN } from '../schema/format.ts';
@@ -16,14 +16,14 @@ export const Renaming = objectShape(
   { title: 'Renaming', description: 'What is left out stays.' },
 );
 
-/** Of keys and OAuth clients. */
+/** Shape of the permissions of keys and OAuth clients. */
 export const KeyPermissions = Type.Unsafe<Permissions>({
   type: 'string',
   enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'],
   description: 'OWNER administers the workspace, too; the others have its records only.',
 });
 
-/** Who did something, in answers. */
+/** Shape of an actor in responses. */
 export const ActorShape = objectShape(
   {
     kind: enumShape('operator', 'key', 'client', 'user'),

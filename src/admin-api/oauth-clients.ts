@@ -72,7 +72,7 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
       method: 'POST',
       path: `${WORKSPACE}/oauth-clients`,
       access: 'workspace',
-      // Tokens are looked up when they come: no process has a verdict on one of its tokens yet.
+      // No process caches a token of a new client.
       changes: 'nothing',
       activity: 'written',
       summary: 'Makes an OAuth client, and shows its secret this once',
@@ -127,7 +127,7 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
   ];
 }
 
-/** `id` is what the path takes; it is the client id, since a client needs no second name. */
+/** Builds the 404 of a client. `id` of the path: the client id. */
 const noClient = (id: string) => notFound('OAUTH_CLIENT_NOT_FOUND', `OAuth client ${id} does not exist`);
 
 function toResponse({

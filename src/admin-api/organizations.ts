@@ -1,4 +1,4 @@
-// /organizations: the operator makes, renames and deletes them; an owner sees its own.
+// /organizations: the operator creates, renames and deletes them; an owner reads its own.
 import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
 import {
@@ -56,7 +56,7 @@ export function organizationRoutes(services: AdminServices): AdminRoute[] {
       method: 'POST',
       path: '/organizations',
       access: 'operator',
-      // No process has it in memory.
+      // No process caches a new organization.
       changes: 'nothing',
       activity: 'written',
       summary: 'Makes an organization',
@@ -111,7 +111,7 @@ export function organizationRoutes(services: AdminServices): AdminRoute[] {
       method: 'DELETE',
       path: ORGANIZATION,
       access: 'operator',
-      // It has no workspaces.
+      // Only organizations without workspaces are deleted.
       changes: 'nothing',
       activity: 'written',
       summary: 'Deletes an organization without workspaces',

@@ -1,4 +1,4 @@
-// Row rules that an administrator tries before they are in force.
+// Parses row rules that an administrator tries before they are in force.
 import { hash } from 'node:crypto';
 import type { Static } from 'typebox';
 import { type Detail, validationFailed } from '../errors.ts';
@@ -14,7 +14,7 @@ import { loadWorkspaceRow } from '../store/documents.ts';
 import { requireValue, workspaceDeleted } from './access.ts';
 import { MAX_ENTITIES, notAnEntity } from './scopes.ts';
 
-/** In a body. */
+/** Shape of row rules by entity in a body. */
 export const PreviewRulesShape = Type.Unsafe<Readonly<Record<string, Static<typeof RowRulesShape>>>>({
   type: 'object',
   additionalProperties: { ...RowRulesShape, description: 'As of the row rules of an entity; []: none.' },
@@ -22,7 +22,7 @@ export const PreviewRulesShape = Type.Unsafe<Readonly<Record<string, Static<type
   description: 'Row rules by entity, to be tried in place of those in force.',
 });
 
-/** The rules of a body, checked as those of a schema document are; 400 with every mistake in them. */
+/** Parses the rules of a body like those of a schema document; 400 with every mistake in them. */
 export async function parsePreviewRules(
   databases: Databases,
   workspaceId: string,
@@ -47,7 +47,7 @@ export async function parsePreviewRules(
   return { byEntity, key: hash('sha256', JSON.stringify([...byEntity]), 'base64url') };
 }
 
-/** Names that are none of an entity. */
+/** Returns a mistake for each name that no entity has. */
 function findUnknownEntities(rules: Static<typeof PreviewRulesShape>, { entities }: SchemaDocument): readonly Detail[] {
   const report = makeReport({ rules: rules });
   for (const name of Object.keys(rules)) {
@@ -58,7 +58,7 @@ function findUnknownEntities(rules: Static<typeof PreviewRulesShape>, { entities
   return report.details();
 }
 
-/** `entities.orders.rowRules.0.column` is `rules.orders.0.column` there; what is not of the rules stays. */
+/** Maps a path of the document (`entities.orders.rowRules.0.column`) to one of the body (`rules.orders.0.column`). */
 function inBody(detail: Detail): Detail {
   const [, name, rest = ''] = /^entities\.([^.]+)\.rowRules(.*)$/.exec(detail.field ?? '') ?? [];
   return name === undefined ? detail : { ...detail, field: `rules.${name}${rest}` };

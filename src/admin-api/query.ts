@@ -1,5 +1,4 @@
-// Query parameters of admin routes: each is a value that knows its shape and how it is read. Paging is the same
-// everywhere.
+// Query parameters of admin routes: each is a value with a shape and a parser. All lists have the same paging.
 import type { TSchema } from 'typebox';
 import { badRequest, repeatedParameter } from '../errors.ts';
 import { parseInteger } from '../request/forms.ts';
@@ -8,7 +7,7 @@ import { Type } from '../schema/type.ts';
 
 export interface Parameter<T> {
   readonly shape: TSchema;
-  /** The value of the text; undefined: the parameter is missing. 400 when it is not valid. */
+  /** Parses the text, which is undefined without the parameter; 400 when it is invalid. */
   readonly read: (text: string | undefined, name: string) => T;
 }
 
@@ -16,7 +15,7 @@ export type Query = Readonly<Record<string, Parameter<unknown>>>;
 
 export type Values<Q extends Query> = { readonly [Name in keyof Q]: Q[Name] extends Parameter<infer T> ? T : never };
 
-/** The values in the order of the parameters; each may be given once. */
+/** Parses the parameters of a query string, each at most once. */
 export function readQuery(
   query: Query,
   provided: ReadonlyMap<string, readonly string[]>,

@@ -1,4 +1,4 @@
-// Responses of admin routes: their shapes, and replies whose type is the shape.
+// Responses of admin routes: their shapes, and replies that are typed by them.
 import type { Readable } from 'node:stream';
 import type { Static, TProperties, TSchema } from 'typebox';
 import { json, jsonText, noContent, type Reply } from '../response/reply.ts';
@@ -8,20 +8,20 @@ import type { PageRequest } from './query.ts';
 
 declare const responseType: unique symbol;
 
-/** A reply with this status whose body is a T. */
+/** Reply with this status whose body is a T. */
 export type TypedReply<T, Status extends number = number> = Reply & { readonly [responseType]: readonly [Status, T] };
 
-/** Shapes of the whole bodies of a route's responses, by status. */
+/** Shapes of whole response bodies, by status. */
 export type Responses = Readonly<Record<number, TSchema>>;
 
-/** Replies that a route with these responses may give. */
+/** Replies of a route with these responses. */
 export type RouteResponse<A extends Responses> = {
   [Status in keyof A & number]: TypedReply<Static<A[Status]>, Status>;
 }[keyof A & number];
 
 /* ---- shapes ---- */
 
-/** Texts of a shape in documents. A shape with a title becomes a component of that name. */
+/** Texts of a shape in OpenAPI documents. A shape with a title becomes a component of that name. */
 export interface ShapeTexts {
   readonly title?: string;
   readonly description?: string;
@@ -30,7 +30,7 @@ export interface ShapeTexts {
 export const objectShape = <P extends TProperties>(members: P, texts: ShapeTexts = {}) =>
   Type.Object(members, { ...texts, additionalProperties: false });
 
-/** The shape or null. Scalars say so by their type, as generators of code understand that best. */
+/** Returns the shape that also allows null: scalars by a list of types, which code generators understand best. */
 export function nullableShape<S extends TSchema>(shape: S) {
   const { type, ...rest } = shape as { type?: string };
   const isPlain = type !== undefined && type !== 'object';
@@ -58,7 +58,7 @@ export const Time = Type.String({
   examples: ['2026-01-31T12:00:00Z'],
 });
 
-/** The envelope of one value. */
+/** Returns the envelope of one value. */
 export const data = <S extends TSchema>(shape: S) => objectShape({ data: shape });
 
 const Page = objectShape(
@@ -71,7 +71,7 @@ const Page = objectShape(
   { title: 'Page', description: 'Where a page is in its list.' },
 );
 
-/** The envelope of a page of a list. */
+/** Returns the envelope of a page of a list. */
 export const pageShape = <S extends TSchema>(shape: S) =>
   objectShape({
     data: arrayShape(shape),
@@ -96,7 +96,7 @@ export function respond<T, Status extends number>(
   return json(status, value, headers) as TypedReply<T, Status>;
 }
 
-/** A reply whose JSON text exists already, so that numbers keep their digits and no text is made twice. */
+/** Returns a reply of JSON text, which keeps the digits of numbers and is not serialized twice. */
 export function respondText<T>(text: string): TypedReply<T, 200> {
   return jsonText(200, text) as TypedReply<T, 200>;
 }
@@ -121,7 +121,7 @@ export function respondPage<Row, T>({ rows, total }: PageOf<Row>, { page, size }
   return respond(200, { data: rows.map(show) as readonly T[], meta });
 }
 
-/** As the data API writes datetimes: UTC, no fraction when it is zero. */
+/** Formats a time like the data API: UTC, no fraction when it is zero. */
 export function formatTime(date: Date): string;
 export function formatTime(date: Date | null): string | null;
 export function formatTime(date: Date | null): string | null {

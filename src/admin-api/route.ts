@@ -1,6 +1,6 @@
-// Maker of admin routes. A route is one value with its rights, parameters, body, responses and texts. Requests are refused
-// in the documented order: credential (401), right (403), existence (404), query parameters (400), body (400), and
-// answers no change before it is in force everywhere.
+// Makes admin routes: each is a value with access level, parameters, body, responses and texts. Checks requests in the
+// documented order: credential (401), permission (403), existence (404), query parameters (400), body (400). A change is
+// answered once it is in force in every process.
 
 import type { Readable } from 'node:stream';
 import type { TSchema } from 'typebox';
@@ -33,8 +33,8 @@ export interface AdminServices {
   readonly databases: Databases;
   readonly authenticate: Authenticate;
   /**
-   * Called after a change in these workspaces, or, without any, in what all share: resolves when it is in force in
-   * every process. The answer to the change waits for that, a second at most.
+   * Announces a change of these workspaces, or, without any, of data that all share: resolves when it is in force in
+   * every process. The response to the change waits for that, a second at most.
    */
   readonly announceChange: (...workspaceIds: readonly string[]) => Promise<void>;
 }
@@ -42,56 +42,55 @@ export interface AdminServices {
 export const ORGANIZATION = '/organizations/:org';
 export const WORKSPACE = `${ORGANIZATION}/workspaces/:ws` as const;
 
-/** The names of a path's parameters. */
+/** Names of the parameters of a path. */
 type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParamNames<Rest>
   : Path extends `${string}:${infer Name}`
     ? Name
     : never;
 
-/** Context of a request: what its path and its credential stand for. Query and body are read after it. */
+/** Context of a request, from its path and its credential. Query and body are read after it. */
 export interface AdminContext<Path extends string, M extends AccessLevel> {
   readonly principal: Principals[M];
   readonly params: Readonly<Record<ParamNames<Path>, string>>;
   readonly workspace: 'ws' extends ParamNames<Path> ? WorkspaceSummary : undefined;
-  /** The header of a conditional read, as sent. */
+  /** If-None-Match header. */
   readonly ifNoneMatch: string | undefined;
-  /** Who waits for the answer. */
+  /** Signal that aborts when the client has disconnected. */
   readonly caller: RouteRequest['signal'];
-  /** The body as a stream, of a route that `uploads`. */
+  /** Returns the body as a stream, for a route that `uploads`. */
   readonly upload: () => Readable;
-  /** Check of If-Match, for a route that is `guarded`. To be called where nothing can change between it and the change. */
+  /** Checks If-Match for a route that is `guarded`; called under the lock of the change. */
   readonly mustMatch: MustMatch;
-  /** Only for paths that end above the workspaces. */
+  /** Organization of a path without a workspace. */
   readonly organization: 'ws' extends ParamNames<Path>
     ? undefined
     : 'org' extends ParamNames<Path>
       ? Organization
       : undefined;
-  /** To be called when these workspaces have changed: the answer waits until every process knows. */
+  /** Announces a change of these workspaces: the response waits until every process knows. */
   readonly changed: (...workspaceIds: readonly string[]) => void;
 }
 
 /**
- * What a route other than GET changes of the data that processes have in memory: the `workspace` of its path;
- * `everything`, what all share; what it has `named` by changed(), or what the runner of migrations has announced
- * already; or `nothing`.
+ * Cached data that a route other than GET changes: of the `workspace` of its path; `everything`, which all workspaces share;
+ * of workspaces `named` by changed() or already announced by the runner of migrations; or `nothing`.
  */
 export type Changes = 'workspace' | 'everything' | 'named' | 'nothing';
 
 interface Spec<Path extends string, M extends AccessLevel, Resource, Q extends Query, B, A extends Responses>
   extends RouteTexts {
-  /** Below /api/admin/v1. */
+  /** Path below /api/admin/v1. */
   readonly path: Path;
   readonly access: M;
-  /** Finds the resource that the path names below organization and workspace; 404 when it does not exist. */
+  /** Loads the resource that the path names below organization and workspace; 404 when it does not exist. */
   readonly find?: (context: AdminContext<Path, M>) => Resource | Promise<Resource>;
   readonly query?: Q;
-  /** Without it no body is read. */
+  /** Shape and parser of the body; without one no body is read. */
   readonly body?: Body<B, NoInfer<Resource>>;
-  /** Its body is bytes, which the handler reads. */
+  /** Whether the body is bytes, which the handler reads. */
   readonly uploads?: boolean;
-  /** The shapes of the whole answer, by status. */
+  /** Shapes of whole response bodies, by status. */
   readonly responses: A;
   readonly handle: (
     call: AdminContext<Path, M> & {
@@ -103,7 +102,7 @@ interface Spec<Path extends string, M extends AccessLevel, Resource, Q extends Q
   ) => Promise<RouteResponse<A>>;
 }
 
-/** The parameters of the path besides organization and workspace, for documents. */
+/** Parameters of the path other than organization and workspace, for the OpenAPI document. */
 type Params<Path extends string> = [Exclude<ParamNames<Path>, 'org' | 'ws'>] extends [never]
   ? { readonly params?: undefined }
   : { readonly params: Readonly<Record<Exclude<ParamNames<Path>, 'org' | 'ws'>, TSchema>> };
@@ -113,11 +112,11 @@ type Effect =
   | {
       readonly method: 'POST' | 'PUT' | 'DELETE';
       readonly changes: Changes;
-      /** `written`: by `audit`, under the id of the route; `none`: it changes nothing. */
+      /** `written` by `audit` under the id of the route, or `none` if it changes nothing. */
       readonly activity: 'written' | 'none';
     };
 
-/** Route with the members that tests compare. */
+/** Route with members that tests compare. */
 export interface AdminRoute extends Route {
   readonly access: AccessLevel;
   readonly changes: Changes;
@@ -165,7 +164,7 @@ export function routeMaker({ databases, authenticate, announceChange }: AdminSer
         organization,
         changed,
       };
-      // The lines above give the members that AdminContext has for this path and this right.
+      // The lines above set the members that AdminContext has for this path and access level.
       return context as AdminContext<Path, M>;
     }
 
@@ -178,7 +177,7 @@ export function routeMaker({ databases, authenticate, announceChange }: AdminSer
       const values = readQuery(query, request.query()) as Values<Q>;
       const value = (body === undefined ? undefined : body.read(await request.body(), resource)) as B;
       const { audit, isUsed } = createAudit(databases.directory, id, {
-        // Nobody without a credential changes anything.
+        // Every change needs a credential.
         principal: context.principal as Operator | Owner,
         organization: context.workspace?.organization ?? context.organization?.slug ?? null,
         workspace: context.workspace ?? null,
@@ -205,7 +204,7 @@ export function routeMaker({ databases, authenticate, announceChange }: AdminSer
   };
 }
 
-/** Path of something in a workspace, for the Location header. */
+/** Returns the path of a resource of a workspace, for the Location header. */
 export const workspaceLocation = ({ organization, slug }: WorkspaceSummary, rest: string): string =>
   `${ADMIN_PREFIX}/organizations/${organization}/workspaces/${slug}${rest}`;
 
@@ -218,7 +217,7 @@ const NOT_FOUND_BY_NOUN = {
   Session: 'SESSION_NOT_FOUND',
 } as const;
 
-/** A numeric id of a path; 400 when malformed, 404 when no id can be that large. */
+/** Parses a numeric id of a path; 400 when malformed, 404 when no id can be that large. */
 export function parseId(text: string, what: keyof typeof NOT_FOUND_BY_NOUN): string {
   if (!/^-?\d+$/.test(text)) throw malformedId(text);
   if (text.length > 19 || BigInt(text) > MAX_INT64)

@@ -1,4 +1,4 @@
-// The admin API as a table of routes, one file for each noun.
+// Table of all routes of the admin API, with one file for each noun.
 import type { Runner } from '../migrations/runner.ts';
 import { type AccessTestServices, accessTestRoutes } from './access-test.ts';
 import { activityRoutes } from './activity.ts';

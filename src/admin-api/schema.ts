@@ -1,4 +1,4 @@
-// /schema: the document in force, the plan of a change to another one, and the change.
+// /schema: reads the schema document in force, plans a change and applies one.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Static } from 'typebox';
 import { isStaleSnapshot } from '../database/errors.ts';
@@ -26,7 +26,7 @@ import { entityTag, type MustMatch, makeStaticDocument, mustMatch, respondTagged
 const JSON_SCHEMA = makeStaticDocument(() => SCHEMA_DOCUMENT_JSON_SCHEMA);
 const DEFAULT_WAIT_SECONDS = 10;
 const MAX_WAIT_SECONDS = 60;
-// The plan counts the records that make the change impossible, and may have to read all records for it.
+// Planning counts the records that make the change impossible, which may read all records.
 const PLAN_TIMEOUT_MS = 60_000;
 
 const STRATEGY: Parameter<'online' | 'blocking'> = {
@@ -70,7 +70,7 @@ const BASED_ON: Parameter<string | undefined> = {
 const PendingName = objectShape({ entity: Type.String(), field: Type.Optional(Type.String()), name: Type.String() });
 
 const SchemaResponse = objectShape({
-  // Shown as it was written. What was valid once stays valid: members are only ever added to the format.
+  // The document as it was written. Old documents stay valid: the format only ever gets new members.
   data: DocumentShape,
   meta: Type.Optional(
     objectShape(
@@ -115,7 +115,7 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
       id: 'schema.format',
       method: 'GET',
       path: '/schema.json',
-      // Editors fetch it from the "$schema" of a document, and it says nothing about anybody's data.
+      // Editors fetch it from the "$schema" of a document; it has no data of a workspace.
       access: 'anyone',
       summary: 'The JSON Schema of schema documents',
       description: 'Draft 7, which editors know.',
@@ -139,7 +139,7 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
         const pendingEntries = pendingNames(row.names);
         const meta = pendingEntries.length === 0 ? '' : `,"meta":${JSON.stringify({ pendingNames: pendingEntries })}`;
         const tag = entityTag(parseDocument(row.document));
-        // The names are no part of the document, so they say nothing for If-Match.
+        // Pending names are no part of the document, so If-Match ignores them.
         const responseTag = pendingEntries.length === 0 ? tag : `${tag}.${entityTag(pendingEntries)}`;
         return respondTagged(`{"data":${row.document}${meta}}`, responseTag, ifNoneMatch);
       },
@@ -175,7 +175,7 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
             { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, node },
           );
         await upgradeWorkspaceIn(databases.forWorkspace(workspace), id);
-        // A table may get another name between two looks.
+        // Retries once: a table may be renamed between two statements.
         return respondData(await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error))));
       },
     }),
@@ -227,7 +227,7 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
           () => noWorkspace(slug),
         );
         if (isEnded(migration)) {
-          // The wait may have ended just before the end was known everywhere.
+          // The wait may have timed out just before the end was in force in every process.
           if (!isInForce) changed(id);
           return respondData(showMigration(migration));
         }
@@ -238,7 +238,7 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
   ];
 }
 
-/** Runs under the lock of the workspace, or in the transaction of a plan: what matches is in force until that ends. */
+/** Returns a parser that checks If-Match first. It runs under the lock of the workspace or in the transaction of a plan. */
 const makeDocumentParser =
   (body: unknown, checkMatch: MustMatch): ParseDocument =>
   (inForce) => {
@@ -246,7 +246,7 @@ const makeDocumentParser =
     return parseSchemaDocument(body, inForce);
   };
 
-/** Tables and columns whose names in PostgreSQL still differ from the document's. */
+/** Lists tables and columns whose names in PostgreSQL still differ from the document's. */
 function pendingNames({ tables, columns }: PhysicalNames): readonly Static<typeof PendingName>[] {
   return [
     ...Object.entries(tables).map(([entity, name]) => ({ entity, name })),

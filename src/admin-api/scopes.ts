@@ -1,4 +1,4 @@
-// The entities that a key or a client reaches, as its administrators name them.
+// Scopes of keys and clients, as names of entities.
 
 import { listed } from '../errors.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
@@ -9,10 +9,10 @@ import { loadEntityIds } from '../store/documents.ts';
 import type { WorkspaceSummary } from '../store/workspaces.ts';
 import { arrayShape, nullableShape } from './response.ts';
 
-// As many as a document has.
+// Most entities of a schema document.
 export const MAX_ENTITIES = 500;
 
-/** In bodies. */
+/** Shape of names of entities in bodies. */
 export const EntityNames = Type.Unsafe<readonly string[] | null>({
   type: ['array', 'null'],
   items: { type: 'string' },
@@ -22,10 +22,10 @@ export const EntityNames = Type.Unsafe<readonly string[] | null>({
   description: 'Names of the only entities that it reaches. null or left out: all.',
 });
 
-/** In answers: an entity that is gone is not named any more. */
+/** Shape of names of entities in responses, without deleted entities. */
 export const ReachedNames = nullableShape(arrayShape(Type.String()));
 
-/** The ids of a workspace's entities by their names, for scopeOf(). */
+/** Returns a function that loads the ids of a workspace's entities by their names. */
 export const findEntityIds =
   (databases: Databases) =>
   ({ workspace }: { readonly workspace: WorkspaceSummary }): Promise<ReadonlyMap<string, string>> =>
@@ -36,7 +36,7 @@ interface ScopeInput {
   readonly permissions?: Permissions;
 }
 
-/** The scope that a body asks for; reports names that mean nothing, and permissions that a scope cannot have. */
+/** Parses the scope of a body; reports unknown names, and permissions that a scope cannot have. */
 export function parseScope(
   { entities, permissions = 'OWNER' }: ScopeInput,
   report: Report,
@@ -53,7 +53,7 @@ export function parseScope(
   return resolveEntityIds(entities, report, ids);
 }
 
-/** The ids of the entities that a body names; reports names that mean nothing. */
+/** Returns the ids of the entities that a body names; reports unknown names. */
 export function resolveEntityIds(
   entities: readonly unknown[],
   report: Report,
@@ -68,6 +68,6 @@ export function resolveEntityIds(
   });
 }
 
-/** Message for a name that no entity of the workspace has. */
+/** Reports a name that no entity of the workspace has. */
 export const notAnEntity = (name: string, candidates: readonly string[], report: Report): string =>
   `must be an entity of the workspace.${hint(report.suggest(name, candidates))} Known: ${listed([...candidates].sort())}`;

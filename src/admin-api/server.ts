@@ -1,4 +1,4 @@
-// /server: what runs, for the operator. Versions, the database, the processes, and the settings in force without secrets.
+// /server: versions, database, processes and settings in force (without secrets), for the operator.
 import type { Static } from 'typebox';
 import manifest from '../../package.json' with { type: 'json' };
 import { Type } from '../schema/type.ts';
@@ -10,11 +10,11 @@ import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
 export interface ServerServices {
   readonly server: {
     readonly startedAt: Date;
-    /** Whether the database is the one that comes with the server. */
+    /** Whether the server runs the embedded PostgreSQL. */
     readonly isEmbedded: boolean;
     /** `host:port` of the database, without user and password. */
     readonly address: string;
-    /** Without secrets. */
+    /** Settings in force, without secrets. */
     readonly settings: readonly { readonly name: string; readonly value: string }[];
   };
 }

@@ -1,4 +1,4 @@
-// /session: who asks. What a page or a program needs to know before its first request of anything else.
+// /session: principal and permissions of the credential, which a page or a program loads first.
 import type { Static } from 'typebox';
 import type { Database } from '../database/pool.ts';
 import { invalidCredential } from '../errors.ts';
@@ -62,7 +62,7 @@ async function loadSession(directory: Database, principal: Operator | Owner): Pr
     return { kind, name: 'operator', permissions: null, entities: null, workspaces: [], expiresAt: endsAt };
   }
   const credential = await findCredentialOwner(directory, credentialId);
-  // It was ended after it was looked up.
+  // The credential was revoked after authentication.
   if (credential === undefined) throw invalidCredential();
   const { permissions } = principal;
   const { name, entities, organization, slug, workspaceName } = credential;

@@ -1,4 +1,4 @@
-// /sessions: who is signed in to the console, and the link that signs the operator in. A key sees and ends its own.
+// /sessions: sessions of the console, and the link that signs the operator in. A key lists and ends its own.
 import type { Static } from 'typebox';
 import type { Session } from '../database/pool.ts';
 import { notFound } from '../errors.ts';
@@ -27,12 +27,12 @@ import { type AdminRoute, type AdminServices, parseId, routeMaker } from './rout
 export interface SessionListServices {
   readonly consoleSessions: {
     readonly list: (owner: SessionOwner, page: PageRequest) => Promise<PageOf<OpenSession>>;
-    /** False when the holder has none of this id. */
+    /** Ends a session; false when the owner has none of this id. */
     readonly endById: (session: Pick<Session, 'query'>, id: string, owner: SessionOwner) => Promise<boolean>;
     readonly makeLink: (
       audit: WriteActivity,
     ) => Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>;
-    /** Where the console is; undefined: it is not served. */
+    /** URL of the console, or undefined if it is not served. */
     readonly address: string | undefined;
   };
 }
@@ -88,7 +88,7 @@ export function sessionListRoutes(services: AdminServices & SessionListServices)
       method: 'DELETE',
       path: '/sessions/:id',
       access: 'credential',
-      // Every request of a session looks it up.
+      // No process caches sessions: every request loads its own.
       changes: 'nothing',
       activity: 'written',
       summary: 'Ends a session of the console: of the own key, or, for the operator, any',

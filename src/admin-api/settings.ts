@@ -1,4 +1,4 @@
-// /entities/{entity}/settings and row-rules: two parts of the schema document that can be changed alone.
+// /entities/{entity}/settings and row-rules: change two parts of the schema document separately.
 import type { Static } from 'typebox';
 import { conflict, type Detail, unknownEntity } from '../errors.ts';
 import type { Runner } from '../migrations/runner.ts';
@@ -44,7 +44,7 @@ const CHANGE: ErrorConditions = {
   SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
 };
 
-/** The part of a path below its workspace. */
+/** Workspace and entity of a path. */
 interface EntityLocation {
   readonly workspaceId: string;
   readonly entity: string;
@@ -52,12 +52,12 @@ interface EntityLocation {
 
 interface ChangeRequest {
   readonly mustMatch: MustMatch;
-  /** New value of the part, from the entity in force. */
+  /** Returns the new value of the part, from the entity in force. */
   readonly merge: (entity: EntityDocument) => unknown;
   readonly auditEntry: AuditContext;
 }
 
-/** Responses of the parts; their tags are hashes of them. */
+/** Functions that build the responses of the parts, whose hashes are the tags. */
 const RESPONSES = { settings: showSettings, rowRules: getRowRules };
 
 export function settingsRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
@@ -72,7 +72,7 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
     return requireEntity(row.document, entity);
   }
 
-  /** Puts a part of an entity in force; answers with what is then in force. */
+  /** Changes a part of an entity; returns the entity that is then in force. */
   async function change(
     location: EntityLocation,
     part: 'settings' | 'rowRules',
@@ -85,10 +85,10 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
       allowDestructive: false,
       isRecorded: false,
       audit: auditEntry,
-      // The parser of documents checks the body, put in its place in the document.
+      // Parses the whole document with the body in it.
       parseDocument: (inForce) => {
         const current = requireEntity(inForce, entity);
-        // Under the lock of the workspace: nobody else changes it before this change is in force.
+        // Runs under the lock of the workspace, so there is no other change before this one.
         mustMatch(entityTag(RESPONSES[part](current)));
         const document = { entities: { ...inForce.entities, [entity]: { ...current, [part]: merge(current) } } };
         const parsed = parseSchemaDocument(document, inForce);
@@ -188,7 +188,7 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
   ];
 }
 
-/** Audit details of a body that is in force, and so is valid. */
+/** Returns the audit entry of a valid body. */
 const toAuditEntry = ({ entity }: { readonly entity: string }, body: unknown): AuditEntry => ({
   subject: entity,
   entity,
@@ -196,15 +196,15 @@ const toAuditEntry = ({ entity }: { readonly entity: string }, body: unknown): A
 });
 
 /**
- * As everywhere, PUT changes what is given: leaving out a whitelist must not lift it. No body at all is a mistake, not a part
- * left out.
+ * Merges a body into the settings in force: a missing member keeps its value, so that leaving out a whitelist does not lift
+ * it. A missing body is a mistake.
  */
 function changedSettings({ settings }: EntityDocument, body: unknown): unknown {
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
   return isObject ? { ...body, ...without(settings, body) } : (body ?? null);
 }
 
-/** The members of `all` that `taken` does not have. */
+/** Returns the members of `all` that `excluded` does not have. */
 function without(all: object = {}, excluded: object): object {
   return Object.fromEntries(Object.entries(all).filter(([name]) => !Object.hasOwn(excluded, name)));
 }
@@ -218,7 +218,7 @@ function requireEntity(document: SchemaDocument, name: string): EntityDocument {
   return entity;
 }
 
-/** Paths of mistakes in the body are paths into the body; others stay paths into the document. */
+/** Makes paths of mistakes relative to the body; mistakes outside of it keep their paths in the document. */
 const relativeTo =
   (prefix: string) =>
   (detail: Detail): Detail => {

@@ -1,4 +1,4 @@
-// /signing-keys: the keys of internal tokens, for the operator. Listed without their private halves, and rotated.
+// /signing-keys: lists (without private keys) and rotates the keys of internal tokens, for the operator.
 import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
 import type { WriteActivity } from '../store/activity.ts';

@@ -1,5 +1,5 @@
-// Entity tags of what administrators read and change (RFC 9110 section 8.8.3): hashes of its content, so that they stay
-// when something else of the workspace changes.
+// Entity tags of admin resources (RFC 9110 section 8.8.3): hashes of the content, which changes elsewhere in the workspace
+// leave alone.
 import { hash } from 'node:crypto';
 import { badRequest, changedMeanwhile } from '../errors.ts';
 import { getVersions, matches, parseEntityTags } from '../request/conditions.ts';
@@ -10,12 +10,12 @@ const TAG_CHARACTERS = 22;
 
 export const textTag = (text: string): string => hash('sha256', text, 'base64url').slice(0, TAG_CHARACTERS);
 
-/** Tag of a value: of its JSON, numbers with all of their digits. */
+/** Returns the tag of a value's JSON, whose numbers have all of their digits. */
 export const entityTag = (value: unknown): string => textTag(JSON.stringify(value));
 
 export const tagHeader = (tag: string) => ({ ETag: `"${tag}"` });
 
-/** 200 with the text, or 304 for a client that has it. */
+/** Returns 200 with the text, or 304 for a client that has it. */
 export function respondTagged<T>(
   text: string,
   tag: string,
@@ -28,20 +28,20 @@ export function respondTagged<T>(
   return jsonText(200, text, headers) as TypedReply<T, 200>;
 }
 
-/** The value in its envelope with its tag, or 304. */
+/** Returns 200 with the value in its envelope and its tag, or 304. */
 export const respondTaggedValue = <T>(value: T, ifNoneMatch: string | undefined) =>
   respondTagged<{ data: T }>(JSON.stringify({ data: value }), entityTag(value), ifNoneMatch);
 
-/** 200 with the changed value and its tag, for the next change. */
+/** Returns 200 with the changed value and its tag, for the next change. */
 export const respondChanged = <T>(value: T): TypedReply<{ data: T }, 200> =>
   respond(200, { data: value }, tagHeader(entityTag(value)));
 
-/** Throws 412 when another version is in force than the client has read. `tag`: that of the version in force, or undefined if there is none. */
+/** Throws 412 unless the version in force is the one that the client has read. `tag`: its tag, or undefined if there is none. */
 export type MustMatch = (tag: string | undefined) => void;
 
 /**
- * If-Match of a change of what is called `what`; 400 when it is malformed. Of a tag with a dot only what stands before it
- * counts: the rest is about what was shown besides.
+ * Parses the If-Match header of a change; 400 when it is malformed. `what`: noun of the resource. Only the part of a tag
+ * before a dot counts: the rest is the tag of other members of the response.
  */
 export function mustMatch(ifMatch: string | undefined, what: string): MustMatch {
   if (ifMatch === undefined) return () => undefined;
@@ -56,11 +56,11 @@ export function mustMatch(ifMatch: string | undefined, what: string): MustMatch 
 }
 
 export interface StaticDocument {
-  /** 200 with the document, 304 when the client has it. */
+  /** Returns 200 with the document, or 304 for a client that has it. */
   readonly respondTo: (ifNoneMatch: string | undefined) => TypedReply<unknown, 200> | TypedReply<undefined, 304>;
 }
 
-/** A document that is the same for everybody while the server runs: `make` is called once, at the first request. */
+/** Returns a document that does not change while the server runs: `make` is called once, at the first request. */
 export function makeStaticDocument(make: () => unknown): StaticDocument {
   let document: { readonly text: string; readonly tag: string } | undefined;
   return {

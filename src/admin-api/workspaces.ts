@@ -1,4 +1,4 @@
-// /organizations/{org}/workspaces: the operator makes and deletes them, their owners see and rename them.
+// /organizations/{org}/workspaces: the operator creates and deletes them, their owners read and rename them.
 import type { Static } from 'typebox';
 import { badRequest } from '../errors.ts';
 import { createWorkspace, deleteWorkspace } from '../migrations/workspace.ts';
@@ -40,7 +40,7 @@ import {
 } from './route.ts';
 
 const NAMES = { slug: Slug, name: Type.Optional(DisplayName) };
-// The parser of documents checks the schema: it says more than a shape can.
+// The parser of documents checks the schema: its messages say more than a shape can.
 const NewWorkspace = objectShape({ ...NAMES, schema: Type.Optional(anyShape()) });
 const NewWorkspaceDescribed = objectShape(
   { ...NAMES, schema: Type.Optional(nullableShape(DocumentShape)) },
@@ -220,7 +220,7 @@ export function statisticsRoutes(services: AdminServices): AdminRoute[] {
 const tooLargeToMeasure = (): Error =>
   badRequest('INVALID_PARAMETER', `size must be at most ${MAX_MEASURED} together with statistics=true`);
 
-/** Shows them with their statistics: one statement for each database that holds some of them. */
+/** Loads the statistics of workspaces, with one statement per database; returns a function that adds them. */
 async function showMeasured(
   databases: Databases,
   tenant: string,
@@ -243,7 +243,7 @@ async function showMeasured(
   };
 }
 
-/** The schema document in a body, with all digits of its numbers. */
+/** Parses the schema document of a body, with all digits of its numbers. */
 function parseDocument(raw: unknown, report: Report): SchemaDocument | undefined {
   const parsed = parseSchemaDocument((raw as { schema: unknown }).schema);
   if (parsed.ok) return parsed.document;

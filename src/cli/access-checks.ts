@@ -1,13 +1,13 @@
-// What a test of access asks, and what the answers must be: every way in which a record could be seen or inferred. Takes
-// what is known of the records, gives requests with the judge of each answer. Sends nothing itself.
+// Builds the requests of an access test, each with a function that judges its response: every way in which a record could be
+// seen or inferred. Sends nothing itself.
 import { numberText } from '../model/exact-json.ts';
 
-/** A way to records of the entity from another entity. */
+/** Relation that leads to the entity from another entity. */
 export interface InboundRelation {
   readonly from: string;
   readonly relation: string;
   readonly isToOne: boolean;
-  /** Ids of records there that are linked with records of the test. */
+  /** Ids of records of the other entity that are linked with records of the test. */
   readonly linkedIds: readonly string[];
 }
 
@@ -16,14 +16,14 @@ export interface Expectation {
   readonly visible: readonly string[];
   readonly hidden: readonly string[];
   readonly inboundRelations: readonly InboundRelation[];
-  /** True when all that exist are visible. */
+  /** Whether all records of the entity are visible. */
   readonly isAll: boolean;
 }
 
 export interface Check {
   readonly path: string;
   readonly body?: unknown;
-  /** undefined when the answer is right; else what it shows that it must not, or what is missing in it. */
+  /** Returns what the response leaks or lacks, or undefined if it is right. */
   readonly judge: (response: CheckResponse) => string | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface CheckResponse {
 
 // A query string of 200 ids stays below 4 kB.
 const CHUNK = 200;
-// The largest id; no sequence reaches it.
+// Largest id, which no sequence reaches.
 const NO_RECORD = String(Number.MAX_SAFE_INTEGER);
 
 export function buildChecks(expected: Expectation): Check[] {
@@ -55,7 +55,7 @@ export function buildChecks(expected: Expectation): Check[] {
   return checks;
 }
 
-/** List, query, export and both directions of a sort give the visible ones, and count them. */
+/** Checks that lists, queries, exports and both directions of a sort return and count the visible records. */
 function listChecks(entity: string, ids: readonly string[], visible: readonly string[]): Check[] {
   const filter = `filter=id,in,${ids.join()}&fields=id`;
   const total = visible.length;
@@ -80,14 +80,14 @@ function listChecks(entity: string, ids: readonly string[], visible: readonly st
   ];
 }
 
-/** Totals of hidden records are 0, however they are counted. */
+/** Checks that every way of counting hidden records returns 0. */
 function absenceChecks(entity: string, hidden: readonly string[]): Check[] {
   return ['exact', 'estimated'].map((count) =>
     makeExactCheck(`${entity}?filter=id,in,${hidden.join()}&fields=id&expand=&size=1&count=${count}`, [], 0),
   );
 }
 
-/** A hidden record is answered exactly as one that does not exist. */
+/** Checks that hidden records and missing records get the same response. */
 function readChecks(entity: string, visible: readonly string[], hidden: readonly string[]): Check[] {
   let absentResponse: string | undefined;
   const read = (id: string, judge: Check['judge']): Check => ({ path: `${entity}/${id}?fields=id&expand=`, judge });
@@ -110,7 +110,7 @@ function readChecks(entity: string, visible: readonly string[], hidden: readonly
   ];
 }
 
-/** Expansions, filters and sorts from another entity do not reach hidden records. */
+/** Checks that expansions, filters and sorts from another entity do not reach hidden records. */
 function inboundChecks(entity: string, inbound: InboundRelation, hidden: readonly string[]): Check[] {
   const { from, relation, isToOne, linkedIds } = inbound;
   const checks: Check[] = [];
@@ -133,14 +133,14 @@ function judgeExpansion(
   hidden: readonly string[],
 ): string | undefined {
   const records = getRecords(response);
-  // A relation that nobody may expand shows nothing.
+  // A relation that may not be expanded shows nothing.
   if (records === undefined) return response.status === 400 ? undefined : describeStatus(response.status);
   const ids = records.flatMap((record) => relatedIds(record[relation]));
   const leak = ids.find((id) => hidden.includes(id));
   return leak === undefined ? undefined : `record ${leak} of ${entity} is shown`;
 }
 
-/** Records whose relation leads to nothing visible come last, ordered by their own id. */
+/** Checks that records without a visible related record come last, ordered by their own id. */
 function judgeSort(response: CheckResponse, relation: string): string | undefined {
   const records = getRecords(response);
   if (records === undefined) return response.status === 400 ? undefined : describeStatus(response.status);
@@ -152,7 +152,7 @@ function judgeSort(response: CheckResponse, relation: string): string | undefine
   return keys.every((key, index) => key === sorted[index]) ? undefined : 'the order follows hidden records';
 }
 
-/** These records in this order, and their number. */
+/** Returns a check of the records, their order and their number. */
 function makeExactCheck(path: string, ids: readonly string[], total: number): Check {
   const { judge } = makeCountCheck(path, total);
   return {

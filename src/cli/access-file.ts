@@ -1,5 +1,5 @@
-// A file of access tests: with these claims these records are visible, these are not. Takes YAML or JSON, gives cases, or
-// a failure that names the line of what is wrong.
+// Parses a file of access tests (YAML or JSON): visible and hidden records for given claims. Failures name the line of the
+// mistake.
 import { numberText } from '../model/exact-json.ts';
 import type { Io } from './io.ts';
 import { isObject, makeMistake, readSchemaFile, type SchemaFile } from './schema-file.ts';
@@ -12,12 +12,12 @@ export interface AccessCase {
   readonly claims: Readonly<Record<string, unknown>>;
   readonly visible: Records;
   readonly hidden: Records;
-  /** Exactly these are visible, and every other record of the entity is hidden. */
+  /** Records that are visible while every other record of their entity is hidden. */
   readonly only: Records;
 }
 
 const MEMBERS = ['name', 'claims', 'visible', 'hidden', 'only'];
-// The largest id that there is (2^53 - 1) has 16 digits.
+// The largest id (2^53 - 1) has 16 digits.
 const ID = /^[1-9]\d{0,15}$/;
 
 export async function readAccessFile(io: Io, path: string): Promise<readonly AccessCase[]> {

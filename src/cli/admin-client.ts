@@ -1,8 +1,8 @@
-// The command line's HTTP client: one server, one credential. Takes method, path, query and body; gives the `data` of the
-// answer, or throws the failure that the answer stands for. Bodies stream both ways.
+// HTTP client of the command line, for one server and one credential. Returns the `data` of a response, or throws the failure
+// of an error response. Bodies stream both ways.
 //
-// node:http rather than fetch: fetch gives up when the headers of the answer take longer than 300 s (undici's
-// headersTimeout, which Node offers no way to change), and a large import is checked and stored before it is answered.
+// Uses node:http rather than fetch: fetch fails when the headers of a response take longer than 300 s (undici's headersTimeout,
+// which Node offers no way to change), and a large import is checked and stored before it is answered.
 import type { IncomingMessage } from 'node:http';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -19,29 +19,29 @@ import {
 
 export const ADMIN_PREFIX = '/api/admin/v1';
 
-/** Query parameters in order; a repeated name is a repeated parameter, undefined is left out. */
+/** Query parameters in order; names may repeat, and undefined values are left out. */
 export type Query = readonly (readonly [string, string | number | boolean | undefined])[];
 
 export interface ApiResponse<T = unknown> {
   readonly status: number;
-  /** The `data` of the envelope; null for an empty body. */
+  /** `data` of the envelope, or null for an empty body. */
   readonly data: T;
   readonly meta: unknown;
-  /** The Location header. */
+  /** Location header. */
   readonly location: string | null;
-  /** The ETag header as it came: with its quotes. */
+  /** ETag header with its quotes. */
   readonly tag: string | null;
 }
 
 export interface AdminClient {
   readonly url: string;
-  /** Sends one request with an optional JSON body; `ifMatch`: what must be in force, as the header has it. */
+  /** Sends one request with an optional JSON body; `ifMatch`: If-Match header. */
   readonly send: <T>(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
     parts?: { query?: Query; body?: unknown; ifMatch?: string | undefined },
   ) => Promise<ApiResponse<T>>;
-  /** Reads a list through all of its pages. */
+  /** Reads all pages of a list. */
   readonly readAll: <T>(path: string) => Promise<readonly T[]>;
   /** Streams a request body; the chunks are read only as fast as the server takes them. */
   readonly upload: <T>(
@@ -54,7 +54,7 @@ export interface AdminClient {
   readonly download: (path: string, query: Query, accept: string) => Promise<Readable>;
 }
 
-/** A client for `url` (http or https, a path prefix is kept); throws a usage failure for anything else. */
+/** Creates a client for `url` (http or https, a path prefix is kept); throws a usage failure for anything else. */
 export function makeAdminClient(url: string, key: string): AdminClient {
   const base = parseBase(url);
 
@@ -116,7 +116,7 @@ export function makeAdminClient(url: string, key: string): AdminClient {
   return { url: base.href.replace(/\/+$/, ''), send, readAll, upload, download };
 }
 
-/** The address of a server; a usage failure for what is none. */
+/** Parses the URL of a server; throws a usage failure for an invalid one. */
 export function parseBase(url: string): URL {
   const base = URL.parse(url);
   if (base === null || !/^https?:$/.test(base.protocol))
@@ -130,7 +130,7 @@ export function parseBase(url: string): URL {
   return base;
 }
 
-/** One request on the wire; rejects with an `unreachable` failure when no answer comes. */
+/** Sends one request; rejects with an `unreachable` failure without a response. */
 function exchange(
   method: string,
   url: URL,
@@ -150,7 +150,7 @@ function exchange(
       outgoing.destroy(error instanceof CommandFailure ? error : runtimeFailure(error.message, undefined, error)),
     );
     outgoing.on('close', () => source.destroy());
-    // An answer before the end of the body is a refusal: the rest need not be read or sent.
+    // A response before the end of the body is an error: the rest need not be read or sent.
     outgoing.on('response', (response) => {
       if (!source.readableEnded) {
         source.unpipe(outgoing);
@@ -222,7 +222,7 @@ async function readText(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** undefined when the text is not JSON, which no JSON text gives. */
+/** Parses JSON; returns undefined for any other text. */
 function parseDocument(text: string): unknown {
   try {
     return parseExact(text);
@@ -233,5 +233,5 @@ function parseDocument(text: string): unknown {
 
 const headerText = (value: string | string[] | undefined): string | null => (typeof value === 'string' ? value : null);
 
-/** Number of all entries of a list, from the `meta` of one of its pages. */
+/** Returns the number of all entries of a list, from the `meta` of a page. */
 export const totalElements = (meta: unknown): number => Number((meta as { totalElements: unknown }).totalElements);

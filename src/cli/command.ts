@@ -1,7 +1,7 @@
-// What the files of commands/ share: actions, examples, and options that several commands have.
+// Shares actions, examples and options between the files of commands/.
 import type { Command } from 'commander';
 
-/** Makes an action of a function that takes the arguments of a command and, last, the options of the whole line. */
+/** Wraps a function of a command's arguments and, last, the options of the whole line as an action. */
 export const action =
   (run: (...args: never[]) => Promise<void>) =>
   (...args: unknown[]): Promise<void> => {
@@ -13,7 +13,7 @@ export function examples(command: Command, lines: readonly string[]): void {
   command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`);
 }
 
-/** Gathers the values of an option that may be given several times. */
+/** Collects the values of a repeatable option. */
 export const collect = (value: string, earlier: readonly string[] | undefined): readonly string[] => [
   ...(earlier ?? []),
   value,
@@ -21,6 +21,6 @@ export const collect = (value: string, earlier: readonly string[] | undefined): 
 
 export const FILTER_HELP = 'field,op[,value]; repeat it for more conditions, all of which must hold';
 
-/** Query parameters of an option that may be given several times. */
+/** Returns the query parameters of a repeatable option. */
 export const repeated = (name: string, values: readonly string[] = []): (readonly [string, string])[] =>
   values.map((value) => [name, value]);

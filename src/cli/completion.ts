@@ -1,5 +1,5 @@
-// Completion in shells: commands and options as the program has them, names of workspaces and entities as the server has
-// them. A shell waits for it at every tab, so it asks one question at most and gives up after a second, without a word.
+// Completes commands and options of the program, and names of workspaces and entities of the server, in shells. A shell waits
+// for it at every tab, so it sends one request at most and gives up silently after a second.
 import tab from '@bomb.sh/tab/commander';
 import { clientSettings } from '../config.ts';
 import { ADMIN_PREFIX, parseBase } from './admin-client.ts';
@@ -9,7 +9,7 @@ import { makeProgram } from './program.ts';
 
 const TIMEOUT_MS = 1000;
 
-/** Answers `wda completion <shell>` with a script, and `wda complete -- <words>`, which the script calls, with suggestions. */
+/** Prints a script for `wda completion <shell>`, and suggestions for `wda complete -- <words>`, which the script calls. */
 export async function completion(args: readonly string[], io: Io): Promise<void> {
   const program = await makeProgram(io);
   const root = tab(program, { completionCommandName: 'completion' });
@@ -21,7 +21,7 @@ export async function completion(args: readonly string[], io: Io): Promise<void>
   for (const command of [root, ...root.commands.values()]) {
     const entity = command.arguments.get('entity');
     if (entity !== undefined) entity.handler = completeNames;
-    // The options of the program may be anywhere on the line.
+    // Options of the program may be anywhere on the line.
     for (const [name, option] of root.options) if (!command.options.has(name)) command.options.set(name, option);
   }
   const workspace = root.options.get('workspace');
@@ -30,7 +30,7 @@ export async function completion(args: readonly string[], io: Io): Promise<void>
   await program.parseAsync(args, { from: 'user' });
 }
 
-/** The package prints bash variables as `readonly`, which a second `source` of its script, or of another program's, breaks on. */
+/** Removes `readonly` from bash variables of the script, which would break a second `source` of it or of another script. */
 function makeScriptRepeatable(): void {
   const print = console.log;
   console.log = (script: string) =>
@@ -39,11 +39,11 @@ function makeScriptRepeatable(): void {
 
 interface NameQuery {
   readonly path: string;
-  /** The names in the `data` of the answer. */
+  /** Returns the names in the `data` of the response. */
   readonly read: (data: unknown) => readonly string[];
 }
 
-/** What the server has to be asked for the last of these words; undefined: nothing. */
+/** Returns the query that completes the last word, or undefined if the server has no names for it. */
 function buildQuery(args: readonly string[], io: Io): NameQuery | undefined {
   const last = args.at(-1) ?? '';
   if (['-w', '--workspace'].includes(args.at(-2) ?? '')) {
@@ -69,7 +69,7 @@ function findOption(args: readonly string[], names: readonly string[]): string |
   return args.find((_, index) => names.includes(args[index - 1] ?? ''));
 }
 
-/** Nothing when the server does not answer in time, or refuses. */
+/** Fetches names; returns none if the server answers too late or with an error. */
 async function fetchNames({ path, read }: NameQuery, io: Io): Promise<readonly string[]> {
   const { url = DEFAULT_URL, key } = clientSettings(io.env);
   if (key === undefined) return [];

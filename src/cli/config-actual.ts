@@ -1,5 +1,5 @@
-// Reads from a server what a configuration file speaks of, and no more, so that an owner's key is enough for a file about one
-// workspace.
+// Reads the state of a server that a configuration file configures, and no more, so that an owner's key is enough for a file
+// about one workspace.
 import type { Plan } from '../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type AdminClient } from './admin-client.ts';
 import type { DesiredOrganization, DesiredWorkspace, Values } from './config-file.ts';
@@ -9,7 +9,7 @@ import { organizationPath, type WorkspaceAddress, workspacePath } from './connec
 import { CommandFailure } from './failure.ts';
 import { rethrowWithLines } from './schema-file.ts';
 
-/** What is there of what is wanted; with `others` also the names of all other organizations and workspaces. */
+/** Reads the current state of the desired organizations; with `others` also the names of all others and their workspaces. */
 export async function readActual(
   client: AdminClient,
   desired: readonly DesiredOrganization[],
@@ -49,7 +49,7 @@ async function readWorkspace(client: AdminClient, desired: DesiredWorkspace): Pr
   };
 }
 
-/** Members of PARTS and of LISTS as the server has them. */
+/** Reads the members of PARTS and LISTS of a workspace. */
 export async function readParts(
   client: AdminClient,
   address: WorkspaceAddress,
@@ -78,11 +78,11 @@ async function readUnlisted(client: AdminClient, desired: readonly DesiredOrgani
   return unlisted;
 }
 
-/** The slugs of a list of organizations or workspaces. */
+/** Reads the slugs of a list of organizations or workspaces. */
 export const slugs = async (client: AdminClient, path: string): Promise<readonly string[]> =>
   ((await client.readAll(path)) as readonly { readonly slug: string }[]).map(({ slug }) => slug);
 
-/** The data of an answer, or null where there is nothing. */
+/** Returns the data of a response, or null for a 404. */
 async function readOptional(response: Promise<{ readonly data: unknown }>): Promise<Values | null> {
   try {
     return (await response).data as Values;

@@ -1,4 +1,4 @@
-// Does the steps of a configuration, one after the other, and hands over the secrets that they make as soon as they are made.
+// Performs the steps of a configuration one after the other, and saves each new secret before the next step.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Migration } from '../../admin-types/admin-api.d.ts';
@@ -13,7 +13,7 @@ import { hasEnded } from './migration-view.ts';
 import { rethrowWithLines } from './schema-file.ts';
 import { printable } from './table.ts';
 
-/** What a new key or client is called, and what is shown of it this once. */
+/** Name of a new key or client, and its members that are shown once. */
 export interface Secret {
   readonly workspace: string;
   readonly list: string;
@@ -21,13 +21,13 @@ export interface Secret {
   readonly secrets: Readonly<Record<string, string>>;
 }
 
-/** Takes secrets; a file has each of them on the disk before the next step. */
+/** Writer of secrets; each is on the disk before the next step. */
 export interface SecretFile {
   readonly write: (secret: Secret) => void;
   readonly close: () => void;
 }
 
-/** A new file that only its owner may read, with a JSON document on each line. One that is there is not touched. */
+/** Creates a file that only its owner may read, one JSON document a line; fails if it exists. */
 export function openSecretFile(io: Io, path: string): SecretFile {
   let file: number;
   try {
@@ -50,7 +50,7 @@ export function openSecretFile(io: Io, path: string): SecretFile {
   };
 }
 
-/** Does one step, a migration to its end; gives the secret that it made. */
+/** Performs one step (a migration to its end); returns the secret that it created. */
 export async function perform(client: AdminClient, step: Step, options: GlobalOptions): Promise<Secret | undefined> {
   let secret: Secret | undefined;
   for (const { method, path, query, body } of step.requests) {

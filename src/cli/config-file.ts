@@ -1,6 +1,5 @@
-// A configuration file: which organizations and workspaces there should be, with their schemas, rules, providers and
-// credentials. Takes YAML or JSON, gives what it asks for, or a failure that names the line of what is wrong. It holds no
-// secret: whatever has one is described by its name.
+// Parses a configuration file (YAML or JSON): organizations and workspaces with their schemas, rules, providers and
+// credentials. Failures name the line of the mistake. A file has no secrets: keys and clients are described by name.
 import { dirname, resolve } from 'node:path';
 import { complete, LISTS, PARTS, type Part } from './config-parts.ts';
 import { isSlug, type WorkspaceAddress, workspaceName } from './connection.ts';
@@ -12,16 +11,16 @@ export type Values = Readonly<Record<string, unknown>>;
 
 export interface DesiredWorkspace {
   readonly address: WorkspaceAddress;
-  /** Undefined, as everywhere below: the file does not say, so it may be as it is. */
+  /** Display name, or undefined if the file leaves it as it is (also below). */
   readonly name: string | undefined;
-  /** With the settings and row rules of the file in it, so that an entity never is in force without its rules. */
+  /** Schema with the settings and row rules of the file, so that no entity is ever in force without its rules. */
   readonly schema: SchemaFile | undefined;
-  /** Of each entity, whole; only without a schema. */
+  /** Complete settings by entity; only without a schema. */
   readonly settings: Readonly<Record<string, Values>>;
   readonly rowRules: Readonly<Record<string, readonly Values[]>>;
-  /** By member of PARTS; null: there should be none. */
+  /** Parts by member of PARTS; null removes a part. */
   readonly parts: Readonly<Record<string, Values | null>>;
-  /** By member of LISTS, then by name. */
+  /** Items by member of LISTS, then by name. */
   readonly lists: Readonly<Record<string, Readonly<Record<string, Values>>>>;
 }
 
@@ -41,7 +40,7 @@ export async function readConfigFile(io: Io, path: string): Promise<readonly Des
   return parseConfig(file, (name) => readSchemaFile(io, resolve(io.cwd, folder, name)));
 }
 
-/** What a file asks for; `readFile` gives the schema documents of `$file`. Throws a failure for the first mistake. */
+/** Parses a configuration; `readFile` loads the schema documents of `$file`. Throws a failure for the first mistake. */
 export async function parseConfig(
   file: SchemaFile,
   readFile: (name: string) => Promise<SchemaFile>,
@@ -65,8 +64,8 @@ export async function parseConfig(
 }
 
 /**
- * The part of a file that speaks of one workspace; the name of its organization is not part of it. A failure where the file
- * names no such workspace.
+ * Returns the part of a file about one workspace, without the name of its organization. Throws a failure if the file does
+ * not name the workspace.
  */
 export function selectWorkspace(
   desired: readonly DesiredOrganization[],
@@ -133,7 +132,7 @@ async function parseWorkspace(source: Source, address: WorkspaceAddress, value: 
   };
 }
 
-/** A document in the file itself, or `{$file: name}`. */
+/** Reads a schema document from the file itself or from `{$file: name}`. */
 async function readSchema({ file, readFile }: Source, path: string, value: unknown): Promise<SchemaFile> {
   if (!isObject(value)) throw makeMistake(file, path, 'schema must be a document or { $file: <name> }');
   if (!Object.hasOwn(value, '$file'))
@@ -143,7 +142,7 @@ async function readSchema({ file, readFile }: Source, path: string, value: unkno
   return readFile(name);
 }
 
-/** The document with settings and row rules in their places. */
+/** Returns the document with settings and row rules of its entities. */
 function withRules(
   { file, path }: { readonly file: SchemaFile; readonly path: string },
   schema: SchemaFile,

@@ -1,8 +1,8 @@
-// Parts of a workspace beside its schema, as a configuration file writes them and as the admin API has them: those that exist
-// once, and those that exist by name. Their members are those of the admin API: a new one there does not compile here. Pure.
+// Parts of a workspace other than its schema, in a configuration file and in the admin API: single ones, and lists of named
+// ones. Their members are those of the admin API: a new one there is a compile error here. Pure.
 import type { AgentSettings, NewApiKey, NewIdentityProvider, NewOAuthClient } from '../../admin-types/admin-api.d.ts';
 
-/** Member of a part: its check, the text of its form, and its value when it is left out; without one it is required. */
+/** Member of a part: its check, the description of its form, and its default; without one it is required. */
 export interface Member {
   readonly accepts: (value: unknown) => boolean;
   readonly form: string;
@@ -14,17 +14,17 @@ export interface Part<Body = Record<string, unknown>> {
   readonly label: string;
   readonly path: string;
   readonly members: Readonly<Record<keyof Body, Member>>;
-  /** It is there in every workspace, with these defaults; there is no DELETE. */
+  /** Whether every workspace has the part, with these defaults and without a DELETE. */
   readonly isAlwaysPresent?: true;
 }
 
 /** List of named items of a workspace: GET and POST of one path, DELETE below it. `Body`: that of the POST. */
 export interface List<Body = Record<string, unknown>> extends Part<Omit<Body, 'name'>> {
-  /** The member that its path ends with. */
+  /** Member that the path of an item ends with. */
   readonly id: string;
-  /** Members that only the answer to the creation has. */
+  /** Members that only the response to a creation has. */
   readonly secrets: readonly string[];
-  /** Ends one of them, before its id. */
+  /** Command that deletes an item, without its id. */
   readonly deleteCommand: string;
 }
 
@@ -36,7 +36,7 @@ const moment: Member = {
   form: 'a time with Z or an offset, such as 2030-01-01T00:00:00Z',
 };
 
-// An exported key whose entities are all gone has none, and must not become one for all.
+// An exported key whose entities are all deleted has an empty list, and must not become a key for all entities.
 const names: Member = {
   accepts: (value) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
   form: 'a list of names of entities',
@@ -99,7 +99,7 @@ const oauthClients: List<NewOAuthClient> = {
 export const PARTS: Readonly<Record<string, Part>> = { identityProvider, mcp };
 export const LISTS: Readonly<Record<string, List>> = { apiKeys, oauthClients };
 
-/** The members of a part as a file or an answer has them, each with a value; times and lists of names in one form. */
+/** Returns all members of a part with defaults; times and lists of names get one form. */
 export function complete({ members }: Part, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).map(([name, member]) => {

@@ -1,5 +1,5 @@
-// What has to be done so that a server is as a configuration file says: the difference of what is wanted and what is there,
-// as steps that are requests of the admin API. Pure: the same two values give the same steps, and none when they are equal.
+// Computes the steps that make a server match a configuration file: the difference between desired and actual state, as
+// requests of the admin API. Pure: the same two values give the same steps, and none when they are equal.
 
 import type { Plan } from '../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type Query } from './admin-client.ts';
@@ -11,7 +11,7 @@ import type { SchemaFile } from './schema-file.ts';
 export interface ActualWorkspace {
   readonly name: string;
   readonly document: Values;
-  /** What the wanted schema would change; null without one. */
+  /** Plan of the desired schema, or null without one. */
   readonly plan: Plan | null;
   readonly parts: Readonly<Record<string, Values | null>>;
   readonly lists: Readonly<Record<string, readonly Values[]>>;
@@ -24,11 +24,11 @@ export interface ActualOrganization {
 
 export interface Actual {
   readonly organizations: Readonly<Record<string, ActualOrganization>>;
-  /** Workspaces by organization that the file does not name, and organizations with theirs; empty unless asked for. */
+  /** Organizations and workspaces that the file does not name; empty unless requested. */
   readonly unlisted: readonly {
     readonly organization: string;
     readonly workspaces: readonly string[];
-    /** The organization itself is in the file. */
+    /** Whether the file names the organization. */
     readonly isListed: boolean;
   }[];
 }
@@ -40,7 +40,7 @@ export interface Request {
   readonly body?: unknown;
 }
 
-/** Options of `wda config`, as the program reads them. */
+/** Options of `wda config` that allow a step. */
 export type Need = 'prune' | 'pruneWorkspaces' | 'allowDestructive';
 
 export interface Step {
@@ -48,21 +48,21 @@ export interface Step {
   readonly place: string;
   readonly change: 'create' | 'change' | 'remove';
   readonly what: string;
-  /** What is different, one line each. */
+  /** Differences, one line each. */
   readonly details: readonly string[];
-  /** Options without which it is not done. */
+  /** Options that the step requires. */
   readonly needs: readonly Need[];
-  /** In this order. */
+  /** Requests of the step, in order. */
   readonly requests: readonly Request[];
-  /** Its POST makes a secret: in which list, under which name. */
+  /** List and name of the secret that the step creates. */
   readonly secret?: { readonly list: string; readonly name: string };
-  /** It ends the API key that begins so. */
+  /** Prefix of the API key that the step revokes. */
   readonly endsKey?: string;
-  /** Its request starts a migration of this workspace, or may be refused with mistakes in this file. */
+  /** Workspace that the step migrates, and the file that mistakes in the response refer to. */
   readonly schema?: { readonly address: WorkspaceAddress; readonly file: SchemaFile };
 }
 
-/** The steps from what is there to what is wanted: what is made and changed first, what is removed last. */
+/** Returns the steps from actual to desired state: creations and changes first, removals last. */
 export function makeSteps(desired: readonly DesiredOrganization[], actual: Actual): readonly Step[] {
   const steps = desired.flatMap((organization) => {
     const actualOrganization = actual.organizations[organization.slug];
@@ -81,16 +81,16 @@ export function makeSteps(desired: readonly DesiredOrganization[], actual: Actua
   ];
 }
 
-/** A name that several keys or clients of a workspace have, so that nobody can tell which of them is meant. */
+/** Ambiguous name, which several keys or clients of a workspace have. */
 export interface SharedName {
   readonly address: WorkspaceAddress;
-  /** Which of LISTS. */
+  /** Member of LISTS. */
   readonly member: string;
   readonly name: string;
   readonly ids: readonly string[];
 }
 
-/** The names that stand more than once in what a workspace has of one of LISTS. */
+/** Returns the names that several items of a list of a workspace have. */
 export function sharedNames(address: WorkspaceAddress, member: string, items: readonly Values[]): SharedName[] {
   const groups = Map.groupBy(items, ({ name }) => String(name));
   return [...groups]
@@ -98,7 +98,7 @@ export function sharedNames(address: WorkspaceAddress, member: string, items: re
     .map(([name, group]) => ({ address, member, name, ids: group.map((item) => String(item[LISTS[member]!.id])) }));
 }
 
-/** The names of the file that stand more than once on the server. */
+/** Returns the names of the file that several items of the server have. */
 export function ambiguousNames(desired: readonly DesiredOrganization[], actual: Actual): readonly SharedName[] {
   return desired.flatMap(({ slug, workspaces }) =>
     workspaces.flatMap(({ address, lists }) =>
@@ -113,11 +113,11 @@ export function ambiguousNames(desired: readonly DesiredOrganization[], actual: 
   );
 }
 
-/** Which ones share a name, ten ids at most. */
+/** Describes the items that share a name, with ten ids at most. */
 export const describeShared = ({ address, member, name, ids }: SharedName): string =>
   `${LISTS[member]!.label} ${name} of ${workspaceName(address)} (ids ${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ', …' : ''})`;
 
-/** The command that ends one of them. */
+/** Returns the command that deletes an item, without its id. */
 export const getDeleteCommand = ({ address, member }: SharedName): string =>
   `${LISTS[member]!.deleteCommand} <id> -w ${workspaceName(address)}`;
 
@@ -190,7 +190,7 @@ function schemaSteps({ address, schema }: DesiredWorkspace, plan: Plan | null): 
   const step = put(workspaceName(address), 'schema', `${workspacePath(address)}/schema`, {
     body: schema.document,
     details,
-    // Long enough for an ordinary change to end within the request.
+    // Waits long enough for an ordinary change to end within the request.
     query: [
       ['allowDestructive', plan.destructive || undefined],
       ['wait', 1],
@@ -199,14 +199,14 @@ function schemaSteps({ address, schema }: DesiredWorkspace, plan: Plan | null): 
   return [{ ...step, needs: plan.destructive ? ['allowDestructive'] : [], schema: { address, file: schema } }];
 }
 
-/** Settings and row rules of single entities, where the file leaves the schema to others. */
+/** Returns steps for settings and row rules of entities, for a workspace without a schema in the file. */
 function entitySteps({ address, settings, rowRules }: DesiredWorkspace, document: Values): Step[] {
   const place = workspaceName(address);
   const path = (entity: string): string => `${workspacePath(address)}/entities/${encodeURIComponent(entity)}`;
   const entities = (document.entities ?? {}) as Readonly<Record<string, Values | undefined>>;
   const settingsSteps = Object.entries(settings).flatMap(([entity, values]) => {
     const actual = (entities[entity]?.settings ?? {}) as Values;
-    // What the file leaves out is not configured: PUT would leave it as it is.
+    // Settings that the file leaves out become null, because PUT would keep them.
     const completeSettings = { ...Object.fromEntries(Object.keys(actual).map((name) => [name, null])), ...values };
     const details = differences(actual, completeSettings);
     if (details.length === 0) return [];
@@ -242,7 +242,7 @@ function partSteps(address: WorkspaceAddress, part: Part, values: Values | null,
   return [{ ...step, change: actual === null ? 'create' : 'change' }];
 }
 
-/** Keys and clients by their names. One that differs is made anew, as its permissions are for its life: another secret. */
+/** Returns steps for keys and clients by name. One that differs is replaced, with a new secret: permissions cannot change. */
 function listSteps(
   address: WorkspaceAddress,
   member: string,
@@ -271,7 +271,7 @@ function listSteps(
             details: [...details, 'with a new secret for whoever uses it'],
             needs: ['prune'],
             ...endsKey(match),
-            // In this order another run goes on where this one was ended.
+            // In this order another run continues where this one stopped.
             requests: [deletion(match), request],
           },
         ];
@@ -285,7 +285,7 @@ function listSteps(
   return [...itemSteps, ...removals];
 }
 
-/** Of the items that a list holds, only API keys have a prefix. */
+/** Returns the prefix of an API key; other items of lists have none. */
 const endsKey = ({ prefix }: Values): Pick<Step, 'endsKey'> => (typeof prefix === 'string' ? { endsKey: prefix } : {});
 
 function unlistedSteps({ organization, workspaces, isListed }: Actual['unlisted'][number]): Step[] {
@@ -296,7 +296,7 @@ function unlistedSteps({ organization, workspaces, isListed }: Actual['unlisted'
     return removal(workspaceName(address), 'workspace with all of its records', request, needs);
   });
   if (isListed) return removals;
-  // Without workspaces it has no data.
+  // An organization without workspaces has no data.
   const needs: Step['needs'] = workspaces.length === 0 ? ['pruneWorkspaces'] : ['pruneWorkspaces', 'allowDestructive'];
   const request: Request = { method: 'DELETE', path: organizationPath(organization) };
   return [...removals, removal(organization, 'organization', request, needs)];
@@ -320,7 +320,7 @@ function put(
   return { place, change: 'change', what, details, needs: [], requests: [{ method: 'PUT', path, ...parts }] };
 }
 
-/** Members that differ; null and a member that is not there are the same. */
+/** Describes the members that differ; null equals a missing member. */
 function differences(actual: Values, desired: Values): string[] {
   const names = [...new Set([...Object.keys(desired), ...Object.keys(actual)])];
   return names

@@ -1,4 +1,4 @@
-// What API keys and OAuth clients have in common: their options, and how both are listed.
+// Shares options and table cells between the commands for API keys and OAuth clients.
 import type { Command } from 'commander';
 import { usageFailure } from './failure.ts';
 
@@ -15,13 +15,13 @@ export const addCredentialOptions = (command: Command): Command =>
       'the only entities that it reaches, separated by commas; needs READ_WRITE or READ_ONLY',
     );
 
-/** The members of a body that creates a key or client; none for an option that was not given. */
+/** Returns the members of a body that creates a key or client; none for a missing option. */
 export const credentialBody = ({ permissions, entities }: CredentialOptions) => ({
   ...(permissions === undefined ? {} : { permissions: parsePermissions(permissions) }),
   ...entitiesMember(entities),
 });
 
-/** `orders,items` as a member of a body; no member when it was not given. */
+/** Parses `orders,items` into a member of a body; no member without text. */
 export function entitiesMember(text: string | undefined): { readonly entities?: readonly string[] } {
   if (text === undefined) return {};
   const entities = text.split(',').map((name) => name.trim());
@@ -31,7 +31,7 @@ export function entitiesMember(text: string | undefined): { readonly entities?: 
 
 const KEY_PERMISSIONS = ['OWNER', 'READ_WRITE', 'READ_ONLY'] as const;
 
-/** `read-only`, `READ_ONLY` and the like as the admin API writes it. */
+/** Parses permissions such as `read-only` or `READ_ONLY` into the form of the admin API. */
 export function parsePermissions(text: string): (typeof KEY_PERMISSIONS)[number] {
   const name = text.toUpperCase().replaceAll('-', '_');
   const permissions = KEY_PERMISSIONS.find((choice) => choice === name);
@@ -39,11 +39,11 @@ export function parsePermissions(text: string): (typeof KEY_PERMISSIONS)[number]
   return permissions;
 }
 
-/** The entities that a key or client reaches, for people. */
+/** Formats the entities that a key or client reaches, for people. */
 export const entitiesText = (entities: readonly string[] | null): string =>
   entities === null ? 'all' : entities.join(', ') || 'none';
 
-/** Names for a list; one that several have is shown with their number, as it identifies none of them. */
+/** Returns names for a list; a shared name has the number of its items, because it identifies none of them. */
 export function markedNames(items: readonly { readonly name: string }[]): readonly string[] {
   const counts = Map.groupBy(items, ({ name }) => name);
   return items.map(({ name }) => {

@@ -1,18 +1,18 @@
-// Every way in which a command can fail, as one value: its kind, its message, what to try. Takes facts, gives the exit
-// code, the lines for people and the document for scripts. No stack ever reaches a terminal.
+// Failures of commands as one value with kind, message and hints, and their exit codes, lines for people and documents for
+// scripts. No stack ever reaches a terminal.
 import { printable, renderTable } from './table.ts';
 
-/** One mistake of a refused request, as the server lists it in `error.details`. */
+/** Mistake of a rejected request, from `error.details` of the server. */
 export interface FailureDetail {
   readonly row?: number;
-  /** Line of the schema file that the detail is about; added by the client. */
+  /** Line of the schema file with the mistake; added by the command line. */
   readonly line?: number;
   readonly field?: string | null;
   readonly code?: string;
   readonly message?: string;
 }
 
-/** The server's `error` object, as far as the command line reads it. */
+/** Members of the server's `error` object that the command line reads. */
 export interface ServerError {
   readonly code: string;
   readonly message: string;
@@ -34,7 +34,7 @@ export type Failure =
 
 export class CommandFailure extends Error {
   readonly failure: Failure;
-  /** Lines that say what to do next; shown to people, left out of the JSON document. */
+  /** Lines that say what to do next; only for people, not in the JSON document. */
   readonly hints: readonly string[];
 
   constructor(failure: Failure, hints: readonly string[] = [], cause?: unknown) {
@@ -48,11 +48,11 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Wrong arguments or a missing setting: nothing was asked of the server. */
+/** Creates the failure of wrong arguments or a missing setting, before any request. */
 export const usageFailure = (message: string, hints: readonly string[] = []): CommandFailure =>
   new CommandFailure({ kind: 'usage', message }, hints);
 
-/** Something failed in the client, or the server's work failed. */
+/** Creates the failure of the command line itself or of work on the server. */
 export const runtimeFailure = (
   message: string,
   details?: Readonly<Record<string, unknown>>,
@@ -60,14 +60,14 @@ export const runtimeFailure = (
 ): CommandFailure =>
   new CommandFailure({ kind: 'failed', message, ...(details === undefined ? {} : { details }) }, [], cause);
 
-/** No connection, or one that was lost before the answer was complete. */
+/** Creates the failure of a connection that was not made, or was lost before the response was complete. */
 export const unreachableFailure = (message: string, cause?: unknown): CommandFailure =>
   new CommandFailure({ kind: 'unreachable', message }, [], cause);
 
-/** The server is not as a file says. */
+/** Creates the failure of a server that differs from a file. */
 export const driftFailure = (message: string): CommandFailure => new CommandFailure({ kind: 'drift', message });
 
-/** The server answered with an error. */
+/** Creates the failure of an error response. */
 export const serverFailure = (
   status: number,
   error: ServerError,
@@ -75,7 +75,7 @@ export const serverFailure = (
   hints: readonly string[] = [],
 ): CommandFailure => new CommandFailure({ kind: 'refused', status, error, requestId }, hints);
 
-/** Exit codes are part of the interface: 1 refused or failed, 2 wrong usage, 3 server not reachable, 4 drift (0 is done). */
+/** Returns the exit code, part of the interface: 1 rejected or failed, 2 wrong usage, 3 server not reachable, 4 drift. */
 export function exitCode(failure: Failure): number {
   switch (failure.kind) {
     case 'refused':
@@ -92,7 +92,7 @@ export function exitCode(failure: Failure): number {
   }
 }
 
-/** A failure for people: the message, then each detail on its own line (those of an import as a table), then what to try. */
+/** Formats a failure for people: message, one line per detail (a table for imports), hints. */
 export function describeFailure({ failure, hints }: CommandFailure): string {
   const head =
     failure.kind === 'refused'
@@ -106,7 +106,7 @@ export function describeFailure({ failure, hints }: CommandFailure): string {
   return [printable(head), ...details, ...trace.map(printable), ...hints.map(printable)].join('\n');
 }
 
-/** A failure for scripts: the server's own `error` object where there is one. */
+/** Returns a failure for scripts: the server's own `error` object if there is one. */
 export function failureDocument({ failure }: CommandFailure): Readonly<Record<string, unknown>> {
   switch (failure.kind) {
     case 'refused':
@@ -124,7 +124,7 @@ export function failureDocument({ failure }: CommandFailure): Readonly<Record<st
   }
 }
 
-/** Turns whatever was thrown into a failure; an unexpected error keeps its message only. */
+/** Converts any error to a failure; an unexpected error keeps only its message. */
 export function toFailure(thrown: unknown): CommandFailure {
   if (thrown instanceof CommandFailure) return thrown;
   return runtimeFailure(thrown instanceof Error ? thrown.message : String(thrown), undefined, thrown);
@@ -138,7 +138,7 @@ function describeDetails(details: readonly FailureDetail[]): readonly string[] {
   return details.map((detail) => `  ${printable(describeDetail(detail))}`);
 }
 
-/** `line 3: entities.orders: REQUIRED message`, without the parts that are missing. */
+/** Formats `line 3: entities.orders: REQUIRED message`, without missing parts. */
 function describeDetail(detail: FailureDetail): string {
   const location = [
     ...(detail.line === undefined ? [] : [`line ${detail.line}`]),

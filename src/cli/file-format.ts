@@ -1,5 +1,4 @@
-// The two file formats of import and export: how a file name tells which one it is, what HTTP calls it, and how many
-// records a stream of it has held so far. Pure.
+// File formats of import and export: their extensions and media types, and a counter of records in a stream. Pure.
 import { usageFailure } from './failure.ts';
 
 export type FileFormat = 'csv' | 'ndjson';
@@ -11,7 +10,7 @@ export const MEDIA_TYPES: Readonly<Record<FileFormat, string>> = {
 
 const EXTENSIONS: Readonly<Record<string, FileFormat>> = { csv: 'csv', ndjson: 'ndjson', jsonl: 'ndjson' };
 
-/** The format given, else that of the file's extension, else `fallback`; a usage failure without any. */
+/** Returns the format of the option, of the file's extension or `fallback`; throws a usage failure without any. */
 export function chooseFormat(option: string | undefined, file: string, fallback?: FileFormat): FileFormat {
   if (option === 'csv' || option === 'ndjson') return option;
   if (option !== undefined) throw usageFailure(`--format is csv or ndjson, not ${option}`);
@@ -26,11 +25,11 @@ export function chooseFormat(option: string | undefined, file: string, fallback?
 
 export interface RecordCounter {
   readonly add: (chunk: Uint8Array) => void;
-  /** Records seen so far, the header not counted; a last line without its end counts. */
+  /** Returns the number of records so far, without the header and with an unfinished last line. */
   readonly count: () => number;
 }
 
-/** Counts the records of a stream by its line ends; those inside quotes of a CSV do not count. */
+/** Creates a counter of records by line ends, without those inside quotes of a CSV. */
 export function makeRecordCounter(format: FileFormat): RecordCounter {
   let lines = 0;
   let quoted = false;

@@ -1,4 +1,4 @@
-// Watches long work of the server to its end, with a bar on a terminal and a line for each step without one.
+// Follows a long task of the server to its end, with a bar on a terminal and a line for each step without one.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailure } from './failure.ts';
 import type { Io } from './io.ts';
@@ -6,23 +6,23 @@ import { type StepState, showsProgress, startStepBar } from './progress.ts';
 import { printable } from './table.ts';
 
 const POLL_MS = 500;
-// A restart of the server must not end the watching: 60 tries of 500 ms are half a minute.
+// Outlasts a restart of the server: 60 tries of 500 ms are half a minute.
 const MAX_RETRIES = 60;
 
 export interface FollowedTask<T> {
   readonly read: () => Promise<T>;
   readonly hasEnded: (work: T) => boolean;
   readonly isRunning: (work: T) => boolean;
-  /** How far it is at a moment of performance.now(). */
+  /** Returns the progress at a time of performance.now(). */
   readonly getState: (work: T, now: number) => StepState;
-  /** What Ctrl-C says: it stops the watching, not the work. */
+  /** Lines that Ctrl-C prints: it ends the command, not the task of the server. */
   readonly interruptLines: readonly string[];
   readonly options: { readonly io: Io; readonly json?: boolean | undefined };
-  /** A performance.now() moment; null: until it has ended. */
+  /** Deadline by performance.now(), or null for none. */
   readonly deadline: number | null;
 }
 
-/** Gives the work as it was read last; prints nothing when the output is for scripts. */
+/** Follows a task; returns its last state. Prints nothing when the output is for scripts. */
 export async function follow<T>(task: FollowedTask<T>): Promise<T> {
   const { read, hasEnded, isRunning, getState, interruptLines, options, deadline } = task;
   const isVisible = showsProgress(options);
@@ -58,7 +58,7 @@ export async function follow<T>(task: FollowedTask<T>): Promise<T> {
   });
 }
 
-/** Ctrl-C during `work` ends the command with these lines. */
+/** Runs `work`; Ctrl-C meanwhile ends the command with these lines. */
 export async function printOnInterrupt<T>(
   { stderr }: Io,
   lines: () => readonly string[],

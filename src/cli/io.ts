@@ -1,5 +1,5 @@
-// The process around a command: environment, folder and streams. Commands are handed it, so that a test can run many of
-// them in one process.
+// Environment, folder and streams of the process, which commands get as a parameter so that a test can run many of them in
+// one process.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -9,14 +9,14 @@ import { runtimeFailure } from './failure.ts';
 
 export interface Io {
   readonly env: Environment;
-  /** Folder that relative paths of files begin in. */
+  /** Folder that relative paths start from. */
   readonly cwd: string;
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable & { readonly isTTY?: boolean };
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
-/** The real process. */
+/** Returns the real process. */
 export const processIo = (): Io => ({
   env: processEnvironment(),
   cwd: process.cwd(),
@@ -25,7 +25,7 @@ export const processIo = (): Io => ({
   stderr: process.stderr,
 });
 
-/** Prints the result of a command: one JSON document for scripts, or text for people, which `describe` makes. */
+/** Prints the result of a command: one JSON document for scripts, or the text of `describe` for people. */
 export async function printResult(
   { io, json }: { readonly io: Io; readonly json?: boolean | undefined },
   value: unknown,

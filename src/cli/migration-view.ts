@@ -1,5 +1,4 @@
-// Plans and migrations as the admin API gives them, and as text: the table of steps, the state of a migration, what
-// makes it impossible. Pure.
+// Formats plans and migrations of the admin API: table of steps, state of a migration, conflicts. Pure.
 import type { Migration, MigrationError, MigrationStep, Plan, PlannedStep } from '../../admin-types/admin-api.d.ts';
 import type { StepState } from './progress.ts';
 import { formatCount, printable, renderPairs, renderTable } from './table.ts';
@@ -8,7 +7,7 @@ const END_STATES = ['succeeded', 'failed', 'cancelled'];
 
 export const hasEnded = (migration: Migration): boolean => END_STATES.includes(migration.state);
 
-/** The steps of a plan for people, then what makes it impossible. */
+/** Formats the steps of a plan and its conflicts for people. */
 export function describePlan(plan: Plan): string {
   if (plan.steps.length === 0) return 'Nothing to change: the schema is already in force';
   const table = renderTable(
@@ -37,7 +36,7 @@ export function describePlan(plan: Plan): string {
   return [table, ...(closing.length === 0 ? [] : ['']), ...closing].join('\n');
 }
 
-/** A migration for people: its state, its steps, and its error if it has one. */
+/** Formats a migration for people: its state, its steps, and its error if it has one. */
 export function describeMigration(migration: Migration): string {
   const facts = renderPairs([
     ['Migration', migration.id],
@@ -63,7 +62,7 @@ export function describeMigration(migration: Migration): string {
   return [facts, ...(migration.steps.length === 0 ? [] : ['', steps]), ...error].join('\n');
 }
 
-/** The error of a migration with the records that caused it. */
+/** Formats the error of a migration with the records that caused it. */
 function describeMigrationError(error: MigrationError): string {
   const location = [error.entity, error.field].filter((part) => part !== null && part !== undefined).join('.');
   const head = `${error.code}: ${error.message}`;
@@ -92,7 +91,7 @@ function blocks(step: PlannedStep): string {
 
 const estimate = (seconds: number): string => (seconds < 1 ? '< 1 s' : `${formatCount(Math.round(seconds))} s`);
 
-/** The first look at the step that is shown. */
+/** First observation of the current step. */
 interface First {
   readonly label: string;
   readonly at: number;
@@ -131,8 +130,8 @@ export function makeStepTracker(): (migration: Migration, now: number) => StepSt
 }
 
 /**
- * The step that is being worked at: the first running one that is not yet as far as it gets before the end. Steps
- * before it have all of their records done and wait for the end of the migration.
+ * Returns the index of the current step: the first running one with records left. Running steps before it have processed all
+ * of their records and wait for the end of the migration.
  */
 function currentStep({ steps }: Migration): number {
   const isRunning = (step: MigrationStep): boolean => step.state === 'running';
@@ -147,7 +146,7 @@ function getLabel({ id, steps, strategy, state }: Migration, step: MigrationStep
   return strategy === 'blocking' ? `Migration ${id}: all steps at once` : `Migration ${id}: putting it in force`;
 }
 
-/** Steps that are done at once do not report progress. */
+/** Estimates the remaining time; null for steps without progress. */
 function estimateRemainingMs({ state, strategy, steps }: Migration, elapsedMs: number): number | null {
   if (state !== 'running' || strategy !== 'blocking') return null;
   const seconds = steps.reduce((sum, step) => sum + step.estimatedSeconds, 0);

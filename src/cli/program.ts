@@ -1,5 +1,5 @@
-// The command tree of `wda`. A command is loaded when it is the first word of the line; for all other lines, such as
-// `wda --help`, all are. So the server does not load the client, nor a command the others.
+// Builds the command tree of `wda`. Loads only the command that is the first word of the line, or all for other lines such as
+// `wda --help`: so the server does not load the client, nor a command the others.
 import { Command } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { examples } from './command.ts';
@@ -9,7 +9,7 @@ interface CommandFile {
   readonly register: (program: Command) => void;
 }
 
-/** The files of commands/ in the order of the help, with the commands of each. */
+/** Files of commands/ in the order of the help, with the commands of each. */
 const FILES: readonly (readonly [names: readonly string[], load: () => Promise<CommandFile>])[] = [
   [['serve', 'health', 'console', 'whoami', 'server'], () => import('./commands/server.ts')],
   [['backup', 'restore'], () => import('./commands/backup.ts')],
@@ -34,7 +34,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['types'], () => import('./commands/types.ts')],
 ];
 
-/** The program for a line that begins with `first`. Parse errors are thrown as CommanderError, never process.exit. */
+/** Builds the program for a line that starts with `first`. Parse errors are thrown as CommanderError; it never exits. */
 export async function makeProgram(io: Io, first?: string): Promise<Command> {
   const program = new Command('wda')
     .description('Workspace Data API: a REST API over PostgreSQL from the schema of a workspace')
@@ -48,14 +48,14 @@ export async function makeProgram(io: Io, first?: string): Promise<Command> {
     .option('--json', 'one JSON document on stdout and nothing else; errors as JSON on stderr')
     .configureHelp({ showGlobalOptions: true })
     .showSuggestionAfterError()
-    // run.ts prints errors itself, the same way for parsing and for commands.
+    // run.ts prints all errors, of parsing and of commands.
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
       outputError: () => {},
     })
     .exitOverride();
-  // Actions find it among the options of their line.
+  // Actions get it with the options of their line.
   program.setOptionValue('io', io);
   const file = FILES.find(([names]) => first !== undefined && names.includes(first));
   for (const { register } of await Promise.all((file === undefined ? FILES : [file]).map(([, load]) => load())))

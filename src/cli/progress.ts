@@ -1,17 +1,17 @@
-// Progress bars on stderr, shown only when stderr is a terminal and the output is for people. The lines themselves are
-// pure functions of what has been done; cli-progress draws them.
+// Draws progress bars on stderr when it is a terminal and the output is for people. Pure functions format the lines;
+// cli-progress draws them.
 import cliProgress from 'cli-progress';
 import type { Io } from './io.ts';
 import { formatCount, printable } from './table.ts';
 
-/** How far a transfer is. `total` is null when nobody knows it (stdin). */
+/** Progress of a transfer. `total` is null if it is unknown (stdin). */
 export interface TransferState {
   readonly label: string;
   readonly unit: 'bytes' | 'records';
   readonly current: number;
   readonly total: number | null;
   readonly elapsedMs: number;
-  /** Shown in place of the time left, such as "checking and storing". */
+  /** Text in place of the time left, such as "checking and storing". */
   readonly phase?: string;
 }
 
@@ -23,11 +23,11 @@ export interface ProgressBar {
 const MAX_BAR_WIDTH = 24;
 const MIN_BAR_WIDTH = 6;
 
-/** Whether bars are wanted: a person looks at stderr and did not ask for JSON. */
+/** Returns true if stderr is a terminal and the output is not JSON. */
 export const showsProgress = ({ io, json }: { readonly io: Io; readonly json?: boolean | undefined }): boolean =>
   !json && io.stderr.isTTY === true;
 
-/** A bar for a transfer; without a terminal one that draws nothing. */
+/** Starts a bar for a transfer, which draws nothing without a terminal. */
 export function startTransferBar(
   io: Io,
   isVisible: boolean,
@@ -51,18 +51,18 @@ export function startTransferBar(
   );
 }
 
-/** How far a step of a migration is. */
+/** Progress of a step of a migration. */
 export interface StepState {
   readonly label: string;
-  /** 0 to 1; null when nobody knows. */
+  /** Fraction from 0 to 1, or null if it is unknown. */
   readonly fraction: number | null;
-  /** Records per second; null when it counts none. */
+  /** Records per second, or null if the step counts none. */
   readonly rate: number | null;
   readonly remainingMs: number | null;
   readonly elapsedMs: number;
 }
 
-/** A bar for each step in turn; without a terminal one that draws nothing. */
+/** Starts a bar for each step in turn, which draws nothing without a terminal. */
 export function startStepBar(
   io: Io,
   isVisible: boolean,
@@ -83,7 +83,7 @@ export function startStepBar(
   };
 }
 
-/** One line of a step: its words, cut when the line is too narrow, then bar, percent, records per second, time left. */
+/** Formats the line of a step: label (cut when the line is too narrow), bar, percent, records per second, time left. */
 export function stepLine({ label, fraction, rate, remainingMs, elapsedMs }: StepState, width = 80): string {
   const facts =
     fraction === null
@@ -99,7 +99,7 @@ export function stepLine({ label, fraction, rate, remainingMs, elapsedMs }: Step
   return `${shortLabel} ${bar(fraction, width - shortLabel.length - suffix.length - 4)} ${suffix}`;
 }
 
-// The step must stay recognizable.
+// Keeps the step recognizable.
 const MIN_LABEL_WIDTH = 20;
 
 function shorten(text: string, space: number): string {
@@ -108,8 +108,8 @@ function shorten(text: string, space: number): string {
 }
 
 /**
- * One line of a transfer, at most `width` wide where that is possible: bar, percent, amount, rate, time left; without a
- * total, amount, rate and time so far.
+ * Formats the line of a transfer, at most `width` wide if possible: bar, percent, amount, rate, time left; without a total:
+ * amount, rate and elapsed time.
  */
 export function transferLine(state: TransferState, width = 80): string {
   const { current, total, elapsedMs, unit } = state;
@@ -125,7 +125,7 @@ export function transferLine(state: TransferState, width = 80): string {
   return `${label} ${bar(fraction, width - label.length - facts.length - 4)} ${facts}`;
 }
 
-/** 1536 as `1.5 KiB`. */
+/** Formats 1536 as `1.5 KiB`. */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let value = bytes;
@@ -137,7 +137,7 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
-/** 65000 ms as `1 min 5 s`; under ten seconds with one decimal. */
+/** Formats 65000 ms as `1 min 5 s`; under ten seconds with one decimal. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 9950) return `${(milliseconds / 1000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1000);
@@ -153,7 +153,7 @@ function bar(fraction: number, space: number): string {
   return `[${'='.repeat(full)}${' '.repeat(width - full)}]`;
 }
 
-// Rounded down, so that 100 % means complete.
+// Rounds down, so that 100 % means complete.
 const percent = (fraction: number): string => `${Math.floor(fraction * 100)} %`.padStart(5);
 
 function drawBar(
@@ -170,7 +170,7 @@ function drawBar(
     format: (_options, params) => line(latest, phase, params.maxWidth),
     fps: 10,
     hideCursor: null,
-    // true trims to the width; anything else changes a mode of the terminal, which Ctrl-C would leave behind.
+    // true trims to the width; any other value changes the mode of the terminal, which Ctrl-C would not restore.
     linewrap: true,
     gracefulExit: false,
     forceRedraw: true,

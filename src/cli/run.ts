@@ -1,11 +1,10 @@
-// Runs one command line. Takes the arguments and the process around it, gives the exit code; every failure is printed here,
-// as text or as JSON.
+// Runs one command line and returns its exit code. Prints every failure, as text or as JSON.
 import { type Command, CommanderError } from 'commander';
 import { type CommandFailure, describeFailure, exitCode, failureDocument, toFailure, usageFailure } from './failure.ts';
 import { type Io, processIo } from './io.ts';
 import { makeProgram } from './program.ts';
 
-/** Exit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift. */
+/** Runs a command. Exit codes: 0 done, 1 rejected by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift. */
 export async function runWda(args: readonly string[], io: Io = processIo()): Promise<number> {
   // The server logs its own failures, with their stacks.
   if (args[0] === 'serve' && args.length === 1) {
@@ -17,7 +16,7 @@ export async function runWda(args: readonly string[], io: Io = processIo()): Pro
     program.outputHelp();
     return 0;
   }
-  // A reader that has seen enough (| head) closes the pipe: the write that meets it ends the command, not a crash.
+  // A reader such as `head` closes the pipe early: the next write ends the command without a crash.
   io.stdout.on('error', () => {});
   try {
     if (args[0] === 'completion' || args[0] === 'complete') {
@@ -29,7 +28,7 @@ export async function runWda(args: readonly string[], io: Io = processIo()): Pro
   } catch (error) {
     if ((error as NodeJS.ErrnoException | null)?.code === 'EPIPE') return 0;
     if (!(error instanceof CommanderError)) return report(toFailure(error), args, io);
-    // A command group without a command: commander has already printed its help.
+    // commander has already printed the help of a command group without a command.
     if (error.exitCode === 0 || error.code === 'commander.help') return error.exitCode === 0 ? 0 : 2;
     return report(parseFailure(error, program, args), args, io);
   }
@@ -47,7 +46,7 @@ function report(failure: CommandFailure, args: readonly string[], io: Io): numbe
   return exitCode(failure.failure);
 }
 
-/** The leading words that name a command, for the pointer to its help. */
+/** Returns the leading words that name a command, for the hint at its help. */
 function findCommandNames(program: Command, names: readonly string[]): readonly string[] {
   const group = program.commands.find(
     (command) => command.name() === names[0] || command.aliases().includes(names[0] ?? ''),

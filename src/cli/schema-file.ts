@@ -1,6 +1,16 @@
-// A schema document in a file, YAML or JSON. Takes a path, gives the document as the API takes it, and finds the line of
-// the file that a path of the document stands on, so that a mistake the server reports can be pointed at.
-import { isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, stringify, visit } from 'yaml';
+// Reads a schema document from a file (YAML or JSON), and finds the line of a path in the document, for mistakes that the
+// server reports.
+import {
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  stringify,
+  visit as walkNodes,
+} from 'yaml';
 import { numberText, parseExact } from '../model/exact-json.ts';
 import { CommandFailure, runtimeFailure } from './failure.ts';
 import { type Io, readInput } from './io.ts';
@@ -8,20 +18,20 @@ import { type Io, readInput } from './io.ts';
 export interface SchemaFile {
   readonly name: string;
   readonly document: unknown;
-  /** Line (from 1) of the deepest part of `path` that the file has; null when it has none of it. */
+  /** Returns the line (from 1) of the deepest part of `path` that the file has, or null if it has none. */
   readonly getLine: (path: string) => number | null;
 }
 
 const SCHEMA = 'schema document: an object with "entities"';
 
-/** Reads a schema file (or another `kind`); `-` is stdin. Throws a failure that names the place of a syntax error. */
+/** Reads a schema file (or another `kind`); `-` is stdin. Throws a failure with the position of a syntax error. */
 export async function readSchemaFile(io: Io, path: string, kind = SCHEMA): Promise<SchemaFile> {
   const name = path === '-' ? 'stdin' : path;
   const text = await readInput(io, path);
   return parseSchema(text.replace(/^\uFEFF/, ''), name, kind);
 }
 
-/** Parses YAML 1.2, of which JSON is a part; duplicate keys are mistakes, merge keys (<<) are understood. */
+/** Parses YAML 1.2, a superset of JSON, with merge keys (<<); duplicate keys are mistakes. */
 export function parseSchema(text: string, name: string, kind = SCHEMA): SchemaFile {
   const lines = new LineCounter();
   const parsed = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
@@ -42,7 +52,7 @@ export function parseSchema(text: string, name: string, kind = SCHEMA): SchemaFi
   return { name, document, getLine: (path) => findLine(parsed.contents, path, lines) };
 }
 
-/** A schema document as YAML, as `schema show` prints it and `schema apply` takes it. */
+/** Formats a schema document as YAML, for `schema show` and `schema apply`. */
 export function schemaAsYaml(document: unknown): string {
   return stringify(
     document,
@@ -55,7 +65,7 @@ export function schemaAsYaml(document: unknown): string {
   ).trimEnd();
 }
 
-/** Rethrows a refusal with the lines of the file in front of its details. `prefix` is where the document sits in the body. */
+/** Rethrows an error with lines of the file in its details. `prefix`: path of the document in the body. */
 export function rethrowWithLines(error: unknown, file: SchemaFile | undefined, prefix: readonly string[] = []): never {
   if (!(error instanceof CommandFailure) || error.failure.kind !== 'refused' || file === undefined) throw error;
   const { failure } = error;
@@ -73,20 +83,20 @@ export function rethrowWithLines(error: unknown, file: SchemaFile | undefined, p
   );
 }
 
-/** A failure about the place of a file that `path` names, with its line. */
+/** Creates a failure with the line of `path` in a file. */
 export function makeMistake(file: SchemaFile, path: string, message: string): CommandFailure {
   const line = file.getLine(path);
   return runtimeFailure(`${file.name}${line === null ? '' : `:${line}`}: ${message}`);
 }
 
-/** Whether a value of a file is an object, and no number that is kept as text. */
+/** Returns true for an object of a file, and false for a number that is kept as text. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }
 
-/** Numbers that a double would change keep their source text, as in JSON (model/exact-json.ts). */
+/** Keeps the source text of numbers that a double would change, as in JSON (model/exact-json.ts). */
 function preserveDigits(parsed: ReturnType<typeof parseDocument>): void {
-  visit(parsed, {
+  walkNodes(parsed, {
     Scalar(_key, node) {
       if (typeof node.value !== 'number' || node.source === undefined) return;
       if (node.source !== String(node.value) && /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(node.source))
@@ -114,5 +124,5 @@ function findLine(root: Node | null, path: string, lines: LineCounter): number |
   return offset === undefined ? null : lines.linePos(offset).line;
 }
 
-/** `a.b[0].c`, `a.b.0.c` and `/a/b/0/c` name the same place. */
+/** Splits a path; `a.b[0].c`, `a.b.0.c` and `/a/b/0/c` are the same. */
 const pathParts = (path: string): readonly string[] => path.split(/[./[\]]+/).filter((part) => part !== '');

@@ -1,5 +1,5 @@
-// `wda serve`: settings, database, server, start screen, signals. Takes the environment, ends with an exit code. It
-// listens at once, alone or with workers, and answers 503 until the database is prepared.
+// `wda serve`: reads settings, opens the database, starts the server, prints the start screen and handles signals. Listens at
+// once, alone or with workers, and answers 503 until the database is ready.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type App, makeApp } from '../app.ts';
 import type { Welcome } from '../bootstrap/bootstrap.ts';
@@ -29,7 +29,7 @@ import { ADMIN_PREFIX } from './admin-client.ts';
 import { RECORDS_PREFIX } from './connection.ts';
 
 const GRACE_MS = 10_000;
-// For a worker, which itself has the time above.
+// Time for workers to end; each waits for the time above itself.
 const WORKER_GRACE_MS = 15_000;
 
 /** Runs until a signal stops it; sets process.exitCode. */
@@ -60,7 +60,7 @@ export async function serve(): Promise<void> {
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // npm passes the terminal's Ctrl-C on, so it may come twice.
+      // npm forwards the terminal's Ctrl-C, so the signal may come twice.
       if (!isWorker() && stopping === undefined) log.info('stopping', { signal });
       void stop(0);
     });
@@ -80,7 +80,7 @@ export async function serve(): Promise<void> {
       return;
     }
     if (config.databaseUrl === undefined) {
-      // A first start takes a second or two: this line shows that something happens.
+      // A first start takes a second or two, so this line shows progress.
       log.info('starting the embedded PostgreSQL', { dataDir: config.dataDir });
       embedded = await openEmbedded({ dataDir: config.dataDir, log });
       if (stopping !== undefined) return;
@@ -90,7 +90,7 @@ export async function serve(): Promise<void> {
     let prepared: Readiness | undefined;
     if (config.workers === 1) port = await app.listen();
     else {
-      // This process only prepares the database for the workers, and answers no requests.
+      // The primary only prepares the database for the workers and serves no requests.
       const preparing = app;
       serveWorkerMetrics();
       serveTokens('requests', config.rateLimit);
@@ -129,19 +129,19 @@ const READINESS = 'readiness';
 const READINESS_TIMEOUT_MS = 2000;
 const POLL_MS = 100;
 
-/** Never resolves. */
+/** Waits until the workers fail; never resolves. */
 const waitForFailure = ({ ready }: Workers): Promise<never> => ready.then(() => new Promise<never>(() => {}));
 
 /**
- * In a worker: listens, and answers requests once the primary has prepared the database. A worker that replaces another
- * one listens only when it can answer.
+ * Runs a worker: listens, and serves requests once the primary has prepared the database. A worker that replaces another
+ * one listens only when it is ready.
  */
 async function followPrimary(app: App): Promise<void> {
   let isListening = false;
   for (;;) {
-    // A primary may be too busy to answer: ask again.
+    // Retries, because the primary may be too busy to answer.
     const readiness = await requestPrimary<Readiness>(READINESS, null, READINESS_TIMEOUT_MS).catch(() => undefined);
-    // A database whose nodes are to be found may be away: ask again.
+    // Retries, because the coordinator of a cluster may be unavailable.
     const isFollowed =
       readiness !== undefined &&
       (await app.follow(readiness).then(
@@ -155,7 +155,7 @@ async function followPrimary(app: App): Promise<void> {
   }
 }
 
-/** Workers find an embedded database as their primary does: by DATA_DIR. */
+/** Returns the database route: workers find an embedded database like their primary, by DATA_DIR. */
 function getDatabaseRoute({ databaseUrl, pooler, dataDir }: Config, embedded: EmbeddedStart | undefined): Route {
   if (databaseUrl !== undefined) return { connectionString: databaseUrl, pooler };
   return (embedded?.address ?? embeddedAddress(dataDir)) as Route;
@@ -187,10 +187,10 @@ function explain(error: unknown, config: Config, observer: Observer): string {
   return `The server could not start: ${message ?? String(error)}`;
 }
 
-// In a clone, and where the package is installed: without `--no-install` npx would fetch another package of that name where it is not.
+// Command in a clone or in an installed package, where `--no-install` keeps npx from fetching another package of that name.
 const COMMAND = import.meta.filename.endsWith('.ts') ? 'npm run wda --' : 'npx --no-install wda';
 
-/** The lines a newcomer reads after the start. */
+/** Returns the lines that a new user reads after the start. */
 export function startScreen(
   config: Config,
   port: number,
@@ -228,7 +228,7 @@ export function startScreen(
       `    curl -H 'Authorization: Bearer ${welcome.demoKey}' '${base}${RECORDS_PREFIX}/demo/shop/orders?expand=customer,items.product&size=2'`,
     );
   } else if (welcome.hasDemo) {
-    // The command line uses port 3000 by default.
+    // The default URL of the command line has port 3000.
     const client = base === 'http://localhost:3000' ? '' : `WDA_URL=${base} `;
     lines.push(
       '',

@@ -1,5 +1,5 @@
-// Files that commands stream from and into. A file appears under its name only when it is whole: it is written beside its
-// place and renamed.
+// Opens files that commands stream from and to. A file gets its name only when it is complete: it is written under a temporary
+// name in the same folder and renamed.
 import { createWriteStream, rmSync } from 'node:fs';
 import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
@@ -8,17 +8,17 @@ import { Writable } from 'node:stream';
 import { CommandFailure, runtimeFailure, unreachableFailure, usageFailure } from './failure.ts';
 import type { Io } from './io.ts';
 
-// Fewer, larger reads: the disk is not the bottleneck, the turns of the event loop are.
+// Reads large chunks: the bottleneck is the event loop, not the disk.
 const CHUNK_BYTES = 256 * 1024;
 
 interface Source {
-  /** Bytes, or null when nobody knows (stdin, pipes). */
+  /** Size in bytes, or null if it is unknown (stdin, pipes). */
   readonly size: number | null;
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly close: () => Promise<void>;
 }
 
-/** Opens a file for streaming; a failure says why it cannot be read. */
+/** Opens a file for streaming; throws a failure that says why it cannot be read. */
 export async function openSource(io: Io, file: string): Promise<Source> {
   if (file === '-') {
     if (io.stdin.isTTY)
@@ -47,13 +47,13 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 export interface Target {
   readonly stream: Writable;
-  /** Gives the written file its name. */
+  /** Renames the complete file to its name. */
   readonly commit: () => Promise<void>;
   readonly discard: () => Promise<void>;
 }
 
 export function stdoutTarget(io: Io): Target {
-  // stdout is never ended, so a stream of our own takes its place in the pipeline.
+  // A pipeline would end stdout, so it gets a stream that forwards to it.
   const stream = new Writable({
     write: (chunk, _encoding, callback) => {
       io.stdout.write(chunk, callback);
@@ -62,13 +62,13 @@ export function stdoutTarget(io: Io): Target {
   return { stream, commit: async () => {}, discard: async () => {} };
 }
 
-/** `mode`: the permissions of a new file; one that is replaced keeps its own. */
+/** Creates a target file. `mode`: permissions of a new file; a replaced one keeps its own. */
 export async function fileTarget(io: Io, file: string, mode = 0o666): Promise<Target> {
   const path = resolve(io.cwd, file);
   try {
     const existing = await stat(path).catch(() => undefined);
     if (existing?.isDirectory()) throw new Error('it is a directory');
-    // A device or a pipe is written as it is: renaming over it would replace it.
+    // Devices and pipes are written directly, because a rename would replace them.
     if (existing !== undefined && !existing.isFile())
       return { stream: createWriteStream(path, { flags: 'w' }), commit: async () => {}, discard: async () => {} };
     const destination = existing === undefined ? path : await realpath(path);
@@ -88,7 +88,7 @@ export async function fileTarget(io: Io, file: string, mode = 0o666): Promise<Ta
     };
     for (const signal of SIGNALS) process.once(signal, onSignal);
     return {
-      // Flushed before it is closed, so that the file is complete under its new name, even after a power cut.
+      // Flushes before closing, so that the renamed file is complete even after a power cut.
       stream: handle.createWriteStream({ flush: true }),
       commit: async () => {
         await rename(part, destination);
@@ -101,7 +101,7 @@ export async function fileTarget(io: Io, file: string, mode = 0o666): Promise<Ta
   }
 }
 
-/** Why a download failed, and what is in the file now. `what`: the noun, such as `export`. */
+/** Explains why a download failed and what the file has now. `what`: noun such as `export`. */
 export function explainLoss(error: unknown, what: string, file: string): unknown {
   if (error instanceof CommandFailure) return error;
   const { code, message } = error as NodeJS.ErrnoException;

@@ -1,9 +1,9 @@
-// Tables and single lines for a terminal: takes cells, gives text. Whatever came from a server or a file is made printable
-// first, so that no record can move the cursor or colour the screen.
+// Formats tables and single lines for a terminal. Escapes control characters of servers and files, so that no record can move
+// the cursor or colour the screen.
 import Table from 'cli-table3';
 import { numberText } from '../model/exact-json.ts';
 
-/** A value of an answer; numbers may be raw JSON (see model/exact-json.ts). */
+/** Value of a response; numbers may be raw JSON (see model/exact-json.ts). */
 export type Cell = unknown;
 
 const NO_LINES = {
@@ -24,7 +24,7 @@ const NO_LINES = {
   middle: '  ',
 } as const;
 
-/** A table without rules, columns two spaces apart; a missing value is a dash. */
+/** Formats a table without rules, columns two spaces apart; a missing value is a dash. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -44,13 +44,13 @@ export function renderTable(
     .join('\n');
 }
 
-/** Names and values, one pair a line. */
+/** Formats names and values, one pair a line. */
 export function renderPairs(pairs: readonly (readonly [string, Cell])[]): string {
   const width = Math.max(0, ...pairs.map(([name]) => name.length));
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${cellText(value)}`).join('\n');
 }
 
-/** Control characters (C0, C1, line separators, bidirectional overrides) as visible escapes. */
+/** Escapes control characters (C0, C1, line separators, bidirectional overrides) visibly. */
 export function printable(text: string): string {
   return text.replace(
     /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
@@ -58,7 +58,7 @@ export function printable(text: string): string {
   );
 }
 
-/** 1234567 as `1,234,567`, the same on every machine. */
+/** Formats 1234567 as `1,234,567`, whatever the locale. */
 export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }

@@ -1,7 +1,8 @@
-// The OpenAPI document of a workspace → the file of TypeScript types that the client takes: one interface, one line a column.
+// Generates the file of TypeScript types for the client from the OpenAPI document of a workspace: one interface, one line a
+// column.
 import { createHash } from 'node:crypto';
 
-/** A JSON Schema, as far as types are made of it. */
+/** Members of a JSON Schema that types are generated from. */
 interface Schema {
   readonly type?: string | readonly string[];
   readonly format?: string;
@@ -32,25 +33,25 @@ export interface Description {
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
 }
 
-/** By entity: the columns by which row rules restrict users of the identity provider. */
+/** Columns by which row rules restrict users of the identity provider, by entity. */
 export type RuledColumns = ReadonlyMap<string, ReadonlySet<string>>;
 
 export interface TypeFileOptions {
-  /** Name of the interface; without it, it is made of the workspace's slug. */
+  /** Name of the interface; by default from the workspace's slug. */
   readonly name?: string | undefined;
-  /** As users see it whom these rules restrict. */
+  /** Row rules of the users that the types are for. */
   readonly rules?: RuledColumns | undefined;
 }
 
 const NO_RULES: RuledColumns = new Map();
 
-/** True for a document that tells what types are made of. */
+/** Returns true for an OpenAPI document that types can be generated from. */
 export const isDescription = (value: unknown): value is Description =>
   typeof value === 'object' && value !== null && 'x-wda' in value && 'components' in value;
 
 /**
- * The text of the file. The hash at its beginning is that of the lines below it: it stays the same as long as the types do,
- * on whatever server.
+ * Generates the text of the file. The hash in its first line covers the lines below, so equal types have equal hashes on
+ * every server.
  */
 export function typeFile(description: Description, { name, rules = NO_RULES }: TypeFileOptions = {}): string {
   const schemas = description.components?.schemas ?? {};
@@ -75,7 +76,7 @@ export function typeFile(description: Description, { name, rules = NO_RULES }: T
   ].join('\n');
 }
 
-/** `my-shop` → `MyShop`. */
+/** Converts `my-shop` to `MyShop`. */
 function interfaceName(slug: string): string {
   const joined = slug.replaceAll(/(?:^|-+)([a-z0-9])/g, (_, first: string) => first.toUpperCase());
   return /^[A-Z]/.test(joined) ? joined : `Workspace${joined}`;
@@ -135,10 +136,10 @@ function relationLines(relations: Readonly<Record<string, RelationFacts>>, rules
   ];
 }
 
-/** A column as answers have it: a number only where a double holds each of its values. */
+/** Returns the type of a column in responses: a number only if a double represents each of its values. */
 const rowType = (schema: Schema): string => formatType(schema, isExact(schema) ? 'number' : 'Digits');
 
-/** A column as bodies give it. */
+/** Returns the type of a column in request bodies. */
 const bodyType = (schema: Schema): string =>
   formatType(schema, listTypes(schema).includes('string') ? 'DigitsIn' : 'number');
 
@@ -154,7 +155,7 @@ function formatType(schema: Schema, number: string): string {
   return types.includes('null') ? `${one} | null` : one;
 }
 
-// More digits than these may be rounded by a double.
+// A double may round numbers with more digits.
 const EXACT_DIGITS = 15;
 
 function isExact(schema: Schema): boolean {
@@ -163,7 +164,7 @@ function isExact(schema: Schema): boolean {
   return format !== 'decimal' || (schema['x-wda']?.precision ?? Number.POSITIVE_INFINITY) <= EXACT_DIGITS;
 }
 
-/** What a description says, in one line before what it describes. */
+/** Formats a description as a comment of one line. */
 const comment = (text: string | undefined): string =>
   text === undefined || text.trim() === ''
     ? ''

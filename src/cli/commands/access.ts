@@ -1,6 +1,6 @@
-// `wda access`: what users of the identity provider may see. `explain` takes a token through each check that a request with
-// it goes through. `test` runs a file of access tests: the server answers each request as it would answer a user with the
-// claims of the case, and the first record that is visible or hidden against the file ends the run.
+// `wda access`: shows and tests access of users of the identity provider. `explain` runs a token through each check of a
+// request. `test` runs a file of access tests: the server answers each request like a user with the claims of the case, and
+// the first record that is visible or hidden against the file ends the run.
 import type { Command } from 'commander';
 import type { AccessTested, SchemaDocument, TokenExplained } from '../../../admin-types/admin-api.d.ts';
 import { numberText } from '../../model/exact-json.ts';
@@ -47,7 +47,7 @@ interface ExplainOptions extends GlobalOptions {
   readonly token?: string;
 }
 
-/** `path` is a file with the token, `-` stdin. Fails, after it has printed why, when the token would be refused. */
+/** Explains a token from the file `path` (`-` is stdin). Prints why a token would be rejected, then fails. */
 export async function explainAccess(path: string | undefined, options: ExplainOptions): Promise<void> {
   const address = requireWorkspace(options);
   const client = connect(options);
@@ -88,7 +88,7 @@ function describeExplanation({ permissions, checks, entities }: TokenExplained):
   return parts.join('\n\n');
 }
 
-/** A token, with or without the `Bearer` that people copy along. */
+/** Reads a token, with or without the `Bearer` that people copy with it. */
 async function readToken(io: Io, path: string | undefined, tokenOption: string | undefined): Promise<string> {
   if (tokenOption !== undefined && path !== undefined)
     throw usageFailure('Give the token by --token or in a file, not both');
@@ -107,9 +107,9 @@ async function readSource(io: Io, path: string | undefined): Promise<string> {
   return readInput(io, path ?? '-');
 }
 
-/** What the server takes in one call. */
+/** Limit of requests that the server takes in one call. */
 const BATCH = 100;
-/** For an entity with `only`, this many of its other records are asked for one by one. */
+/** Limit of other records of an entity with `only` that are requested one by one. */
 const MAX_OTHER_IDS = 100;
 const PAGE = 200;
 const RULES = 'row rules: an object with a list for each entity';
@@ -118,7 +118,7 @@ interface Target {
   readonly client: AdminClient;
   readonly address: WorkspaceAddress;
   readonly relations: readonly RelationTo[];
-  /** Row rules to try in place of those in force. */
+  /** Row rules to test in place of those in force. */
   readonly rules: SchemaFile | undefined;
 }
 
@@ -129,7 +129,7 @@ interface RelationTo {
   readonly isToOne: boolean;
 }
 
-/** Throws a failure that names the case, the record and the request of the first leak. */
+/** Runs the cases; throws a failure that names the case, the record and the request of the first leak. */
 async function testAccess(path: string, options: GlobalOptions & { readonly rules?: string }): Promise<void> {
   const address = requireWorkspace(options);
   const client = connect(options);
@@ -147,7 +147,7 @@ async function testAccess(path: string, options: GlobalOptions & { readonly rule
   );
 }
 
-/** Gives the number of requests. */
+/** Runs a case; returns the number of its requests. */
 async function runCase(target: Target, one: AccessCase): Promise<number> {
   let requests = 0;
   for (const expected of await loadExpectations(target, one)) {
@@ -186,7 +186,7 @@ async function runBatch(
   }
 }
 
-/** What the owner knows: that the records exist, the others of the entity, and which records are linked with them. */
+/** Loads, as owner, the records of a case, other records of their entities and records that are linked with them. */
 async function loadExpectations(target: Target, { name, visible, hidden, only }: AccessCase): Promise<Expectation[]> {
   const expectations: Expectation[] = [];
   for (const entity of new Set([...visible.keys(), ...hidden.keys(), ...only.keys()])) {
@@ -219,14 +219,14 @@ async function loadExpectations(target: Target, { name, visible, hidden, only }:
   return expectations;
 }
 
-/** Some records beside these, the first by id. */
+/** Loads ids of records other than `ids`, the first by id. */
 async function loadOtherIds(target: Target, entity: string, ids: readonly string[]): Promise<string[]> {
   const filter = ids.length === 0 ? [] : [['filter', `id,nin,${ids.slice(0, PAGE).join()}`] as const];
   const otherIds = await readIds(target, entity, [...filter, ['size', MAX_OTHER_IDS]]);
   return otherIds.filter((id) => !ids.includes(id));
 }
 
-/** Ids of the records whose path has one of the values, one page for each chunk of values. */
+/** Loads the ids of records whose path has one of the values, one page per chunk of values. */
 async function findIds(target: Target, entity: string, path: string, values: readonly string[]): Promise<string[]> {
   const ids = new Set<string>();
   for (let at = 0; at < values.length; at += PAGE) {

@@ -1,4 +1,4 @@
-// `wda activity`: who changed what, newest first.
+// `wda activity`: prints the audit log, newest first.
 import type { Command } from 'commander';
 import type { Activity } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
@@ -26,7 +26,7 @@ export function register(program: Command): void {
 }
 
 interface ActivityOptions extends GlobalOptions {
-  /** All workspaces and organizations, for the operator. */
+  /** Whether to list all workspaces and organizations, for the operator. */
   readonly all?: boolean;
   readonly actor?: string;
   readonly action?: string;
@@ -35,7 +35,7 @@ interface ActivityOptions extends GlobalOptions {
   readonly first: string;
 }
 
-// One page of the server.
+// Limit of a page of the server.
 const MAX_FIRST = 1000;
 
 async function showActivity(options: ActivityOptions): Promise<void> {

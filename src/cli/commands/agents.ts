@@ -1,4 +1,4 @@
-// `wda agents`: what agents may do in a workspace.
+// `wda agents`: shows and changes the permissions of agents in a workspace.
 import type { Command } from 'commander';
 import type { AgentSettings } from '../../../admin-types/admin-api.d.ts';
 import { action, examples } from '../command.ts';

@@ -1,4 +1,4 @@
-// `wda aggregate`: counts and sums of the records of an entity, by groups, as a table or as JSON.
+// `wda aggregate`: prints counts and sums of the records of an entity by groups, as a table or as JSON.
 import type { Command } from 'commander';
 import { type AdminClient, type Query, totalElements } from '../admin-client.ts';
 import { action, collect, examples, FILTER_HELP, repeated } from '../command.ts';
@@ -46,14 +46,14 @@ type Group = Readonly<Record<string, unknown>>;
 
 interface Groups {
   readonly groups: readonly Group[];
-  /** How many there are. */
+  /** Number of all groups. */
   readonly total: number;
 }
 
-// The most that the server answers at once.
+// Limit of a page of the server.
 const PAGE = 1000;
 
-/** Prints all groups, or the first ones. */
+/** Prints all groups or the first ones. */
 async function aggregate(entity: string, options: AggregateOptions): Promise<void> {
   const address = requireWorkspace(options);
   const first = parseFirst(options.first);

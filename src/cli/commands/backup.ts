@@ -1,5 +1,5 @@
-// `wda backup` and `wda restore`: all of an instance or of a workspace as a file, and back. A file is read to its end before
-// it is kept, and before it is sent: one that is cut off or damaged is found out here.
+// `wda backup` and `wda restore`: save an instance or a workspace to a file and restore it. A file is read to its end before
+// it gets its name and before it is sent, which detects a truncated or damaged one.
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
@@ -15,7 +15,7 @@ import { formatBytes, formatDuration, showsProgress, startTransferBar } from '..
 import { explainLoss, fileTarget, isBrokenPipe, openSource, stdoutTarget } from '../stream-files.ts';
 import { formatCount } from '../table.ts';
 
-// The mode of the server's own backups: hashes of keys are in it.
+// Mode of the server's own backups, because a backup has hashes of keys.
 const OWNERS_ONLY = 0o600;
 const BINARY = 'application/octet-stream';
 
@@ -39,7 +39,7 @@ export function register(program: Command): void {
   examples(restoreCommand, ['wda restore everything.wda', 'wda restore shop.wda --as acme/shop-of-monday']);
 }
 
-/** Saves the whole instance, or the workspace that -w names; WDA_WORKSPACE is not looked at, so that nothing is left out by accident. */
+/** Saves the whole instance, or the workspace of -w; ignores WDA_WORKSPACE, so that nothing is left out by accident. */
 async function backup(file: string, options: GlobalOptions): Promise<void> {
   const address = options.workspace === undefined ? undefined : parseWorkspace(options.workspace);
   const toStdout = file === '-';
@@ -123,7 +123,7 @@ function describeRestore({ workspaces, leftOut }: Restored, milliseconds: number
   return [...lines, `In ${formatDuration(milliseconds)}`].join('\n');
 }
 
-/** Reads a file to its end. A failure says what is wrong with it. */
+/** Reads a file to its end; throws a failure that says what is wrong with it. */
 async function inspect(io: Io, file: string): Promise<Header> {
   if (file === '-') throw usageFailure('A restore needs a FILE: it is read to its end before it is sent');
   const source = await openSource(io, file);

@@ -1,5 +1,5 @@
-// `wda client` and `wda signing-key`: OAuth clients of a workspace, and the keys that sign their tokens. The server keeps
-// the hash of a secret only, so a secret is shown once, when its client is created.
+// `wda client` and `wda signing-key`: manage OAuth clients of a workspace, and the keys that sign their tokens. The server
+// stores only the hash of a secret, so a secret is shown once, when its client is created.
 import type { Command } from 'commander';
 import type { OAuthClient, OAuthClientCreated, SigningKey } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';

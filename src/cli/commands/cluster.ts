@@ -1,4 +1,4 @@
-// `wda cluster` and `wda workspace move`: the nodes of a cluster, and moves of workspaces between them.
+// `wda cluster` and `wda workspace move`: show the nodes of a cluster, and move workspaces between them.
 import type { Command } from 'commander';
 import type { Cluster, Move, PlacedWorkspace, RebalancePlan } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type AdminClient } from '../admin-client.ts';
@@ -47,7 +47,7 @@ export function register(program: Command): void {
   ]);
 }
 
-/** `wda workspace move`. */
+/** Registers `wda workspace move`. */
 export function registerMove(workspaces: Command): void {
   workspaces
     .command('move')
@@ -63,7 +63,7 @@ async function showStatus(options: GlobalOptions): Promise<void> {
   await printResult(options, data, () => describeStatus(data as Cluster));
 }
 
-/** Where each workspace lies. */
+/** Prints the node of each workspace. */
 async function listPlaced(options: GlobalOptions & { readonly node?: string }): Promise<void> {
   const { node } = options;
   const tail = node === undefined ? '' : `?node=${encodeURIComponent(node)}`;
@@ -83,7 +83,7 @@ async function cancelMove(id: string, options: GlobalOptions): Promise<void> {
   await printResult(options, data, () => `Cancelling move ${id}: ${(data as Move).state}`);
 }
 
-/** Moves a workspace, and watches that to its end unless `wait` is false. */
+/** Moves a workspace, and follows the move to its end unless `wait` is false. */
 async function moveWorkspace(
   address: string,
   options: GlobalOptions & { readonly node?: string; readonly wait?: boolean },
@@ -103,7 +103,7 @@ async function moveWorkspace(
   requireSuccess(move);
 }
 
-/** Shows the plan of a rebalance, or does it and watches each of its moves. */
+/** Shows the plan of a rebalance, or starts it and follows each of its moves. */
 async function rebalance(
   options: GlobalOptions & { readonly plan?: boolean; readonly apply?: boolean; readonly wait?: boolean },
 ): Promise<void> {
@@ -140,7 +140,7 @@ const followMove = (client: AdminClient, { id }: Move, options: GlobalOptions): 
 
 const describeEnd = (move: Move): string => `${formatMove(move)}: ${move.state}`;
 
-/** The details are printed already. */
+/** Throws unless the move succeeded; its details are already printed. */
 function requireSuccess({ id, state, error }: Move): void {
   if (state === 'failed') throw runtimeFailure(`Move ${id} has failed: ${error}`, { move: id, state });
   if (state === 'cancelled') throw runtimeFailure(`Move ${id} has been cancelled`, { move: id, state });
@@ -206,7 +206,7 @@ function describePlan({ moves, nodes, bytes: all }: RebalancePlan): string {
   ].join('\n');
 }
 
-/** `acme/shop: 10.0.0.11:5432 -> 10.0.0.12:5432` */
+/** Formats `acme/shop: 10.0.0.11:5432 -> 10.0.0.12:5432`. */
 const formatMove = ({ organization, workspace, from, to }: Move): string =>
   `${organization}/${workspace}: ${from} -> ${to}`;
 
@@ -237,7 +237,7 @@ const PHASE_LABELS: Readonly<Record<string, string>> = {
   switching: 'switching',
 };
 
-/** How far a move is; the words of each phase are a step of their own. */
+/** Creates a function that returns the progress of a move; each phase is a step. */
 function makeMoveTracker(): (move: Move, now: number) => StepState {
   let first: { readonly label: string; readonly at: number; readonly fraction: number } | undefined;
   return (move, now) => {

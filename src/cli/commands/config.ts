@@ -1,5 +1,5 @@
-// `wda config`: a server as a file says. Shows the difference, does it, checks that there is none, and writes the file of what
-// is there.
+// `wda config`: makes a server match a file. Plans and applies the difference, checks that there is none, and exports the
+// current state as a file.
 
 import type { Command } from 'commander';
 import { clientSettings } from '../../config.ts';
@@ -77,21 +77,21 @@ interface ApplyConfigOptions extends ConfigOptions {
   readonly secretsOut?: string;
 }
 
-/** Shows what `apply` would do with the same options, and fails where that would refuse. Nothing is changed. */
+/** Prints the steps of `apply` with the same options without performing them; fails if `apply` would refuse them. */
 async function planConfig(path: string, options: ConfigOptions): Promise<void> {
   const steps = await buildSteps(connect(options), path, options);
   await printSteps(steps, options);
   requireAllowed(steps, options);
 }
 
-/** Shows every difference, and fails when there is one. */
+/** Prints every difference; fails if there is one. */
 async function checkConfig(path: string, options: ConfigOptions): Promise<void> {
   const steps = await buildSteps(connect(options), path, options);
   await printSteps(steps, options);
   if (steps.length > 0) throw driftFailure(`The server differs from ${path} in ${count(steps.length, 'place')}`);
 }
 
-/** Makes the server as the file says. What fails ends it; what was done stays, and another run goes on. */
+/** Performs the steps. Stops at a failure without a rollback; another run continues. */
 async function applyConfig(path: string, options: ApplyConfigOptions): Promise<void> {
   const client = connect(options);
   const steps = await buildSteps(client, path, options);
@@ -140,8 +140,8 @@ async function applyConfig(path: string, options: ApplyConfigOptions): Promise<v
 }
 
 /**
- * Prints a file of what is there: everything, or one workspace. It holds no secrets. A list with a name that stands twice is
- * left out, with a warning: what a file leaves out is left alone, while a file with one of the two would end the other.
+ * Prints the current state, of everything or of one workspace, as a file without secrets. Lists with a duplicate name are left
+ * out with a warning: applying a file leaves missing lists alone, while a list with one of the two would delete the other.
  */
 async function exportConfig(options: GlobalOptions): Promise<void> {
   const client = connect(options);
@@ -195,7 +195,7 @@ async function buildSteps(client: AdminClient, path: string, options: ConfigOpti
     throw usageFailure(
       '-w is about one workspace of the file, --prune-workspaces about all others: pass one of the two',
     );
-  // WDA_WORKSPACE does not count here: a file must not be applied in part because of a variable that was set long ago.
+  // Ignores WDA_WORKSPACE: a file must not be applied in part because of a variable that was set long ago.
   const address = options.workspace === undefined ? undefined : parseWorkspace(options.workspace);
   const allOrganizations = await readConfigFile(options.io, path);
   const desired = address === undefined ? allOrganizations : selectWorkspace(allOrganizations, address);
@@ -214,11 +214,11 @@ const makeAmbiguityFailure = (names: readonly SharedName[]): CommandFailure =>
     ],
   );
 
-/** Steps that destroy data without the option for it: where there is one, none at all is done. */
+/** Returns the steps that destroy data without the option that allows it; one of them blocks all steps. */
 const findLosses = (steps: readonly Step[], options: ConfigOptions): readonly Step[] =>
   steps.filter((step) => getMissingFlags(step, options).join() === FLAGS.allowDestructive);
 
-/** Whether a step would end the key of this command, and with it all further steps. */
+/** Returns true if a step would revoke the key of this command, and so fail all further steps. */
 function endsOwnKey(steps: readonly Step[], options: ConfigOptions): boolean {
   const { key } = getServer(options);
   return steps.some(
@@ -226,7 +226,7 @@ function endsOwnKey(steps: readonly Step[], options: ConfigOptions): boolean {
   );
 }
 
-/** Refuses what `apply` must not even begin. */
+/** Throws if `apply` must not start. */
 function requireAllowed(steps: readonly Step[], options: ConfigOptions): void {
   if (endsOwnKey(steps, options))
     throw new CommandFailure(
@@ -235,7 +235,7 @@ function requireAllowed(steps: readonly Step[], options: ConfigOptions): void {
     );
   const losses = findLosses(steps, options);
   if (losses.length === 0) return;
-  // Nobody should follow a hint and lose a workspace that the file says nothing of.
+  // Following a hint must not delete a workspace that the file does not name.
   const hint = losses.some(({ needs }) => needs.includes('pruneWorkspaces'))
     ? 'Without --prune-workspaces, workspaces that the file does not name stay.'
     : 'Do it anyway with --allow-destructive.';
@@ -245,7 +245,7 @@ function requireAllowed(steps: readonly Step[], options: ConfigOptions): void {
   ]);
 }
 
-/** The failure of a step, with how far the steps have come. */
+/** Adds the number of completed steps to the failure of a step. */
 function explainInterruption(error: unknown, doneCount: number, all: number): unknown {
   if (!(error instanceof CommandFailure)) return error;
   const hint = `${doneCount} of ${all} steps are done and stay; apply the file again to go on.`;
@@ -277,7 +277,7 @@ const SIGNS = { create: '+', change: '~', remove: '-' } as const;
 const describeStep = ({ place, change, what, details }: Step): string =>
   [`${SIGNS[change]} ${place}: ${what}`, ...details.map((detail) => `    ${detail}`)].map(printable).join('\n');
 
-/** A step that has not been done, with the options that it lacks. */
+/** Describes a pending step with the options that it requires. */
 function describeUndone(step: Step, options: ConfigOptions): string {
   const flags = getMissingFlags(step, options);
   return flags.length === 0 ? describeStep(step) : `${describeStep(step)}\n    needs ${flags.join(' and ')}`;

@@ -97,7 +97,7 @@ function exportQuery(format: FileFormat, options: ExportOptions): Query {
   ];
 }
 
-/** How many records the export will hold, for the progress bar. */
+/** Counts the records of the export, for the progress bar. */
 async function countRecords(
   client: AdminClient,
   address: WorkspaceAddress,

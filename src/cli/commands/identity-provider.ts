@@ -1,4 +1,4 @@
-// `wda idp`: the identity provider whose users may use a workspace.
+// `wda idp`: manages the identity provider whose users may use a workspace.
 import type { Command } from 'commander';
 import type { IdentityProvider } from '../../../admin-types/admin-api.d.ts';
 import { action, examples } from '../command.ts';
@@ -56,7 +56,7 @@ interface ProviderOptions extends GlobalOptions {
   readonly disable?: boolean;
 }
 
-/** With an issuer a whole configuration, enabled by default; without one a change of the options given. */
+/** Replaces the configuration (enabled by default) with an issuer, or changes single options without one. */
 async function set(options: ProviderOptions): Promise<void> {
   const { issuer, jwksUri, audience, enable, disable } = options;
   if (enable && disable) throw usageFailure('--enable and --disable exclude each other');

@@ -1,5 +1,5 @@
-// `wda import`: sends a CSV or NDJSON file into an entity, streamed as it is; the server parses and checks it, all or
-// nothing. Memory is bounded, whatever the size of the file.
+// `wda import`: streams a CSV or NDJSON file into an entity; the server parses and checks it, all or nothing. Memory is
+// bounded, whatever the size of the file.
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AdminClient } from '../admin-client.ts';
 import { action, examples } from '../command.ts';
@@ -35,7 +35,7 @@ export function register(program: Command): void {
   ]);
 }
 
-/** One of the words, or names of fields. */
+/** Parses the option: one of the keywords, or names of fields. */
 function conflictChoice(text: string): string {
   if (/^[A-Za-z]\w*(,[A-Za-z]\w*)*$/.test(text)) return text;
   throw new InvalidArgumentError(
@@ -55,10 +55,10 @@ interface ImportResult {
   readonly skipped: number;
 }
 
-// The server lists at most this many mistakes.
+// Limit of mistakes that the server lists.
 const LISTED_ROWS = 100;
 
-/** Imports `file` (`-` is stdin) into an entity and prints what was inserted, updated and skipped. */
+/** Imports `file` (`-` is stdin) into an entity and prints the counts of inserted, updated and skipped records. */
 async function importFile(entity: string, file: string, options: ImportOptions): Promise<void> {
   const address = requireWorkspace(options);
   const client = connect(options);
@@ -94,15 +94,15 @@ async function importFile(entity: string, file: string, options: ImportOptions):
 interface Records {
   readonly format: FileFormat;
   readonly body: AsyncIterable<Uint8Array>;
-  /** `Header:field,…`, as the API takes it. */
+  /** Mapping of the API: `Header:field,…`. */
   readonly map?: string;
   readonly onConflict?: string;
-  /** Called with the bytes sent so far, and once with `whole` when there are no more. */
+  /** Reports the bytes sent so far, and the end with `isComplete`. */
   readonly onProgress?: (bytes: number, isComplete: boolean) => void;
 }
 
 /**
- * Streams records into an entity. The failure of a lost connection says whether the server may have stored anything.
+ * Streams records into an entity. The failure of a lost connection says whether the server may have stored any.
  */
 export async function sendRecords(
   client: AdminClient,
@@ -142,7 +142,7 @@ export async function sendRecords(
 
 const MODES: readonly (string | undefined)[] = [undefined, 'fail', 'skip', 'update'];
 
-/** `fail`, `skip` and `update` are by the id; anything else names the fields by which records are found and updated. */
+/** Returns the parameters for `fail`, `skip` or `update` by id, or for an update by the named fields. */
 function conflictParameters(what: string | undefined): [name: string, value: string | undefined][] {
   if (MODES.includes(what)) return [['onConflict', what]];
   return [
@@ -160,7 +160,7 @@ function consequences({ failure, hints }: CommandFailure): readonly string[] {
   ];
 }
 
-/** `tracks: 3,503 inserted, 0 updated, 0 skipped`. */
+/** Formats `tracks: 3,503 inserted, 0 updated, 0 skipped`. */
 export function describeImport(entity: string, { inserted, updated, skipped }: ImportResult): string {
   return `${entity}: ${formatCount(inserted)} inserted, ${formatCount(updated)} updated, ${formatCount(skipped)} skipped`;
 }

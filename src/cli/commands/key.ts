@@ -1,4 +1,4 @@
-// `wda key`: API keys of a workspace. The server keeps a hash only, so a key is shown once, when it is created.
+// `wda key`: manages API keys of a workspace. The server stores only a hash, so a key is shown once, when it is created.
 import type { Command } from 'commander';
 import type { ApiKey, ApiKeyCreated } from '../../../admin-types/admin-api.d.ts';
 import { action, examples } from '../command.ts';
@@ -98,7 +98,7 @@ async function list(options: GlobalOptions): Promise<void> {
   );
 }
 
-/** Renames a key or changes its expiry; `never` removes it. */
+/** Renames a key or changes its expiry; `never` removes the expiry. */
 async function update(
   id: string,
   options: GlobalOptions & { readonly name?: string; readonly expires?: string },
@@ -128,7 +128,7 @@ async function revoke(id: string, options: GlobalOptions): Promise<void> {
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** `30d`, `12h`, `15m` from `now`, a date (its start in UTC) or a date and time with Z or an offset; gives ISO 8601 in UTC. */
+/** Parses `30d`, `12h`, `15m` from `now`, a date (its start in UTC) or a date and time with Z or an offset to ISO 8601 in UTC. */
 export function parseExpiry(text: string, now: Date): string {
   const duration = /^(\d{1,6})([mhd])$/.exec(text);
   const moment =
@@ -143,7 +143,7 @@ export function parseExpiry(text: string, now: Date): string {
   return new Date(moment).toISOString();
 }
 
-/** Milliseconds of an ISO 8601 date or date and time, NaN for anything else; Date.parse alone would take 30 February. */
+/** Parses an ISO 8601 date or date and time to milliseconds, or NaN; Date.parse alone would accept 30 February. */
 function parseMoment(text: string): number {
   const date = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.exec(text)?.[1];
   const day = date === undefined ? Number.NaN : Date.parse(date);

@@ -1,5 +1,5 @@
-// `wda mcp`: an agent's host speaks to this process by stdin and stdout, one JSON-RPC message a line (MCP, stdio), and each
-// message is forwarded to the endpoint of the workspace. The server speaks the protocol; this only carries it.
+// `wda mcp`: forwards JSON-RPC messages of an agent's host (MCP over stdio, one message a line) to the endpoint of the
+// workspace. The server implements the protocol.
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { action, examples } from '../command.ts';
@@ -19,17 +19,17 @@ interface Message {
   readonly params?: { readonly name?: unknown; readonly _meta?: Readonly<Record<string, unknown>> };
 }
 
-/** Where messages go. */
+/** Endpoint of messages and its credential. */
 interface Endpoint {
   readonly url: string;
   readonly key: string;
 }
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
-// The code of JSON-RPC for errors of a server's own.
+// JSON-RPC code of server errors.
 const SERVER_ERROR = -32_000;
 
-/** Forwards messages until stdin ends, and then until the last is answered. */
+/** Forwards messages until stdin ends and the last one is answered. */
 async function forwardMessages(options: GlobalOptions): Promise<void> {
   const { url, key } = getServer(options);
   const endpoint = { url: url.replace(/\/+$/, '') + entityPath(requireWorkspace(options), '_mcp'), key };
@@ -45,7 +45,7 @@ async function forwardMessages(options: GlobalOptions): Promise<void> {
   await Promise.all(pending);
 }
 
-/** The answer as one line; undefined for a message that gets none. */
+/** Forwards a message; returns the response as one line, or undefined if there is none. */
 async function forward(line: string, { url, key }: Endpoint): Promise<string | undefined> {
   let message: Message;
   try {
@@ -67,7 +67,7 @@ async function forward(line: string, { url, key }: Endpoint): Promise<string | u
   }
 }
 
-/** What the protocol wants to be said in headers, too (MCP 2026-07-28). */
+/** Returns the members of a message that the protocol repeats as headers (MCP 2026-07-28). */
 function protocolHeaders({ method, params }: Message): Record<string, string> {
   const version = params?._meta?.[VERSION];
   if (typeof version !== 'string' || typeof method !== 'string') return {};

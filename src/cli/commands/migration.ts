@@ -1,5 +1,4 @@
-// `wda migration`: schema changes of a workspace, running and past. Also follows a running one to its end, for
-// `wda schema apply`.
+// `wda migration`: shows, follows and cancels schema migrations of a workspace. Also follows one for `wda schema apply`.
 import type { Command } from 'commander';
 import type { Migration } from '../../../admin-types/admin-api.d.ts';
 import type { AdminClient } from '../admin-client.ts';
@@ -56,7 +55,7 @@ async function list(options: GlobalOptions): Promise<void> {
   );
 }
 
-/** Shows a migration; with `follow`, once it has ended. Ends with a failure only when a followed migration did. */
+/** Shows a migration; with `follow`, after its end. Fails only when a followed migration has failed. */
 async function show(id: string, options: GlobalOptions & { readonly follow?: boolean }): Promise<void> {
   const address = requireWorkspace(options);
   const client = connect(options);
@@ -67,14 +66,14 @@ async function show(id: string, options: GlobalOptions & { readonly follow?: boo
   if (options.follow) requireSuccess(migration);
 }
 
-/** Asks the server to cancel a migration; the server takes back what it has done so far. */
+/** Cancels a migration; the server rolls back its steps. */
 async function cancel(id: string, options: GlobalOptions): Promise<void> {
   const address = requireWorkspace(options);
   const { data } = await connect(options).send<Migration>('POST', `${migrationPath(address, id)}/cancel`);
   await printResult(options, data, () => `Cancelling migration ${id}: ${data.state}`);
 }
 
-/** The migration once it has ended, or when `deadline` (a performance.now() moment, null for none) is over. */
+/** Returns the migration after its end, or at `deadline` (by performance.now(), or null for none). */
 export function followMigration(
   client: AdminClient,
   address: WorkspaceAddress,
@@ -92,7 +91,7 @@ export function followMigration(
   });
 }
 
-/** Lines that say how to look at a migration that goes on without us. */
+/** Returns lines that say how to follow a migration that continues on the server. */
 export function formatFollowUp(address: WorkspaceAddress, id: string | number): readonly string[] {
   return [
     `Migration ${id} goes on without this command.`,
@@ -101,7 +100,7 @@ export function formatFollowUp(address: WorkspaceAddress, id: string | number): 
   ];
 }
 
-/** Throws when a migration ended in another state than succeeded; the details are already printed. */
+/** Throws unless the migration succeeded; its details are already printed. */
 export function requireSuccess({ id, state, error }: Migration): void {
   if (state === 'failed') {
     const failure = runtimeFailure(`Migration ${id} has failed`, { migration: id, state });

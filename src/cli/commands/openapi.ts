@@ -1,4 +1,4 @@
-// `wda openapi`: the OpenAPI document of a workspace as this credential gets it, or that of the admin API.
+// `wda openapi`: prints the OpenAPI document of a workspace for this credential, or that of the admin API.
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readStream } from 'node:stream/consumers';
@@ -32,7 +32,7 @@ interface OpenapiOptions extends GlobalOptions {
   readonly output?: string;
 }
 
-/** Prints the document as the server gives it, or writes it to a file. */
+/** Prints the document unchanged, or writes it to a file. */
 async function openapi(options: OpenapiOptions): Promise<void> {
   const { selection, entities, admin, output } = options;
   if (admin === true && (selection !== undefined || entities !== undefined))

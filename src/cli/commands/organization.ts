@@ -1,4 +1,4 @@
-// `wda org`: organizations, which hold workspaces. The operator's credential is needed.
+// `wda org`: manages organizations, which hold workspaces. Requires the operator's credential.
 import type { Command } from 'commander';
 import type { Organization } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';

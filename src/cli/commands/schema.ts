@@ -1,4 +1,4 @@
-// `wda schema`: the schema document of a workspace. Shows it, plans a change, applies one and watches it to its end.
+// `wda schema`: shows the schema document of a workspace, plans a change, applies one and follows it to its end.
 import { type Command, Option } from 'commander';
 import type { Migration, Plan } from '../../../admin-types/admin-api.d.ts';
 import type { ApiResponse } from '../admin-client.ts';
@@ -74,14 +74,14 @@ interface ApplyOptions extends PlanOptions {
   readonly wait?: string;
 }
 
-/** Prints the schema document in force, as YAML or JSON, ready to be edited and applied. */
+/** Prints the schema document in force, as YAML or JSON, ready to edit and apply. */
 async function show(options: GlobalOptions & { readonly format?: string }): Promise<void> {
   const { data } = await connect(options).send('GET', `${workspacePath(requireWorkspace(options))}/schema`);
   const asJson = options.json || options.format === 'json';
   await writeOut(options.io, `${asJson ? JSON.stringify(data, null, 2) : schemaAsYaml(data)}\n`);
 }
 
-/** Shows what `apply` would do. Nothing is changed. */
+/** Prints the plan of `apply` without changing anything. */
 async function plan(path: string, options: PlanOptions): Promise<void> {
   const address = requireWorkspace(options);
   const client = connect(options);
@@ -106,14 +106,14 @@ const canBeApplied = ({ steps }: Plan): boolean =>
 const applyCommand = ({ basedOn }: Plan, path: string, address: WorkspaceAddress): string =>
   `Exactly this, or nothing:  wda schema apply ${path} -w ${workspaceName(address)} --based-on ${basedOn}`;
 
-/** Puts a schema document in force and waits for the migration, without end unless `wait` says how many seconds. */
+/** Applies a schema document and waits for the migration, for `wait` seconds or without a limit. */
 async function apply(path: string, options: ApplyOptions): Promise<void> {
   const address = requireWorkspace(options);
   const client = connect(options);
   const wait = options.wait === undefined ? null : parseWait(options.wait);
   const file = await readSchemaFile(options.io, path);
   const deadline = wait === null ? null : performance.now() + wait * 1000;
-  // What is shown to be lost is what is lost: nobody changes the schema between the two requests.
+  // If-Match ensures that the loss is the one shown: the schema must not change between the two requests.
   const ifMatch =
     options.basedOn === undefined
       ? ((await client.send('GET', `${workspacePath(address)}/schema`)).tag ?? undefined)
@@ -126,11 +126,11 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
       query: [
         ['strategy', options.strategy],
         ['allowDestructive', allowDestructive],
-        // Long enough for an ordinary change to end within the request, short enough that a bar appears soon.
+        // Waits long enough for an ordinary change to end within the request, and shows a bar soon.
         ['wait', Math.min(wait ?? 1, 1)],
       ],
     });
-  // First without permission to lose data: the refusal names what would be lost, and that is shown before it is done.
+  // Tries without `allowDestructive` first: the error lists the data to be lost, which is shown before the change.
   const response = await printOnInterrupt(
     options.io,
     () => describePossibleStart(address),
@@ -157,7 +157,7 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
     );
 }
 
-/** Whole seconds, 0 or more. */
+/** Parses whole seconds, 0 or more. */
 export function parseWait(text: string): number {
   if (!/^\d{1,7}$/.test(text)) throw usageFailure(`--wait takes a number of seconds, not ${text}`);
   return Number(text);
@@ -186,13 +186,13 @@ function isDestructive(error: unknown): error is CommandFailure {
   );
 }
 
-/** What would be lost, one line each, as the server named it. */
+/** Formats the data to be lost that the server named, one line each. */
 function describeLoss({ failure }: CommandFailure): string {
   const details = failure.kind === 'refused' ? (failure.error.details ?? []) : [];
   return ['This destroys data:', ...details.map(({ message }) => `  ${printable(message ?? '')}`)].join('\n');
 }
 
-/** A refusal for lost data: the server names what would go, this adds how to look closer and how to allow it. */
+/** Adds hints to the error of a destructive change: how to show and how to allow it. */
 function explainDestructive(error: CommandFailure, path: string, address: WorkspaceAddress): CommandFailure {
   return new CommandFailure(
     error.failure,

@@ -1,4 +1,4 @@
-// `wda search`: the records that match words best, as a table or as JSON.
+// `wda search`: prints the best matches of a full text search, as a table or as JSON.
 import type { Command } from 'commander';
 import { totalElements } from '../admin-client.ts';
 import { action, collect, examples, FILTER_HELP, repeated } from '../command.ts';
@@ -35,12 +35,12 @@ interface SearchOptions extends GlobalOptions {
 type Row = Readonly<Record<string, unknown>>;
 
 const FIRST = 20;
-// What the server answers at once, unless it is set to less.
+// Default limit of the server.
 const MAX_RECORDS = 1000;
-// A table is to be looked at; --json has everything.
+// Tables are for reading; --json has complete values.
 const MAX_CELL_CHARACTERS = 60;
 
-/** Prints the best matches. `words` as the data API takes them: phrases in quotes, `-word` to exclude. */
+/** Prints the best matches. `words`: search of the data API, with phrases in quotes and `-word` to exclude. */
 async function search(entity: string, words: readonly string[], options: SearchOptions): Promise<void> {
   const address = requireWorkspace(options);
   const first = parseFirst(options.first);

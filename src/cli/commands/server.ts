@@ -1,4 +1,4 @@
-// The commands about a server as a whole: `wda serve`, `health`, `console`, `whoami` and `server`.
+// Commands for a server as a whole: `wda serve`, `health`, `console`, `whoami` and `server`.
 import type { Command } from 'commander';
 import type { ConsoleLink, Server, Session } from '../../../admin-types/admin-api.d.ts';
 import { clientSettings, serverPort } from '../../config.ts';
@@ -35,10 +35,10 @@ export function register(program: Command): void {
   examples(session, ['wda whoami', 'WDA_KEY=wda_… wda whoami --json | jq -r .workspaces[0].slug']);
 }
 
-// A check that takes longer than this is given up by whoever runs it.
+// Orchestrators give up on slower checks.
 const HEALTH_TIMEOUT_MS = 5000;
 
-/** Asks without a credential; with `ready` the database of the server must answer, too. */
+/** Checks a server without a credential; with `ready` its database must answer, too. */
 async function checkHealth(options: GlobalOptions & { readonly ready?: boolean }): Promise<void> {
   const { url, ready, io } = options;
   const base = url ?? clientSettings(io.env).url ?? `http://127.0.0.1:${serverPort(io.env)}`;

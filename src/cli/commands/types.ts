@@ -1,4 +1,4 @@
-// `wda types`: the TypeScript types of a workspace, printed, or compared with a file.
+// `wda types`: prints the TypeScript types of a workspace, or compares them with a file.
 import { text as readStream } from 'node:stream/consumers';
 import { diff } from 'node:util';
 import type { Command } from 'commander';
@@ -32,7 +32,7 @@ interface TypesOptions extends GlobalOptions {
   readonly name?: string;
 }
 
-/** Prints the file of types; with `check`, fails when that file is another one. */
+/** Prints the file of types; with `check`, fails if that file differs. */
 async function types(options: TypesOptions): Promise<void> {
   if (options.for !== undefined && options.for !== 'external')
     throw usageFailure(`--for takes external, not ${options.for}`);
@@ -64,7 +64,7 @@ function parse(text: string, what: string): Description {
   throw runtimeFailure(`${what} is not the OpenAPI document of a workspace, as GET …/_openapi.json gives it`);
 }
 
-/** The columns of the row rules in force. Owners can read them. */
+/** Fetches the columns of the row rules in force, which owners can read. */
 async function fetchRules(options: TypesOptions): Promise<RuledColumns> {
   const { data } = await connect(options).send<SchemaDocument>(
     'GET',
@@ -91,10 +91,10 @@ async function compare(text: string, file: string, options: GlobalOptions): Prom
 }
 
 const MAX_PRINTED_LINES = 100;
-// The comparison takes the square of the number of lines that differ.
+// The comparison takes quadratic time in the number of lines that differ.
 const MAX_COMPARED_LINES = 2000;
 
-/** Lines that are gone (`-`) and new (`+`), without those that both texts begin and end with. */
+/** Returns removed (`-`) and added (`+`) lines, without the common first and last ones. */
 function difference(old: readonly string[], now: readonly string[]): string[] {
   const least = Math.min(old.length, now.length);
   let start = 0;

@@ -1,4 +1,4 @@
-// `wda workspace`: workspaces, each with a schema and records of its own.
+// `wda workspace`: lists, creates, renames and deletes workspaces, each with its own schema and records.
 import type { Command } from 'commander';
 import type { EntityStatistics, WorkspaceListed } from '../../../admin-types/admin-api.d.ts';
 import { action, examples } from '../command.ts';
