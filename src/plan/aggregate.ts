@@ -1,6 +1,6 @@
-// AggregateRequest -> AggregatePlan: names looked up, functions held against the types of their fields, the tables of
-// to-one paths joined by the door. What comes out of the grouped rows is named by fields of its own, so that having, sort
-// and answer are what they are for records.
+// AggregateRequest -> AggregatePlan: resolves names, checks functions against the types of their fields, and joins the
+// tables of to-one paths by scan(). Fields of their own name the columns of the grouped rows, so that having, sort and
+// response work as they do for records.
 import { badRequest, listed, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
@@ -30,20 +30,20 @@ import { type Scan, scan } from './scan.ts';
 import { planSearch } from './search.ts';
 import { boundSteps } from './steps.ts';
 
-/** A table that is joined: the record that is linked to the record of another join, or of the entity itself. */
+/** A joined table: the record that is linked to the record of another join, or of the entity itself. */
 export interface Join {
-  /** Index among the joins; null: the entity itself. */
+  /** Index among the joins, or null for the entity itself. */
   readonly from: number | null;
   readonly link: Link;
 }
 
-/** A column that is summed up or grouped by; `join` as in Join. */
+/** A column to aggregate or to group by; `join` as in Join. */
 export interface Source {
   readonly join: number | null;
   readonly field: Field;
 }
 
-/** A field of the grouped rows: `name` is that of the answer, `column` one of ours. */
+/** A field of the grouped rows: `name` is the name in the response, `column` an internal one. */
 export type GroupedField = Field;
 
 export interface GroupKey {
@@ -54,7 +54,7 @@ export interface GroupKey {
 
 export interface Aggregated {
   readonly function: AggregateFunction;
-  /** undefined: counts the records. */
+  /** Column of the function, or undefined if it counts the records. */
   readonly source: Source | undefined;
   readonly field: GroupedField;
 }
@@ -66,7 +66,7 @@ export interface AggregatePlan {
   readonly groups: readonly GroupKey[];
   readonly functions: readonly Aggregated[];
   readonly predicate: Predicate | undefined;
-  /** On the fields of the grouped rows, as `order` is. */
+  /** Condition on the fields of the grouped rows, to which `order` applies, too. */
   readonly having: Predicate | undefined;
   readonly order: readonly { readonly field: GroupedField; readonly direction: 'asc' | 'desc' }[];
   readonly zone: Operand;
@@ -75,11 +75,11 @@ export interface AggregatePlan {
   readonly size: number;
 }
 
-/** Digits after the point that an average has more than its field, and at most. */
+/** Additional fraction digits of an average over those of its field, and the most of them. */
 export const MORE_DIGITS = 6;
 export const MAX_DIGITS = 1000;
 
-/** Digits after the point of the average of a field; undefined: they follow from the values. */
+/** Returns the fraction digits of the average of a field, or undefined if they depend on the values. */
 export function averageDigits(field: Field): number | undefined {
   const digits = fieldType(field.type).summing?.digits(field);
   return digits === undefined ? undefined : Math.min(MAX_DIGITS, digits + MORE_DIGITS);
@@ -110,7 +110,7 @@ export function planAggregate(request: AggregateRequest, entity: Entity, context
   };
 }
 
-/** True when the plan asks only how many records the table holds. */
+/** Returns whether the plan only counts the records of the table. */
 export function isTotal({ scan: root, groups, functions, predicate }: AggregatePlan): boolean {
   return (
     root.filter.kind === 'unrestricted' &&
@@ -122,7 +122,7 @@ export function isTotal({ scan: root, groups, functions, predicate }: AggregateP
 
 type FindSource = (parameter: 'select' | 'group', path: readonly string[]) => Source;
 
-/** Finds the column of a path; every relation of all paths is joined once. */
+/** Returns a function that finds the column of a path; it joins each relation of all paths once. */
 function makeFindSource(joins: Join[], entity: Entity, context: PlanContext): FindSource {
   const joinIndexes = new Map<string, number>();
   return (parameter, path) => {
@@ -163,7 +163,7 @@ function planGroup({ name, path, part }: GroupTerm, column: string, findSource: 
         : `Only fields of these types have parts: ${listTypes((each) => each.parts !== undefined)}`;
     throw badRequest('INVALID_AGGREGATE', `group ${shorten(name)}: a field of type ${type} has no ${part}. ${fits}`);
   }
-  // A day and what is longer is a date of the calendar; an hour is a moment, as a day may have one twice.
+  // A day and every longer part is a calendar date; an hour is a point in time, as a day may have one twice.
   return { source, part, field: groupedField(source.field, name, column, part === 'hour' ? 'datetime' : 'date') };
 }
 
@@ -183,7 +183,7 @@ function planFunction(term: SelectTerm, column: string, findSource: FindSource):
   return { function: word, source, field: resultField(word, field, name, column) };
 }
 
-/** True when a field of the type has what a function needs. */
+/** Tests whether a field of the type has what a function needs. */
 const NEEDS: Readonly<Record<FunctionForm['needs'], (type: FieldType) => boolean>> = {
   nothing: () => true,
   number: (type) => type.summing !== undefined,
@@ -209,7 +209,7 @@ function resultField(word: AggregateFunction, field: Field, name: string, column
   }
 }
 
-/** A field of the grouped rows that holds values of a field of records. */
+/** Builds a field of the grouped rows that holds values of a field of records. */
 function groupedField(field: Field, name: string, column: string, type: FieldTypeName): GroupedField {
   return { ...field, name, column, type, role: 'data', required: false, unique: false, relation: undefined };
 }
@@ -236,7 +236,7 @@ function countField(name: string, column: string): GroupedField {
   };
 }
 
-/** Conditions on the functions that are selected: a filter of an entity that has them as fields. */
+/** Plans conditions on the selected functions: a filter of an entity that has them as fields. */
 function planHaving(
   tree: FilterTree | undefined,
   functions: readonly Aggregated[],
@@ -278,7 +278,7 @@ function planOrder(
     if (order.has(name)) throw badRequest('INVALID_SORT', `sort names ${name} twice`);
     order.set(name, { field, direction });
   }
-  // The groups tell all records of the answer apart, so that pages do not overlap.
+  // Adds the groups as tie-breakers, so that pages do not overlap.
   for (const { field } of groups) if (!order.has(field.name)) order.set(field.name, { field, direction: 'asc' });
   return [...order.values()];
 }

@@ -6,7 +6,7 @@ import { decodeValue, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
 import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
 import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
-/** Text of each column to be written, null for null, in the order of the body. */
+/** Text of each column to write, null for null, in the order of the body. */
 export type Assignment = ReadonlyMap<string, string | null>;
 
 export interface AssignmentResult {
@@ -17,8 +17,8 @@ export interface AssignmentResult {
 }
 
 /**
- * Checks every member of the body; `pathId` is the id of an update's path, `stamped` the columns that the row rules
- * set and that a create need not give. Throws 400 when the body is no object.
+ * Checks every member of the body; `pathId` is the id in the path of an update, `stamped` the columns that the row
+ * rules set and that a create may omit. Throws 400 when the body is no object.
  */
 export function planAssignment(
   body: unknown,
@@ -50,7 +50,7 @@ export function planAssignment(
   return { values, details: details.slice(0, MAX_DETAILS), expandedBytes };
 }
 
-/** Gives the characters by which the value grows in PostgreSQL. */
+/** Returns the number of characters by which the value grows in PostgreSQL. */
 function assign(field: Field, value: unknown, values: Map<string, string | null>, details: Detail[]): number {
   if (value === null) {
     if (field.required) details.push(makeRequiredDetail(field.name));
@@ -68,7 +68,7 @@ function assign(field: Field, value: unknown, values: Map<string, string | null>
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** True for a field that a record must be given when it is created. */
+/** Returns whether a create must give the field. */
 export const isRequired = (field: Field, ruleColumns: ReadonlySet<string>): boolean =>
   isWritable(field) && field.required && field.default === undefined && !ruleColumns.has(field.name);
 
@@ -83,7 +83,7 @@ export function makeRequiredDetail(name: string): Detail {
   return { field: name, code: 'REQUIRED', message: 'is required' };
 }
 
-/** True when principals write the field, false when the server sets it. */
+/** Returns whether principals write the field, or the server sets it. */
 export function isWritable(field: Field): boolean {
   return field.role === 'data' || field.role === 'reference';
 }
@@ -105,7 +105,7 @@ function unknownField(entity: Entity, name: string, formatUnknownName: UnknownNa
   };
 }
 
-// Enough for every id, with zeros before it.
+// Fits every id, with leading zeros.
 const MAX_ID_CHARACTERS = 100;
 
 function sameId(value: unknown, pathId: string): boolean {

@@ -1,5 +1,5 @@
-// Many records of one entity, checked -> plan of the one statement that writes all of them or none. Its text depends on
-// the columns that are given, not on how many records give them.
+// Many checked records of one entity -> plan of the one statement that writes all of them or none. Its text depends on
+// the columns, not on the number of records.
 import type { Entity, Field } from '../model/entity.ts';
 import type { Assignment } from './assignment.ts';
 import { type ConflictKey, getChanges } from './conflict-key.ts';
@@ -10,11 +10,11 @@ import { getReferences, passReferring, type Reference } from './references.ts';
 import { applyRowRules, checkRowRules } from './row-policy.ts';
 import { hidesRows, type Scan, scan } from './scan.ts';
 
-/** What is bound as one list a column: an entry for each record. */
+/** Columns that are bound as one list each, with an entry for each record. */
 export interface ListColumns {
-  /** In the order of the entity. */
+  /** Columns in the order of the entity. */
   readonly columns: readonly Field[];
-  /** Some records give fewer columns than others: which, is told beside them. */
+  /** Whether some records give fewer columns than others; a list of bits then says which. */
   readonly isSparse: boolean;
 }
 
@@ -22,14 +22,14 @@ export interface BulkCreatePlan extends ListColumns {
   readonly kind: 'bulkCreate';
   readonly scan: Scan;
   readonly projection: Projection;
-  /** Checked by the statement that writes. */
+  /** References that the writing statement checks. */
   readonly references: readonly Reference[];
 }
 
 export interface BulkUpsertPlan extends Omit<BulkCreatePlan, 'kind'> {
   readonly kind: 'bulkUpsert';
   readonly key: ConflictKey;
-  /** What is changed in records that are there: nothing when they are left as they are. */
+  /** Fields to change in existing records, or none to leave these as they are. */
   readonly changes: readonly Field[];
 }
 
@@ -37,11 +37,11 @@ export interface BulkUpdatePlan extends ListColumns {
   readonly kind: 'bulkUpdate';
   readonly scan: Scan;
   readonly projection: Projection;
-  /** Checked by the statement that writes, but for those that stay as they are. */
+  /** References that the writing statement checks, except in records that stay as they are. */
   readonly references: readonly Reference[];
-  /** Some records must have a version. */
+  /** Whether some records must have a given version. */
   readonly guarded: boolean;
-  /** The answer tells the version of each record. */
+  /** Whether the response contains the version of each record. */
   readonly versions: boolean;
 }
 
@@ -51,17 +51,17 @@ export interface BulkDeletePlan {
   readonly guarded: boolean;
 }
 
-/** Which of some records the principal can see, and their versions. */
+/** Finds the records that the principal can see, and their versions. */
 export interface FindPlan {
   readonly kind: 'find';
   readonly scan: Scan;
 }
 
-/** The references of records that lead to nothing that the principal can see. */
+/** References of records that lead to no record that the principal can see. */
 export interface BulkReferencesPlan extends ListColumns {
   readonly kind: 'dangling';
   readonly references: readonly Reference[];
-  /** The records of an update, whose references may stay as they are; null for creates. */
+  /** Records of an update, whose references may stay as they are; null for creates. */
   readonly record: Scan | null;
 }
 
@@ -73,20 +73,20 @@ export interface UniqueConflictsPlan extends ListColumns {
   readonly scope: UniqueConflictScope;
 }
 
-/** Records that others refer to: by the reference of another entity, or of their own. */
+/** Records that a reference points to, from another entity or their own. */
 export interface ReferredPlan {
   readonly kind: 'referred';
   readonly by: Reference;
-  /** That of the records. */
+  /** Entity of the records. */
   readonly entity: Entity;
 }
 
-/** Whose values they may be: those of the record with the same id, or with the same key, are its own. */
+/** Records that may hold the values without a conflict: the one with the same id or the same key. */
 export type UniqueConflictScope =
   | { readonly kind: 'create' }
   | { readonly kind: 'update' }
   | { readonly kind: 'upsert'; readonly key: readonly Field[] }
-  /** Only records of the request are looked at. */
+  /** Compares only the records of the request. */
   | { readonly kind: 'request' };
 
 export type BulkPlan =
@@ -99,15 +99,18 @@ export type BulkPlan =
   | UniqueConflictsPlan
   | ReferredPlan;
 
-/** Texts by the name of the list, an entry for each record; see listOperand(). */
+/** Texts by the name of the list, with an entry for each record; see listOperand(). */
 export type Lists = ReadonlyMap<string, readonly (string | null)[]>;
 
-/** Lists beside those of the columns, under names that no field can have. */
+/** Names of the lists that are not columns; no field can have such a name. */
 export const IDS = '$id';
 export const VERSIONS = '$version';
 export const PROVIDED = '$given';
 
-/** `items` come from planAssignment, checked. Throws 403 for a record of somebody else. */
+/**
+ * Plans a bulk create of `items` that planAssignment checked. Throws 403 for a record that the row rules give to
+ * another user.
+ */
 export function planBulkCreate(
   items: readonly Assignment[],
   entity: Entity,
@@ -126,7 +129,7 @@ export function planBulkCreate(
   return { plan, items: rows };
 }
 
-/** As planBulkCreate(); `items` come from planUpsertAssignment. */
+/** Plans a bulk upsert of `items` that planUpsertAssignment checked; otherwise as planBulkCreate(). */
 export function planBulkUpsert(
   items: readonly Assignment[],
   key: ConflictKey,
@@ -139,13 +142,13 @@ export function planBulkUpsert(
   return { plan: { ...plan, kind: 'bulkUpsert', key, changes: getChanges(names, entity, key) }, items: rows };
 }
 
-/** How an update is asked for. */
+/** Options of a bulk update. */
 export interface BulkUpdatePlanOptions extends Pick<BulkUpdatePlan, 'guarded'> {
   readonly versions?: boolean;
   readonly projection?: Projection;
 }
 
-/** Throws 403 for a record that is given away. */
+/** Throws 403 for a record that the update would give to another user. */
 export function planBulkUpdate(
   items: readonly Assignment[],
   entity: Entity,
@@ -174,7 +177,7 @@ export function planFind(entity: Entity, context: PlanContext): FindPlan {
   return { kind: 'find', scan: scan(entity, context.principal, 'read') };
 }
 
-/** undefined when the items hold no reference. */
+/** Returns the plan, or undefined if the items hold no reference. */
 export function planBulkReferences(
   items: readonly Assignment[],
   entity: Entity,
@@ -188,8 +191,8 @@ export function planBulkReferences(
 }
 
 /**
- * `by`: an entity, and a belongsTo relation of it. undefined when that does not lead to this entity, or the principal does not
- * reach it.
+ * Plans the search for referring records. `by`: an entity and a belongsTo relation of it. Returns undefined if the
+ * relation does not lead to this entity, or the principal has no access.
  */
 export function planReferred(
   by: { readonly entity: string; readonly relation: string },
@@ -203,7 +206,10 @@ export function planReferred(
   return field && { kind: 'referred', by: { field, scan: scan(other, principal, 'read') }, entity };
 }
 
-/** `fields`: those of a constraint; of a create all of them among what the items give, of an update some. */
+/**
+ * Plans the search for unique conflicts. `fields`: the fields of a constraint; a create gives all of them, an update at
+ * least one.
+ */
 export function planUniqueConflicts(
   items: readonly Assignment[],
   fields: readonly Field[],
@@ -220,7 +226,10 @@ export function planUniqueConflicts(
   };
 }
 
-/** The items as lists: one of each column, and where items differ in what they give one of bits that say which. */
+/**
+ * Transposes the items into a list for each column, and a list of bits for the columns that each item gives, where
+ * items differ in that.
+ */
 export function buildLists(
   items: readonly Assignment[],
   { columns, isSparse }: ListColumns,
@@ -239,7 +248,7 @@ export function buildLists(
   return lists;
 }
 
-/** What is bound for a plan's columns, in the order of their aliases. */
+/** Returns the operands of a plan's columns, in the order of their aliases. */
 export function listOperands({ columns, isSparse }: ListColumns): readonly Operand[] {
   return [...columns.map(listOperand), ...(isSparse ? [PROVIDED_LIST] : [])];
 }
@@ -253,7 +262,7 @@ function toListColumns(items: readonly Assignment[], entity: Entity): ListColumn
   for (const item of items) for (const name of item.keys()) names.add(name);
   return {
     columns: [...entity.fields.values()].filter(({ name }) => names.has(name)),
-    // Records that give nothing are counted by their empty bits.
+    // Records without any column are counted by their empty bits.
     isSparse: names.size === 0 || items.some((item) => item.size < names.size),
   };
 }

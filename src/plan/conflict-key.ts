@@ -1,4 +1,4 @@
-// What finds a record that is there already when another is to be created, and what becomes of it.
+// Conflict key of a create: the fields that find an existing record, and the changes to that record.
 import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
@@ -8,14 +8,17 @@ import type { Upsert } from '../request/upsert.ts';
 import type { PlanContext } from './link.ts';
 
 export interface ConflictKey {
-  /** Those of one unique index, or the id. */
+  /** Fields of one unique index, or the id. */
   readonly fields: readonly Field[];
   readonly mode: Upsert['mode'];
 }
 
 const MAX_LISTED = 20;
 
-/** The fields of the key that a request's `parameter` names; 400 that lists the possible ones when no two records must differ in them. */
+/**
+ * Returns the fields of the key that a request's `parameter` names. Throws 400 with the possible keys when no unique
+ * index has exactly these fields.
+ */
 export function planKey(
   { fields, mode }: Upsert,
   entity: Entity,
@@ -43,7 +46,7 @@ export function planKey(
   );
 }
 
-/** The sets of fields in which no two records are the same, as far as the principal may write them. */
+/** Returns the sets of fields that are unique together, as far as the principal may write them. */
 export function getConflictKeys(
   entity: Entity,
   { workspace, principal }: { readonly workspace: Workspace; readonly principal: Pick<Principal, 'kind'> },
@@ -59,7 +62,7 @@ export function getConflictKeys(
   return keys;
 }
 
-/** The fields given that a record which is there takes over: what row rules stamp it has already. */
+/** Returns the fields that an existing record takes over: all but those that row rules set, which it has already. */
 export function getChanges(
   provided: Iterable<string>,
   entity: Entity,

@@ -1,5 +1,5 @@
-// Which records of each entity an external user sees, in words and values, for whoever administers the rules. The
-// reading of the claims is that of the filter itself (row-policy.ts).
+// Explains which records of each entity an external user sees, in words and values, for administrators of the rules.
+// Claims are read as the filter itself reads them (row-policy.ts).
 import type { Entity, RowRule } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { External } from '../model/principal.ts';
@@ -8,22 +8,22 @@ import { readClaim, ruleField } from './row-policy.ts';
 export interface RuleExplanation {
   readonly column: string;
   readonly claim: string;
-  /** What the column must equal, as text of its type; null when the claim matches nothing. */
+  /** Value that the column must equal, as text of its type, or null if the claim matches nothing. */
   readonly value: string | null;
-  /** Why the claim matches nothing; null when it can be used. */
+  /** Reason why the claim matches nothing, or null if it can be used. */
   readonly reason: string | null;
 }
 
 export interface EntityExplanation {
   readonly entity: string;
-  /** `none`: no record can match. `some`: those that match, which may be none. */
+  /** `none`: no record can match. `some`: the records that match, if there are any. */
   readonly sees: 'all' | 'some' | 'none';
   readonly filter: string;
-  /** The rules in force. */
+  /** Active rules. */
   readonly rules: readonly RuleExplanation[];
 }
 
-/** The row filter of every entity for a user with these claims, in the order of the schema. */
+/** Explains the row filter of every entity for a user with these claims, in the order of the schema. */
 export function explainRows(entities: Iterable<Entity>, claims: External['claims']): EntityExplanation[] {
   return [...entities].map((entity) => explainEntity(entity, claims));
 }
@@ -51,7 +51,7 @@ function explainRule(entity: Entity, { column, claim }: RowRule, claims: Externa
     : { column, claim, value: null, reason: reading.reason };
 }
 
-/** Numbers, booleans and JSON as they are, everything else in quotes. */
+/** Formats numbers, booleans and JSON as they are, and everything else in quotes. */
 function formatValue(entity: Entity, column: string, value: string): string {
   return fieldType(ruleField(entity, column).type).json === 'string' ? JSON.stringify(value) : value;
 }

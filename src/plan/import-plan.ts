@@ -1,5 +1,5 @@
-// Import request + schema + principal -> ImportPlan: which columns are staged, what is checked against which tables,
-// and what becomes of records that exist already. Throws 400 for a map or a header that does not fit.
+// Import request + schema + principal -> ImportPlan: the columns to stage, the checks against other tables, and the
+// handling of existing records. Throws 400 for a map or a header that does not fit.
 import { type Detail, shorten, unknownName, validationFailed } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
@@ -13,66 +13,66 @@ import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from
 
 export interface ImportPlan {
   readonly kind: 'import';
-  /** The table that is written. */
+  /** Target table. */
   readonly scan: Scan;
   readonly onConflict: ConflictMode;
-  /** What is staged of each row, in this order. */
+  /** Staged columns of each row, in this order. */
   readonly columns: readonly Field[];
-  /** Each row says which columns it gives (NDJSON); else every row gives all of them. */
+  /** Whether each row says which columns it gives (NDJSON); otherwise every row gives all of them. */
   readonly sparse: boolean;
-  /** A row may bring an id; `new` when records may be created under it, not only found. */
+  /** Ids in the file: `known` only find records, `new` may create records, too. */
   readonly ids: 'none' | 'known' | 'new';
-  /** Fields by which records that are there are found, instead of the id; none of a file without ids. */
+  /** Fields that find existing records instead of the id; undefined for a file without ids. */
   readonly matchOn: readonly Field[] | undefined;
-  /** Sets of columns whose values no two records may share. */
+  /** Sets of columns that are unique together. */
   readonly uniques: readonly (readonly Field[])[];
   readonly references: readonly ImportReference[];
-  /** What a row that creates a record must give, and that cannot be known before it is clear which rows do. */
+  /** Fields that a row must give if it creates a record; which rows do is only clear later. */
   readonly required: readonly Field[];
 }
 
 export interface ImportReference {
   readonly field: Field;
   readonly scan: Scan;
-  /** The entity refers to itself: the record may come with the same file. */
+  /** Whether the entity refers to itself: the same file may contain the record. */
   readonly own: boolean;
 }
 
-/** Who imports what into which entity. */
+/** Entity and context of an import. */
 export interface ImportCase {
   readonly request: ImportRequest;
   readonly entity: Entity;
   readonly context: PlanContext;
 }
 
-/** A CSV import: the plan, and what each column of the file holds (undefined: left out). */
+/** A CSV import: the plan, and the content of each column of the file, or undefined for an ignored column. */
 export interface CsvImport {
   readonly plan: ImportPlan;
   readonly cells: readonly (Field | undefined)[];
 }
 
-// An entity has 500 fields at most; a file may have columns that are left out.
+// An entity has 500 fields at most; a file may have additional columns that the import ignores.
 const MAX_COLUMNS = 2000;
 
-/** Checks that may be made before the first byte of the body: the fields that `map` names, and the claims of the row rules. */
+/** Checks what is possible before the first byte of the body: the fields in `map`, and the claims of the row rules. */
 export function checkImport(request: ImportRequest, entity: Entity, context: PlanContext): void {
   for (const name of request.map.values()) {
     if (name !== null && !entity.fields.has(name))
       throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
   }
   findMatchFields(request, entity, context);
-  // Throws 403 when a claim that every row would be stamped with cannot be used.
+  // Throws 403 when a claim that the row rules write into every row cannot be used.
   applyRowRules(entity, context.principal, new Map());
 }
 
-/** 400 when no two records must differ in the fields. */
+/** Throws 400 when the fields are not unique together. */
 function findMatchFields(request: ImportRequest, entity: Entity, context: PlanContext): readonly Field[] | undefined {
   const { conflictOn: fields, onConflict } = request;
   if (fields === undefined || onConflict === 'fail') return undefined;
   return planKey({ fields, mode: onConflict }, entity, context, 'conflictOn').fields;
 }
 
-/** The plan of a CSV file with these headers; 400 with every mistake in them (row 0). */
+/** Plans the import of a CSV file with these headers; throws 400 with every mistake in them (row 0). */
 export function planCsvImport(
   request: ImportRequest,
   headers: readonly string[],
@@ -138,20 +138,20 @@ export function planCsvImport(
   return { plan: planImport(importCase, { columns: [...fields, ...ruleFields], sparse: false, required }), cells };
 }
 
-/** The plan of lines of JSON, each of which gives the fields it likes. */
+/** Plans the import of lines of JSON, each of which gives any fields. */
 export function planNdjsonImport(request: ImportRequest, entity: Entity, context: PlanContext): ImportPlan {
   const columns = [...entity.fields.values()].filter((field) => readOnlyReason(field, request, context) === undefined);
   const required = request.onConflict === 'update' ? requiredFields(entity, context) : [];
   return planImport({ request, entity, context }, { columns, sparse: true, required });
 }
 
-/** Fields that a record must be given when it is created. */
+/** Returns the fields that a create must give. */
 export function requiredFields(entity: Entity, context: PlanContext): Field[] {
   const ruleColumns = getRuleColumns(entity, context.principal);
   return [...entity.fields.values()].filter((field) => isRequired(field, ruleColumns));
 }
 
-/** Why the principal may not give the field in an import; undefined when it may. */
+/** Returns the reason why the principal may not give the field in an import, or undefined if it may. */
 export function readOnlyReason(
   field: Field,
   { onConflict, conflictOn }: Pick<ImportRequest, 'onConflict' | 'conflictOn'>,
@@ -165,7 +165,7 @@ export function readOnlyReason(
   return onConflict === 'fail' ? 'is set by the server; it may stand here with onConflict=skip or update' : undefined;
 }
 
-/** Why a name of the file is no field of the entity, with what was probably meant. */
+/** Returns the message for a name that is no field of the entity, with a suggestion. */
 export function unknownFieldMessage(name: string, entity: Entity, formatUnknownName: UnknownNameFormatter): string {
   const relation = entity.relations.get(name);
   if (relation?.kind === 'belongsTo') return `is a relation; give the id of the other record as ${relation.column}`;
@@ -184,7 +184,7 @@ function planImport(
   for (const constraint of workspace.constraints.values()) {
     if (constraint.kind !== 'unique' || constraint.entity !== entity.name) continue;
     const fields = constraint.fields.map((name) => columns.find((field) => field.name === name));
-    // A set of which the file gives a part only is left to the database.
+    // The database checks a set when the file gives only a part of it.
     if (!fields.includes(undefined)) uniques.push(fields as Field[]);
   }
   const references: ImportReference[] = [];
@@ -209,7 +209,7 @@ function planImport(
   };
 }
 
-/** A header of the file, the field that it stands for, and how it stands among the others. */
+/** A header of the file, its field, and its position. */
 interface Header {
   readonly header: string;
   readonly index: number;

@@ -1,5 +1,5 @@
 // Rows of a file -> staged values of an ImportPlan, or every mistake in them. Takes the cells of a CSV row or the JSON
-// value of a line; gives the text of each staged column, the row rules' columns set from the claims.
+// value of a line; returns the text of each staged column, with the row rules' columns set from the claims.
 import { type Detail, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
@@ -20,13 +20,16 @@ import type { PlanContext } from './link.ts';
 import { applyRowRules, getRuleColumns } from './row-policy.ts';
 import { makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
-/** Text of each staged column, null for null; for a sparse plan followed by the bits that say which columns are given. */
+/** Text of each staged column, null for null; for a sparse plan followed by the bits of the given columns. */
 export type StagedRow = readonly (string | null)[];
 
-/** Takes a mistake; false when it wants no more. */
+/** Collects a mistake; returns false when it wants no more. */
 export type RowReport = (detail: Detail) => boolean;
 
-/** undefined when the row has mistakes, which were reported. Throws 403 for a row of somebody else. */
+/**
+ * Decodes a row, or returns undefined if it has mistakes, after reporting them. Throws 403 for a row that the row rules
+ * give to another user.
+ */
 export type RowDecoder<T> = (source: T, row: number, report: RowReport) => StagedRow | undefined;
 
 export function makeCellDecoder(
@@ -131,7 +134,7 @@ export function makeMemberDecoder(
       if (!provided[index] && !ruleColumns.has(name))
         reject({ ...makeRequiredDetail(name), message: 'is required by conflictOn' });
     }
-    // Whether a row with an id, or a key, creates a record shows only beside the table.
+    // Only the table shows whether a row with an id, or a key, creates a record.
     const isLater = request.onConflict === 'update' && (keyIndexes.length > 0 || (values[idIndex] ?? null) !== null);
     if (!isLater) {
       for (const field of required)
@@ -166,7 +169,10 @@ function toDetail(row: number, field: Field, decoded: Extract<Decoded, { ok: fal
   return { row, field: field.name, code: decoded.code, message: decoded.message };
 }
 
-/** Sets the columns of the row rules in place, as every create does; undefined when there are none for the principal. */
+/**
+ * Returns a function that sets the columns of the row rules in place, as every create does, or undefined if none apply
+ * to the principal.
+ */
 function makeRuleApplier(plan: ImportPlan, entity: Entity, context: PlanContext) {
   const ruleColumns = getRuleColumns(entity, context.principal);
   const indexes = [...ruleColumns].map(

@@ -1,5 +1,5 @@
-// How the records of a relation hang on the record they are reached from. Takes a relation, gives the columns that must
-// be equal, with Scans for every table on the way (a many-to-many passes through one more).
+// Join condition of a relation. Takes a relation, returns the columns that must be equal, with a Scan for every table
+// on the way (many-to-many has one more).
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Relation } from '../model/relation.ts';
@@ -7,7 +7,7 @@ import { getEntity, type Workspace } from '../model/workspace.ts';
 import { type Scan, scan } from './scan.ts';
 
 export type Link =
-  /** `scan.near = parent.far` */
+  /** `scan.relatedColumn = parent.parentColumn` */
   | { readonly kind: 'key'; readonly scan: Scan; readonly relatedColumn: string; readonly parentColumn: string }
   /** `scan.id in (select through.to … where through.from = parent.id)` */
   | {
@@ -18,7 +18,7 @@ export type Link =
       readonly to: string;
     };
 
-/** What planning needs besides the request: the snapshot and who asks. */
+/** Input of planning besides the request: the snapshot and the principal. */
 export interface PlanContext {
   readonly workspace: Workspace;
   readonly principal: Principal;

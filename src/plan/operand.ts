@@ -1,19 +1,19 @@
-// What is bound to a statement: a value known when planning, or a slot that each request of the same shape fills.
+// Bound values of a statement: constants of the plan, and slots that each request of the same shape fills.
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 
 export type Operand =
   /** Text form of a PostgreSQL value; an array is bound as one. */
   | { readonly kind: 'value'; readonly value: string | null | readonly string[]; readonly type: string }
-  /** The id in the request's path. */
+  /** Id in the request's path. */
   | { readonly kind: 'id'; readonly type: 'int8' }
-  /** The value that is written into a field: the body's, or a claim's. */
+  /** Value to write into a field, from the body or a claim. */
   | { readonly kind: 'body'; readonly field: string; readonly type: string }
-  /** Of many records: an entry for each. `name`: the field, or what the lists of plan/bulk.ts are called. */
+  /** List with an entry for each record. `name`: the field, or a list name of plan/bulk.ts. */
   | { readonly kind: 'list'; readonly name: string; readonly type: string }
-  /** The row versions that If-Match allows. */
+  /** Row versions that If-Match allows. */
   | { readonly kind: 'versions'; readonly type: 'text[]' }
-  /** A claim of the external user, decoded as the column's type; null (which matches nothing) when it cannot be. */
+  /** Claim of the external user, decoded as the column's type; null, which matches nothing, if it cannot be. */
   | { readonly kind: 'claim'; readonly claim: string; readonly field: Field; readonly type: string };
 
 export function valueOperand(field: Field, text: string): Operand {
@@ -32,12 +32,12 @@ export function textOperand(value: string): Operand {
   return { kind: 'value', value, type: 'text' };
 }
 
-/** What the request writes into the field. */
+/** Returns the operand of the value that the request writes into the field. */
 export function bodyOperand(field: Field): Operand {
   return { kind: 'body', field: field.name, type: fieldType(field.type).bindType };
 }
 
-/** What the request writes into the field of each record. */
+/** Returns the operand of the values that the request writes into the field of each record. */
 export function listOperand(field: Field): Operand {
   return { kind: 'list', name: field.name, type: `${fieldType(field.type).bindType}[]` };
 }

@@ -1,4 +1,5 @@
-// Sort terms and a cursor -> Ordering: the keys with an id at the end, and where to continue. Throws 400.
+// Sort terms and a cursor -> Ordering: the sort keys with an id at the end, and the position to continue from. Throws
+// 400.
 import { badRequest, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
@@ -18,18 +19,18 @@ export interface OrderKey {
 }
 
 export interface Ordering {
-  /** The last key is always the entity's own id. */
+  /** Sort keys; the last is always the entity's own id. */
   readonly keys: readonly OrderKey[];
   /** Canonical text, which binds a cursor to its sort. */
   readonly text: string;
-  /** The best matches of it come first; `keys` is what breaks ties. */
+  /** Search whose best matches come first; `keys` then breaks ties. */
   readonly rankBy?: Search;
 }
 
-/** Sort terms of a request; no term: id ascending. */
+/** Plans the sort terms of a request; without any the order is id ascending. */
 export function planOrdering(terms: readonly SortTerm[], entity: Entity, context: PlanContext): Ordering {
   const { keys, text } = planKeys(terms, entity, context);
-  // A workspace that was restored goes on with no cursor of the one before.
+  // The epoch invalidates cursors from before a restore of the workspace.
   return { keys, text: entity.epoch ? `${text};${entity.epoch}` : text };
 }
 
@@ -44,7 +45,7 @@ function planKeys(terms: readonly SortTerm[], entity: Entity, context: PlanConte
   }
   const texts = keys.map((key, index) => `${paths[index]},${key.direction}`);
   const own = paths.indexOf('id');
-  // Nothing after the id can change the order.
+  // Keys after the id cannot change the order.
   if (own >= 0) return { keys: keys.slice(0, own + 1), text: texts.slice(0, own + 1).join(';') };
   const id = entity.fields.get('id');
   if (id === undefined) throw new TypeError(`entity ${entity.name} has no id`);
@@ -52,7 +53,7 @@ function planKeys(terms: readonly SortTerm[], entity: Entity, context: PlanConte
   return { keys: [...keys, { links: [], field: id, direction }], text: [...texts, `id,${direction}`].join(';') };
 }
 
-/** By how well records satisfy a search. */
+/** Plans the order by relevance to a search. */
 export function planRankedOrdering(search: Search, entity: Entity, context: PlanContext): Ordering {
   const { keys, text } = planOrdering([], entity, context);
   return { keys, text: `search ${JSON.stringify(search.text)};${text}`, rankBy: search };
@@ -66,7 +67,7 @@ function planKey(term: SortTerm, entity: Entity, context: PlanContext): OrderKey
   return { links, field, direction: term.direction };
 }
 
-/** Who follows a path: the parameter, and what to-one relations alone do for it. */
+/** Parameter that follows a path, and the use of to-one relations in its messages. */
 export interface Follower {
   readonly parameter: string;
   readonly only: string;
@@ -74,7 +75,9 @@ export interface Follower {
 
 const SORT: Follower = { parameter: 'sort', only: 'give an order' };
 
-/** The field at the end of a path of to-one relations, and the links on the way; 400 for any other path. */
+/**
+ * Returns the field at the end of a path of to-one relations, and the links on the way; throws 400 for any other path.
+ */
 export function followToOne(
   { parameter, only }: Follower,
   path: readonly string[],
@@ -103,7 +106,10 @@ export function followToOne(
   return { links, field: getField(level, path.at(-1) ?? '', parameter) };
 }
 
-/** The cursor's keys as operands (null for null), in the order of the ordering's keys; 400 when it belongs to another sort. */
+/**
+ * Returns the cursor's keys as operands (null for null), in the order of the ordering's keys; throws 400 when it
+ * belongs to another sort.
+ */
 export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)[] {
   if (ordering.rankBy !== undefined) {
     const [rank = null, ...keys] = cursor.keys;
@@ -119,7 +125,7 @@ export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)
       if (isNeverNull(key)) throw malformedCursor();
       return null;
     }
-    // An enum value may have left the schema since; any text has a place in the order.
+    // The schema may have dropped an enum value since; any text has a place in the order.
     const type = fieldType(key.field.type);
     const decoded = (type.textual ? fieldType('text') : type).parseText(text, key.field);
     if (!decoded.ok) throw malformedCursor();
@@ -127,11 +133,11 @@ export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)
   });
 }
 
-// As PostgreSQL prints a float4. Smaller ones than this it would refuse.
+// Format in which PostgreSQL prints a float4; it would refuse smaller ones.
 const RANK = /^\d{1,3}(\.\d{1,12})?(e-\d{1,2})?$/;
 const LEAST_RANK = 1e-37;
 
-/** null: of a record that is not ranked. */
+/** Returns the operand of a rank, or null for a record without one. */
 function rankOperand(text: string | null): Operand | null {
   if (text === null) return null;
   const isRank = RANK.test(text) && (Number(text) >= LEAST_RANK || Number(text) === 0);
@@ -139,7 +145,7 @@ function rankOperand(text: string | null): Operand | null {
   return { kind: 'value', value: text, type: 'float4' };
 }
 
-/** True when the key is a required column of the entity itself. */
+/** Returns whether the key is a required column of the entity itself. */
 function isNeverNull(key: OrderKey): boolean {
   return key.links.length === 0 && key.field.required;
 }

@@ -1,6 +1,6 @@
 // Request + snapshot + principal -> Plan: everything that a statement needs, with nothing left that could be wrong but
-// the data itself. The order of refusals is that of the functions: may write (403), entity (404), gate (503), names and
-// values (400), row policy on the body (403).
+// the data itself. Functions refuse in this order: write access (403), entity (404), gate (503), names and values
+// (400), row policy on the body (403).
 import { badRequest, readOnly, unknownEntity } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
@@ -29,24 +29,24 @@ export interface ListPlan {
   readonly projection: Projection;
   readonly predicate: Predicate | undefined;
   readonly ordering: Ordering;
-  /** One record for each value of the field, null among them: the first in the order. */
+  /** Field with one record for each value, null included: the first in the order. */
   readonly distinct: Field | undefined;
-  /** Records before the page, or the keys to continue after. */
+  /** Offset of the page, or the keys to continue after. */
   readonly start:
     | { readonly kind: 'page'; readonly page: number; readonly offset: Operand }
     | { readonly kind: 'after'; readonly keys: readonly (Operand | null)[] };
   readonly size: number;
   readonly count: CountMode;
-  /** True: the answer has the versions of the records. */
+  /** Whether the response contains the versions of the records. */
   readonly versions: boolean;
-  /** Characters that long values are cut to. */
+  /** Characters to which long values are cut. */
   readonly preview: number | undefined;
 }
 
 /**
- * How a page finds out whether a record follows it. `none`: the exact total tells. `extra`: one record more is read
- * and cut off the answer. `window`: it is counted by a window function, for records that are expensive because lists are
- * expanded on them. Measured on a page of 20 plain records: extra +0 %, window +12 %.
+ * Returns how a page finds out whether a record follows it. `none`: by the exact total. `extra`: by reading one record
+ * more, which is cut off the response. `window`: by a window function, for records that are expensive because of
+ * expanded lists. Measured on a page of 20 plain records: extra +0 %, window +12 %.
  */
 export function getNextPageCheck(plan: ListPlan): 'none' | 'extra' | 'window' {
   if (plan.count === 'exact' && plan.start.kind === 'page') return 'none';
@@ -71,14 +71,14 @@ export interface CreatePlan {
   readonly scan: Scan;
   readonly projection: Projection;
   readonly values: Assignment;
-  /** Checked by the statement that writes. */
+  /** References that the writing statement checks. */
   readonly references: readonly ReferenceCheck[];
 }
 
 export interface UpsertPlan extends Omit<CreatePlan, 'kind'> {
   readonly kind: 'upsert';
   readonly key: ConflictKey;
-  /** What is changed in a record that is there: nothing when it is left as it is. */
+  /** Fields to change in an existing record, or none to leave it as it is. */
   readonly changes: readonly Field[];
 }
 
@@ -87,9 +87,9 @@ export interface UpdatePlan {
   readonly scan: Scan;
   readonly projection: Projection;
   readonly values: Assignment;
-  /** Checked by the statement that writes, but for those that stay as they are. */
+  /** References that the writing statement checks, except in a record that stays as it is. */
   readonly references: readonly ReferenceCheck[];
-  /** Only when the row still has one of the versions of If-Match. */
+  /** Whether the row must still have one of the versions of If-Match. */
   readonly guarded: boolean;
 }
 
@@ -107,11 +107,11 @@ export interface ExportPlan {
   readonly ordering: Ordering;
 }
 
-/** Which of the references of a body point at no record that the principal can see. */
+/** Finds the references of a body that point to no record that the principal can see. */
 export interface ReferencesPlan {
   readonly kind: 'references';
   readonly checks: readonly ReferenceCheck[];
-  /** The record of an update, whose references may stay as they are; null for a create. */
+  /** Record of an update, whose references may stay as they are; null for a create. */
   readonly record: Scan | null;
 }
 
@@ -127,7 +127,7 @@ export type Plan =
   | UpsertPlan
   | BulkPlan;
 
-/** The entity that the principal may use for the operation: 403, 404 or 503, in that order. */
+/** Returns the entity if the principal may use it for the operation; throws 403, 404 or 503, in that order. */
 export function admit(workspace: Workspace, principal: Principal, name: string, operation: Operation): Entity {
   if (operation === 'write' && !mayWrite(principal)) throw readOnly();
   const entity = workspace.entities.get(name);
@@ -141,7 +141,7 @@ export function planList(request: ListRequest, entity: Entity, context: PlanCont
   const root = scan(entity, context.principal, 'read');
   const search = request.search === undefined ? undefined : planSearch(request.search, entity);
   const distinct = request.distinct === undefined ? undefined : planDistinct(request.distinct, entity);
-  // The best match of each value is not known before all are ranked, and only the first are.
+  // The best match of each value is only known after ranking all records, and only the first are ranked.
   const ordering =
     search !== undefined && request.sort.length === 0 && distinct === undefined
       ? planRankedOrdering(search, entity, context)
@@ -149,8 +149,8 @@ export function planList(request: ListRequest, entity: Entity, context: PlanCont
   const predicate = planFilter(request.filter, entity, context, search);
   const projection = planProjection(request.selection, entity, context);
   boundSteps({ projection, predicate, ordering });
-  // An estimate of the planner knows the rows that a filter hides, at the root and across relations; only an exact total
-  // tells nothing about them. Of what a search finds it knows nothing.
+  // The planner's estimate would reveal rows that a filter hides, at the root and across relations; only an exact total
+  // does not. It cannot estimate the results of a search.
   const isRestricted = search !== undefined || hidesRows(root) || (predicate !== undefined && crossesHidden(predicate));
   const count = request.count === 'estimated' && isRestricted ? 'exact' : request.count;
   return {
@@ -186,7 +186,10 @@ export function planRead(request: ReadRequest, entity: Entity, context: PlanCont
   return { kind: 'read', scan: root, projection };
 }
 
-/** `values` come from planAssignment, checked. Throws 403 for a row of somebody else. */
+/**
+ * Plans a create with `values` that planAssignment checked. Throws 403 for a row that the row rules give to another
+ * user.
+ */
 export function planCreate(values: Assignment, entity: Entity, context: PlanContext): CreatePlan {
   const row = applyRowRules(entity, context.principal, values);
   return {
@@ -198,7 +201,10 @@ export function planCreate(values: Assignment, entity: Entity, context: PlanCont
   };
 }
 
-/** `guarded`: the request names versions in If-Match. Throws 403 for a row that is given away. */
+/**
+ * Plans an update. `guarded`: whether If-Match names versions. Throws 403 when the update would give the row to another
+ * user.
+ */
 export function planUpdate(values: Assignment, entity: Entity, context: PlanContext, guarded: boolean): UpdatePlan {
   checkRowRules(entity, context.principal, values);
   return {
@@ -227,7 +233,10 @@ export function planExport(request: ExportRequest, entity: Entity, context: Plan
   return { kind: 'export', scan: root, projection, predicate, ordering };
 }
 
-/** undefined when the values hold no reference. `operation`: an update may leave a reference as it is. */
+/**
+ * Returns the plan, or undefined if the values hold no reference. `operation`: an update may leave a reference as it
+ * is.
+ */
 export function planReferences(
   values: Assignment,
   entity: Entity,
@@ -239,7 +248,7 @@ export function planReferences(
   return checks.length === 0 ? undefined : { kind: 'references', checks, record };
 }
 
-/** The references that a foreign key alone does not guard: their records may exist and be hidden. */
+/** Returns the references that a foreign key alone does not guard: their records may exist and be hidden. */
 function getHiddenReferences(values: Assignment, entity: Entity, context: PlanContext): ReferenceCheck[] {
   return buildChecks(values, entity, context).filter((check) => hidesRows(check.scan));
 }

@@ -1,4 +1,4 @@
-// FilterTree -> Predicate: names looked up in the schema, values decoded by the field's type, relations turned into
+// FilterTree -> Predicate: resolves names in the schema, decodes values by the field's type, and turns relations into
 // "some related record". Throws 400 for what does not exist or does not fit.
 import { badRequest, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
@@ -14,25 +14,25 @@ import type { Search } from './search.ts';
 
 export type Predicate =
   | { readonly kind: 'and' | 'or'; readonly members: readonly Predicate[] }
-  /** True where the member is false or unknown. */
+  /** Negation, which is true where the member is false or unknown. */
   | { readonly kind: 'not'; readonly member: Predicate }
   | {
       readonly kind: 'compare';
       readonly field: Field;
       readonly operator: FilterOperator;
       readonly operands: readonly Operand[];
-      /** One of too many parts, or too long a part, to be looked for in a long text without a pause. */
+      /** Whether there are too many substrings, or too long ones, to search a long text without a pause. */
       readonly isExpensive?: boolean;
     }
-  /** The words of the record satisfy a search. */
+  /** Full-text search on the words of the record. */
   | { readonly kind: 'search'; readonly search: Search }
-  /** Some linked record satisfies the member. */
+  /** Test that some linked record satisfies the member. */
   | { readonly kind: 'exists'; readonly link: Link; readonly member: Predicate };
 
-// Each step of a path is a subquery; longer ones are mistakes or attacks.
+// Each step of a path is a subquery; longer paths are mistakes or attacks.
 export const MAX_PATH_LENGTH = 6;
 
-/** The filter of a list, and what is searched in it; undefined when every record satisfies it. */
+/** Plans the filter and the search of a list; returns undefined if every record satisfies both. */
 export function planFilter(
   tree: FilterTree | undefined,
   entity: Entity,
@@ -64,11 +64,11 @@ export function planPredicate(tree: FilterTree, entity: Entity, context: PlanCon
   }
 }
 
-// The rest is looked for as PostgreSQL does it by itself, which may use several processes.
+// Substrings that PostgreSQL searches on its own, possibly in several processes.
 const MAX_CHEAP_PARTS = 10;
 const MAX_CHEAP_LENGTH = 100;
 
-/** The same, with what sql/parts.ts is to look for in pieces. */
+/** Returns the predicate with the substrings marked that sql/like.ts searches in pieces. */
 function markExpensiveParts(predicate: Predicate): Predicate {
   const isMany = countParts(predicate) > MAX_CHEAP_PARTS;
   function mark(one: Predicate): Predicate {
@@ -101,7 +101,7 @@ function isConstant(predicate: Predicate): predicate is Extract<Predicate, { kin
   return (predicate.kind === 'and' || predicate.kind === 'or') && predicate.members.length === 0;
 }
 
-/** What the members say together; constants among them need no SQL. */
+/** Combines the members; constants among them need no SQL. */
 function group(kind: 'and' | 'or', members: readonly Predicate[]): Predicate {
   if (members.some((member) => isConstant(member) && member.kind !== kind))
     return kind === 'and' ? NOTHING : EVERYTHING;
@@ -109,12 +109,12 @@ function group(kind: 'and' | 'or', members: readonly Predicate[]): Predicate {
   return remaining.length === 1 ? (remaining[0] as Predicate) : { kind, members: remaining };
 }
 
-/** True for a predicate that a search is a part of. */
+/** Returns whether the predicate contains a search. */
 export function hasSearch(predicate: Predicate): boolean {
   return predicate.kind === 'search' || (predicate.kind === 'and' && predicate.members.some(hasSearch));
 }
 
-/** True when the predicate asks about records of an entity of which the principal may not see all. */
+/** Returns whether the predicate depends on records of an entity of which the principal may not see all. */
 export function crossesHidden(predicate: Predicate): boolean {
   switch (predicate.kind) {
     case 'and':
@@ -188,7 +188,7 @@ function compare(
   }
   const texts = values.map((value) => decode(field, operator, value, path));
   const pattern = buildPatterns(field, operator, texts);
-  // A list is one array, however many values it has: one text of the statement serves them all.
+  // A list is one array, so that one statement text serves any number of values.
   const operands =
     OPERATORS[operator].arity === 'many'
       ? [valuesOperand(field, texts)]
@@ -196,8 +196,8 @@ function compare(
   return { kind: 'compare', field, operator, operands };
 }
 
-// Of a long part its beginning or end is enough to find the rows, and PostgreSQL stops no `like` (sql/parts.ts): with a text
-// of ten million characters one of these takes a second at worst.
+// The beginning or end of a long substring is enough to find the rows, and PostgreSQL cannot interrupt `like`
+// (sql/like.ts): on a text of ten million characters one takes a second at worst.
 const PATTERN_LENGTH = 32;
 const head = (part: string): string => escapePattern([...part].slice(0, PATTERN_LENGTH).join(''));
 const tail = (part: string): string => escapePattern([...part].slice(-PATTERN_LENGTH).join(''));
@@ -210,10 +210,10 @@ const PATTERNS: Readonly<Partial<Record<FilterOperator, (part: string) => string
   ieq: (part) => `${head(part)}%`,
 };
 
-// The index holds three letters or digits each. Of less it would give every record.
+// The index holds trigrams of letters and digits. For shorter texts it would return every record.
 const FINDABLE = /[\p{L}\p{Nd}]{3}/u;
 
-/** The pattern of `like` by which an index of parts finds the value; none where there is no such index. */
+/** Returns the patterns of `like` by which a substring index finds the value, or none without such an index. */
 function buildPatterns(field: Field, operator: FilterOperator, [text = '']: readonly string[]): readonly string[] {
   const pattern = PATTERNS[operator];
   if (pattern === undefined || !field.hasPartsIndex) return [];
@@ -221,7 +221,7 @@ function buildPatterns(field: Field, operator: FilterOperator, [text = '']: read
   return FINDABLE.test(likePattern) ? [likePattern] : [];
 }
 
-/** True when a field of the type has what an operator needs. */
+/** Tests whether a field of the type has what an operator needs. */
 const HAS: Readonly<Record<OperatorForm['needs'], (type: FieldType) => boolean>> = {
   nothing: () => true,
   order: (type) => type.ordered,
@@ -230,7 +230,7 @@ const HAS: Readonly<Record<OperatorForm['needs'], (type: FieldType) => boolean>>
 
 function decode(field: Field, operator: FilterOperator, value: FilterValue, path: readonly string[]): string {
   const type = fieldType(field.type);
-  // Part of an enum value is any text.
+  // A substring of an enum value is any text.
   const { value: kind, maxLength } = OPERATORS[operator];
   const valueType = kind === 'part' ? fieldType('text') : type;
   const read: Decoded =
@@ -245,7 +245,7 @@ function decode(field: Field, operator: FilterOperator, value: FilterValue, path
   throw badRequest('INVALID_FILTER_VALUE', `Filter value for ${path.join('.')} ${decoded.message}${hint}`);
 }
 
-/** The field of that name, or 400 that lists what exists. */
+/** Returns the field of that name, or throws 400 with the names that exist. */
 export function getField(entity: Entity, name: string, parameter: string): Field {
   const field = entity.fields.get(name);
   if (field !== undefined) return field;
@@ -258,7 +258,7 @@ export function getField(entity: Entity, name: string, parameter: string): Field
   throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
 }
 
-/** The relation of that name, or 400 that lists what exists. */
+/** Returns the relation of that name, or throws 400 with the names that exist. */
 export function getRelation(entity: Entity, name: string): Relation {
   const relation = entity.relations.get(name);
   if (relation !== undefined) return relation;

@@ -1,5 +1,5 @@
-// fields + expand + defaults -> Projection: what each record of the response holds, level by level. The whitelist and
-// the depth limit are checked here, each level against the entity it is on. Throws 400.
+// fields + expand + defaults -> Projection: the members of each record of the response, level by level. Checks the
+// whitelist and the depth limit, each level against its entity. Throws 400.
 import { badRequest, listed, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
@@ -31,19 +31,19 @@ export interface Projection {
   readonly outputs: readonly Output[];
 }
 
-/** True when the response can grow with the number of related records. */
+/** Returns whether the response can grow with the number of related records. */
 export function hasLists(projection: Projection): boolean {
   return projection.outputs.some(
     (output) => output.kind === 'toMany' || (output.kind === 'toOne' && hasLists(output.projection)),
   );
 }
 
-/** Every column and nothing else: what writes answer with. */
+/** Returns the projection of responses to writes: every column and nothing else. */
 export function projectRecord(entity: Entity): Projection {
   return { outputs: getColumns(entity) };
 }
 
-/** The id alone. */
+/** Returns the projection of the id alone. */
 export function projectId(entity: Entity): Projection {
   return { outputs: getColumns(entity).filter((output) => output.kind === 'column' && output.field.role === 'id') };
 }
@@ -65,7 +65,7 @@ export function planProjection(selection: Selection, entity: Entity, context: Pl
   return projection;
 }
 
-/** Of a path that leads nowhere, the name that is wrong; of others, which paths would do. */
+/** Names the unknown name of a path that does not resolve; for other paths, lists the paths that can be narrowed. */
 function notNarrowed({ path }: Narrowing, projection: Projection, entity: Entity, context: PlanContext): Error {
   let level = entity;
   for (const name of path) level = getTarget(getRelation(level, name), context);
@@ -75,7 +75,7 @@ function notNarrowed({ path }: Narrowing, projection: Projection, entity: Entity
   );
 }
 
-/** The paths of the lists in a projection. */
+/** Returns the paths of the lists in a projection. */
 function findListPaths({ outputs }: Projection, path: readonly string[]): string[] {
   return outputs.flatMap((output) => {
     if (output.kind === 'column') return [];
@@ -84,7 +84,7 @@ function findListPaths({ outputs }: Projection, path: readonly string[]): string
   });
 }
 
-/** A selection of columns alone, for exports. */
+/** Selects columns alone, for exports. */
 export function planColumns(fields: FieldTree | undefined, entity: Entity): Field[] {
   if (fields === undefined) return [...entity.fields.values()];
   return collectNames(fields, entity, []).map((name) => {
@@ -97,7 +97,9 @@ export function planColumns(fields: FieldTree | undefined, entity: Entity): Fiel
   });
 }
 
-/** Names, whitelist, then depth: a relation that may not be expanded is named before the path is called too deep. */
+/**
+ * Checks names, whitelist, then depth: a relation that may not be expanded is reported before the depth of its path.
+ */
 function checkExpand(
   tree: ExpandTree,
   entity: Entity,
@@ -121,7 +123,7 @@ function relationToExpand(entity: Entity, name: string) {
   return getRelation(entity, name);
 }
 
-/** The whole path as the request wrote it (the first one, when it forks further down). */
+/** Returns the whole path as the request wrote it (the first one, when it forks further down). */
 function deepest(path: readonly string[], subtree: ExpandTree): string {
   const next = Object.keys(subtree)[0];
   return next === undefined ? path.join('.') : deepest([...path, next], subtree[next] as ExpandTree);
@@ -130,10 +132,10 @@ function deepest(path: readonly string[], subtree: ExpandTree): string {
 interface Level {
   readonly entity: Entity;
   readonly expand: ExpandTree;
-  /** undefined: every column and every expanded relation. */
+  /** Selected fields, or undefined for every column and every expanded relation. */
   readonly fields: FieldTree | undefined;
   readonly path: readonly string[];
-  /** True when the request gave `fields`. A default selection may name relations that are not expanded. */
+  /** Whether the request gave `fields`. A default selection may name relations that are not expanded. */
   readonly explicit: boolean;
   readonly narrowings: Map<string, Narrowing>;
   readonly context: PlanContext;
@@ -166,7 +168,7 @@ function planLevel(level: Level): Projection {
   return { outputs };
 }
 
-/** The names that are selected, each once, `*` replaced by the columns. */
+/** Returns the selected names, each once, with `*` replaced by the columns. */
 function collectNames(fields: FieldTree, entity: Entity, path: readonly string[]): string[] {
   const names = new Set<string>();
   for (const name of Object.keys(fields)) {
@@ -184,7 +186,7 @@ function collectNames(fields: FieldTree, entity: Entity, path: readonly string[]
   return [...names];
 }
 
-/** Only relations have something below them. */
+/** Refuses members of anything but a relation. */
 function rejectNested(entity: Entity, selected: FieldTree[string] | undefined, path: string): void {
   if (Object.keys(selected?.children ?? {}).length === 0) return;
   throw badRequest(

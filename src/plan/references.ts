@@ -1,4 +1,4 @@
-// Where the records of an entity lead, and who leads to them.
+// References of an entity to other records, and from other records to it.
 
 import type { Entity, Field } from '../model/entity.ts';
 import { getUnrestricted } from '../model/restricted.ts';
@@ -13,7 +13,10 @@ export interface Reference {
   readonly scan: Scan;
 }
 
-/** The references of an entity in the columns that `isGiven` names, each with the records that it may lead to. */
+/**
+ * Returns the references of an entity in the columns that `isGiven` accepts, each with the records that it may point
+ * to.
+ */
 export function getReferences(
   isProvided: (field: Field) => boolean,
   entity: Entity,
@@ -30,8 +33,8 @@ export function getReferences(
 }
 
 /**
- * Deleting looks for records that refer to the one deleted, and where a relation says so writes them: 503 while a migration
- * holds them, 403 when they are of an entity that the principal does not reach.
+ * Checks a delete, which reads the records that refer to the deleted one, and changes them if the relation says so:
+ * throws 503 while a migration blocks them, 403 when the principal has no access to their entity.
  */
 export function passReferring(entity: Entity, workspace: Workspace, visited = new Set<string>()): void {
   visited.add(entity.name);
@@ -40,7 +43,7 @@ export function passReferring(entity: Entity, workspace: Workspace, visited = ne
     for (const relation of other.relations.values()) {
       if (relation.kind !== 'belongsTo' || relation.entity !== entity.name) continue;
       if (!isReached && relation.onDelete !== 'restrict') throw deletesOutside(entity.name);
-      // The gate of an entity that is not reached is told as one of this.
+      // Reports the gate of an inaccessible entity under the name of this one.
       passGate(
         isReached ? other : { ...entity, gate: other.gate },
         relation.onDelete === 'restrict' ? 'read' : 'write',

@@ -1,37 +1,37 @@
-// What the statement of a plan gives, row by row: sql/ reads rows into these, records/ and response/ use them by name.
+// Rows of a plan's statement: sql/ reads rows into these types, data-api/ and response/ use them by name.
 
 /** One row of a page statement. */
 export interface PageRow {
-  /** JSON array text; null when it would be longer than an answer may be. */
+  /** JSON array text, or null if it would be longer than a response may be. */
   readonly data: string | null;
-  /** Digits; null unless counted. */
+  /** Total as digits, or null unless counted. */
   readonly total: string | null;
-  /** Sort keys of the page's last record as JSON text; null on an empty page. */
+  /** Sort keys of the page's last record as JSON text, or null on an empty page. */
   readonly last: string | null;
-  /** True when there is a record after the page; null when the total tells. */
+  /** Whether a record follows the page, or null if the total answers that. */
   readonly more: boolean | null;
-  /** True when all records were counted, for a total that might be kept. */
+  /** Whether all records were counted, for a total that might be stored. */
   readonly isCounted: boolean;
-  /** JSON array text: the versions of the records; null unless asked for. */
+  /** Versions of the records as JSON array text, or null unless requested. */
   readonly versions: string | null;
-  /** JSON array text: of each record null, or `[[field, length], …]` of the values that were cut; null unless asked for. */
+  /** Cut values as JSON array text, with null or `[[field, length], …]` for each record; null unless requested. */
   readonly cuts: string | null;
 }
 
 /** The one row of an aggregate. */
 export interface AggregateRow {
-  /** JSON array text, one object a group; null when it would be longer than an answer may be. */
+  /** JSON array text with one object for each group, or null if it would be longer than a response may be. */
   readonly data: string | null;
   /** Number of groups, digits. */
   readonly groups: string;
-  /** Number of all records, digits, when they were counted for a total that might be kept; else null. */
+  /** Number of all records as digits if they were counted for a total that might be stored, else null. */
   readonly recordCount: string | null;
 }
 
 export interface RecordRow {
-  /** JSON text; null when it would be too long, or might be (see selectRecord). */
+  /** JSON text, or null if it would be, or might be, too long (see selectRecord). */
   readonly data: string | null;
-  /** The row's version. */
+  /** Version of the row. */
   readonly version: string;
 }
 
@@ -42,7 +42,7 @@ export interface WrittenRow {
   readonly version: string;
 }
 
-/** A record that was created, or was there already. */
+/** A record that was created or existed already. */
 export interface UpsertedRow extends WrittenRow {
   readonly isCreated: boolean;
 }
@@ -59,11 +59,11 @@ export interface WrittenRows {
 
 /** Many records that were updated. */
 export interface ChangedRows extends WrittenRows {
-  /** JSON array text, a version for each record; null when it was not asked for. */
+  /** Version of each record as JSON array text, or null unless requested. */
   readonly versions: string | null;
 }
 
-/** Many records that were created, or were there already. */
+/** Many records that were created or existed already. */
 export interface UpsertedRows extends WrittenRows {
   readonly inserted: number;
 }
@@ -77,7 +77,7 @@ export interface RecordVersionRow {
   readonly version: string;
 }
 
-/** A reference of one of many records that leads nowhere. `index`: from 0. */
+/** A reference of one of many records without a target. `index`: from 0. */
 export interface MissingBulkReference {
   readonly index: number;
   readonly field: string;
@@ -88,7 +88,10 @@ export interface ReferredRow {
   readonly index: number;
 }
 
-/** One of many records whose values are taken: by a record of the table, by the record `other` of the request, or both. */
+/**
+ * One of many records with a unique conflict: with a record of the table, with the record `other` of the request, or
+ * both.
+ */
 export interface UniqueConflictRow {
   readonly index: number;
   readonly other: number | null;

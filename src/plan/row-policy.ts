@@ -1,6 +1,6 @@
-// Who may see and write which rows: the row filter of an entity for a principal, and the stamp on what it writes.
-// Closed by default: a principal that is not an owner gets the entity's rules, and a claim that cannot be used matches
-// nothing, because null equals nothing.
+// Row-level access: the row filter of an entity for a principal, and the values that rules set on writes. Closed by
+// default: a principal that is not an owner gets the entity's rules, and a claim that cannot be used matches nothing,
+// because null equals nothing.
 import { forbidden } from '../errors.ts';
 import type { Entity, Field, RowRule } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
@@ -14,7 +14,10 @@ export type RowFilter =
 
 const UNRESTRICTED: RowFilter = { kind: 'unrestricted' };
 
-/** The filter that every read and write of the entity carries. It depends on the principal's kind alone, so plans are shared. */
+/**
+ * Returns the filter that every read and write of the entity carries. It depends on the principal's kind alone, so
+ * plans are shared.
+ */
 export function rowFilter(entity: Entity, principal: Principal): RowFilter {
   switch (principal.kind) {
     case 'owner':
@@ -36,19 +39,19 @@ export function rowFilter(entity: Entity, principal: Principal): RowFilter {
   }
 }
 
-/** The columns that stampRow will set on a create, so that the body need not give them. */
+/** Returns the columns that applyRowRules sets on a create, so that the body need not give them. */
 export function getRuleColumns(entity: Entity, principal: Pick<Principal, 'kind'>): ReadonlySet<string> {
   return new Set(rulesFor(entity, principal).map((rule) => rule.column));
 }
 
-/** The entity's rules that hold for the principal. */
+/** Returns the entity's rules for the principal. */
 function rulesFor(entity: Entity, principal: Pick<Principal, 'kind'>): readonly RowRule[] {
   return principal.kind === 'external' ? entity.rowRules.filter((rule) => rule.enabled) : [];
 }
 
 /**
- * The values of a create with the columns of the entity's rules set from the claims of an external user. Throws 403
- * when the body gives another value (null is one), or when a claim cannot be used or stored.
+ * Returns the values of a create with the columns of the entity's rules set from the claims of an external user. Throws
+ * 403 when the body gives another value (null is one), or when a claim cannot be used or stored.
  */
 export function applyRowRules(
   entity: Entity,
@@ -74,7 +77,7 @@ export function applyRowRules(
   return row;
 }
 
-/** The rule's column to which an update gives another value than the claim's; undefined when none is. */
+/** Returns the rule's column to which an update gives another value than the claim's, or undefined if there is none. */
 export function foreignColumn(
   entity: Entity,
   principal: Principal,
@@ -88,26 +91,26 @@ export function foreignColumn(
   })?.column;
 }
 
-/** Throws 403 when an update would give a record away. */
+/** Throws 403 when an update would give a record to another user. */
 export function checkRowRules(entity: Entity, principal: Principal, values: ReadonlyMap<string, string | null>): void {
   const column = foreignColumn(entity, principal, values);
   if (column !== undefined) throw foreignRow(column);
 }
 
-/** A claim as the text of a column's type, or why it matches nothing. */
+/** A claim as text of a column's type, or the reason why it matches nothing. */
 export type ClaimReading =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly reason: string };
 
-/** The claim as the text of the column's type, or null when it is missing, structured or of another type. */
+/** Returns the claim as text of the column's type, or null if it is missing, structured or of another type. */
 export function claimText(principal: External, claim: string, field: Field): string | null {
   const reading = readClaim(principal.claims, claim, field);
   return reading.ok ? reading.text : null;
 }
 
 /**
- * Reads a claim (RFC 7519) as a value of the column. A string is parsed as in a filter; a number or boolean is taken as
- * in a body, and on a text column as its JSON text.
+ * Reads a claim (RFC 7519) as a value of the column. A string is parsed as in a filter; a number or boolean is read as
+ * in a body, and for a text column as its JSON text.
  */
 export function readClaim(claims: Readonly<Record<string, unknown>>, claim: string, field: Field): ClaimReading {
   const value = findClaim(claims, claim);
@@ -129,7 +132,7 @@ export function readClaim(claims: Readonly<Record<string, unknown>>, claim: stri
 
 const unusable = (reason: string): ClaimReading => ({ ok: false, reason });
 
-/** A claim by its literal name, or as a dotted path. */
+/** Finds a claim by its literal name, or as a dotted path. */
 function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;
@@ -141,15 +144,15 @@ function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unk
   return value;
 }
 
-/** True when two texts of the column's type are equal to the database; null equals nothing. */
+/** Returns whether the database considers two texts of the column's type equal; null equals nothing. */
 function isSameValue(field: Field, one: string | null, other: string | null): boolean {
   return one !== null && other !== null && fieldType(field.type).equal(one, other);
 }
 
-/** The column of a rule. */
+/** Returns the column of a rule. */
 export function ruleField(entity: Entity, column: string): Field {
   const field = entity.fields.get(column);
-  // A rule that points at nothing must not become "no rule".
+  // A rule for a missing column must not become "no rule".
   if (field === undefined)
     throw new TypeError(`row rule of ${entity.name} names column ${column}, which does not exist`);
   return field;

@@ -1,5 +1,5 @@
-// THE DOOR: the only maker of a Scan, which is the only way for a statement to name a table. It asks the migration gate
-// and attaches the row filter, so that neither can be forgotten at the root, in an expansion, a filter or a sort.
+// THE DOOR: the only maker of a Scan, which is the only way for a statement to name a table. It checks the migration
+// gate and attaches the row filter, so that neither can be forgotten at the root, in an expansion, a filter or a sort.
 import { migrationInProgress } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
@@ -7,7 +7,7 @@ import { type RowFilter, rowFilter } from './row-policy.ts';
 
 const brand: unique symbol = Symbol('scan');
 
-/** A table reference that a principal may use: the table with the filter that must stand beside it. */
+/** A table reference for a principal: the table with its mandatory row filter. */
 export interface Scan {
   readonly entity: Entity;
   readonly filter: RowFilter;
@@ -16,13 +16,13 @@ export interface Scan {
 
 export type Operation = 'read' | 'write';
 
-/** A Scan of the entity, or 503 when a migration blocks the operation. */
+/** Returns a Scan of the entity, or throws 503 when a migration blocks the operation. */
 export function scan(entity: Entity, principal: Principal, operation: Operation): Scan {
   passGate(entity, operation);
   return { entity, filter: rowFilter(entity, principal), [brand]: true };
 }
 
-/** True when the table may hold rows that the principal must not know of. */
+/** Returns whether the table may hold rows that the principal must not know of. */
 export function hidesRows({ filter }: Scan): boolean {
   return filter.kind === 'rules';
 }

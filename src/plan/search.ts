@@ -1,29 +1,29 @@
-// SearchQuery -> Search: the fields that an entity is searched by, and the words as values to bind. Throws 400.
+// SearchQuery -> Search: the searchable fields of an entity, and the words as bound values. Throws 400.
 import { badRequest } from '../errors.ts';
 import type { Entity, SearchText } from '../model/entity.ts';
 import type { SearchQuery } from '../request/search.ts';
 import type { Operand } from './operand.ts';
 
-/** Words of a search as one text each, all of which the words of a record must satisfy. */
+/** Words of a search as one text each; a record must satisfy all of them. */
 export type SearchTerm =
-  /** All of the words, wherever. */
+  /** Words in any position. */
   | { readonly kind: 'words'; readonly text: Operand }
-  /** The words one after the other. */
+  /** Words in this sequence. */
   | { readonly kind: 'phrase'; readonly text: Operand }
   | { readonly kind: 'without'; readonly text: Operand }
-  /** The beginning of a word, after the words of a phrase. */
+  /** Beginning of a word, after the words of a phrase. */
   | { readonly kind: 'unfinished'; readonly phrase: Operand | undefined; readonly beginning: Operand };
 
 export interface Search {
   readonly entity: Entity;
-  /** What is looked through. */
+  /** Texts to search. */
   readonly through: SearchText;
   readonly terms: readonly SearchTerm[];
-  /** As it was typed. */
+  /** Text of the search as typed. */
   readonly text: string;
 }
 
-/** Throws 400 for an entity without searchable fields. */
+/** Plans a search. Throws 400 for an entity without searchable fields. */
 export function planSearch(query: SearchQuery, entity: Entity): Search {
   if (entity.search === null) {
     throw badRequest(

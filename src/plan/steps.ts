@@ -1,5 +1,5 @@
-// How many relations a request follows, over its filters, sorts and expansions together. PostgreSQL plans each as a
-// subquery: 500 of them took it 10 s, over tables of a handful of records.
+// Limits the relations that a request follows, over its filters, sorts and expansions together. PostgreSQL plans each
+// as a subquery: 500 of them took it 10 s, over tables of a handful of records.
 import { badRequest } from '../errors.ts';
 import { MAX_STEPS } from '../model/entity.ts';
 import type { Ordering } from './ordering.ts';
@@ -10,7 +10,7 @@ interface Steps {
   readonly projection?: Projection;
   readonly predicate: Predicate | undefined;
   readonly ordering?: Ordering;
-  /** Relations that are followed by joins. */
+  /** Relations that joins follow. */
   readonly joins?: readonly unknown[];
 }
 

@@ -1,4 +1,4 @@
-// The body of a create that may find a record which is there already: checked, and planned.
+// Checks and plans the body of a create that may find an existing record.
 import type { Detail } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { decodeValue } from '../model/field-types.ts';
@@ -11,7 +11,10 @@ import { getRuleColumns } from './row-policy.ts';
 
 const MAX_ID = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** As planAssignment() for a create; besides, each record must give the fields of the key, though some may be null. */
+/**
+ * Checks the body as planAssignment() does for a create; also requires the fields of the key, of which some may be
+ * null.
+ */
 export function planUpsertAssignment(
   body: unknown,
   entity: Entity,
@@ -55,7 +58,10 @@ const makeRequiredKeyDetail = ({ name }: Field): Detail => ({
   message: 'is required, as onConflict names it',
 });
 
-/** `values` come from planUpsertAssignment, checked. Throws 403 for a row of somebody else. */
+/**
+ * Plans an upsert with `values` that planUpsertAssignment checked. Throws 403 for a row that the row rules give to
+ * another user.
+ */
 export function planUpsert(values: Assignment, entity: Entity, context: PlanContext, key: ConflictKey): UpsertPlan {
   return {
     ...planCreate(values, entity, context),

@@ -1,4 +1,4 @@
-// What an aggregate selects and groups by, as values: `sum:total`, `placedAt:month`. Syntax only.
+// Terms of `select` and `group` of an aggregate as values: `sum:total`, `placedAt:month`. Syntax only.
 import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { DATE_PARTS, type DatePart } from '../model/field-types.ts';
@@ -7,9 +7,9 @@ import { splitPath } from './paths.ts';
 export type AggregateFunction = 'count' | 'countDistinct' | 'sum' | 'avg' | 'min' | 'max';
 
 export interface FunctionForm {
-  /** True when it can be used without a field. */
+  /** Whether it can be used without a field. */
   readonly alone: boolean;
-  /** What the type of the field must have. */
+  /** Requirement on the type of the field. */
   readonly needs: 'nothing' | 'number' | 'order';
 }
 
@@ -25,18 +25,18 @@ export const FUNCTIONS: Readonly<Record<AggregateFunction, FunctionForm>> = {
 export const FUNCTION_NAMES = Object.keys(FUNCTIONS) as readonly AggregateFunction[];
 
 export interface SelectTerm {
-  /** As in the request and in the answer: `count`, `sum:total`, `max:customer.name`. */
+  /** Name in the request and in the response: `count`, `sum:total`, `max:customer.name`. */
   readonly name: string;
   readonly function: AggregateFunction;
-  /** undefined: the records themselves. */
+  /** Path of the field, or undefined for the records themselves. */
   readonly path: readonly string[] | undefined;
 }
 
 export interface GroupTerm {
-  /** `status`, `customer.country`, `placedAt:month` */
+  /** Name such as `status`, `customer.country` or `placedAt:month`. */
   readonly name: string;
   readonly path: readonly string[];
-  /** undefined: by the value itself. */
+  /** Part of the date, or undefined to group by the value itself. */
   readonly part: DatePart | undefined;
 }
 
@@ -50,7 +50,7 @@ export const parseSelect = (texts: readonly string[]): SelectTerm[] =>
 export const parseGroups = (texts: readonly string[]): GroupTerm[] =>
   parseTerms('group', texts, MAX_GROUPS, parseGroupTerm);
 
-/** `a,b` (several values are joined) -> terms; 400 for too many, and for two with one name. */
+/** Parses `a,b` (several values are joined) into terms; throws 400 for too many, and for two with one name. */
 function parseTerms<T extends { readonly name: string }>(
   parameter: string,
   values: readonly string[],

@@ -1,5 +1,5 @@
-// `GET` and `POST …/_aggregate` -> AggregateRequest: which functions of which records, and how they are grouped. Both
-// forms give the same. Syntax only: fields and types are checked in plan/aggregate.ts.
+// `GET` and `POST …/_aggregate` -> AggregateRequest: functions to compute, records and groups. Both forms have the same
+// result. Syntax only: fields and types are checked in plan/aggregate.ts.
 import { badRequest, shorten } from '../errors.ts';
 import { FUNCTION_NAMES, type GroupTerm, type SelectTerm } from './aggregate-terms.ts';
 import { combineFilters, type FilterTree } from './filter.ts';
@@ -13,11 +13,11 @@ export interface AggregateRequest {
   readonly group: readonly GroupTerm[];
   readonly filter: FilterTree | undefined;
   readonly search?: SearchQuery;
-  /** A filter whose paths are names of functions, split at their dots. */
+  /** Filter whose paths are names of functions, split at their dots. */
   readonly having: FilterTree | undefined;
-  /** Their paths are names of groups or functions, split at their dots. */
+  /** Sort terms whose paths are names of groups or functions, split at their dots. */
   readonly sort: readonly SortTerm[];
-  /** The time zone in which days, months, … begin. */
+  /** Time zone in which days, months, … begin. */
   readonly zone: string;
   readonly page: number;
   readonly size: number;
@@ -25,11 +25,11 @@ export interface AggregateRequest {
 
 const DEFAULT_SIZE = 100;
 
-/** The query string of GET …/_aggregate. */
+/** Parses the query string of GET …/_aggregate. */
 export const parseAggregateRequest = (query: string): AggregateRequest =>
   aggregateRequest(readQuery('aggregate', query));
 
-/** The body of POST …/_aggregate. */
+/** Parses the body of POST …/_aggregate. */
 export const parseAggregateBody = (body: unknown): AggregateRequest => aggregateRequest(readBody('summarize', body));
 
 type AggregateValues = Pick<Values<'aggregate', 'query'>, keyof Values<'aggregate', 'query'>>;
@@ -51,7 +51,7 @@ function aggregateRequest(values: AggregateValues): AggregateRequest {
   });
 }
 
-/** Checks that concern several parameters. */
+/** Checks combinations of parameters. */
 function checked(request: AggregateRequest): AggregateRequest {
   const { select, group } = request;
   if (select.length === 0) {

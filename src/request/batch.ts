@@ -1,5 +1,5 @@
-// Writes and reads of several entities in one request: its body -> its operations, each with its references to records
-// of others. Form only; for references in bodies the caller says which fields hold JSON.
+// Parses a batch: the body of one request -> operations on several entities, each with its references to records of
+// others. Form only; for references in bodies the caller says which fields hold JSON.
 import { ApiError, badRequest, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity } from '../model/entity.ts';
@@ -15,20 +15,20 @@ type Method = (typeof METHODS)[number];
 
 /** One operation, as in the body. */
 export interface BatchItem {
-  /** The name by which later operations refer to it. */
+  /** Name by which later operations refer to it. */
   readonly ref: string | undefined;
   readonly method: Method;
   readonly entity: string;
   /** Digits, or text that is a reference. */
   readonly id: string | { readonly $ref: unknown } | undefined;
-  /** Undecoded. */
+  /** Query string before decoding. */
   readonly query: string;
   readonly body: unknown;
   readonly ifMatch: string | undefined;
 }
 
 export interface BatchOptions {
-  /** Everything is done, and undone. */
+  /** Whether everything is executed and then rolled back. */
   readonly isDryRun: boolean;
 }
 
@@ -36,7 +36,10 @@ export function parseBatchOptions(query: string): BatchOptions {
   return { isDryRun: readQuery('batch', query).dryRun === true };
 }
 
-/** The operations of `{"operations": [{…}, …]}`; 400 that names the operation, 413 for more than `most`. */
+/**
+ * Returns the operations of `{"operations": [{…}, …]}`; throws 400 with the operation, 413 for more than
+ * `maxOperations`.
+ */
 export function parseBatch(body: unknown, maxOperations: number): readonly BatchItem[] {
   const { operations } = readMembers(body, ['operations'], 'the body').members;
   if (!Array.isArray(operations)) throw badRequest('INVALID_BATCH', 'The body must be {"operations": [operation, …]}');
@@ -47,7 +50,7 @@ export function parseBatch(body: unknown, maxOperations: number): readonly Batch
 /** Members of an operation that are parameters of a create. */
 const CREATE_PARAMETERS = getParameters('batch', 'body').map(getParameterName);
 const MEMBERS = ['ref', 'method', 'entity', 'id', 'query', 'body', 'ifMatch', ...CREATE_PARAMETERS];
-// A point separates it from the field.
+// A point separates a ref from the field.
 const REF = /^[A-Za-z_][\w-]{0,62}$/;
 const ID = /^-?\d{1,100}$/;
 
@@ -90,7 +93,7 @@ function parseItemId(value: unknown): BatchItem['id'] {
   return digits;
 }
 
-/** The query string, with the members that are parameters of a create. */
+/** Builds the query string from the members that are parameters of a create. */
 function buildQuery(text: (name: string) => string | undefined): string {
   const parts = [text('query') ?? ''];
   for (const name of CREATE_PARAMETERS) {
@@ -100,28 +103,28 @@ function buildQuery(text: (name: string) => string | undefined): string {
   return parts.filter((part) => part !== '').join('&');
 }
 
-/** A value that is to be replaced by a field of the record of an earlier operation. */
+/** Returns whether a field of the record of an earlier operation replaces the value. */
 function isReference(value: unknown): value is { readonly $ref: unknown } {
   return isRecord(value) && Object.hasOwn(value, '$ref') && Object.keys(value).length === 1;
 }
 
-/** Where a value of an operation comes from: a field of the record that operation `from` answers with. */
+/** Source of a value of an operation: a field of the record in the response of operation `from`. */
 export interface Reference {
   readonly from: number;
   readonly field: string;
 }
 
-/** An operation with its references looked up. */
+/** An operation with its resolved references. */
 export interface LinkedItem {
   readonly item: BatchItem;
   readonly id: Reference | undefined;
-  /** By member of the body. */
+  /** References by member of the body. */
   readonly members: ReadonlyMap<string, Reference>;
 }
 
 /**
- * Looks up all references; 400 for one that names no earlier operation, an operation without a record in its answer, or
- * an unknown field. The value of a json field is data, whatever it looks like.
+ * Resolves all references; throws 400 for one that names no earlier operation, an operation without a record in its
+ * response, or an unknown field. The value of a json field is data, whatever it looks like.
  */
 export function linkBatch(
   items: readonly BatchItem[],
@@ -187,7 +190,7 @@ function noSuchRef(ref: string, isLater: boolean, indexByRef: ReadonlyMap<string
   );
 }
 
-/** Does `work` for an operation of a batch: a refusal of ours names the operation by its index. */
+/** Calls `work` for an operation of a batch; adds the index of the operation to an ApiError. */
 export function inOperation<T>(index: number, work: () => T): T {
   const named = (error: unknown): never => {
     throw error instanceof ApiError ? error.of(index) : error;

@@ -4,12 +4,12 @@ import { JsonFault, MAX_NESTING, nestingDepth, parseExact, readJson } from '../m
 
 export { MAX_NESTING };
 
-// Members of the body's object: an entity has 500 fields at most. Up to this number each unknown name is reported.
+// Most members of the body's object: an entity has 500 fields at most. Up to this number each unknown name is reported.
 const MAX_MEMBERS = 5000;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The JSON value of a body (RFC 8259); 400 when it is not JSON. */
+/** Parses the JSON of a body (RFC 8259); throws 400 when it is not JSON. */
 export function parseBody(bytes: Uint8Array): unknown {
   const text = decodeText(bytes);
   // A body shorter than this cannot nest too deep.
@@ -21,15 +21,15 @@ export function parseBody(bytes: Uint8Array): unknown {
   }
 }
 
-// What is made of a body takes 30 to 60 bytes a value; 1,000 records of 500 fields have so many, and a text of numbers of one
-// digit has five times as many.
+// The values of a body take 30 to 60 bytes each; 1,000 records of 500 fields have this many, and a text of one-digit
+// numbers has five times as many.
 const MAX_VALUES = 600_000;
 const LEAST_BYTES = 16;
 
 /**
- * Like parseBody(), but in pieces, for long bodies: yields between two pieces. `recordDepth`: where the objects of the body
- * are that have the fields of a record; 1 is the body itself. 400 also for more than 5,000 members there, and for more
- * values than a body of its length should have.
+ * Parses a long body as parseBody() does, but yields between pieces. `recordDepth`: depth of the objects of the body
+ * that have the fields of a record; 1 is the body itself. Throws 400 also for more than 5,000 members there, and for
+ * more values than a body of its length should have.
  */
 export function* readBody(bytes: Uint8Array, recordDepth = 1): Generator<undefined, unknown> {
   const text = decodeText(bytes);
@@ -66,7 +66,7 @@ function malformed(text: string): Error {
   );
 }
 
-/** `application/json`, with or without a charset of UTF-8 (RFC 9110 section 8.3). */
+/** Accepts `application/json`, with or without a charset of UTF-8 (RFC 9110 section 8.3). */
 export function isJsonType(contentType: string | undefined): boolean {
   return contentType !== undefined && /^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(contentType);
 }

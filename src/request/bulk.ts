@@ -1,4 +1,4 @@
-// Writes of many records in one request: their bodies and parameters -> values. Knows no schema; form only.
+// Parses writes of many records in one request: their bodies and parameters -> values. Knows no schema; form only.
 import { badRequest, type Detail, shorten } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import { parseId } from './call.ts';
@@ -8,22 +8,22 @@ import { isRecord, readMembers } from './members.ts';
 import { readQuery, type Values } from './read-parameters.ts';
 import { parseUpsert, type Upsert } from './upsert.ts';
 
-/** What the query string of a bulk write asks for. */
+/** Query string options of every bulk write. */
 export interface BulkOptions {
-  /** Answer with the ids alone. */
+  /** Whether the response has the ids alone. */
   readonly isMinimal: boolean;
-  /** Everything is checked and run, and undone. */
+  /** Whether everything is executed and then rolled back. */
   readonly isDryRun: boolean;
 }
 
-/** Of creates. */
+/** Options of creates. */
 export interface BulkCreateOptions extends BulkOptions {
   readonly upsert: Upsert | undefined;
 }
 
-/** Of updates. */
+/** Options of updates. */
 export interface BulkUpdateOptions extends BulkOptions {
-  /** The answer tells the version that each record has now. */
+  /** Whether the response contains the new version of each record. */
   readonly versions: boolean;
 }
 
@@ -44,7 +44,7 @@ const bulkOptions = (values: Values<'bulkDeleteListed', 'query'>): BulkOptions =
   isDryRun: values.dryRun === true,
 });
 
-/** The records of `{"data": [record, …]}`; 400 for another form, 413 for more than `most`. */
+/** Returns the records of `{"data": [record, …]}`; throws 400 for another form, 413 for more than `maxRecords`. */
 export function parseRecords(body: unknown, maxRecords: number): readonly unknown[] {
   const { data } = readMembers(body, ['data'], 'the body').members;
   if (!Array.isArray(data)) throw badRequest('INVALID_BODY', 'The body must be {"data": [record, …]}');
@@ -52,11 +52,11 @@ export function parseRecords(body: unknown, maxRecords: number): readonly unknow
   return data;
 }
 
-/** A record that a bulk write names, and the version that it must have. */
+/** A record that a bulk write names, and its required version. */
 export interface Target {
   /** Digits; `0`, which no record has, for an id beyond 64 bits. */
   readonly id: string;
-  /** As the request names it, without zeros before it. */
+  /** Id as the request writes it, without leading zeros. */
   readonly name: string;
   readonly version: string | undefined;
 }
@@ -66,7 +66,7 @@ export interface ItemOfUpdate extends Target {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** An item of a bulk update, or the mistakes in what is not a field. 400 when it is no object. */
+/** Parses an item of a bulk update, or returns the mistakes outside its fields. Throws 400 when it is no object. */
 export function parseItem(item: unknown, index: number): ItemOfUpdate | readonly Detail[] {
   if (!isRecord(item)) {
     return [{ index, field: null, code: 'TYPE_MISMATCH', message: 'must be a JSON object' }];
@@ -87,7 +87,7 @@ export function parseItem(item: unknown, index: number): ItemOfUpdate | readonly
 
 const INTEGER = /^-?\d{1,100}$/;
 
-/** Its id as PostgreSQL writes it, so that `1` and `01` are the same. */
+/** Normalizes the id as PostgreSQL writes it, so that `1` and `01` are the same. */
 function makeTarget(digits: string, version: string | undefined): Target {
   const name = BigInt(digits).toString();
   return { id: parseId(name) === undefined ? '0' : name, name, version };
@@ -96,12 +96,12 @@ function makeTarget(digits: string, version: string | undefined): Target {
 const parseVersion = (version: string | undefined): string | undefined =>
   version === undefined ? undefined : (getVersions([version])[0] as string);
 
-/** Records to delete, each once, with the versions that some of them must have. */
+/** Records to delete, each once, with the required versions of some. */
 export interface BulkDelete {
   readonly targets: readonly Target[];
 }
 
-/** `ids=1,2,3` of DELETE …/_bulk. */
+/** Parses `ids=1,2,3` of DELETE …/_bulk. */
 export function parseIds(query: string, maxRecords: number): BulkDelete & BulkOptions {
   const { ids, ...values } = readQuery('bulkDelete', query);
   if (ids === undefined) throw badRequest('INVALID_IDS', 'ids is missing: DELETE …/_bulk?ids=1,2,3');
@@ -111,12 +111,12 @@ export function parseIds(query: string, maxRecords: number): BulkDelete & BulkOp
   };
 }
 
-/** `{"ids": [1, 2, 3], "versions": {"1": "…"}}` of POST …/_bulk/delete. */
+/** Parses `{"ids": [1, 2, 3], "versions": {"1": "…"}}` of POST …/_bulk/delete. */
 export function parseDeleteBody(body: unknown, maxRecords: number): BulkDelete {
   const { ids, versions = {} } = readMembers(body, ['ids', 'versions'], 'the body').members;
   if (!Array.isArray(ids)) throw badRequest('INVALID_IDS', 'ids must be an array of ids');
   if (!isRecord(versions)) throw badRequest('INVALID_IDS', 'versions must be an object: a version by id');
-  // Before anything is made of them: a body may hold millions.
+  // Checked before parsing: a body may hold millions.
   if (ids.length > maxRecords) throw tooManyRecords(ids.length, maxRecords);
   const names = parseNames(
     ids.map((id) => numberText(id) ?? (typeof id === 'string' ? id : badId())),
@@ -140,7 +140,7 @@ function badId(): never {
   throw badRequest('INVALID_IDS', 'ids must be integers');
 }
 
-/** Each once, `1` and `01` being the same. */
+/** Returns the ids without duplicates; `1` and `01` are the same. */
 function parseNames(texts: readonly string[], maxRecords: number): ReadonlySet<string> {
   if (texts.length > maxRecords) throw tooManyRecords(texts.length, maxRecords);
   const wrong = texts.find((text) => !INTEGER.test(text.trim()));

@@ -1,4 +1,4 @@
-// A call of the data API as a value, whether HTTP, an item of a batch, a tool of an agent or a test of access makes it.
+// A call of the data API as a value, from HTTP, an item of a batch, a tool of an agent or a test of access.
 import { type ApiError, malformedId, methodNotAllowed, notFound, shorten } from '../errors.ts';
 import { MAX_INT64 } from '../model/decimal.ts';
 import { findOperation, getMethods, type OperationName, parseTail, TAILS } from './operations.ts';
@@ -6,22 +6,22 @@ import { findOperation, getMethods, type OperationName, parseTail, TAILS } from 
 export interface Call {
   readonly operation: OperationName;
   readonly entity: string;
-  /** The id as it was written; '' where the operation has none. */
+  /** Id as written, or '' if the operation has none. */
   readonly id: string;
-  /** Query string, undecoded, without `?`. */
+  /** Query string before decoding, without `?`. */
   readonly query: string;
   readonly conditions: Conditions;
   /**
-   * The JSON value of the body; 400, 413 or 415. Called only after the call was admitted. `form`: of bodies that may be
-   * longer than those of single records.
+   * Reads the JSON value of the body; throws 400, 413 or 415. Called only after the access checks. `form`: limits for
+   * bodies that may be longer than those of single records.
    */
   readonly body: (form?: BodyForm) => Promise<unknown>;
 }
 
-/** What a body may be that is not a single record's. */
+/** Limits of a body of many records. */
 export interface BodyForm {
   readonly maxBytes: number;
-  /** See readBody(). */
+  /** Depth of records; see readBody(). */
   readonly recordDepth: number;
 }
 
@@ -31,10 +31,10 @@ export interface Conditions {
   readonly ifNoneMatch?: string | undefined;
 }
 
-/** The parts of a call besides operation, entity and id. */
+/** Parts of a call besides operation, entity and id. */
 export type CallParts = Pick<Call, 'query' | 'conditions' | 'body'>;
 
-/** The call of a method on an entity and what follows it; 405 when there is no such operation. */
+/** Returns the call of a method on an entity and the rest of its path; throws 405 when there is no such operation. */
 export function callAt(method: string, entity: string, segment: string | undefined, parts: CallParts): Call {
   const tail = parseTail(segment);
   const operation = findOperation(method, tail);
@@ -45,7 +45,10 @@ export function callAt(method: string, entity: string, segment: string | undefin
   return { operation, entity, id: tail === 'id' ? (segment as string) : '', ...parts };
 }
 
-/** Digits of an id; undefined when it exceeds 64 bits and so names no record. 400 when it is not an integer. */
+/**
+ * Returns the digits of an id, or undefined if it exceeds 64 bits and so names no record. Throws 400 when it is not an
+ * integer.
+ */
 export function parseId(text: string): string | undefined {
   if (!/^-?\d+$/.test(text)) {
     if (text.startsWith('_')) throw noSuchOperation(text);

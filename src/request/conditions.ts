@@ -1,9 +1,9 @@
-// Conditional requests (RFC 9110 section 13): If-Match and If-None-Match -> the entity tags they name. Our tags are
-// `"<row version>.<representation>"`, so that If-Match holds whatever selection the record was read with.
+// Parses conditional requests (RFC 9110 section 13): If-Match and If-None-Match -> the entity tags in them. Our tags
+// are `"<row version>.<representation>"`, so that If-Match holds for every selection of the record.
 
 import { badRequest } from '../errors.ts';
 
-/** `any` for `*`, else the tags as written, quotes and weakness taken off. */
+/** `any` for `*`, else the tags without quotes and weakness. */
 export type EntityTags = 'any' | readonly string[];
 
 const TAG = /(?:W\/)?"([^"]*)"/g;
@@ -13,7 +13,7 @@ export function parseEntityTags(header: string): EntityTags {
   return [...header.matchAll(TAG)].map((match) => match[1] as string);
 }
 
-/** The row versions among If-Match's tags; a tag that is not ours matches no row. */
+/** Returns the row versions among If-Match's tags; a tag that is not ours matches no row. */
 export function getVersions(tags: readonly string[]): string[] {
   return tags.map((tag) => tag.slice(0, tag.indexOf('.') < 0 ? tag.length : tag.indexOf('.')));
 }
@@ -22,14 +22,14 @@ export function matches(tags: EntityTags, tag: string): boolean {
   return tags === 'any' || tags.includes(tag);
 }
 
-/** The row versions that a write may change. */
+/** Row versions that a write may change. */
 export interface Guard {
-  /** False without If-Match, and for `*`, which asks only that the record exists. */
+  /** Whether versions are required: not without If-Match, nor for `*`, which only requires that the record exists. */
   readonly guarded: boolean;
   readonly versions: readonly string[];
 }
 
-/** If-Match of a write; 400 when it names nothing. */
+/** Parses If-Match of a write; throws 400 when it names nothing. */
 export function parseGuard(header: string | undefined): Guard {
   const tags = header === undefined ? 'any' : parseEntityTags(header);
   if (tags === 'any') return { guarded: false, versions: [] };
@@ -38,7 +38,7 @@ export function parseGuard(header: string | undefined): Guard {
   return { guarded: true, versions: getVersions(tags) };
 }
 
-/** True when If-Match of a read names the record's version. */
+/** Returns whether If-Match of a read names the record's version. */
 export function isCurrent(tags: EntityTags, version: string): boolean {
   return tags === 'any' || getVersions(tags).includes(version);
 }

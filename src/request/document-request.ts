@@ -1,16 +1,16 @@
-// The query string of GET …/_openapi.json -> which document is asked for.
+// Parses the query string of GET …/_openapi.json.
 import { badRequest, listed, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { readQuery } from './read-parameters.ts';
 
 export interface DocumentRequest {
-  /** `free`: requests may choose the fields that they are shown. `fixed`: that is left out. */
+  /** `free`: requests may choose the fields of the response. `fixed`: the document leaves that out. */
   readonly selection: 'free' | 'fixed';
-  /** undefined: all. */
+  /** Names of entities, or undefined for all. */
   readonly entities: ReadonlySet<string> | undefined;
 }
 
-/** `known`: the names of the entities; 400 for another one, and for no name. */
+/** Parses the query string; throws 400 for a name that is not in `entityNames`, and for no name. */
 export function parseDocumentRequest(query: string, entityNames: readonly string[]): DocumentRequest {
   const { selection = 'free', entities } = readQuery('openapi', query);
   for (const name of entities ?? []) {

@@ -1,8 +1,8 @@
-// Names of fields in one parameter: `email,country` of a key, `Header:field` of a file. Syntax only.
+// Parses names of fields in one parameter: `email,country` of a key, `Header:field` of a file. Syntax only.
 import { badRequest, shorten } from '../errors.ts';
 import { splitEscaped } from './filter.ts';
 
-/** The names in `parameter=<field>[,<field>…]`, each once. */
+/** Returns the names in `parameter=<field>[,<field>…]`, each once. */
 export function parseKeyFields(text: string, parameter: string): readonly string[] {
   const fields = text.split(',');
   if (fields.includes(''))
@@ -16,7 +16,7 @@ export function parseKeyFields(text: string, parameter: string): readonly string
 const MAX_MAP_ENTRIES = 500;
 
 /**
- * `Header:field,Other:,…`. A header ends at the last colon of its entry, so it may hold colons; `\,` is a comma.
+ * Parses `Header:field,Other:,…`. A header ends at the last colon of its entry, so it may hold colons; `\,` is a comma.
  * An empty field leaves the column out.
  */
 export function parseHeaderMap(text: string): Map<string, string | null> {

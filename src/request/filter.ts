@@ -1,4 +1,4 @@
-// The filter grammar -> FilterTree: `<path>,<op>[,<value>]` of the query string and the JSON tree of `_query`.
+// Parses the filter grammar -> FilterTree: `<path>,<op>[,<value>]` of the query string and the JSON tree of `_query`.
 // Syntax only: paths and values are checked against the schema in plan/predicate.ts.
 import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
@@ -17,20 +17,21 @@ export type FilterTree =
       readonly kind: 'compare';
       readonly path: readonly string[];
       readonly operator: FilterOperator;
-      /** As many as the arity of the operator says. */
+      /** Values, as many as the arity of the operator requires. */
       readonly values: readonly FilterValue[];
     };
 
 // Each condition costs planning; a filter with more than this was generated, and its values belong in `in`.
 const MAX_CONDITIONS = 100;
-// Nodes of a filter tree: conditions, and the and, or and not around them.
+// Most nodes of a filter tree: conditions, and the and, or and not around them.
 const MAX_NODES = 200;
 const MAX_VALUES = 1000;
 const MAX_TREE_DEPTH = 20;
 
 /**
- * The parameters `filter` (each one condition) and `or` (each one group), all of them ANDed; undefined for none.
- * `parameter`: the name of another parameter with the syntax of `filter`. Conditions of one request are counted together.
+ * Parses the parameters `filter` (each one condition) and `or` (each one group), all of them ANDed, or returns
+ * undefined without any. `parameter`: name of another parameter with the syntax of `filter`. Conditions of one request
+ * are counted together.
  */
 export function parseFilters(
   filters: readonly string[],
@@ -38,7 +39,7 @@ export function parseFilters(
   parameter = 'filter',
   count: FilterCount = { conditions: 0, nodes: 0 },
 ): FilterTree | undefined {
-  // Counted before they are read: a body may hold a hundred thousand.
+  // Counted before parsing: a body may hold a hundred thousand.
   count.conditions += filters.length;
   if (count.conditions > MAX_CONDITIONS) throw tooManyConditions();
   const members: FilterTree[] = filters.map((text) => parseCondition(parameter, text));
@@ -52,7 +53,7 @@ export function parseFilters(
   return members.length === 1 ? members[0] : { kind: 'and', members };
 }
 
-/** All of them; undefined for none. Those of a query string are one list. */
+/** Combines the trees by AND, or returns undefined without any. Conditions of a query string are one list. */
 export function combineFilters(...trees: readonly (FilterTree | undefined)[]): FilterTree | undefined {
   const present = trees.filter((tree) => tree !== undefined);
   if (present.length < 2) return present[0];
@@ -97,7 +98,7 @@ type Arity = OperatorForm['arity'];
 
 const takesList = (arity: Arity): boolean => arity === 'two' || arity === 'many';
 
-/** What an operator takes, for the refusal of a wrong number of values; undefined when the number is right. */
+/** Returns the number of values that an operator takes, for a refusal, or undefined if `count` is right. */
 const NEEDS: Readonly<Record<Arity, (count: number) => string | undefined>> = {
   none: (count) => (count === 0 ? undefined : 'no value'),
   one: (count) => (count === 1 ? undefined : 'one value'),
@@ -117,8 +118,8 @@ const wrongCount = (operator: FilterOperator, needs: string, where: string): Err
   badRequest('INVALID_FILTER', `Filter ${shorten(where)}: ${operator} takes ${needs}`);
 
 /**
- * Splits at the separator; a backslash before it makes it part of the text. Other backslashes stay as they are. Ends with
- * one part more than `most`, whatever follows.
+ * Splits at the separator; after a backslash it is part of the text. Other backslashes stay as they are. Stops after
+ * one part more than `maxParts`.
  */
 export function splitEscaped(text: string, separator: ',' | ';', maxParts = Number.POSITIVE_INFINITY): string[] {
   const parts: string[] = [];
@@ -137,15 +138,15 @@ export function splitEscaped(text: string, separator: ',' | ';', maxParts = Numb
   return parts;
 }
 
-/** What the filter trees of a request hold together so far. */
+/** Number of conditions and nodes in the filter trees of a request so far. */
 export interface FilterCount {
   conditions: number;
   nodes: number;
 }
 
 /**
- * The `filter` member of a body; `parameter`: the name of another member with its syntax. Trees of one request are counted
- * together.
+ * Parses the `filter` member of a body; `parameter`: name of another member with its syntax. Trees of one request are
+ * counted together.
  */
 export function parseFilterTree(
   value: unknown,
@@ -183,7 +184,7 @@ function jsonValues(operator: FilterOperator, node: Record<string, unknown>): Fi
   const isAbsent = value === undefined || (arity === 'none' && value === null);
   if (takesList(arity) && !Array.isArray(value)) throw wrongCount(operator, 'an array of values', where);
   const values: readonly unknown[] = isAbsent ? [] : takesList(arity) ? (value as readonly unknown[]) : [value];
-  // Programs send an empty `in`: nothing is in the empty set.
+  // Programs send an empty `in`, and the empty set contains nothing.
   if (!(arity === 'many' && values.length === 0)) checkCount(operator, values.length, where);
   if (values.includes(null))
     throw badRequest(
@@ -200,7 +201,7 @@ function malformedNode(parameter: string): Error {
   );
 }
 
-/** `having` of a body: conditions as the query string takes them, or nodes of a filter tree; all of them ANDed. */
+/** Parses `having` of a body: conditions as in the query string, or nodes of a filter tree; all of them ANDed. */
 export function parseHaving(entries: unknown): FilterTree | undefined {
   if (!Array.isArray(entries)) {
     throw badRequest(

@@ -1,4 +1,4 @@
-// Forms of parameters: how a value is read from a query string and from a JSON body, and the JSON Schema that says so.
+// Forms of parameters: parsers of a value from a query string and from a JSON body, and its JSON Schema.
 import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { numberText } from '../model/exact-json.ts';
@@ -15,7 +15,7 @@ export interface Input {
   /** Name of the parameter in refusals: `size`, `items.size`, `narrow.items.size`. */
   readonly name: string;
   readonly limits: RequestLimits;
-  /** Conditions of all filters of the request. */
+  /** Count of the conditions in all filters of the request. */
   readonly count: FilterCount;
 }
 
@@ -27,16 +27,16 @@ export const ID_SCHEMA: JsonSchema = {
 };
 
 export interface Form<T> {
-  /** In a query string: once, once for each of its values, or once with commas between its values. */
+  /** Style in a query string: once, once for each of its values, or once with commas between its values. */
   readonly style: 'single' | 'repeated' | 'listed';
   readonly fromText: (texts: readonly string[], input: Input) => T;
-  /** `value`: neither missing nor null. */
+  /** Reads `value`, which is neither missing nor null. */
   readonly fromJson: (value: unknown, input: Input) => T;
   /** Schema of the JSON value; for a query string its `items`, if the style is not `single`. */
   readonly schema: (limits: RequestLimits) => JsonSchema;
 }
 
-/** Text with a syntax of its own. */
+/** Reads text with a syntax of its own. */
 export function text<T>(parse: (text: string, name: string) => T, schema: JsonSchema = {}): Form<T> {
   return {
     style: 'single',
@@ -51,14 +51,14 @@ function requireString(value: unknown, name: string): string {
   return value;
 }
 
-/** The same as a list: values with commas between them. */
+/** Reads a list of values, separated by commas in a query string. */
 export const listed = <T>(parse: (text: string) => T, items: JsonSchema): Form<T> => ({
   ...text(parse),
   style: 'listed',
   schema: () => ({ type: 'array', items }),
 });
 
-/** An integer; a bound may depend on the installation. */
+/** Reads an integer; a bound may depend on the installation. */
 export function integer(minimum: number, maximum: number | ((limits: RequestLimits) => number)): Form<number> {
   const getMaximum = (limits: RequestLimits): number => (typeof maximum === 'number' ? maximum : maximum(limits));
   const parse = (digits: string, { name, limits }: Input) => parseInteger(name, digits, minimum, getMaximum(limits));
@@ -80,12 +80,12 @@ export function parseInteger(name: string, digits: string, minimum: number, maxi
   throw badRequest('INVALID_PARAMETER', `${shorten(name)} must be an integer from ${minimum} to ${maximum}`);
 }
 
-/** One of a few words. */
+/** Reads one of a few words. */
 export function choice<const W extends string>(...choices: readonly W[]): Form<W> {
   return text((value, name) => parseChoice(choices, value, name), { enum: choices });
 }
 
-/** 400 for another word, with the nearest one. */
+/** Returns the choice, or throws 400 with the nearest one. */
 export function parseChoice<W extends string>(choices: readonly W[], value: string, name: string): W {
   const match = choices.find((candidate) => candidate === value);
   if (match !== undefined) return match;
@@ -108,7 +108,7 @@ function parseFlag(value: string, name: string): boolean {
   return value === 'true';
 }
 
-/** Several texts. */
+/** Reads several texts. */
 export function texts<T>(
   style: 'repeated' | 'listed',
   parse: (texts: readonly string[]) => T,
@@ -137,7 +137,7 @@ export const FILTER: Form<FilterTree | undefined> = {
   schema: () => FILTER_SCHEMA,
 };
 
-/** Groups of alternatives, which a tree in a body has no need of. */
+/** Groups of alternatives; bodies use a tree instead. */
 export const ALTERNATIVES: Form<FilterTree | undefined> = {
   ...texts('repeated', () => undefined),
   fromText: (values, { count }) => parseFilters([], values, 'or', count),

@@ -4,7 +4,7 @@ import { badRequest } from '../errors.ts';
 const MAX_KEY = 255;
 const VISIBLE = /^[\x21-\x7e]+$/;
 
-/** The key, without the quotes of a structured field; 400 when it is malformed. */
+/** Returns the key without the quotes of a structured field; throws 400 when it is malformed. */
 export function parseIdempotencyKey(header: string): string {
   const text = header.trim();
   const key = /^"(.*)"$/.exec(text)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? text;

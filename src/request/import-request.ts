@@ -1,4 +1,4 @@
-// The parameters and the media type of an import as a value. Knows no schema; everything here is checked for form only.
+// Parses the parameters and the media type of an import. Knows no schema; checks form only.
 import { badRequest, unsupportedMediaType } from '../errors.ts';
 import { readQuery } from './read-parameters.ts';
 
@@ -10,15 +10,15 @@ export interface ImportRequest {
   /** Header of the file (or member of a line) -> name of the field, null to leave the column out. */
   readonly map: ReadonlyMap<string, string | null>;
   readonly onConflict: ConflictMode;
-  /** Fields by which records that are there are found; undefined: by the id. */
+  /** Fields that find existing records, or undefined for the id. */
   readonly conflictOn?: readonly string[];
-  /** Everything is checked and run, and undone. */
+  /** Whether everything is executed and then rolled back. */
   readonly isDryRun?: boolean;
 }
 
 const NDJSON_TYPES = ['application/x-ndjson', 'application/ndjson', 'application/jsonl'];
 
-/** The query string and headers of POST …/{entity}/_import. Throws 400 for parameters, then 415. */
+/** Parses the query string and headers of POST …/{entity}/_import. Throws 400 for parameters, then 415. */
 export function parseImportRequest(
   query: string,
   headers: { readonly 'content-type'?: string | undefined; readonly 'content-encoding'?: string | undefined },
@@ -37,7 +37,10 @@ export function parseImportRequest(
   };
 }
 
-/** RFC 7111 and RFC 4180 for CSV (`charset`, `header`), the NDJSON conventions for lines of JSON. */
+/**
+ * Reads the media type by RFC 7111 and RFC 4180 for CSV (`charset`, `header`), and the NDJSON conventions for lines of
+ * JSON.
+ */
 function parseFormat(headers: {
   readonly 'content-type'?: string | undefined;
   readonly 'content-encoding'?: string | undefined;

@@ -1,24 +1,30 @@
-// The members of a JSON object that is a body, by their forms; what the request does not take is refused.
+// Reads the members of a JSON object in a body, by their forms, and refuses unknown ones.
 import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { numberText } from '../model/exact-json.ts';
 
 export interface Members {
   readonly members: Readonly<Record<string, unknown>>;
-  /** True when the member is given and not null. */
+  /** Returns whether the member is given and not null. */
   readonly has: (name: string) => boolean;
-  /** The member as text, as digits, or as texts (none when it is not given); 400 when it is something else. */
+  /** Returns the member as text, as digits, or as texts (none when it is missing); throws 400 for anything else. */
   readonly text: (name: string) => string;
   readonly integer: (name: string) => string;
   readonly strings: (name: string) => string[];
 }
 
-/** True for a JSON object. A number that keeps its digits is an object of JavaScript, too, but not one of JSON. */
+/**
+ * Returns whether the value is a JSON object. A number that keeps its digits is an object of JavaScript, too, but not
+ * of JSON.
+ */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }
 
-/** 400 when the body is not an object, or has a member that is not `known`. `what`, `prefix`: it and its members in refusals. */
+/**
+ * Throws 400 when the body is not an object, or has a member that is not `allowed`. `what`, `prefix`: names of the body
+ * and its members in refusals.
+ */
 export function readMembers(body: unknown, allowed: readonly string[], what = 'the query', prefix = ''): Members {
   if (!isRecord(body)) throw badRequest('INVALID_BODY', 'The body must be one JSON object');
   const members = body;

@@ -1,5 +1,5 @@
-// What of an expanded list is shown: `<path>.size`, `.sort`, `.filter` and `.search` of a query string, or `narrow` of the
-// body of `_query`. Syntax only: the paths are checked against the schema in plan/projection.ts.
+// Selection within an expanded list: `<path>.size`, `.sort`, `.filter` and `.search` of a query string, or `narrow` of
+// the body of `_query`. Syntax only: the paths are checked against the schema in plan/projection.ts.
 import { badRequest, shorten } from '../errors.ts';
 import type { FilterTree } from './filter.ts';
 import { FILTER, type Input, integer, text, texts } from './forms.ts';
@@ -9,7 +9,7 @@ import type { Texts } from './query-string.ts';
 import { MAX_SEARCH, parseSearch, type SearchQuery } from './search.ts';
 import { parseSort, type SortTerm } from './sort.ts';
 
-/** What is shown of the list at the end of a path of relations. */
+/** Selection within the list at the end of a path of relations. */
 export interface Narrowing {
   readonly path: readonly string[];
   readonly size: number | undefined;
@@ -18,7 +18,7 @@ export interface Narrowing {
   readonly search?: SearchQuery;
 }
 
-/** Forms of the parameters that an expanded list takes as well as a list. */
+/** Forms of the parameters that expanded lists share with lists. */
 export const NARROWING = {
   size: integer(1, ({ maxPageSize }) => maxPageSize),
   sort: texts('repeated', parseSort),
@@ -30,7 +30,7 @@ type Part = keyof typeof NARROWING;
 
 export const NARROWING_NAMES = Object.keys(NARROWING) as readonly Part[];
 
-/** Narrowings of a query string by their paths. */
+/** Parses the narrowings of a query string by their paths. */
 export function parseNarrowings(byPath: ReadonlyMap<string, Texts>, input: Input): Narrowing[] {
   return [...byPath].map(([path, parts]) => {
     const at = (part: Part): Input => ({ ...input, name: `${path}.${part}` });
@@ -41,7 +41,9 @@ export function parseNarrowings(byPath: ReadonlyMap<string, Texts>, input: Input
   });
 }
 
-/** `{"items": {"size": 5, "sort": ["price,desc"]}, "items.product.tags": …}`; the filters are counted with the query's. */
+/**
+ * Parses `{"items": {"size": 5, "sort": ["price,desc"]}, "items.product.tags": …}`; the filters count with the query's.
+ */
 export function parseNarrow(value: unknown, input: Input): Narrowing[] {
   const { name } = input;
   if (!isRecord(value)) throw malformed(name, 'an object of paths, such as {"items": {"size": 5}}');

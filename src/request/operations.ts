@@ -1,12 +1,13 @@
-// The operations of the data API as one table: dispatch, metrics, refusals and Allow read it, and the reference page shows it.
+// The operations of the data API as one table: dispatch, metrics, refusals and Allow read it, and the reference page
+// lists it.
 
-/** What follows the entity in the path: nothing, the id of a record, or a word of its own. */
+/** Path after the entity: nothing, the id of a record, or a word of its own. */
 export type Tail = '' | 'id' | `_${string}`;
 
 export interface Operation {
   readonly methods: readonly string[];
   readonly tail: Tail;
-  /** Whether a principal who may only read may do it. */
+  /** Least access that the operation requires. */
   readonly access: 'read' | 'write';
   /** `bulk`: JSON of many records, which may be longer. */
   readonly body: 'none' | 'json' | 'bulk' | 'file';
@@ -14,7 +15,7 @@ export interface Operation {
 
 export interface WorkspaceOperation {
   readonly methods: readonly string[];
-  /** What stands in the place of the entity; '' for the workspace itself. */
+  /** Word in the place of the entity, or '' for the workspace itself. */
   readonly name: '' | `_${string}`;
   readonly body: Operation['body'];
 }
@@ -36,7 +37,7 @@ export const OPERATIONS = {
   delete: { methods: ['DELETE'], tail: 'id', access: 'write', body: 'none' },
 } as const satisfies Record<string, Operation>;
 
-/** The operations of a workspace, by the word in the place of the entity; names of entities begin with a letter. */
+/** Operations of a workspace, by the word in the place of the entity; names of entities begin with a letter. */
 export const WORKSPACE_OPERATIONS = {
   index: { methods: ['GET', 'HEAD'], name: '', body: 'none' },
   openapi: { methods: ['GET', 'HEAD'], name: '_openapi.json', body: 'none' },
@@ -51,18 +52,18 @@ export type OperationName = keyof typeof OPERATIONS;
 
 const ENTRIES = Object.entries(OPERATIONS) as readonly [OperationName, Operation][];
 
-/** The words after an entity that name operations: `_query`, … */
+/** Words after an entity that name operations: `_query`, … */
 export const TAILS: readonly string[] = [...new Set(ENTRIES.map(([, { tail }]) => tail))].filter((tail) =>
   tail.startsWith('_'),
 );
 
-/** What the segment after the entity is. A word that names no operation counts as an id (a malformed one). */
+/** Classifies the segment after the entity. A word that names no operation counts as an id (a malformed one). */
 export function parseTail(segment: string | undefined): Tail {
   if (segment === undefined) return '';
   return TAILS.includes(segment) ? (segment as Tail) : 'id';
 }
 
-/** By tail and method, made once, as each request looks here. */
+/** Operations by tail and method, built once, as each request looks them up. */
 const BY_TAIL: ReadonlyMap<Tail, ReadonlyMap<string, OperationName>> = new Map(
   [...new Set(ENTRIES.map(([, { tail }]) => tail))].map((tail) => [
     tail,
@@ -74,12 +75,12 @@ const BY_TAIL: ReadonlyMap<Tail, ReadonlyMap<string, OperationName>> = new Map(
   ]),
 );
 
-/** undefined when the place does not take the method. */
+/** Returns the operation, or undefined if the path does not take the method. */
 export function findOperation(method: string, tail: Tail): OperationName | undefined {
   return BY_TAIL.get(tail)?.get(method);
 }
 
-/** The methods of a place, for Allow. */
+/** Returns the methods of a path, for Allow. */
 export function getMethods(tail: Tail): readonly string[] {
   return [
     ...ENTRIES.filter(([, operation]) => operation.tail === tail).flatMap(([, { methods }]) => methods),
@@ -89,17 +90,19 @@ export function getMethods(tail: Tail): readonly string[] {
 
 const OF_WORKSPACE = Object.entries(WORKSPACE_OPERATIONS) as readonly [WorkspaceOperationName, WorkspaceOperation][];
 
-/** The words in the place of an entity that name operations: `_batch`, … */
+/** Words in the place of an entity that name operations: `_batch`, … */
 export const WORKSPACE_SEGMENTS: readonly string[] = OF_WORKSPACE.map(([, { name }]) => name).filter(
   isWorkspaceSegment,
 );
 
-/** True for what can be no entity, as it begins like an operation. */
+/** Returns whether the name begins as an operation does, and so cannot be an entity. */
 export function isWorkspaceSegment(name: string): boolean {
   return name.startsWith('_');
 }
 
-/** The operation of a path (organization, workspace, …); undefined for the paths of entities, and of nothing. */
+/**
+ * Returns the operation of a path (organization, workspace, …), or undefined for paths of entities and unknown paths.
+ */
 export function findWorkspaceOperation(segments: readonly string[]): WorkspaceOperationName | undefined {
   const [, workspace = '', name = ''] = segments;
   if (segments.length === 2) return workspace === '' ? undefined : 'index';

@@ -1,19 +1,19 @@
-// The filter operators: one entry each. All that anybody needs to know of an operator follows from it: parsers, plans, the
-// OpenAPI document, the tools of agents, and by `npm run generate` the types of the client and the form of the console. Its
-// SQL is in sql/operators.ts, which does not compile without it.
+// The filter operators: one entry each, from which follow the parsers, plans, the OpenAPI document, the tools of
+// agents, and by `npm run generate` the types of the client and the form of the console. The SQL is in
+// sql/operators.ts, which does not compile without it.
 
 export interface OperatorForm {
   /** Number of values; `two` and `many` are a list, with commas in a query string and an array in `_query`. */
   readonly arity: 'none' | 'one' | 'two' | 'many';
-  /** What the type of the field must have. */
+  /** Requirement on the type of the field. */
   readonly needs: 'nothing' | 'order' | 'text';
-  /** `part`: the value is any text, also where the field holds only certain words (enum). */
+  /** `part`: the value is any text, even for a field that holds only certain words (enum). */
   readonly value: 'whole' | 'part';
   /** The most characters of a value, when evaluating it costs more than its length suggests. */
   readonly maxLength?: number;
   /**
-   * The operator that it negates. Through to-one relations the `not` is put outside, so that "no related record" counts
-   * as null.
+   * Operator that it negates. Through to-one relations the `not` is put outside, so that "no related record" counts as
+   * null.
    */
   readonly denies: FilterOperator | null;
   /** Label in a form: `total <label> 10`. */

@@ -7,7 +7,7 @@ export const DEFAULT_PAGE_SIZE = 20;
 // OFFSET is a 64-bit number in PostgreSQL; page times size must stay an exact JavaScript number.
 export const MAX_PAGE = 1_000_000_000_000;
 
-/** Where a list continues: the sort keys of the last record of the page before, as text (null for null). */
+/** Position in a list: the sort keys of the last record of the previous page, as text (null for null). */
 export interface Cursor {
   readonly sort: string;
   readonly keys: readonly (string | null)[];
@@ -17,7 +17,7 @@ export function encodeCursor(cursor: Cursor): string {
   return toBase64Url(JSON.stringify([cursor.sort, ...cursor.keys]));
 }
 
-/** The cursor that encodeCursor made; 400 for anything else. */
+/** Parses the cursor that encodeCursor made; throws 400 for anything else. */
 export function parseCursor(text: string): Cursor {
   const decoded = fromBase64Url(text);
   try {
@@ -40,7 +40,7 @@ export function malformedCursor(): Error {
 }
 
 function toBase64Url(text: string): string {
-  // A third of the time of the general way (0.2 instead of 0.6 µs), and most cursors are ASCII.
+  // Takes a third of the time of the general way (0.2 instead of 0.6 µs), and most cursors are ASCII.
   if (ASCII.test(text)) return btoa(text).replace(PADDING, '').replaceAll('+', '-').replaceAll('/', '_');
   return new TextEncoder().encode(text).toBase64({ alphabet: 'base64url', omitPadding: true });
 }

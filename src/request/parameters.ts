@@ -1,6 +1,6 @@
-// The parameters of the data API: one entry each, with its form, its words and the operations that take it. Parsers of query
-// strings and bodies (read-parameters.ts), the OpenAPI document, the tools of agents and, by `npm run generate`, the options
-// of the client follow from it.
+// The parameters of the data API: one entry each, with its form, its description and the operations that take it.
+// Parsers of query strings and bodies (read-parameters.ts), the OpenAPI document, the tools of agents and, by `npm run
+// generate`, the options of the client follow from it.
 import { MAX_SIZE, parseGroups, parseSelect } from './aggregate-terms.ts';
 import { parseHeaderMap, parseKeyFields } from './field-names.ts';
 import { type FilterTree, parseFilters, parseHaving } from './filter.ts';
@@ -31,7 +31,7 @@ export interface Parameter<
   Q extends AnyOperationName = AnyOperationName,
   B extends AnyOperationName = AnyOperationName,
 > {
-  /** Name, when it is not that of the entry: two operations may have two parameters of one name. */
+  /** Name, if the entry has another: two operations may have two parameters of one name. */
   readonly name?: string;
   readonly form: Form<T>;
   /** Operations that take it in their query string. */
@@ -39,14 +39,14 @@ export interface Parameter<
   /** Operations that take it as a member of their body. */
   readonly body?: readonly B[];
   readonly required?: true;
-  /** Entry of a parameter that it does not go together with, and the reason. */
+  /** Entry of a parameter that it cannot be combined with, and the reason. */
   readonly excludes?: readonly [entry: string, reason: string];
   readonly description: string;
-  /** Description for agents, who pay for each word; missing: agents cannot give it. */
+  /** Description for agents, who pay for each word; without it agents cannot use the parameter. */
   readonly agents?: string;
   /**
-   * Type of the client's option, where it does not follow from the form: `S` is the schema, `E` the entity and `N` a name of
-   * its fields. false: the client has it in a form of its own.
+   * Type of the client's option, if it does not follow from the form: `S` is the schema, `E` the entity and `N` a name
+   * of its fields. False if the client has a form of its own.
    */
   readonly client?: string | false;
   readonly example?: unknown;
@@ -60,7 +60,7 @@ const parameter = <T, const P extends Omit<Parameter<T>, 'form'>>(
   ...rest,
 });
 
-// A preview should be short.
+// Limits a preview, which should be short.
 const MAX_PREVIEW = 10_000;
 
 const HAVING: Form<FilterTree | undefined> = {
@@ -287,7 +287,7 @@ type Table = typeof PARAMETERS;
 
 export type ParameterKey = keyof Table;
 
-/** The entries as the rest of the code looks at them, whatever their values. */
+/** Entries without the types of their values. */
 export const PARAMETER_ENTRIES = Object.entries(PARAMETERS) as unknown as readonly (readonly [
   ParameterKey,
   Parameter<unknown>,
@@ -295,12 +295,12 @@ export const PARAMETER_ENTRIES = Object.entries(PARAMETERS) as unknown as readon
 
 export const getParameterName = (key: ParameterKey): string => (PARAMETERS[key] as Parameter<unknown>).name ?? key;
 
-/** Entries that an operation takes in its query string, or as members of its body. */
+/** Returns the entries that an operation takes in its query string, or as members of its body. */
 export function getParameters(operation: AnyOperationName, where: 'query' | 'body'): readonly ParameterKey[] {
   return PARAMETER_ENTRIES.filter(([, entry]) => entry[where]?.includes(operation)).map(([key]) => key);
 }
 
-/** Their names, as refusals list them. */
+/** Returns their names, for refusals. */
 export const listParameterNames = (operation: AnyOperationName, where: 'query' | 'body'): string =>
   getParameters(operation, where).map(getParameterName).join(', ');
 
@@ -314,7 +314,7 @@ type Takes<K extends ParameterKey, P extends AnyOperationName, W extends 'query'
     : false
   : false;
 
-/** What a request of an operation says, by the names of its parameters. */
+/** Values of a request of an operation, by the names of its parameters. */
 export type Values<P extends AnyOperationName, W extends 'query' | 'body'> = {
   readonly [K in ParameterKey as true extends Takes<K, P, W> ? NameOf<K> : never]?: Table[K] extends {
     readonly form: Form<infer T>;

@@ -1,7 +1,7 @@
 // Dotted paths of `expand` and `fields` -> trees. Syntax only: names are checked against the schema in plan/.
 import { badRequest, shorten } from '../errors.ts';
 
-/** Relations to expand, by name; the value is what to expand below. */
+/** Relations to expand, by name; the value is the tree below. */
 export interface ExpandTree {
   readonly [relation: string]: ExpandTree;
 }
@@ -11,13 +11,13 @@ export interface FieldTree {
   readonly [name: string]: { readonly all: boolean; readonly children: FieldTree };
 }
 
-// Each expanded relation is a join; nobody means a response with more different joins than this.
+// Each expanded relation is a join; a reasonable response has fewer.
 export const MAX_PATHS = 100;
 
 type MutableExpand = { [relation: string]: MutableExpand };
 type MutableFields = { [name: string]: { all: boolean; children: MutableFields } };
 
-/** `a.b,c` (several parameters are joined) -> tree; `''` -> nothing expanded. */
+/** Parses `a.b,c` (several parameters are joined) into a tree; `''` expands nothing. */
 export function parseExpand(values: readonly string[]): ExpandTree {
   const root: MutableExpand = Object.create(null);
   for (const names of splitPaths('expand', values)) {
@@ -30,7 +30,10 @@ export function parseExpand(values: readonly string[]): ExpandTree {
   return root;
 }
 
-/** `a,b.c` -> tree, in the order asked for; undefined when nothing is named, which means all columns. */
+/**
+ * Parses `a,b.c` into a tree, in the order of the request, or returns undefined if nothing is named, which means all
+ * columns.
+ */
 export function parseFields(values: readonly string[]): FieldTree | undefined {
   const root: MutableFields = Object.create(null);
   const paths = splitPaths('fields', values);
@@ -59,7 +62,7 @@ function splitPaths(parameter: string, values: readonly string[]): string[][] {
 const MAX_PATH_NAMES = 100;
 const MAX_PATH_CHARACTERS = 10_000;
 
-/** `a.b.c` -> names, none of them empty. */
+/** Splits `a.b.c` into names, none of them empty. */
 export function splitPath(parameter: string, path: string): string[] {
   const names = path.length > MAX_PATH_CHARACTERS ? undefined : path.split('.', MAX_PATH_NAMES + 1);
   if (names === undefined || names.length > MAX_PATH_NAMES) {

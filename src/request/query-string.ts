@@ -1,5 +1,5 @@
-// The raw query string -> parameters in order, strictly: what does not decode is refused, nothing is guessed, and neither is
-// what a request does not take. Knows no parameter by name.
+// Parses the raw query string -> parameters in order, strictly: refuses malformed encodings and unknown parameters, and
+// guesses nothing. Knows no parameter by name.
 import { badRequest, repeatedParameter, unknownParameter } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { isStorable } from '../model/exact-json.ts';
@@ -9,7 +9,7 @@ export interface Parameter {
   readonly value: string;
 }
 
-// The server takes 16 KiB of headers; nobody needs a thousand parameters in them.
+// The server accepts 16 KiB of headers; more parameters than this are a mistake.
 const MAX_PARAMETERS = 200;
 
 /** Splits and decodes `a=b&c=d` (application/x-www-form-urlencoded: `+` is a space). Throws 400. */
@@ -28,8 +28,8 @@ export function parseQueryString(raw: string): Parameter[] {
 const HAS_IGNORED = /(?:^|&)(?:_|%5f)/i;
 
 /**
- * The query string without the parameters whose names start with `_`, which mean nothing: they must not make new
- * entries in what is remembered of requests by their query string.
+ * Returns the query string without the parameters whose names start with `_`, which mean nothing and must not create
+ * more cache entries.
  */
 export function toCacheKey(query: string): string {
   if (!HAS_IGNORED.test(query)) return query;
@@ -50,7 +50,7 @@ function decode(text: string): string {
   return decoded;
 }
 
-/** Percent-decodes UTF-8 (RFC 3986 section 2.1); undefined when malformed. */
+/** Percent-decodes UTF-8 (RFC 3986 section 2.1), or returns undefined if it is malformed. */
 export function decodePart(text: string): string | undefined {
   if (!text.includes('%')) return text;
   try {
@@ -63,13 +63,13 @@ export function decodePart(text: string): string | undefined {
 /** Values of parameters by their names. */
 export type Texts = ReadonlyMap<string, readonly string[]>;
 
-/** Parameters of a request that takes only `known` ones, each at most once. */
+/** Returns the parameters of a request that takes only `allowed` ones, each at most once. */
 export function parseParameters(query: string, allowed: readonly string[]): ReadonlyMap<string, string> {
   const { values } = collect(query, allowed);
   return new Map([...values].map(([name, texts]) => [name, single(texts, name)]));
 }
 
-/** Parameters of a request; `below`: names that may stand behind the path of a relation, as in `items.size`. */
+/** Collects the parameters of a request; `below`: names that may follow the path of a relation, as in `items.size`. */
 export function collect(
   query: string,
   allowed: readonly string[],
@@ -98,7 +98,7 @@ function append(map: Map<string, string[]>, name: string, value: string): void {
   else values.push(value);
 }
 
-/** The value of a parameter that may be given once. */
+/** Returns the value of a parameter that may be given once. */
 export function single(texts: readonly string[], name: string): string {
   if (texts.length > 1) throw repeatedParameter(name);
   return texts[0] as string;

@@ -22,7 +22,7 @@ interface ParameterSet {
   readonly byName: readonly (readonly [name: string, parameter: Parameter<unknown>])[];
 }
 
-/** Parameters by operation; made once, as each request asks for them. */
+/** Parameters by operation; built once, as each request looks them up. */
 const buildParameterSets = (where: 'query' | 'body'): ReadonlyMap<AnyOperationName, ParameterSet> =>
   new Map(ALL_OPERATIONS.map((operation) => [operation, makeParameterSet(getParameters(operation, where))]));
 
@@ -39,7 +39,10 @@ function makeParameterSet(keys: readonly ParameterKey[]): ParameterSet {
 
 const NO_LIMITS: RequestLimits = { maxPageSize: Number.MAX_SAFE_INTEGER };
 
-/** 400 for a parameter that the operation does not take. Those that shape expanded lists are its `narrow`. */
+/**
+ * Reads the query string; throws 400 for a parameter that the operation does not take. Parameters of expanded lists are
+ * in `narrow`.
+ */
 export function readQuery<P extends AnyOperationName>(
   operation: P,
   query: string,
@@ -63,7 +66,7 @@ export function readQuery<P extends AnyOperationName>(
   return read as Values<P, 'query'>;
 }
 
-/** 400 for a member that the operation does not take. */
+/** Reads the body; throws 400 for a member that the operation does not take. */
 export function readBody<P extends AnyOperationName>(
   operation: P,
   body: unknown,

@@ -5,24 +5,24 @@ import { decodePart } from './query-string.ts';
 
 export const PREFIX = '/api/v1/';
 
-/** The paths of the admin API begin with it. */
+/** Prefix of the paths of the admin API. */
 export const ADMIN_PREFIX = '/api/admin/v1';
 
-/** Where agents speak to a workspace. */
+/** Returns the path of the MCP endpoint of a workspace. */
 export const agentsPath = (organization: string, workspace: string): string =>
   `${PREFIX}${encodeURIComponent(organization)}/${encodeURIComponent(workspace)}/${WORKSPACE_OPERATIONS.mcp.name}`;
 
-/** Where the metadata of a protected resource are (RFC 9728 section 3.1), before the path of the resource. */
+/** Path of the metadata of a protected resource (RFC 9728 section 3.1), before the path of the resource. */
 export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
 
 /**
- * Undecoded path below /api/v1/ -> decoded segments; a trailing slash adds none. A segment that cannot be decoded, or
- * that gives text which PostgreSQL cannot take, stays as it is and so names nothing.
+ * Decodes the segments of a path below /api/v1/; a trailing slash adds none. A segment that cannot be decoded, or whose
+ * text PostgreSQL cannot store, stays as it is and so names nothing.
  */
 export function splitSegments(path: string): string[] {
   const parts = path.slice(PREFIX.length).split('/');
   if (parts.at(-1) === '') parts.pop();
-  // node's parser lets only ASCII through, so without an escape there is nothing to decode.
+  // Node's parser accepts only ASCII, so without an escape there is nothing to decode.
   if (!path.includes('%')) return parts;
   return parts.map((part) => {
     const decoded = decodePart(part);
@@ -30,7 +30,7 @@ export function splitSegments(path: string): string[] {
   });
 }
 
-/** What follows the entity: a segment, or both segments of an operation that has two; '' for none. */
+/** Returns the path after the entity: a segment, or both segments of an operation that has two; '' for none. */
 function getTail(url: string): string {
   let at = PREFIX.length - 1;
   for (let segment = 0; segment < 3; segment++) {
@@ -44,7 +44,7 @@ function getTail(url: string): string {
   return end < 0 || TAILS.includes(rest) ? rest : rest.slice(0, end);
 }
 
-/** The operation's name for metrics: one of a few words, never text of a client. */
+/** Returns the operation's name for metrics: one of a few words, never text of a client. */
 export function getOperationName(method: string, url: string): string {
   const tail = getTail(url);
   if (tail === '') {

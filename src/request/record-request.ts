@@ -1,4 +1,4 @@
-// A data API request as a value: HTTP syntax -> RecordRequest. Knows no schema; everything here is checked for form only.
+// A data API request as a value: HTTP syntax -> RecordRequest. Knows no schema; checks form only.
 import { badRequest } from '../errors.ts';
 import { combineFilters, type FilterTree } from './filter.ts';
 import type { RequestLimits } from './forms.ts';
@@ -9,10 +9,10 @@ import { readBody, readQuery, type Values } from './read-parameters.ts';
 import type { SearchQuery } from './search.ts';
 import type { SortTerm } from './sort.ts';
 
-/** What to show of each record. `undefined`: not in the request, so that defaults apply. */
+/** Selection of members of each record. `undefined`: not in the request, so that defaults apply. */
 export interface Selection {
   readonly expand: ExpandTree | undefined;
-  /** `'all'`: asked for explicitly with an empty `fields=`. */
+  /** `'all'`: requested explicitly with an empty `fields=`. */
   readonly fields: FieldTree | 'all' | undefined;
   /** `<path>.size`, `.sort`, `.filter`, `.search` of expanded lists. */
   readonly narrowings: readonly Narrowing[];
@@ -20,7 +20,7 @@ export interface Selection {
 
 interface ListValues extends Values<'list', 'query'>, Pick<Values<'query', 'body'>, 'narrow'> {}
 
-/** Parameters that need no default pass as they are: `search`, `versions`, `preview`, … */
+/** Parameters without a default pass unchanged: `search`, `versions`, `preview`, … */
 type PlainParameters = Omit<
   ListValues,
   'page' | 'size' | 'after' | 'count' | 'sort' | 'filter' | 'or' | 'expand' | 'fields' | 'narrow'
@@ -46,7 +46,7 @@ export interface ReadRequest {
 export interface ExportRequest {
   readonly kind: 'export';
   readonly format: 'csv' | 'ndjson';
-  /** Of CSV: whether texts that look like formulas are escaped. */
+  /** Whether CSV escapes texts that look like formulas. */
   readonly formulas: 'keep' | 'escape';
   readonly fields: FieldTree | undefined;
   readonly sort: readonly SortTerm[];
@@ -54,11 +54,11 @@ export interface ExportRequest {
   readonly search?: SearchQuery;
 }
 
-/** The query string of GET …/{entity}. */
+/** Parses the query string of GET …/{entity}. */
 export const parseListRequest = (query: string, limits: RequestLimits): ListRequest =>
   listRequest(readQuery('list', query, limits), limits);
 
-/** The body of POST …/{entity}/_query: what the query string of a list says, as JSON. */
+/** Parses the body of POST …/{entity}/_query: the query string of a list, as JSON. */
 export const parseQueryBody = (body: unknown, limits: RequestLimits): ListRequest =>
   listRequest(readBody('query', body, limits), limits);
 
@@ -89,7 +89,7 @@ function listRequest(values: ListValues, { maxPageSize }: RequestLimits): ListRe
   };
 }
 
-/** The query string of GET …/{entity}/{id}. */
+/** Parses the query string of GET …/{entity}/{id}. */
 export const parseReadRequest = (query: string, limits: RequestLimits): ReadRequest => ({
   kind: 'read',
   selection: toSelection(readQuery('read', query, limits)),
@@ -99,7 +99,7 @@ const toSelection = ({ expand, fields, narrow = [] }: Selected): Selection => ({
 
 type Selected = { readonly [K in 'expand' | 'fields' | 'narrow']?: ListValues[K] | undefined };
 
-/** The query string of GET …/{entity}/_export. */
+/** Parses the query string of GET …/{entity}/_export. */
 export function parseExportRequest(query: string): ExportRequest {
   const { format = 'csv', formulas = 'keep', fields, sort = [], filter, or, search } = readQuery('export', query);
   if (formulas === 'escape' && format !== 'csv')

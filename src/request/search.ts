@@ -1,4 +1,4 @@
-// What people type into a search box -> SearchQuery. Syntax only; which fields it looks through is known to plan/.
+// Text of a search box -> SearchQuery. Syntax only; plan/ knows the searched fields.
 import { badRequest } from '../errors.ts';
 import { isStorable } from '../model/exact-json.ts';
 
@@ -9,14 +9,14 @@ export const MAX_SEARCH = 200;
 export type Phrase = readonly string[];
 
 export interface SearchQuery {
-  /** As it was typed. */
+  /** Text as typed. */
   readonly text: string;
-  /** Words that must be there, wherever. */
+  /** Required words, in any position. */
   readonly words: readonly string[];
   readonly phrases: readonly Phrase[];
-  /** Words and phrases that must not be there. */
+  /** Words and phrases to exclude. */
   readonly excluded: readonly Phrase[];
-  /** What is typed last: a phrase whose last word may go on. */
+  /** Last words of the text: a phrase whose last word may be incomplete. */
   readonly unfinished: Phrase | undefined;
 }
 
@@ -26,9 +26,9 @@ const WORD = /[\p{L}\p{Nd}\p{M}]+/gu;
 const HAS_LETTER = /[\p{L}\p{Nd}]/u;
 
 /**
- * `ann "new york" -paris sto` -> all of these words, the last one as the beginning of a word. Signs separate words: those
- * around one sign (`ann-lee`, `ann@example.com`) follow each other. Throws 400 where no word is looked for; `name` is that
- * of the parameter.
+ * Parses `ann "new york" -paris sto`: all of these words, the last one as a prefix. Signs separate words: those around
+ * one sign (`ann-lee`, `ann@example.com`) follow each other. Throws 400 if no word is required; `name` is the
+ * parameter.
  */
 export function parseSearch(text: string, name = 'search'): SearchQuery {
   if (text.length > MAX_SEARCH) throw badRequest('INVALID_SEARCH', `${name} has more than ${MAX_SEARCH} characters`);

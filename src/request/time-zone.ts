@@ -1,6 +1,5 @@
-// The name of a time zone -> the same name, checked. Only names of the IANA database that have a slash, and UTC:
-// PostgreSQL reads a word such as CET or EST as an abbreviation, an offset without summer time, and +02:00 as an offset
-// to the west.
+// Checks the name of a time zone. Only names of the IANA database that have a slash, and UTC: PostgreSQL reads a word
+// such as CET or EST as an abbreviation, an offset without summer time, and +02:00 as an offset to the west.
 import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 
@@ -11,7 +10,7 @@ const MAX_CHARACTERS = 50;
 // more names than it lists, such as old ones.
 const LISTED: ReadonlySet<string> = new Set([UTC, ...Intl.supportedValuesOf('timeZone')]);
 
-/** 400 for a text that is not a zone. */
+/** Returns the zone, or throws 400 for any other text. */
 export function parseTimeZone(text: string): string {
   if (text === UTC || (text.length <= MAX_CHARACTERS && ZONE.test(text) && isKnown(text))) return text;
   const suggestion = closest(text, LISTED);
