@@ -1,13 +1,13 @@
-// What agents may do in a workspace, besides what their credentials may not.
+// Permissions of agents in a workspace, which limit those of their credentials further.
 
 export type AgentWrites = 'off' | 'confirm' | 'on';
 
 export interface AgentSettings {
-  /** Whether the workspace is served to agents. */
+  /** Whether the workspace is open to agents. */
   readonly enabled: boolean;
-  /** `confirm`: a write waits for a person's yes. */
+  /** `confirm`: a write waits for the confirmation of a person. */
   readonly writes: AgentWrites;
-  /** The ids of the entities that agents reach; null: all. */
+  /** Ids of the entities that agents can access, or null for all. */
   readonly entities: readonly string[] | null;
 }
 

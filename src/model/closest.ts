@@ -1,7 +1,7 @@
 // Did-you-mean: the known name nearest to an unknown one. The only importer of the edit distance.
 import { distance } from 'fastest-levenshtein';
 
-/** The nearest known name within a third of the length (1 edit in short names, else at least 2), or null. */
+/** Returns the nearest known name within a third of the length (1 edit in short names, else at least 2), or null. */
 export function closest(name: string, candidates: Iterable<string>): string | null {
   // No name is near a text of this length, and the time of the distance grows with its square.
   if (name.length > 80) return null;

@@ -1,20 +1,20 @@
-// The field that a constraint of PostgreSQL belongs to, by the constraint's name: of those in the snapshot, and of
-// those that a running migration has made and that no snapshot has yet. Takes names, gives values.
+// Finds the field of a PostgreSQL constraint by the constraint's name: for constraints in the snapshot, and for those
+// that a running migration has created and no snapshot has yet.
 import type { Entity, Field } from './entity.ts';
 import { type DerivedKind, derivedName, nextName } from './physical-name.ts';
 import type { ConstraintOwner, Workspace } from './workspace.ts';
 
 export interface Violated extends ConstraintOwner {
-  /** A check that is about to become `not null`. */
+  /** Whether it is a check that is about to become `not null`. */
   readonly isNull: boolean;
 }
 
 const KINDS: readonly DerivedKind[] = ['uq', 'fk', 'ck_range', 'ck_length', 'ck_enum', 'ck_null'];
 
-// A name that leaves no room for the number of a shard: what of it fits, and a hash.
+// Name without room for the number of a shard: its beginning, and a hash.
 const CUT_ON_NODE = /^(.{36,})_[0-9a-f]{8}$/;
 
-/** Undefined when the name is not one of ours. */
+/** Returns the field, or undefined if the name is not one of ours. */
 export function findConstraintOwner(
   constraint: string | undefined,
   workspace: Pick<Workspace, 'constraints' | 'entities'>,
@@ -26,7 +26,7 @@ export function findConstraintOwner(
     if (nextName(name) === constraint) return { ...owner, isNull: false };
   const cut = CUT_ON_NODE.exec(constraint)?.[1];
   const like = cut === undefined ? [] : [...workspace.constraints].filter(([name]) => name.startsWith(cut));
-  // Which of several it is only the hash would tell: better none than a wrong one.
+  // Only the hash would distinguish several candidates: better none than a wrong one.
   if (like.length > 1) return undefined;
   for (const [, owner] of like) return { ...owner, isNull: false };
   for (const entity of workspace.entities.values()) {
@@ -37,8 +37,8 @@ export function findConstraintOwner(
 }
 
 /**
- * New on an existing column; its name may be cut, so it is derived again rather than parsed. It has the other of the two
- * names that take turns, or one with a number behind it while both are taken.
+ * Finds a new constraint on an existing column; its name may be cut, so it is derived again rather than parsed. It has
+ * the other of two alternating names, or a numbered one while both are taken.
  */
 function ofOneColumn(constraint: string, entity: Entity): Violated | undefined {
   for (const field of entity.fields.values()) {
@@ -52,7 +52,7 @@ function ofOneColumn(constraint: string, entity: Entity): Violated | undefined {
   return undefined;
 }
 
-/** `orders$total$17$uq`: on a column that will replace another. */
+/** Finds `orders$total$17$uq`: a constraint on a column that will replace another. */
 function ofNewColumn(constraint: string, entity: Entity): Violated | undefined {
   const start = `${entity.table.name}$`;
   if (!constraint.startsWith(start)) return undefined;
@@ -83,7 +83,7 @@ function owned(entity: Entity, fields: readonly Field[], kind: DerivedKind | und
   };
 }
 
-/** The field of a column, which may have another name: `total$17` may just have replaced `total`. */
+/** Returns the field of a column, which may have another name: `total$17` may just have replaced `total`. */
 export function fieldOfColumn(column: string | undefined, entity: Entity | undefined): string | null {
   if (column === undefined || entity === undefined) return null;
   const field = [...entity.fields.values()].find((each) => each.column === column);

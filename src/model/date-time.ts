@@ -1,10 +1,11 @@
-// Dates and datetimes of ISO 8601 as text, checked against the calendar. Takes text, gives the one form we store and compare.
+// Dates and datetimes of ISO 8601 as text, checked against the calendar. Takes text, returns the one form we store and
+// compare.
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const DATE_TIME =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d{2}):?(\d{2})?)?$/;
 
-/** `yyyy-mm-dd`, years 0001 to 9999; undefined when it is no date. */
+/** Returns `yyyy-mm-dd`, years 0001 to 9999, or undefined if the text is no date. */
 export function parseDate(text: string): string | undefined {
   const match = DATE.exec(text);
   if (match === null) return undefined;
@@ -12,8 +13,8 @@ export function parseDate(text: string): string | undefined {
 }
 
 /**
- * ISO 8601 with `Z` or an offset -> `yyyy-mm-ddThh:mm:ss.sssZ` in UTC, cut to milliseconds; undefined when malformed.
- * With `assumeUtc` a text without a zone is read as UTC, as imports do.
+ * Converts ISO 8601 with `Z` or an offset to `yyyy-mm-ddThh:mm:ss.sssZ` in UTC, cut to milliseconds, or returns
+ * undefined if it is malformed. With `assumeUtc` a text without a zone is read as UTC, as imports do.
  */
 export function parseDateTime(text: string, assumeUtc = false): string | undefined {
   const match = DATE_TIME.exec(text);

@@ -1,6 +1,6 @@
-// Decimal numbers as text, compared and measured without a float. Takes the text of a number, gives its plain parts.
+// Decimal numbers as text, compared and measured without a float. Takes the text of a number, returns its plain parts.
 
-/** The largest integer of 64 bits, as PostgreSQL's bigint has it; the least is -MAX_INT64 - 1. */
+/** Largest integer of 64 bits, as PostgreSQL's bigint has it; the least is -MAX_INT64 - 1. */
 export const MAX_INT64 = 9223372036854775807n;
 
 /** A number written without exponent: no leading zeros in `whole` (but "0"), no trailing zeros in `fraction`. */
@@ -17,13 +17,13 @@ const NUMBER = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
 /** Characters of the longest text that may be a number in bounds: digits on both sides, sign, point and exponent. */
 const MAX_NUMBER_TEXT = 3000;
 
-// There is one way only to match each text: `\d*\.?\d*` has as many as there are digits, and took 4 s for 64,000 zeros.
+// Each text matches in one way only: `\d*\.?\d*` has as many as there are digits, and took 4 s for 64,000 zeros.
 const DECIMAL_TEXT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-/** True when the text is a number, of any number of digits. */
+/** Returns whether the text is a number, of any number of digits. */
 export const isNumber = (text: string): boolean => DECIMAL_TEXT.test(text);
 
-/** The decimal that the text writes; undefined when it is not a number or has more than 1,000 digits on a side. */
+/** Parses the text, or returns undefined if it is not a number or has more than 1,000 digits on a side. */
 export function parseDecimal(text: string): Decimal | undefined {
   const plain = text.length > LONGEST_PLAIN ? undefined : parsePlain(text);
   if (plain !== undefined) return plain;
@@ -49,8 +49,8 @@ const LONGEST_PLAIN = 24;
 const [ZERO, NINE, MINUS, POINT] = [0x30, 0x39, 0x2d, 0x2e];
 
 /**
- * Digits with a point at most, as nearly all numbers are written: undefined when a zero or a sign more would have to go.
- * The expression took a fifth of the time in which an import reads its file.
+ * Parses digits with at most a point, the form of nearly all numbers, or returns undefined if a zero or a sign would
+ * have to be removed. The expression took a fifth of the time in which an import reads its file.
  */
 function parsePlain(text: string): Decimal | undefined {
   const start = text.charCodeAt(0) === MINUS ? 1 : 0;
@@ -67,7 +67,7 @@ function parsePlain(text: string): Decimal | undefined {
   return { negative: start === 1, integer: text.slice(start, point), fraction: text.slice(point + 1) };
 }
 
-/** A loop, as /0+$/ begins again at every zero: 1 ms for a thousand of them before a one. */
+/** Uses a loop, as /0+$/ begins again at every zero: 1 ms for a thousand of them before a one. */
 function withoutZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end--;
@@ -78,7 +78,7 @@ export function formatDecimal(value: Decimal): string {
   return `${value.negative ? '-' : ''}${value.integer}${value.fraction === '' ? '' : `.${value.fraction}`}`;
 }
 
-/** Negative, zero or positive, as for Array.prototype.sort. */
+/** Returns a negative number, zero or a positive one, as for Array.prototype.sort. */
 export function compareDecimals(a: Decimal, b: Decimal): number {
   if (a.negative !== b.negative) return a.negative ? -1 : 1;
   const sign = a.negative ? -1 : 1;

@@ -1,11 +1,11 @@
-// Entities, fields and settings as values: what one table of a workspace is to the rest of the code.
-// document/entities.ts makes them from a schema document.
+// Entities, fields and settings as values: a table of a workspace for the rest of the code. schema/entities.ts builds
+// them from a schema document.
 import type { FieldTypeName } from './field-types.ts';
 import type { Relation } from './relation.ts';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** What a column is for: principals write only `data` and `reference` fields. */
+/** Purpose of a column: principals write only `data` and `reference` fields. */
 export type FieldRole = 'id' | 'data' | 'reference' | 'createdAt' | 'updatedAt';
 
 export interface Field {
@@ -18,7 +18,7 @@ export interface Field {
   readonly required: boolean;
   readonly unique: boolean;
   readonly indexed: boolean;
-  /** True when it has an index that finds parts of its texts. */
+  /** Whether it has a substring index. */
   readonly hasPartsIndex: boolean;
   /** Literal, `"now"`, `"uuid"`, or undefined for no default. */
   readonly default: JsonValue | undefined;
@@ -36,11 +36,11 @@ export interface Field {
 
 export interface EntitySettings {
   readonly defaultExpand: readonly string[] | null;
-  /** Whitelist; null means that every relation may be expanded. */
+  /** Relations that may be expanded, or null for every one. */
   readonly expandable: readonly string[] | null;
   readonly maxExpandDepth: number | null;
   readonly defaultFields: readonly string[] | null;
-  /** The field that names a record to people; null: guessed (labelOf). */
+  /** Field that names a record to people, or null to choose one (findLabel). */
   readonly label: string | null;
 }
 
@@ -56,22 +56,25 @@ export const isTextual = (type: FieldTypeName): boolean => type === 'string' || 
 
 const LABELS = ['name', 'title', 'label', 'email'];
 
-/** The field that names a record to people: as configured, else by its name, else the first string field; null for none. */
+/**
+ * Returns the field that names a record to people: as configured, else by its name, else the first string field; null
+ * for none.
+ */
 export function findLabel({ fields, settings }: Pick<Entity, 'fields' | 'settings'>): string | null {
   if (settings.label !== null) return settings.label;
   const candidate = LABELS.find((name) => isTextual(fields.get(name)?.type ?? 'json'));
   return candidate ?? [...fields.values()].find(({ type }) => type === 'string')?.name ?? null;
 }
 
-/** In `fields` and `defaultFields`: every column of its level. No field has this name. */
+/** Every column of a level, in `fields` and `defaultFields`. No field has this name. */
 export const EVERY_COLUMN = '*';
 
-/** The spec's default for the nesting of `expand`. */
+/** Default of the spec for the nesting of `expand`. */
 export const DEFAULT_MAX_EXPAND_DEPTH = 3;
 
 /**
- * Relations that one request may follow, in filters, sorts and expansions together; the limit of a default expansion,
- * too.
+ * Most relations that one request may follow, in filters, sorts and expansions together; the limit of a default
+ * expansion, too.
  */
 export const MAX_STEPS = 60;
 
@@ -81,27 +84,27 @@ export interface RowRule {
   readonly enabled: boolean;
 }
 
-/** What requests see of a running migration. */
+/** State of a running migration for requests. */
 export interface MigrationGate {
   readonly blocksReads: boolean;
   readonly blocksWrites: boolean;
   readonly retryAfterSeconds: number;
 }
 
-/** The texts that a search looks through. */
+/** Texts that a search looks through. */
 export interface SearchText {
-  /** Joined in this order; at least one. */
+  /** Fields to join in this order; at least one. */
   readonly fields: readonly Field[];
   /** Name of a configuration of PostgreSQL's text search: which words count as one, and which are ignored. */
   readonly language: string;
 }
 
-/** Words as they are written, none ignored. */
+/** Configuration that keeps words as they are written, and ignores none. */
 export const NO_LANGUAGE = 'simple';
 
 /**
- * What the schema document says of an entity, as it was written, but for its settings and row rules. For answers that show
- * it; everything else goes by the members of Entity.
+ * Entity of the schema document as written, without its settings and row rules. For responses that contain it;
+ * everything else uses the members of Entity.
  */
 export interface Declared {
   readonly description?: string;
@@ -112,7 +115,10 @@ export interface Declared {
   readonly timestamps?: boolean;
 }
 
-/** What names of a workspace's kept totals have on its node: behind those of tables and functions, and in rows of totals. */
+/**
+ * Names of a workspace's stored totals on its node: the suffix of tables and functions, and the prefix in rows of
+ * totals.
+ */
 export interface NodeTotal {
   readonly shard: string;
   readonly group: string;
@@ -122,9 +128,9 @@ export interface NodeTotal {
 export interface EntityTable {
   readonly schema: string;
   readonly name: string;
-  /** On a node of a cluster: where its total is kept. */
+  /** Location of its total, on a node of a cluster. */
   readonly total?: NodeTotal;
-  /** On a node: which it is, and a condition, as SQL, that fails the statement unless the table lies there. */
+  /** Node of the table, and a condition, as SQL, that fails the statement unless the table lies there. */
   readonly node?: { readonly key: string; readonly guard: object };
 }
 
@@ -133,16 +139,18 @@ export interface Entity {
   readonly declared: Declared;
   readonly description: string | undefined;
   readonly table: EntityTable;
-  /** Part of the versions of its records, and of cursors; '' or missing: none. */
+  /** Part of the versions of its records, and of cursors; '' or missing without one. */
   readonly epoch?: string;
-  /** How statements are written for its table where that lies on a node, for sql/statement-forms.ts; missing: as anywhere. */
+  /**
+   * Forms of statements for its table on a node, for sql/statement-forms.ts; missing for tables in the database itself.
+   */
   readonly statementForms?: object | undefined;
-  /** How often a move of its workspace has begun or ended: part of versions, and odd while it moves (sql/table.ts). */
+  /** Number of starts and ends of moves of its workspace: part of versions, and odd during a move (sql/table.ts). */
   readonly moves?: number;
   /** Every column in the order of the document: id first, then fields, references, timestamps. */
   readonly fields: ReadonlyMap<string, Field>;
   readonly relations: ReadonlyMap<string, Relation>;
-  /** null: it has no search. */
+  /** Searched texts, or null without a search. */
   readonly search: SearchText | null;
   readonly timestamps: boolean;
   readonly settings: EntitySettings;
@@ -150,5 +158,5 @@ export interface Entity {
   readonly gate: MigrationGate | null;
 }
 
-/** Which node the entity is read on, for keys of caches; '' for the database itself. */
+/** Returns the key of the node on which the entity is read, for keys of caches; '' for the database itself. */
 export const nodeKey = ({ table }: Pick<Entity, 'table'>): string => table.node?.key ?? '';

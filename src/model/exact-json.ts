@@ -1,7 +1,8 @@
-// JSON without loss of digits: numbers that a double would change keep their source text. Takes text, gives values in
-// which such a number is a raw JSON object (JSON.rawJSON), which JSON.stringify writes back as it came. The reader does so
-// in slices, as a text that is read at once would keep everybody else waiting. Measured against JSON.parse with a reviver
-// that asks for the source text: 0.3 of its time for a record of 170 bytes and for 1 MB of numbers, 0.6 for 1 MB of records.
+// JSON without loss of digits: numbers that a double would change keep their source text. Takes text, returns values in
+// which such a number is a raw JSON object (JSON.rawJSON), which JSON.stringify writes back unchanged. The reader works
+// in slices, as reading a long text at once would block all other requests. Measured against JSON.parse with a reviver
+// that uses the source text: 0.3 of its time for a record of 170 bytes and for 1 MB of numbers, 0.6 for 1 MB of
+// records.
 
 interface ExactJson {
   rawJSON(text: string): object;
@@ -11,11 +12,12 @@ interface ExactJson {
 // TypeScript's types lack this part of the runtime (ECMAScript proposal "JSON.parse source text access").
 const exact = JSON as unknown as ExactJson;
 
-// Numbers that may not survive: 16 digits or more, an exponent, a minus zero, a fraction that ends in zero or begins with
-// six of them. A double keeps any 15 digits, and is written with just these. Everything else is parsed plainly.
+// Matches numbers that may not survive: 16 digits or more, an exponent, a minus zero, a fraction that ends in zero or
+// begins with six of them. A double keeps any 15 digits, and is written with just these. Everything else is parsed
+// plainly.
 const MAY_LOSE_DIGITS = /\d{16}|[\d.]{17}|\d[eE]|-0|\.\d*0(?!\d)|0\.0{6}/;
 
-/** Parses JSON text (RFC 8259); throws SyntaxError. Of duplicate keys the last counts. */
+/** Parses JSON text (RFC 8259); throws SyntaxError. The last of duplicate keys counts. */
 export function parseExact(text: string): unknown {
   if (!MAY_LOSE_DIGITS.test(text)) return JSON.parse(text);
   try {
@@ -25,29 +27,31 @@ export function parseExact(text: string): unknown {
       if (done === true) return value;
     }
   } catch (error) {
-    // Its error says where the text is wrong.
+    // The error of JSON.parse says where the text is wrong.
     if (error instanceof JsonFault) JSON.parse(text);
     throw error;
   }
 }
 
-/** The value of a JSON number: a number if that has all the digits of the source, else raw JSON. */
+/** Returns the value of a JSON number: a number if that has all the digits of the source, else raw JSON. */
 export function exactNumber(source: string): unknown {
   const value = Number(source);
   return source === String(value) ? value : exact.rawJSON(source);
 }
 
-/** The exact text of a JSON number, or undefined when the value is not a number. */
+/** Returns the exact text of a JSON number, or undefined if the value is not a number. */
 export function numberText(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);
   if (typeof value === 'object' && value !== null && exact.isRawJSON(value)) return value.rawJSON;
   return undefined;
 }
 
-/** Parsers and PostgreSQL's json recurse; nobody nests records this deep by hand. */
+/** Parsers and PostgreSQL's json recurse; records written by hand nest less. */
 export const MAX_NESTING = 64;
 
-/** Deepest nesting of arrays and objects in JSON text, without parsing it: parsers recurse, this does not. */
+/**
+ * Returns the deepest nesting of arrays and objects in JSON text, without parsing it: parsers recurse, this does not.
+ */
 export function nestingDepth(text: string): number {
   let depth = 0;
   let deepest = 0;
@@ -66,14 +70,14 @@ export function nestingDepth(text: string): number {
   return deepest;
 }
 
-/** Text that PostgreSQL can store: no NUL, no lone surrogate. */
+/** Returns whether PostgreSQL can store the text: no NUL, no lone surrogate. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\u0000');
 }
 
 /* ---- the reader ---- */
 
-/** Why a text was not read: it is not JSON, nests too deep, an object has too many members, or it holds too many values. */
+/** Error of a text that is not JSON, nests too deep, has an object with too many members, or too many values. */
 export class JsonFault extends Error {
   readonly kind: 'syntax' | 'depth' | 'width' | 'number';
   constructor(kind: JsonFault['kind']) {
@@ -86,11 +90,11 @@ export class JsonFault extends Error {
 const STEPS = 1000;
 
 const SPACE = /[ \t\n\r]*/y;
-// The characters of a string that need no backslash (RFC 8259 section 7).
+// Characters of a string that need no backslash (RFC 8259 section 7).
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** By their first character. */
+/** Literal names by their first character. */
 const WORDS: ReadonlyMap<number, { readonly text: string; readonly value: unknown }> = new Map(
   [true, false, null].map((value) => [String(value).charCodeAt(0), { text: String(value), value }]),
 );
@@ -98,27 +102,27 @@ const WORDS: ReadonlyMap<number, { readonly text: string; readonly value: unknow
 type Container = unknown[] | Record<string, unknown>;
 
 export interface JsonLimits {
-  /** Members of one object, at this depth and above it: 1 is the outermost. */
+  /** Most members of one object, at this depth and above it: 1 is the outermost. */
   readonly maxMembers: number;
   readonly depth: number;
-  /** Values, objects and arrays in all. */
+  /** Most values, objects and arrays in all. */
   readonly maxValues: number;
-  /** Depth of arrays and objects; missing: MAX_NESTING. */
+  /** Greatest depth of arrays and objects; MAX_NESTING by default. */
   readonly maxNesting?: number;
 }
 
-/** For texts whose length is bounded otherwise. */
+/** Limits for texts whose length is bounded otherwise. */
 export const UNLIMITED: JsonLimits = {
   maxMembers: Number.POSITIVE_INFINITY,
   depth: Number.POSITIVE_INFINITY,
   maxValues: Number.POSITIVE_INFINITY,
 };
 
-// Of an object at any depth: a larger one takes seconds wherever all its names are asked for.
+// Most members of an object at any depth: with more, listing its names takes seconds.
 const MOST_MEMBERS = 100_000;
 
 /**
- * Reads one JSON value (RFC 8259); of duplicate keys the last counts. Yields now and then, so that its caller can let
+ * Reads one JSON value (RFC 8259); the last of duplicate keys counts. Yields now and then, so that its caller can let
  * others run. Throws JsonFault.
  */
 export function* readJson(text: string, limits: JsonLimits): Generator<undefined, unknown> {
@@ -137,7 +141,7 @@ export function* readJson(text: string, limits: JsonLimits): Generator<undefined
     at += found.length;
     return found;
   };
-  /** Skips white space and gives the code of the character after it, NaN at the end. */
+  /** Skips white space and returns the code of the character after it, NaN at the end. */
   const next = (): number => {
     let code = text.charCodeAt(at);
     if (code === 0x20 || (code <= 0x0d && code >= 0x09)) {
@@ -242,7 +246,7 @@ export function* readJson(text: string, limits: JsonLimits): Generator<undefined
   }
 }
 
-/** True when the quote at `index` belongs to its string: after an odd number of backslashes. */
+/** Returns whether the quote at `index` belongs to its string: after an odd number of backslashes. */
 function isEscaped(text: string, index: number): boolean {
   let first = index;
   while (text.charCodeAt(first - 1) === 0x5c) first--;

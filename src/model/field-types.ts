@@ -1,5 +1,5 @@
-// The field types by name, and the questions about a field that its type answers. A type is one file of field-types/; a
-// name without one does not compile.
+// Field types by name, and functions that ask the type of a field. A type is one file of field-types/; a name without
+// one does not compile.
 import { numberText } from './exact-json.ts';
 import { boolean } from './field-types/boolean.ts';
 import { date } from './field-types/date.ts';
@@ -27,7 +27,7 @@ export { DATE_PARTS } from './field-types/field-type.ts';
 export { EXPANDS_TOO_MUCH } from './field-types/json.ts';
 export { TEXT_COLLATION } from './field-types/text.ts';
 
-/** In the order in which messages and the schema of documents name them. */
+/** Field types in the order in which messages and the schema of documents name them. */
 const TYPES: Readonly<Record<FieldTypeName, FieldType>> = {
   string: text,
   text,
@@ -54,7 +54,7 @@ export function isFieldTypeName(name: string): name is FieldTypeName {
   return Object.hasOwn(TYPES, name);
 }
 
-/** The types for which an attribute of the schema document means something. */
+/** Returns the types that an attribute of the schema document applies to. */
 export function typesWith(attribute: FieldType['attributes'][number]): readonly FieldTypeName[] {
   return FIELD_TYPE_NAMES.filter((name) => TYPES[name].attributes.includes(attribute));
 }
@@ -76,23 +76,23 @@ function checked(field: Typed, decoded: Decoded): Decoded {
   return decoded.ok && check !== undefined ? check(decoded.value, field) : decoded;
 }
 
-/** The default that is generated for each record, or null when `value` is not one. */
+/** Returns the default that is generated for each record, or null if `value` is not one. */
 export function generatedBy(type: FieldTypeName, value: unknown): Generated | null {
   const { generated } = TYPES[type];
   return generated?.word === value ? generated : null;
 }
 
-/** True when the default is generated for each record. */
+/** Returns whether the default is generated for each record. */
 export function isGenerated(type: FieldTypeName, value: unknown): boolean {
   return generatedBy(type, value) !== null;
 }
 
-/** What a new record without a value gets, for SQL: an expression from our code, or the text of a value. */
+/** Default of a column for SQL: an expression of our code, or the text of a value. */
 export type ColumnDefault =
   | { readonly kind: 'expression'; readonly expression: string }
   | { readonly kind: 'value'; readonly text: string };
 
-/** Undefined for a field without a default. */
+/** Returns the default, or undefined for a field without one. */
 export function columnDefault(
   field: Typed & { readonly name: string; readonly default: unknown },
 ): ColumnDefault | undefined {

@@ -1,19 +1,19 @@
-// How long a JSON value gets when PostgreSQL prints it. A jsonb stores 1e131000 in eight bytes and prints it with all
-// of its digits: 37 kB of such numbers made an answer that no process could hold. So the digits are limited when a
-// value comes in.
+// Computes the length of a JSON value that PostgreSQL prints. A jsonb stores 1e131000 in eight bytes and prints it with
+// all of its digits: 37 kB of such numbers made a response that no process could hold. So the digits are limited on
+// input.
 import { isStorable, numberText } from './exact-json.ts';
 
-/** Digits of one number before the point, and after it, written without exponent: as of a decimal. */
+/** Most digits of one number before the point, and after it, written without exponent: as for a decimal. */
 const MAX_DIGITS = 1000;
 /** Characters by which the numbers of one record may grow when they are written without exponents. */
 export const MAX_EXPANDED_BYTES = 1_000_000;
 
 export type JsonCheck =
-  /** `growth`: characters by which the text grows. */
+  /** `expandedBytes`: characters by which the text grows. */
   | { readonly ok: true; readonly expandedBytes: number }
   | { readonly ok: false; readonly mistake: 'text' | 'digits' | 'growth' };
 
-/** Whether PostgreSQL can store the value (of a JSON parser, exact or not) and print it within bounds. */
+/** Checks whether PostgreSQL can store the value (of a JSON parser, exact or not) and print it within bounds. */
 export function checkJson(value: unknown): JsonCheck {
   let expandedBytes = 0;
   let mistake: 'text' | 'digits' | 'growth' | undefined;
@@ -45,7 +45,7 @@ export function checkJson(value: unknown): JsonCheck {
   return mistake === undefined ? { ok: true, expandedBytes } : { ok: false, mistake };
 }
 
-/** True when the number is written without an exponent (ECMAScript, Number::toString). */
+/** Returns whether the number is written without an exponent (ECMAScript, Number::toString). */
 function isPlain(number: number): boolean {
   const size = Math.abs(number);
   return (size < 1e21 && size >= 1e-6) || size === 0;
@@ -53,10 +53,10 @@ function isPlain(number: number): boolean {
 
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** Characters that the number takes additionally without its exponent; undefined for too many digits. */
+/** Returns the characters that the number takes additionally without its exponent, or undefined for too many digits. */
 function countExpandedBytes(text: string): number | undefined {
   const [, integer = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
-  // As PostgreSQL does: written digits after the point stay, zeros or not.
+  // PostgreSQL keeps the written digits after the point, zeros or not.
   const before = Math.max(integer.length + Number(exponent), 1);
   const behind = Math.max(fraction.length - Number(exponent), 0);
   if (before > MAX_DIGITS || behind > MAX_DIGITS) return undefined;

@@ -1,6 +1,6 @@
-// Names of everything in PostgreSQL. A table or column carries the name that it was made under: that of the document,
-// unless it was taken; renaming in the document leaves it as it is. Derived names hold a `$`, which no name of a document
-// may, so the two never meet.
+// Names of all objects in PostgreSQL. A table or column keeps the name of its creation: that of the document, unless it
+// was taken; renaming in the document does not change it. Derived names hold a `$`, which no name of a document may, so
+// the two never meet.
 import { hash32 } from './hash.ts';
 
 export type DerivedKind =
@@ -23,7 +23,7 @@ export interface PhysicalNames {
   readonly columns: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /**
    * Checks and foreign keys whose names are not derived from those of their table and column, by entity and slot
-   * (constraintSlot). They keep the names that they were made under: a cluster renames no constraint.
+   * (constraintSlot). They keep the names of their creation: a cluster renames no constraint.
    */
   readonly constraints?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -39,7 +39,7 @@ export function physicalColumn(names: PhysicalNames, entity: string, field: stri
   return columns !== undefined && Object.hasOwn(columns, field) ? (columns[field] as string) : field;
 }
 
-/** Which check or foreign key of an entity: `total$ck_range`. */
+/** Returns the slot of a check or foreign key of an entity: `total$ck_range`. */
 export const constraintSlot = (field: string, kind: DerivedKind): string => `${field}$${kind}`;
 
 export function physicalConstraint(names: PhysicalNames, entity: string, slot: string): string | undefined {
@@ -48,25 +48,27 @@ export function physicalConstraint(names: PhysicalNames, entity: string, slot: s
   return own !== undefined && Object.hasOwn(own, slot) ? own[slot] : undefined;
 }
 
-/** Another name for a table or column whose own is taken; `change` is a number that no change has had before. */
+/**
+ * Returns another name for a table or column whose own is taken; `change` is a number that no change has had before.
+ */
 export function freshName(name: string, change: string): string {
   return fit(`${name}$${change}`);
 }
 
-/** The name of a constraint while another one has this name. */
+/** Returns the name of a constraint while another one has this name. */
 export const nextName = (name: string): string => freshName(name, 'next');
 
 // PostgreSQL cuts names at 63 bytes; all our names are ASCII.
 const MAX_NAME = 63;
 
 /**
- * A name derived from a table and columns: `orders$status$ix`; too long ones are cut and end in a hash of the whole.
+ * Derives a name from a table and columns: `orders$status$ix`; too long ones are cut and end in a hash of the whole.
  */
 export function derivedName(table: string, parts: readonly string[], kind: DerivedKind): string {
   return fit([table, ...parts, kind].join('$'));
 }
 
-/** PostgreSQL schema of a workspace: readable in psql, unique by its id. */
+/** Returns the PostgreSQL schema of a workspace: readable in psql, unique by its id. */
 export function databaseSchemaName(workspaceId: string, slug: string): string {
   return fit(`ws${workspaceId}_${slug.replaceAll('-', '_')}`);
 }
@@ -75,5 +77,5 @@ function fit(name: string): string {
   return name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - 9)}$${hash(name)}`;
 }
 
-/** Eight characters; the readable part in front makes a collision harmless in practice. */
+/** Hashes to eight characters; the readable part in front makes a collision harmless in practice. */
 const hash = (text: string): string => hash32(text).toString(16).padStart(8, '0');

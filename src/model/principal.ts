@@ -1,14 +1,17 @@
-// The sender of a request, once authenticated. Values only; auth/ makes them.
+// The authenticated sender of a request. Values only; auth/ makes them.
 
 export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';
 
 /**
- * The ids of the entities that a principal reaches (Workspace.entityIds); null: all. As an id never names another entity,
- * nothing that happens to a schema makes a scope wider.
+ * Ids of the entities that a principal can access (Workspace.entityIds), or null for all. As an id never names another
+ * entity, no change of a schema makes a scope wider.
  */
 export type Scope = readonly string[] | null;
 
-/** API key or internal token of a workspace: sees all data of the entities in its scope. `permissions` below OWNER have no admin API. */
+/**
+ * API key or internal token of a workspace: sees all data of the entities in its scope. `permissions` below OWNER have
+ * no admin API.
+ */
 export interface Owner {
   readonly kind: 'owner';
   readonly permissions: Permissions;
@@ -16,9 +19,9 @@ export interface Owner {
   readonly scope: Scope;
   /** Stable id of the credential, for rate limits and logs; never the credential. */
   readonly credentialId: string;
-  /** When the credential ends by itself, milliseconds since 1970. */
+  /** Expiry of the credential, milliseconds since 1970. */
   readonly expiresAt?: number;
-  /** The id of the session of the console by which the request came. */
+  /** Id of the session of the console that sent the request. */
   readonly sessionId?: string;
 }
 
@@ -27,9 +30,9 @@ export interface Operator {
   readonly kind: 'operator';
   readonly scope: Scope;
   readonly credentialId: string;
-  /** When the credential ends by itself, milliseconds since 1970. */
+  /** Expiry of the credential, milliseconds since 1970. */
   readonly expiresAt?: number;
-  /** The id of the session of the console by which the request came. */
+  /** Id of the session of the console that sent the request. */
   readonly sessionId?: string;
 }
 
@@ -48,7 +51,7 @@ export interface External {
 
 export type Principal = Owner | Operator | External;
 
-/** How credential ids of API keys and of OAuth clients begin; their own ids follow. */
+/** Prefixes of credential ids of API keys and of OAuth clients, before their own ids. */
 export const KEY_ID = 'key:';
 export const CLIENT_ID = 'client:';
 
@@ -57,25 +60,28 @@ export function mayWrite(principal: Principal): boolean {
 }
 
 /**
- * The rule of tenancy: a credential is valid in the workspace that it was made for, or whose provider has made it, and
- * in no other; the operator's in all.
+ * Returns whether the principal belongs to the workspace. This is the rule of tenancy: a credential is valid in the
+ * workspace that it was made for, or whose provider has made it, and in no other; the operator's in all.
  */
 export function belongsTo(principal: Principal, workspaceId: string): boolean {
   return principal.kind === 'operator' || principal.workspaceId === workspaceId;
 }
 
-/** True for whom some part of the admin API is: never for a scope, as whoever makes keys could make one without. */
+/**
+ * Returns whether some part of the admin API is open to the principal: never with a scope, as a maker of keys could
+ * make one without.
+ */
 export function isAdministrator(principal: Principal): principal is Operator | Owner {
   if (principal.scope !== null) return false;
   return principal.kind === 'operator' || (principal.kind === 'owner' && principal.permissions === 'OWNER');
 }
 
-/** True when the principal may use the admin API of this workspace. */
+/** Returns whether the principal may use the admin API of this workspace. */
 export function mayAdminister(principal: Principal, workspaceId: string): boolean {
   return isAdministrator(principal) && belongsTo(principal, workspaceId);
 }
 
-/** The same principal, reaching no more than the entities of these ids. */
+/** Returns the principal with a scope of at most the entities of these ids. */
 export function narrowed<P extends Principal>(principal: P, ids: readonly string[]): P {
   const { scope } = principal;
   return { ...principal, scope: scope === null ? ids : scope.filter((id) => ids.includes(id)) };

@@ -2,7 +2,7 @@
 
 export type OnDelete = 'restrict' | 'cascade' | 'setNull';
 
-/** This entity stores the key of the other in its field `column`; `key` is the name of that column in PostgreSQL. */
+/** Relation whose key is in this entity's field `column`; `key` is the name of that column in PostgreSQL. */
 export interface BelongsTo {
   readonly kind: 'belongsTo';
   readonly name: string;
@@ -14,7 +14,10 @@ export interface BelongsTo {
   readonly onDelete: OnDelete;
 }
 
-/** The other entity's belongsTo `inverse`, stored there in the column `key`, points here; hasOne if at most one record does. */
+/**
+ * Inverse of the other entity's belongsTo `inverse`, stored there in the column `key`; hasOne if at most one record
+ * points here.
+ */
 export interface HasRelation {
   readonly kind: 'hasMany' | 'hasOne';
   readonly name: string;
@@ -23,7 +26,7 @@ export interface HasRelation {
   readonly key: string;
 }
 
-/** Through an ordinary entity with two belongsTo relations: `from` to this entity, `to` to the other. */
+/** Relation through an ordinary entity with two belongsTo relations: `from` to this entity, `to` to the other. */
 export interface ManyToMany {
   readonly kind: 'manyToMany';
   readonly name: string;
@@ -37,7 +40,7 @@ export interface ManyToMany {
 
 export type Relation = BelongsTo | HasRelation | ManyToMany;
 
-/** True when following the relation leads to at most one record. */
+/** Returns whether following the relation leads to at most one record. */
 export function isToOne(relation: Relation): relation is BelongsTo | (HasRelation & { readonly kind: 'hasOne' }) {
   return relation.kind === 'belongsTo' || relation.kind === 'hasOne';
 }

@@ -4,9 +4,9 @@ import type { Relation } from './relation.ts';
 import type { Workspace } from './workspace.ts';
 
 /**
- * The snapshot with the entities of these names alone; names of others mean nothing. Relations to entities outside are
- * gone, and with them what settings say about them; the columns that store their keys stay, as numbers. Of a part it makes a
- * smaller part: none ever holds more.
+ * Returns the snapshot with the entities of these names alone; unknown names are ignored. Relations to entities outside
+ * are removed, also from the settings; the columns that store their keys stay, as numbers. From a part it makes a
+ * smaller part, never a larger one.
  */
 export function restrictWorkspace(workspace: Workspace, names: ReadonlySet<string>): Workspace {
   const visible = [...workspace.entities.values()].filter(({ name }) => names.has(name));
@@ -26,7 +26,7 @@ export function restrictWorkspace(workspace: Workspace, names: ReadonlySet<strin
   };
 }
 
-/** The snapshot that a part was made of; a whole one itself. */
+/** Returns the snapshot that a part was made of, or the snapshot itself if it is whole. */
 export function getUnrestricted(workspace: Workspace): Workspace {
   return workspace.part === null ? workspace : workspace.part.of;
 }
@@ -50,7 +50,7 @@ type Entities = ReadonlyMap<string, Entity>;
 function restrictSettings(entity: Entity, entities: Entities): EntitySettings {
   const { defaultExpand, expandable, defaultFields, maxExpandDepth, label } = entity.settings;
   return {
-    // Of a path that leads out, what lies before.
+    // Cuts a path before the first relation that leads out.
     defaultExpand:
       defaultExpand?.map((path) => keepKnownNames(path, entity, entities).join('.')).filter((path) => path !== '') ??
       null,
@@ -62,7 +62,7 @@ function restrictSettings(entity: Entity, entities: Entities): EntitySettings {
   };
 }
 
-/** The names of a path up to the first that means nothing. */
+/** Returns the names of a path up to the first unknown one. */
 function keepKnownNames(path: string, root: Entity, entities: Entities): readonly string[] {
   const names = path.split('.');
   let at: Entity | undefined = root;

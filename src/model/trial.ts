@@ -1,4 +1,4 @@
-// A snapshot with other row rules than those in force: for an administrator who tries them.
+// A snapshot with other row rules than the active ones: for an administrator who tries them.
 import { conflict } from '../errors.ts';
 import type { RowRule } from './entity.ts';
 import { getUnrestricted } from './restricted.ts';
@@ -7,13 +7,13 @@ import type { Workspace } from './workspace.ts';
 /** Row rules by the name of their entity, each for a column that it had when they were checked. */
 export interface PreviewRules {
   readonly byEntity: ReadonlyMap<string, readonly RowRule[]>;
-  /** The same for the same rules, and for no others. */
+  /** Key that is the same for the same rules, and for no others. */
   readonly key: string;
 }
 
 /**
- * The snapshot with these rules in place of those of their entities; the others keep theirs. Throws 409 when an entity
- * or a column is gone meanwhile: a rule that points at nothing must not become "no rule".
+ * Returns the snapshot with these rules in place of those of their entities; the others keep theirs. Throws 409 when an
+ * entity or a column has been removed meanwhile: a rule for a missing column must not become "no rule".
  */
 export function withRules(workspace: Workspace, { byEntity, key }: PreviewRules): Workspace {
   const entities = new Map(workspace.entities);

@@ -1,4 +1,4 @@
-// Operations outside the data API -> their OpenAPI document (3.1.1). Pure: it prints what the routes say of themselves.
+// Operations outside the data API -> their OpenAPI document (3.1.1). Pure: it prints the descriptions of the routes.
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { type CodedStatus, ERROR_SCHEMAS, errorResponseRef, errorResponses, type Part } from './error-responses.ts';
 import { type Content, type ErrorDescription, type Operation, type Shape, TAGS, type Tag } from './operation.ts';
@@ -10,7 +10,7 @@ const OAUTH_ERROR = 'OAuthError';
 const SECURITY: Readonly<Record<Operation['describe']['credential'], readonly Part[]>> = {
   none: [],
   bearer: [{ bearer: [] }, { oauth: [] }],
-  // Or, without HTTP Basic, in the body.
+  // Without HTTP Basic, the credentials are in the body.
   client: [{ [CLIENT_AUTHENTICATION]: [] }, {}],
 };
 
@@ -29,7 +29,9 @@ const HEADERS: Readonly<Record<number, Part>> = {
   304: ETAG,
 };
 
-/** The document of `operations`; `publicUrl` is where they are served. Throws a TypeError for ids or names that stand for two. */
+/**
+ * Builds the document of `operations`; `publicUrl` is their base URL. Throws a TypeError for duplicate ids or names.
+ */
 export function adminDocument(operations: readonly Operation[], publicUrl: string): Part {
   const { refer, schemas } = makeComponents();
   const paths: Record<string, Record<string, Part>> = {};
@@ -71,7 +73,7 @@ const INTRODUCTION = [
 
 const getTag = ({ describe }: Operation): Tag => describe.id.split('.')[0] as Tag;
 
-/** Our own refusals among those of all operations, each once. */
+/** Returns the API's refusals among those of all operations, each once. */
 function collectErrors(operations: readonly Operation[]): readonly CodedStatus[] {
   const statuses = new Map<string, CodedStatus>();
   for (const { code, status } of operations.flatMap(({ describe }) => describe.errors)) {
@@ -123,7 +125,7 @@ const ifMatch = (what: string): Part => ({
   schema: { type: 'string' },
 });
 
-/** What a shape says of itself is said of the parameter. */
+/** The description of a shape becomes that of the parameter. */
 function parameter(location: 'path' | 'query', name: string, shape: Shape, refer: Refer): Part {
   const { description, examples, ...schema } = shape as { description?: string; examples?: readonly unknown[] };
   return {
@@ -149,7 +151,7 @@ function responsePart(status: number, content: Content | null, isTagged: boolean
   };
 }
 
-/** One response for each status, with when each of its codes comes. */
+/** Builds one response for each status, with the conditions of each of its codes. */
 function buildErrorParts(
   errors: readonly ErrorDescription[],
   errorFormat: 'api' | 'oauth' = 'api',

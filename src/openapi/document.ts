@@ -1,5 +1,5 @@
-// The OpenAPI document of a workspace (OpenAPI Specification 3.1.1): what a class of principals may ask of it, and what it
-// is answered. Written as text in pieces, as that of a large workspace takes long.
+// The OpenAPI document of a workspace (OpenAPI Specification 3.1.1): requests that a class of principals may send, and
+// the responses. Written as text in pieces, as that of a large workspace takes long.
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import type { IdentityProvider, Workspace } from '../model/workspace.ts';
 import type { DocumentRequest } from '../request/document-request.ts';
@@ -25,19 +25,19 @@ import { certainColumns, recordSchemas } from './schema.ts';
 import { buildViews, type EntityView, type PrincipalClass } from './view.ts';
 import { WORKSPACE_TAG, workspacePaths } from './workspace-paths.ts';
 
-/** What a document says of the server. */
+/** Facts about the server in a document. */
 export interface DocumentFacts extends EnvelopeLimits {
   readonly publicUrl: string;
   readonly tokenUrl: string;
 }
 
-/** The base URL of the data API of the workspace. */
+/** Returns the base URL of the data API of the workspace. */
 export const workspaceUrl = (publicUrl: string, { organization, slug }: Workspace): string =>
   `${publicUrl}${PREFIX}${organization}/${slug}`;
 
 /**
- * The text of the document; yields after each entity. The same snapshot, class and request give the same text to the byte.
- * `asked.entities` are names of the snapshot.
+ * Generates the text of the document; yields after each entity. The same snapshot, class and request produce the same
+ * text to the byte. `asked.entities` are names of the snapshot.
  */
 export function* generateDocument(
   workspace: Workspace,
@@ -133,7 +133,7 @@ export function* generateDocument(
 const INTRODUCTION =
   'Records of this workspace, as this credential may read and write them. HEAD is answered as GET without the body. A refusal has the form of `wda.Error`.';
 
-/** Statuses of which a client does something else in each operation; the others are one response, of every operation. */
+/** Statuses that a client handles differently in each operation; the others share one response. */
 const OWN_STATUSES: readonly number[] = [400, 404, 409, 412];
 const OTHER_ERRORS = 'Refused';
 const hasOwnResponse = (code: ErrorCode): boolean => OWN_STATUSES.includes(ERROR_CODES[code]);
@@ -143,7 +143,10 @@ const ALWAYS = ['wda.Index', 'wda.Schema', 'wda.Batch', 'wda.BatchResult'];
 const OF_READS = ['wda.Meta', 'wda.GroupMeta', 'wda.Query', 'wda.Filter', 'wda.Aggregate'];
 const OF_WRITES = ['wda.WriteMeta', 'wda.Ids', 'wda.UpdateItem', 'wda.ImportResult'];
 
-/** Adds components of the entity to those of the same kind of other entities: together, all of them are shorter when zipped. */
+/**
+ * Adds components of the entity to those of the same kind of other entities: together, all of them are shorter when
+ * zipped.
+ */
 function addByKind(added: Map<string, string[]>, { entity }: EntityView, components: Part): void {
   for (const [name, component] of Object.entries(components)) {
     const kind = name.slice(entity.name.length);
@@ -153,12 +156,12 @@ function addByKind(added: Map<string, string[]>, { entity }: EntityView, compone
   }
 }
 
-/** `"a":…,"b":…` */
+/** Returns `"a":…,"b":…`. */
 const toMembers = (members: Part): string => JSON.stringify(members).slice(1, -1);
 
 const toObject = (...members: readonly string[]): string => `{${members.filter((text) => text !== '').join()}}`;
 
-/** Of the entities that are asked for, with the relations among them; undefined: of all. */
+/** Selects the requested entities, with the relations among them; undefined: all. */
 function selectViews(
   workspace: Workspace,
   principal: PrincipalClass,
@@ -179,7 +182,7 @@ const makeTag = ({ entity }: EntityView): Part => ({
   description: entity.description ?? `Records of ${entity.name}.`,
 });
 
-/** Alternatives, by name. */
+/** Returns alternative schemes, by name. */
 function securitySchemes(
   { kind }: PrincipalClass,
   provider: IdentityProvider | null,

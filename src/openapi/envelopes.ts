@@ -1,4 +1,4 @@
-// Schemas that are the same for every entity: what stands beside records, the bodies of questions, the batch, the index.
+// Schemas that are the same for every entity: envelopes of records, bodies of queries, the batch, the index.
 import type { JsonSchema } from '../model/field-types.ts';
 import { ID_SCHEMA, type RequestLimits } from '../request/forms.ts';
 import { FILTER_OPERATORS, LIST_OPERATORS } from '../request/operators.ts';
@@ -27,7 +27,7 @@ const responseSchema = (required: Properties, optional: Properties = {}): JsonSc
   properties: { ...required, ...optional },
 });
 
-/** What it does not name is refused. */
+/** Returns the schema of a body; unknown members are refused. */
 const body = (required: Properties, optional: Properties): JsonSchema => ({
   type: 'object',
   ...(Object.keys(required).length === 0 ? {} : { required: Object.keys(required) }),
@@ -52,7 +52,7 @@ export interface EnvelopeLimits {
   readonly maxBatch: number;
 }
 
-/** Of answers. */
+/** Schemas of responses. */
 const RESPONSES: Properties = {
   'wda.Meta': responseSchema(
     {
@@ -117,7 +117,7 @@ const RESPONSES: Properties = {
 
 const getEntry = (key: ParameterKey): Parameter<unknown> => PARAMETERS[key];
 
-/** A parameter as a member of a body. */
+/** Returns the schema of a parameter as a member of a body. */
 function memberSchema(key: ParameterKey, limits: RequestLimits): JsonSchema {
   const { form, description, required } = getEntry(key);
   const schema = form.schema(limits);
@@ -125,7 +125,7 @@ function memberSchema(key: ParameterKey, limits: RequestLimits): JsonSchema {
   return { ...schema, ...(required === true ? { minItems: 1 } : {}), description };
 }
 
-/** Of bodies. `hasFields`: whether requests may choose the fields that they are shown. */
+/** Returns the schemas of bodies. `hasFields`: whether requests may choose the fields of the response. */
 function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: boolean): Properties {
   const members = (operation: AnyOperationName): JsonSchema => {
     const keys = getParameters(operation, 'body').filter((key) => hasFields || key !== 'fields');
@@ -211,7 +211,7 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
   };
 }
 
-/** Of `components.schemas`, those among them that `used` says. */
+/** Returns the schemas for `components.schemas` that `used` names. */
 export function envelopes(limits: EnvelopeLimits, hasFields: boolean, used: ReadonlySet<string>): Properties {
   return Object.fromEntries(
     Object.entries({ ...RESPONSES, ...bodies(limits, hasFields) }).filter(([name]) => used.has(name)),

@@ -1,8 +1,8 @@
-// What routes say of their refusals: each names its own, and those that follow from what it asks for are added.
+// Refusals of routes: each route names its own, and those that follow from its requirements are added.
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import type { ErrorDescription } from './operation.ts';
 
-/** By code: when it comes, as the end of the sentence "refused because ..."; with the status where it is another one. */
+/** Conditions by code, as the end of the sentence "refused because ..."; with the status if it is another one. */
 export type ErrorConditions = {
   readonly [Code in ErrorCode]?: string | { readonly status: number; readonly when: string };
 };
@@ -15,10 +15,10 @@ export function toErrorResponses(conditions: ErrorConditions): ErrorDescription[
   );
 }
 
-/** Of every operation. */
+/** Refusals of every operation. */
 export const QUERY_ERRORS: ErrorConditions = { BAD_REQUEST: 'a part of the path or of the query is not as described' };
 
-/** Of operations that need a server that is ready. */
+/** Refusals of operations that need a ready server. */
 export const UNREADY_ERRORS: ErrorConditions = {
   SERVICE_UNAVAILABLE: 'the server or its database cannot answer at the moment',
 };

@@ -8,7 +8,7 @@ import { errorText } from '../response/error-body.ts';
 /** A part of a document: plain JSON. */
 export type Part = Readonly<Record<string, unknown>>;
 
-/** Of `components.schemas`: the body of each refusal, by the names that responses refer to. */
+/** Schemas for `components.schemas`: the body of each refusal, by the names that responses refer to. */
 export const ERROR_SCHEMAS: Readonly<Record<'wda.Error' | 'wda.Detail', JsonSchema>> = {
   'wda.Error': {
     type: 'object',
@@ -85,7 +85,7 @@ const ERROR_DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
 };
 
 interface ErrorResponse {
-  /** Of the component. */
+  /** Name of the component. */
   readonly name: string;
   readonly headers?: readonly (keyof typeof HEADERS)[];
   readonly examples: Readonly<Record<string, ApiError>>;
@@ -100,7 +100,7 @@ const HEADERS = {
 
 const GATE = { blocksReads: false, blocksWrites: true, retryAfterSeconds: 5 };
 
-/** By status. */
+/** Responses by status. */
 const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
   400: {
     name: 'BadRequest',
@@ -144,17 +144,17 @@ const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
 
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
 
-/** A code with the status that it comes with: mostly, but not always, that of ERROR_CODES. */
+/** A code with its status: mostly, but not always, that of ERROR_CODES. */
 export interface CodedStatus {
   readonly code: ErrorCode;
   readonly status: number;
 }
 
-/** The codes with the statuses that they have in the data API. */
+/** Returns the codes with the statuses that they have in the data API. */
 export const withStatuses = (codes: Iterable<ErrorCode>): readonly CodedStatus[] =>
   [...codes].map((code) => ({ code, status: ERROR_CODES[code] }));
 
-/** Of `components.responses`: one for each status of the refusals, by the names that refusalsOf() refers to. */
+/** Returns `components.responses`: one for each status of the refusals, by the names that buildErrorRefs() uses. */
 export function errorResponses(
   codedStatuses: readonly CodedStatus[] = withStatuses(CODES),
 ): Readonly<Record<string, Part>> {
@@ -166,7 +166,7 @@ export function errorResponses(
   );
 }
 
-/** One response for the refusals with these codes, for `default`. */
+/** Returns one response for the refusals with these codes, for `default`. */
 export const otherResponse = (codes: Iterable<ErrorCode>): Part => makeResponse(withStatuses(codes));
 
 function makeResponse(codedStatuses: readonly CodedStatus[]): Part {
@@ -190,12 +190,12 @@ function makeResponse(codedStatuses: readonly CodedStatus[]): Part {
   };
 }
 
-/** Of the `responses` of an operation: a reference for each status that the codes have. */
+/** Returns `responses` of an operation: a reference for each status of the codes. */
 export function buildErrorRefs(codes: Iterable<ErrorCode>): Readonly<Record<string, Part>> {
   return Object.fromEntries(collectStatuses(withStatuses(codes)).map((status) => [status, errorResponseRef(status)]));
 }
 
-/** A reference to the response with this status. */
+/** Returns a reference to the response with this status. */
 export const errorResponseRef = (status: number): Part => ({
   $ref: `#/components/responses/${ERROR_RESPONSES[status]?.name}`,
 });

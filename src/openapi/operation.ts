@@ -1,7 +1,6 @@
-// What a document says of an operation outside the data API. Routes describe themselves in this form, beside their
-// handlers; admin.ts prints it.
+// Descriptions of operations outside the data API. Routes have them next to their handlers; admin.ts prints them.
 
-/** The nouns of the document, with what it says of them. */
+/** Nouns of the document, with their descriptions. */
 export const TAGS = {
   session: 'Who asks: the credential of a request, and what it is good for.',
   organizations: 'Who has workspaces. The operator makes, renames and deletes them.',
@@ -32,7 +31,7 @@ export type Shape = object;
 export const TEXT: Shape = { type: 'string' };
 export const TEXTS: Shape = { type: 'array', items: TEXT };
 
-/** An object with all of these members; more may come. */
+/** Returns the schema of an object with all of these members; it may have more. */
 export function objectShape(properties: Readonly<Record<string, Shape>>): Shape {
   return { type: 'object', required: Object.keys(properties), properties };
 }
@@ -40,7 +39,7 @@ export function objectShape(properties: Readonly<Record<string, Shape>>): Shape 
 export interface ErrorDescription {
   readonly status: number;
   readonly code: string;
-  /** Ends the sentence "refused because ...". */
+  /** End of the sentence "refused because ...". */
   readonly when: string;
 }
 
@@ -49,34 +48,34 @@ export interface Description {
   readonly id: `${Tag}.${string}`;
   /** A title in one line, without a full stop. Unique: importers make file names of it. */
   readonly summary: string;
-  /** What the summary and the shapes do not say. */
+  /** Details beyond the summary and the shapes. */
   readonly description: string;
   /** `client`: the id and the secret of an OAuth client, not a credential of this API. */
   readonly credential: 'none' | 'bearer' | 'client';
-  /** The parameters of the path. */
+  /** Parameters of the path. */
   readonly params: Readonly<Record<string, Shape>>;
-  /** The query parameters that the operation knows. */
+  /** Query parameters of the operation. */
   readonly query: Readonly<Record<string, Shape>>;
   readonly body?: Content | undefined;
-  /** What If-Match is compared with, in words; undefined: the header means nothing here. */
+  /** Description of the value that If-Match is compared with, or undefined if the header has no effect here. */
   readonly guarded?: string | undefined;
-  /** By status; null: the answer has no body. */
+  /** Contents by status, or null for a response without a body. */
   readonly responses: Readonly<Record<number, Content | null>>;
   readonly errors: readonly ErrorDescription[];
-  /** Whose words a refusal is in: ours, or those of RFC 6749 section 5.2. */
+  /** Format of refusals: ours, or that of RFC 6749 section 5.2. */
   readonly errorFormat?: 'api' | 'oauth';
 }
 
 export interface Content {
   readonly shape: Shape;
-  /** Media type; missing: `application/json`. */
+  /** Media type; `application/json` by default. */
   readonly type?: string;
   readonly example?: unknown;
 }
 
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With the names of parameters: `/api/admin/v1/organizations/:org`. */
+  /** Path with the names of parameters: `/api/admin/v1/organizations/:org`. */
   readonly pattern: string;
   readonly describe: Description;
 }

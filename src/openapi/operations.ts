@@ -1,5 +1,5 @@
-// The operations of an entity as parts of an OpenAPI document: what each takes, and what it may be answered. What several
-// operations have in common is a component that they refer to: a workspace of 200 entities has 3,200 operations.
+// Operations of an entity as parts of an OpenAPI document: their parameters, bodies and responses. Shared parts are
+// components that they refer to: a workspace of 200 entities has 3,200 operations.
 import type { ErrorCode } from '../errors.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 import type { Part } from './error-responses.ts';
@@ -8,12 +8,12 @@ import { bodyExamples, makeRecordExample, schemaNames, schemaRef } from './schem
 import type { EntityView } from './view.ts';
 
 export interface OperationContext {
-  /** `fixed`: what would change the form of records is left out. */
+  /** `fixed`: omits parameters that would change the form of records. */
   readonly selection: 'free' | 'fixed';
   readonly maxBulk: number;
-  /** Notes shared parameters, and gives the references to them. */
+  /** Registers shared parameters, and returns the references to them. */
   readonly shared: (...names: readonly SharedParameter[]) => readonly Part[];
-  /** Notes codes of refusals, and gives the responses of an operation that has them. */
+  /** Registers codes of refusals, and returns the responses of an operation that has them. */
   readonly errorResponses: (codes: readonly ErrorCode[]) => Parts;
 }
 
@@ -35,18 +35,18 @@ const IDEMPOTENCY: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_IN_USE', 'IDEMPOTENC
 const STORED: readonly ErrorCode[] = ['VALIDATION_FAILED', 'CONFLICT', ...IDEMPOTENCY];
 const GUARDED: readonly ErrorCode[] = ['PRECONDITION_FAILED'];
 
-/** What sets an operation apart; the rest follows from the table of operations. */
+/** Particulars of an operation; the rest follows from the table of operations. */
 interface Form {
   readonly summary: string;
   readonly description: string;
   readonly headers?: readonly Header[];
   readonly body?: Part;
-  /** By status. */
+  /** Responses by status. */
   readonly responses: Parts;
   readonly codes?: readonly ErrorCode[];
 }
 
-/** Path items of the entity, by their paths. */
+/** Returns path items of the entity, by their paths. */
 export function entityPaths(view: EntityView, own: EntityParameters, context: OperationContext): Parts {
   const items = new Map<string, Record<string, unknown>>();
   const { entity, operations } = view;
@@ -58,7 +58,7 @@ export function entityPaths(view: EntityView, own: EntityParameters, context: Op
     const form = FORMS[name](view);
     const parameters = [...buildParameters(name, own, context.shared), ...context.shared(...(form.headers ?? []))];
     for (const method of methods) {
-      // HEAD is answered as GET.
+      // HEAD has the responses of GET.
       if (method !== 'HEAD')
         item[method.toLowerCase()] = operation(method, name, entity.name, { ...form, parameters }, context);
     }
@@ -66,7 +66,7 @@ export function entityPaths(view: EntityView, own: EntityParameters, context: Op
   return Object.fromEntries(items);
 }
 
-/** PATCH does what PUT does, under a name of its own. */
+/** Operation names of PATCH, which does the same as PUT. */
 const PATCH_NAMES: Partial<Record<OperationName, string>> = { update: 'patch', bulkUpdate: 'bulkPatch' };
 
 function operation(
@@ -78,7 +78,8 @@ function operation(
 ): Part {
   const isPatch = method === 'PATCH';
   return {
-    // In this order, what names the entity stands together: in another, 200 entities are up to 13 kB more when zipped.
+    // This order keeps members with the entity's name together: in another, 200 entities are up to 13 kB more when
+    // zipped.
     summary: `${isPatch ? summary.replace('Update', 'Patch') : summary} ${entity}`,
     tags: [entity],
     operationId: `${entity}.${isPatch ? PATCH_NAMES[name] : name}`,
@@ -114,7 +115,7 @@ const TAGGED: Part = {
     schema: { type: 'string' },
   },
 };
-/** Of an answer to one write; only that to a create has both. */
+/** Headers of a response to one write; only that to a create has both. */
 const WRITE_HEADERS: Part = {
   ...TAGGED,
   Location: { description: 'Of a record that was made: its path.', schema: { type: 'string' } },
@@ -132,7 +133,7 @@ const many = (schema: string, maxItems: number, item: Part): Part => ({
 /** Components of a kind, by their names. */
 export type Components = Readonly<Record<'responses' | 'requestBodies', Parts>>;
 
-/** What operations of every entity refer to. */
+/** Returns components that operations of every entity refer to. */
 export function sharedComponents(mayWrite: boolean, maxBulk: number): Components {
   const writing = {
     'wda.Deleted': { description: 'Deleted.' },
@@ -172,7 +173,7 @@ export function sharedComponents(mayWrite: boolean, maxBulk: number): Components
               required: true,
               ...json(schemaRef('wda.Ids'), { examples: { one: { value: { ids: [1] } } } }),
             },
-            // Without a field to change: a body of each entity would make the document of 200 entities 5 kB longer.
+            // Without the fields to change: a body of each entity would make the document of 200 entities 5 kB longer.
             'wda.UpdateMany': many('wda.UpdateItem', maxBulk, { id: 1 }),
             'wda.File': { required: true, ...FILE },
           }
@@ -181,7 +182,7 @@ export function sharedComponents(mayWrite: boolean, maxBulk: number): Components
   };
 }
 
-/** What operations of the entity refer to. */
+/** Returns components that operations of the entity refer to. */
 export function entityComponents(view: EntityView, { selection, maxBulk }: OperationContext): Components {
   const { entity, operations } = view;
   const names = schemaNames(entity.name);
@@ -206,7 +207,7 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
         headers: WRITE_HEADERS,
         ...json(object({ data: full })),
       },
-      // In a `fixed` document they are never their ids alone.
+      // A `fixed` document never returns the ids alone.
       [`${entity.name}.ManyWritten`]: {
         description: 'The records, in the order sent.',
         ...json(

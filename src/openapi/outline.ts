@@ -1,5 +1,5 @@
-// The schema of a workspace as a class of principals may see it: entities in the form of the schema document, with what they
-// may do. Row rules are for administrators alone.
+// The schema of a workspace for a class of principals: entities in the form of the schema document, with their
+// operations. Row rules are for administrators alone.
 
 import { type Entity, type EntitySettings, findLabel } from '../model/entity.ts';
 import type { JsonSchema } from '../model/field-types.ts';
@@ -17,9 +17,9 @@ export interface EntityOutline {
   readonly indexes: readonly object[];
   readonly searchLanguage?: string;
   readonly timestamps: boolean;
-  /** The field that names a record to people, configured or guessed; null: none does. */
+  /** Field that names a record to people, configured or chosen; null without one. */
   readonly label: string | null;
-  /** null: not configured. */
+  /** Settings, or null if not configured. */
   readonly settings: EntitySettings;
   /** Names of the table of operations (request/operations.ts). */
   readonly operations: readonly OperationName[];
@@ -32,7 +32,7 @@ export interface Outline {
   readonly entities: Readonly<Record<string, EntityOutline>>;
 }
 
-/** The entities of the snapshot, or of the part of it that a scope reaches. Numbers keep the digits of the document. */
+/** Builds the outline of the snapshot, or of the part in the scope. Numbers keep the digits of the document. */
 export function buildOutline(workspace: Workspace, principal: PrincipalClass): Outline {
   const operations = getOperations(principal);
   const entities = [...workspace.entities].map(([name, entity]) => [name, entityOutline(entity, operations)] as const);
@@ -54,7 +54,7 @@ function entityOutline(entity: Entity, operations: readonly OperationName[]): En
   };
 }
 
-/** Columns whose relation leads out of the part, so that they are plain numbers there. */
+/** Returns columns whose relation leads out of the part, so that they are plain numbers there. */
 function bareReferences({ fields }: Entity): Members {
   const bare = [...fields.values()].filter(({ role, relation }) => role === 'reference' && relation === undefined);
   return Object.fromEntries(
@@ -62,7 +62,7 @@ function bareReferences({ fields }: Entity): Members {
   );
 }
 
-/** Those of the document that are in the part; nobody has to know how a column is called that nobody named. */
+/** Returns the relations of the document that are in the part, without default column names. */
 function getRelations({ declared, relations }: Entity): Members {
   return Object.fromEntries(
     Object.entries(declared.relations ?? {}).flatMap(([name, relationDocument]) => {
@@ -77,7 +77,7 @@ function getRelations({ declared, relations }: Entity): Members {
 
 const { rowRules: _, renamedFrom: __, ...OF_DOCUMENT } = EntityShape.properties;
 const ALWAYS = ['fields', 'relations', 'indexes', 'timestamps', 'label', 'settings', 'operations'];
-// What people read is said once, in the description of the schema document; not every generator knows the last one.
+// The description of the schema document says this once, for people; some generators lack the last keyword.
 const EXCLUDED_KEYWORDS = ['title', 'description', 'propertyNames'];
 
 /** JSON Schema of an EntityOutline. */

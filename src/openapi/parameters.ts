@@ -1,5 +1,5 @@
-// Parameters of the data API as parts of an OpenAPI document, by the table in request/parameters.ts: those that are the same
-// for every entity, and those that name its fields.
+// Parameters of the data API as parts of an OpenAPI document, by the table in request/parameters.ts: shared ones, and
+// those that name fields of an entity.
 
 import { ID_SCHEMA } from '../request/forms.ts';
 import { NARROWING_NAMES } from '../request/narrowing.ts';
@@ -34,7 +34,7 @@ export type SharedParameter = ParameterKey | Header | 'Id';
 
 export const sharedName = (name: SharedParameter): string => `wda.${name[0]?.toUpperCase()}${name.slice(1)}`;
 
-/** Of `components.parameters`: one that is the same for every entity. */
+/** Returns a part of `components.parameters` that is the same for every entity. */
 export function sharedParameter(name: SharedParameter, maxPageSize: number): Part {
   if (name === 'Id')
     return { name: 'id', in: 'path', required: true, description: 'Id of the record.', schema: ID_SCHEMA, example: 1 };
@@ -45,23 +45,23 @@ export function sharedParameter(name: SharedParameter, maxPageSize: number): Par
 
 const isHeader = (name: string): name is Header => Object.hasOwn(HEADERS, name);
 
-/** What an entity has of its own in a parameter. */
+/** Part of a parameter that is specific to an entity. */
 interface OwnPart {
   readonly name?: string;
-  /** The entry of the table that it is like, if it is not its own. */
+  /** Entry of the table that it is like, if it is another one. */
   readonly as?: ParameterKey;
   readonly description?: string;
-  /** Of one value. */
+  /** Schema of one value. */
   readonly schema?: Part;
   readonly example?: unknown;
 }
 
-/** A parameter of a query string; `own`: what replaces the words and the schema of the table. */
+/** Builds a parameter of a query string; `own`: replaces the words and the schema of the table. */
 function inQuery(key: ParameterKey, maxPageSize: number, own: OwnPart = {}): Part {
   const entry: Parameter<unknown> = PARAMETERS[key];
   const { style, schema } = entry.form;
   const { items, ...singleSchema } = schema({ maxPageSize }) as Part;
-  // Repeated values are texts, whatever they are in a body.
+  // Repeated values are texts in a query string, whatever they are in a body.
   const value = own.schema ?? { single: singleSchema, repeated: TEXT, listed: items }[style];
   const example = own.example ?? entry.example;
   return {
@@ -75,33 +75,36 @@ function inQuery(key: ParameterKey, maxPageSize: number, own: OwnPart = {}): Par
   };
 }
 
-/** Parameters of an entity: those that it has of its own, and whether it takes each of the others. */
+/** Parameters of an entity: its own, and whether it takes each of the others. */
 export interface EntityParameters {
-  /** Names of components, for each parameter that the entity has of its own. */
+  /** Names of components, for each of the entity's own parameters. */
   readonly own: ReadonlyMap<ParameterKey, readonly string[]>;
   readonly takes: (key: ParameterKey) => boolean;
-  /** Of `components.parameters`. */
+  /** Parts of `components.parameters`. */
   readonly parts: Readonly<Record<string, Part>>;
 }
 
-/** `shared`: notes parameters that are the same for every entity, and gives the references to them. */
+/**
+ * Builds the parameters. `shared`: registers parameters that are the same for every entity, and returns the references
+ * to them.
+ */
 export function buildParameters(
   operation: AnyOperationName,
   { own, takes }: EntityParameters,
   shared: (...names: readonly SharedParameter[]) => readonly Part[],
 ): readonly Part[] {
   const keys = getParameters(operation, 'query').filter(takes);
-  // What names the entity stands together: in another order the document is longer when zipped.
+  // This order keeps members with the entity's name together: in another the document is longer when zipped.
   return [
     ...shared(...keys.filter((key) => !own.has(key))),
     ...keys.flatMap((key) => own.get(key) ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
 }
 
-// A pattern of more names than this helps nobody.
+// A pattern of more names than this is of no use.
 const MAX_NAMES = 60;
 
-/** `hasFields`: whether requests may choose the fields that they are shown. */
+/** Builds the entity's parameters. `hasFields`: whether requests may choose the fields of the response. */
 export function entityParameters(view: EntityView, maxPageSize: number, hasFields: boolean): EntityParameters {
   const { entity, keys, operations } = view;
   const mayUpsert = keys.length > 0 && operations.includes('create');
@@ -168,7 +171,7 @@ function expandPart({ relations, expandDepth }: EntityView): readonly OwnPart[] 
   ];
 }
 
-/** `<relation>.size` and so on, of the lists that may be expanded. */
+/** Builds `<relation>.size` and so on, for the lists that may be expanded. */
 function narrowParts({ relations, expandDepth }: EntityView): readonly OwnPart[] {
   if (expandDepth === 0) return [];
   return [...relations].flatMap(([relation, { isList, isSearchable }]) =>
@@ -182,11 +185,14 @@ function narrowParts({ relations, expandDepth }: EntityView): readonly OwnPart[]
 
 const matching = (pattern: string | undefined): Part => (pattern === undefined ? TEXT : { ...TEXT, pattern });
 
-/** A pattern of one of the names with what may follow; undefined for too many names. */
+/** Builds a pattern of one of the names and its continuation, or returns undefined for too many names. */
 const among = (names: readonly string[], rest: string): string | undefined =>
   names.length > MAX_NAMES ? undefined : `^(${names.join('|')})${rest}$`;
 
-/** A column, or a relation with a path: filters and sorts follow every relation, whatever may be expanded. */
+/**
+ * Builds a pattern of a column, or a relation with a path: filters and sorts follow every relation, whatever may be
+ * expanded.
+ */
 function pathPattern({ entity }: EntityView): string | undefined {
   const columns = [...entity.fields.keys()];
   const relations = [...entity.relations.keys()];
@@ -194,7 +200,7 @@ function pathPattern({ entity }: EntityView): string | undefined {
   return `(${[...columns, ...relations.map((name) => `${name}\\..+`)].join('|')})`;
 }
 
-/** `status,eq,open` where there is an enum, else the first field with a value of its own. */
+/** Returns `status,eq,open` for an entity with an enum, else an example with the first field that has a value. */
 function filterExample({ entity }: EntityView): string {
   const fields = [...entity.fields.values()];
   const field =

@@ -1,5 +1,5 @@
-// The records of an entity as JSON Schemas: as they are read, and as bodies give them. Flat objects without `allOf` and
-// `default`: generators of clients make wrong types of both.
+// The records of an entity as JSON Schemas, for responses and for bodies. Flat objects without `allOf` and `default`:
+// generators of clients make wrong types of both.
 import { shorten } from '../errors.ts';
 import { type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { exactNumber } from '../model/exact-json.ts';
@@ -12,19 +12,19 @@ import type { EntityView, RelationView } from './view.ts';
 
 export const schemaRef = (name: string): Part => ({ $ref: `#/components/schemas/${name}` });
 
-/** Names of the components of an entity. None of ours collides with them, as names of entities have no dot. */
+/** Returns names of the components of an entity. None of ours collides with them, as names of entities have no dot. */
 export const schemaNames = (entity: string) => ({
-  /** All columns, as writes answer. */
+  /** Component of all columns, for responses to writes. */
   full: entity,
-  /** Columns and relations, as reads answer. */
+  /** Component of columns and relations, for responses to reads. */
   read: `${entity}.Read`,
   create: `${entity}.Create`,
   update: `${entity}.Update`,
 });
 
 /**
- * Of `components.schemas`: those of an entity. `certain`: the columns that every read of it shows. Bodies, and what writes
- * answer, only for who may write.
+ * Returns the schemas of an entity for `components.schemas`. `certain`: columns in every read of it. Bodies, and
+ * responses to writes, are only for principals who may write.
  */
 export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): Readonly<Record<string, JsonSchema>> {
   const { entity } = view;
@@ -47,7 +47,7 @@ export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): R
   ]);
 }
 
-/** `required` is left out where it would be empty: older tools do not take an empty one. */
+/** `required` is left out if it would be empty: older tools do not accept an empty one. */
 function object(required: readonly string[], properties: Part): JsonSchema {
   return { type: 'object', ...(required.length === 0 ? {} : { required }), properties };
 }
@@ -58,8 +58,8 @@ const body = (required: readonly string[], properties: Part): JsonSchema => ({
 });
 
 /**
- * `x-wda` tells generators of types what JSON Schema has no words for: the entity, where its relations lead, and how many
- * levels may be expanded.
+ * Returns the schema of reads. `x-wda` adds what JSON Schema cannot express, for generators of types: the entity, the
+ * targets of its relations, and how many levels may be expanded.
  */
 function readSchema({ entity, relations, expandDepth }: EntityView, certain: ReadonlySet<string>): JsonSchema {
   const required = [...entity.fields.keys()].filter((name) => certain.has(name));
@@ -95,12 +95,12 @@ function relationSchema({ relation, isList, isNullable }: RelationView): JsonSch
   return isNullable ? { oneOf: [target, { type: 'null' }] } : target;
 }
 
-/** `isTold`: with what generators of types need. */
+/** Returns the columns. `hasExtension`: with the input for generators of types. */
 function columns({ fields }: Entity, hasExtension: boolean): Readonly<Record<string, JsonSchema>> {
   return Object.fromEntries([...fields.values()].map((field) => [field.name, columnSchema(field, hasExtension)]));
 }
 
-/** A column as answers have it. */
+/** Returns the schema of a column in responses. */
 function columnSchema(field: Field, hasExtension: boolean): JsonSchema {
   const { description, required } = field;
   const schema = isId(field) ? ID_SCHEMA : fieldType(field.type).schema(field);
@@ -114,7 +114,7 @@ function columnSchema(field: Field, hasExtension: boolean): JsonSchema {
 
 const isId = ({ role }: Field): boolean => role === 'id' || role === 'reference';
 
-/** What JSON Schema cannot say of a column: input of generators of types. */
+/** Returns what JSON Schema cannot express about a column: input of generators of types. */
 function extension({ type, precision, scale, relation }: Field): Part {
   return {
     type,
@@ -124,7 +124,7 @@ function extension({ type, precision, scale, relation }: Field): Part {
   };
 }
 
-/** The schema of the values and null. */
+/** Returns the schema of the values and null. */
 function nullable(schema: JsonSchema): JsonSchema {
   if (schema.type === undefined) return schema;
   const types = [schema.type, 'null'].flat();
@@ -133,7 +133,7 @@ function nullable(schema: JsonSchema): JsonSchema {
     : { ...schema, type: types };
 }
 
-/** Writable columns as bodies have them. `creates`: what is left out takes its default, which the description tells. */
+/** Returns writable columns for bodies. `creates`: omitted columns take their default, which the description has. */
 function bodyProperties({ entity, ruleColumns }: EntityView) {
   const writable = [...entity.fields.values()].filter(isWritable);
   return (creates: boolean): Part =>
@@ -162,7 +162,7 @@ function bodyProperties({ entity, ruleColumns }: EntityView) {
 const defaultText = ({ default: value }: Field): string =>
   shorten(typeof value === 'string' ? value : JSON.stringify(value));
 
-/** A value that the field takes, for examples. References lead to the first record. */
+/** Returns a value that the field accepts, for examples. References lead to the first record. */
 export function makeExample(field: Field): unknown {
   if (isId(field)) return 1;
   const { json, example } = fieldType(field.type);
@@ -177,7 +177,10 @@ export function makeExample(field: Field): unknown {
   return candidates.find((value) => value !== undefined && decodeValue(field, value).ok) ?? null;
 }
 
-/** Examples of bodies: `minimal` gives what a create must give, `full` all that it can; `change` is one of an update. */
+/**
+ * Returns examples of bodies: `minimal` has what a create requires, `full` everything it may have; `change` is one of
+ * an update.
+ */
 export function bodyExamples({ entity, required, ruleColumns }: EntityView): {
   readonly minimal: Part;
   readonly full: Part;
@@ -186,7 +189,7 @@ export function bodyExamples({ entity, required, ruleColumns }: EntityView): {
   const writable = [...entity.fields.values()].filter(isWritable);
   const record = (fields: readonly Field[]): Part =>
     Object.fromEntries(fields.map((field) => [field.name, makeExample(field)]));
-  // Only the token knows what its columns may be.
+  // Only the token determines the values of these columns.
   const free = writable.filter(({ name }) => !ruleColumns.has(name));
   return {
     minimal: record(writable.filter(({ name }) => required.has(name))),
@@ -195,14 +198,14 @@ export function bodyExamples({ entity, required, ruleColumns }: EntityView): {
   };
 }
 
-/** A record as an answer has it. */
+/** Returns a record as in a response. */
 export function makeRecordExample({ fields }: Entity): Part {
   return Object.fromEntries([...fields.values()].map((field) => [field.name, makeExample(field)]));
 }
 
 /**
- * By entity: the columns that its records have in every answer to a request that names no fields, wherever in the answer
- * they stand. All, unless a default selection leaves some out.
+ * Returns, by entity, the columns that its records have in every response to a request that names no fields, at any
+ * level. All, unless a default selection leaves some out.
  */
 export function certainColumns(entities: ReadonlyMap<string, Entity>): ReadonlyMap<string, ReadonlySet<string>> {
   const certain = new Map([...entities].map(([name, { fields }]) => [name, new Set(fields.keys())]));

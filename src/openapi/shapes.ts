@@ -3,16 +3,16 @@
 import type { Part } from './error-responses.ts';
 import type { Shape } from './operation.ts';
 
-/** The schema as it stands in the document: a reference when it has a title. */
+/** Returns the schema for the document: a reference when it has a title. */
 export type Refer = (shape: Shape) => Part;
 
 export interface Components {
   readonly refer: Refer;
-  /** All that have been referred to, by name. */
+  /** Returns all shapes that have been referred to, by name. */
   readonly schemas: () => Readonly<Record<string, Part>>;
 }
 
-/** The keywords whose values are made of schemas; those of all others are taken as they are. */
+/** Keywords whose values contain schemas; values of all others are copied. */
 const SCHEMA_KEYWORDS: Readonly<Record<string, 'schema' | 'list' | 'members'>> = {
   items: 'schema',
   additionalProperties: 'schema',

@@ -1,4 +1,4 @@
-// What a class of principals may do with each entity of a workspace, as values. Descriptions of a workspace are made of
+// Access of a class of principals to each entity of a workspace, as values. Descriptions of a workspace are built from
 // it: the OpenAPI document, the index, the tools of agents.
 import { DEFAULT_MAX_EXPAND_DEPTH, type Entity } from '../model/entity.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
@@ -9,7 +9,7 @@ import { getConflictKeys } from '../plan/conflict-key.ts';
 import { getRuleColumns } from '../plan/row-policy.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 
-/** What descriptions tell principals apart by. Operators are owners. */
+/** Differences between principals in descriptions. Operators are owners. */
 export interface PrincipalClass {
   readonly kind: 'owner' | 'external';
   readonly mayWrite: boolean;
@@ -17,9 +17,9 @@ export interface PrincipalClass {
 
 export interface RelationView {
   readonly relation: Relation;
-  /** True: it is expanded to a list. */
+  /** Whether it is expanded to a list. */
   readonly isList: boolean;
-  /** Of a to-one: true when it is null where there is no related record, or where row rules hide it. */
+  /** Whether a to-one is null without a related record, or when row rules hide it. */
   readonly isNullable: boolean;
   /** Whether the related entity has a search. */
   readonly isSearchable: boolean;
@@ -29,15 +29,15 @@ export interface EntityView {
   readonly entity: Entity;
   /** Names of the table of operations (request/operations.ts), in its order. */
   readonly operations: readonly OperationName[];
-  /** What may be expanded on its records, by name. */
+  /** Relations that may be expanded on its records, by name. */
   readonly relations: ReadonlyMap<string, RelationView>;
-  /** Levels of relations that a request for its records may expand; 0: none. */
+  /** Levels of relations that a request for its records may expand; 0 for none. */
   readonly expandDepth: number;
   /** Fields that a create must give. */
   readonly required: ReadonlySet<string>;
   /** Fields that a create need not give, as row rules set them from the token. */
   readonly ruleColumns: ReadonlySet<string>;
-  /** The sets of fields by which `onConflict` finds a record that is there; not the id, which creates do not give. */
+  /** Sets of fields by which `onConflict` finds an existing record; not the id, which creates do not give. */
   readonly keys: readonly (readonly string[])[];
 }
 
@@ -45,7 +45,7 @@ export function getPrincipalClass(principal: Principal): PrincipalClass {
   return { kind: principal.kind === 'external' ? 'external' : 'owner', mayWrite: mayWrite(principal) };
 }
 
-/** A view of each entity of the snapshot, in the order of the schema. */
+/** Builds a view of each entity of the snapshot, in the order of the schema. */
 export function buildViews(workspace: Workspace, principal: PrincipalClass): readonly EntityView[] {
   const operations = getOperations(principal);
   return [...workspace.entities.values()].map((entity) => {
@@ -64,7 +64,7 @@ export function buildViews(workspace: Workspace, principal: PrincipalClass): rea
   });
 }
 
-/** Names of the table of operations that the class may use. */
+/** Returns names of the table of operations that the class may use. */
 export function getOperations(principal: PrincipalClass): readonly OperationName[] {
   return (Object.keys(OPERATIONS) as OperationName[]).filter(
     (name) => principal.mayWrite || OPERATIONS[name].access === 'read',

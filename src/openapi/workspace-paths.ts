@@ -33,7 +33,7 @@ interface Form {
 
 const json = (schema: Part, rest: Part = {}): Part => ({ content: { 'application/json': { schema, ...rest } } });
 
-/** null: it speaks a protocol of its own. */
+/** Forms by operation, or null for one with a protocol of its own. */
 const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
   index: {
     summary: 'Index of the workspace',
@@ -84,7 +84,7 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
   mcp: null,
 };
 
-/** Path items, by their paths. */
+/** Returns path items, by their paths. */
 export function workspacePaths(context: OperationContext): Readonly<Record<string, Part>> {
   return Object.fromEntries(
     (Object.keys(FORMS) as WorkspaceOperationName[]).flatMap((id) => {

@@ -17,7 +17,7 @@ export interface AssignmentResult {
 }
 
 /**
- * Checks every member of the body; `pathId` is the id in the path of an update, `stamped` the columns that the row
+ * Checks every member of the body; `pathId` is the id in the path of an update, `ruleColumns` the columns that the row
  * rules set and that a create may omit. Throws 400 when the body is no object.
  */
 export function planAssignment(

@@ -1,9 +1,9 @@
-// Accept-Encoding (RFC 9110 section 12.5.3): whether an answer may be sent compressed.
+// Accept-Encoding (RFC 9110 section 12.5.3): whether a response may be compressed.
 
-/** True when the client takes gzip; a coding with `q=0` is one that it does not take. */
+/** Returns whether the client accepts gzip; `q=0` refuses a coding. */
 export const acceptsGzip = (header: string | undefined): boolean => accepts(header, ['gzip', 'x-gzip']);
 
-/** The same for brotli (RFC 7932). */
+/** Returns whether the client accepts brotli (RFC 7932). */
 export const acceptsBrotli = (header: string | undefined): boolean => accepts(header, ['br']);
 
 function accepts(header: string | undefined, names: readonly string[]): boolean {

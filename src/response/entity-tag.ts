@@ -5,14 +5,14 @@ import { isCurrent, matches, parseEntityTags } from '../request/conditions.ts';
 import { recordEnvelope } from './envelope.ts';
 import { jsonText, type Reply } from './reply.ts';
 
-/** One record as it is answered: its JSON text, and the tag that names its version and representation. */
+/** One record of a response: its JSON text, and the tag of its version and representation. */
 export interface Representation {
   readonly data: string;
   readonly version: string;
   readonly tag: string;
 }
 
-/** 200 with the record, 304 when the client has it, 412 when If-Match does not name its version. */
+/** Replies with 200 and the record, 304 when the client has it, 412 when If-Match does not name its version. */
 export function readReply({ data, version, tag }: Representation, { ifMatch, ifNoneMatch }: Conditions): Reply {
   if (ifMatch !== undefined && !isCurrent(parseEntityTags(ifMatch), version)) throw preconditionFailed();
   if (ifNoneMatch !== undefined && matches(parseEntityTags(ifNoneMatch), tag)) {
@@ -21,7 +21,7 @@ export function readReply({ data, version, tag }: Representation, { ifMatch, ifN
   return recordReply(200, { data, tag });
 }
 
-/** The record with its tag. */
+/** Returns the record with its tag. */
 export function recordReply(
   status: 200 | 201,
   { data, tag }: Pick<Representation, 'data' | 'tag'>,

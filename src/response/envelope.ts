@@ -4,20 +4,20 @@ import { getNextPageCheck, type ListPlan } from '../plan/plan.ts';
 import type { PageRow } from '../plan/result.ts';
 import { encodeCursor } from '../request/page.ts';
 
-/** `{"data": record}` */
+/** Returns `{"data": record}`. */
 export function recordEnvelope(record: string): string {
   return `{"data":${record}}`;
 }
 
-/** `{"data": [...]}` of many written records, with `meta` when there is any. */
+/** Returns `{"data": [...]}` of many written records, with `meta` when there is any. */
 export function bulkWriteEnvelope(records: string, meta: Readonly<Record<string, unknown>>): string {
   return `{"data":${records}${Object.keys(meta).length === 0 ? '' : `,"meta":${JSON.stringify(meta)}`}}`;
 }
 
-/** A page that fits into an answer. */
+/** A page that fits into a response. */
 export type FittingPage = PageRow & { readonly data: string };
 
-/** `{"data": [...], "meta": {...}}`; `estimate` replaces the total of an estimated count. */
+/** Returns `{"data": [...], "meta": {...}}`; `estimate` replaces the total of an estimated count. */
 export function listEnvelope(row: FittingPage, plan: ListPlan, estimate: number | undefined): string {
   const total = estimate ?? (row.total === null ? null : Number(row.total));
   const page = plan.start.kind === 'page' ? plan.start.page : null;
@@ -32,7 +32,7 @@ export function listEnvelope(row: FittingPage, plan: ListPlan, estimate: number 
   return `{"data":${data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}${extraMeta}}}`;
 }
 
-/** `,"versions":[...],"previews":[...]`, what was asked for of the two. */
+/** Returns `,"versions":[...],"previews":[...]`, as far as requested. */
 function formatMeta({ versions, cuts }: FittingPage): string {
   const versionsMember = versions === null ? '' : `,"versions":${versions}`;
   if (cuts === null) return versionsMember;
@@ -43,13 +43,13 @@ function formatMeta({ versions, cuts }: FittingPage): string {
   return `${versionsMember},"previews":${JSON.stringify(previews)}`;
 }
 
-/** `{"data": [...], "meta": {...}}` of groups; the total is their number. */
+/** Returns `{"data": [...], "meta": {...}}` of groups; the total is their number. */
 export function aggregateEnvelope(data: string, groups: number, { page, size }: AggregatePlan): string {
   return `{"data":${data},"meta":{"page":${page},"size":${size},"totalElements":${groups},"totalPages":${Math.ceil(groups / size)}}}`;
 }
 
-// json_agg separates records by this, with a line feed that JSON text of jsonb, of strings and of flat records never
-// holds unescaped (PostgreSQL 9.2 to 18).
+// Separator of json_agg, with a line feed that JSON text of jsonb, of strings and of flat records never holds unescaped
+// (PostgreSQL 9.2 to 18).
 const SEPARATOR = ', \n ';
 
 function withoutLast(records: string): string {

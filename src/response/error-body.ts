@@ -10,7 +10,7 @@ export function errorReply(error: ApiError): Reply {
   return jsonText(error.status, errorText(error), error.headers);
 }
 
-/** The JSON text of a refusal. */
+/** Returns the JSON text of a refusal. */
 export function errorText({ code, message, reason, operation, details, beside: extensions }: ApiError): string {
   const error = {
     code,

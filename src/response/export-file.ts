@@ -1,5 +1,5 @@
-// The lines of an exported file: PostgreSQL's text of a record's columns -> CSV or NDJSON with the values of JSON
-// responses. What is written here, an import reads.
+// Lines of an exported file: PostgreSQL's text of a record's columns -> CSV or NDJSON with the values of JSON
+// responses. An import can read the file.
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 
@@ -11,10 +11,10 @@ export interface ExportFile {
 
 type Cell = (text: string) => string;
 
-/** Texts that spreadsheets read as formulas: `keep` can be imported unchanged, `escape` is for people. */
+/** Handling of texts that spreadsheets read as formulas: `keep` can be imported unchanged, `escape` is for people. */
 export type Formulas = 'keep' | 'escape';
 
-/** CSV of RFC 4180 with lines that end in a newline: null is an empty cell, an empty string is `""`. */
+/** Formats CSV of RFC 4180 with lines that end in a newline: null is an empty cell, an empty string is `""`. */
 export function csvFile(fields: readonly Field[], formulas: Formulas = 'keep'): ExportFile {
   const text = formulas === 'keep' ? quoteCell : escapeCell;
   const cells = fields.map((field) => makeCellFormatter(field, text));
@@ -35,7 +35,10 @@ export function csvFile(fields: readonly Field[], formulas: Formulas = 'keep'): 
   };
 }
 
-/** One JSON object a line. Measured: half the time of PostgreSQL's row_to_json, which has one core and computes there. */
+/**
+ * Formats one JSON object a line. Measured: half the time of PostgreSQL's row_to_json, which has one core and computes
+ * there.
+ */
 export function ndjsonFile(fields: readonly Field[]): ExportFile {
   const values = fields.map(makeMemberFormatter);
   const keys = fields.map((field, index) => `${index === 0 ? '' : ','}${JSON.stringify(field.name)}:`);
@@ -59,11 +62,11 @@ const truth: Cell = (text) => (text === 't' ? 'true' : 'false');
 const NEEDS_QUOTES = /[",\n\r]|^$/;
 const quoteCell: Cell = (text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-// What spreadsheets run, or skip before they run what follows (OWASP, "CSV Injection").
+// Characters that spreadsheets evaluate, or skip before a formula (OWASP, "CSV Injection").
 const FORMULA = /^[=+\-@\t\r]/;
 const escapeCell: Cell = (text) => quoteCell(FORMULA.test(text) ? `'${text}` : text);
 
-/** PostgreSQL's text of a column -> the text that JSON responses have, quoted where CSV needs it. */
+/** Converts PostgreSQL's text of a column to the text of JSON responses, quoted where CSV needs it. */
 function makeCellFormatter(field: Field, text: Cell): Cell {
   const { json, textual } = fieldType(field.type);
   switch (json) {
@@ -82,11 +85,11 @@ function makeCellFormatter(field: Field, text: Cell): Cell {
   }
 }
 
-// What JSON escapes (RFC 8259 section 7).
+// Characters that JSON escapes (RFC 8259 section 7).
 const NEEDS_ESCAPE = /["\\\u0000-\u001f]/;
 const string: Cell = (text) => (NEEDS_ESCAPE.test(text) ? JSON.stringify(text) : `"${text}"`);
 
-/** PostgreSQL's text of a column -> JSON, as responses have it. */
+/** Converts PostgreSQL's text of a column to JSON, as in responses. */
 function makeMemberFormatter(field: Field): Cell {
   const { json } = fieldType(field.type);
   switch (json) {

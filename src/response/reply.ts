@@ -11,14 +11,14 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ReplyBody;
-  /** Its name in metrics, where the URL does not tell: a word of a small set. */
+  /** Operation name in metrics, if the URL does not contain it: a word of a small set. */
   readonly operation?: string;
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 const NONE: Readonly<Record<string, string>> = {};
 
-/** A reply whose JSON text exists already. */
+/** Returns a reply whose JSON text exists already. */
 export function jsonText(status: number, text: string, headers = NONE): Reply {
   return { status, headers, body: { kind: 'text', contentType: JSON_TYPE, text } };
 }

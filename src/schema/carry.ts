@@ -1,5 +1,5 @@
-// Settings and row rules that a document does not mention, with the new names of what the document renames. A name that
-// the document drops stays as it is, so that the checks of the document find it.
+// Carries over settings and row rules that a document does not mention, with the new names of what the document
+// renames. A name that the document drops stays as it is, so that the checks of the document find it.
 import type { EntityDocument, SchemaDocument } from './format.ts';
 import { member, type Renames } from './renames.ts';
 import { getColumn, type Loose } from './view.ts';
@@ -11,7 +11,7 @@ export interface Carrier {
 
 type EntityDocuments = Readonly<Record<string, Loose<EntityDocument>>>;
 
-/** By the new name of the entity. */
+/** Returns a carrier by the new name of the entity. */
 export function makeCarrier(documents: EntityDocuments, inForce: SchemaDocument, renames: Renames): Carrier {
   const newEntities = reversed(renames.entities);
   const oldName = (entity: string): string => renames.entities.get(entity) ?? entity;
@@ -19,7 +19,7 @@ export function makeCarrier(documents: EntityDocuments, inForce: SchemaDocument,
   const newRelations = reversedAll(renames.relations);
   const newFields = reversedAll(renames.fields);
 
-  /** The relation's name in the document, and the entity that it leads to in the document in force. */
+  /** Returns the relation's name in the document, and the entity that it leads to in the active document. */
   function follow(entity: string, relation: string): { readonly name: string; readonly to: string | undefined } {
     const name = newRelations.get(newName(entity))?.get(relation) ?? relation;
     return { name, to: member(member(inForce.entities, entity)?.relations, relation)?.entity };
@@ -39,7 +39,7 @@ export function makeCarrier(documents: EntityDocuments, inForce: SchemaDocument,
     return name;
   }
 
-  /** A path of relations; its last name may be a field. */
+  /** Renames a path of relations; its last name may be a field. */
   function path(entity: string, text: string): string {
     let at: string | undefined = entity;
     const names: string[] = [];

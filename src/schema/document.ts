@@ -1,5 +1,5 @@
-// The one parser of a schema document. Takes JSON values and the document in force, gives a document in which nothing
-// dangles, in normal form, with what it renames; or every mistake in it at once, each with its path.
+// The one parser of a schema document. Takes JSON values and the active document, returns a document without dangling
+// names, in normal form, with its renames; or every mistake in it at once, each with its path.
 import type { Detail } from '../errors.ts';
 import { makeCarrier } from './carry.ts';
 import { checkFields } from './fields.ts';
@@ -16,8 +16,8 @@ export type ParsedDocument =
   | { readonly ok: false; readonly details: readonly Detail[] };
 
 /**
- * Parses what a client asks for. Numbers may keep their digits (model/exact-json.ts) and keep them in the result.
- * An entity without settings or row rules gets those of `inForce`; renamedFrom is consumed.
+ * Parses the document of a client. Numbers may keep their digits (model/exact-json.ts) and keep them in the result. An
+ * entity without settings or row rules gets those of `inForce`; renamedFrom is consumed.
  */
 export function parseSchemaDocument(value: unknown, inForce: SchemaDocument = EMPTY_DOCUMENT): ParsedDocument {
   const report = makeReport(value);
@@ -57,7 +57,10 @@ function makeFailure(report: Report): { readonly ok: false; readonly details: re
   return { ok: false, details: report.details() };
 }
 
-/** True for entities, fields and relations: others refer to them by name even when their content is mistaken. */
+/**
+ * Returns whether the path is an entity, field or relation: others refer to them by name even when their content is
+ * mistaken.
+ */
 function isName(path: Path): boolean {
   if (path[0] !== 'entities') return false;
   return path.length === 2 || (path.length === 4 && (path[2] === 'fields' || path[2] === 'relations'));
@@ -76,7 +79,7 @@ function restoreDigits(document: LooseDocument, original: unknown): void {
   }
 }
 
-/** The entity as the client wrote it. */
+/** Returns the entity as the client wrote it. */
 function getStatedMembers(original: unknown, entity: string): object {
   const stated = at(original, ['entities', entity]);
   return typeof stated === 'object' && stated !== null ? stated : {};
@@ -88,7 +91,7 @@ function at(value: unknown, path: readonly string[]): unknown {
   return current;
 }
 
-/** Settings and row rules that the document does not mention stay as they are in force, with renamed names. */
+/** Keeps active settings and row rules that the document does not mention, with renamed names. */
 function carryOver(draft: LooseDocument, original: unknown, inForce: SchemaDocument, renames: Renames): LooseDocument {
   const entities: Record<string, Loose<EntityDocument>> = {};
   const carrier = makeCarrier(draft.entities ?? {}, inForce, renames);
@@ -104,7 +107,7 @@ function carryOver(draft: LooseDocument, original: unknown, inForce: SchemaDocum
   return { entities };
 }
 
-/** The normal form: the document as asked for, without `renamedFrom`. */
+/** Returns the normal form: the document without `renamedFrom`. */
 function withoutRenames(document: LooseDocument): SchemaDocument {
   const strip = <T extends { readonly renamedFrom?: unknown }>({
     renamedFrom: _,

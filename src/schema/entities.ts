@@ -1,5 +1,5 @@
-// A parsed schema document -> entities as the rest of the code uses them: columns in order, relations resolved to the
-// columns that carry them.
+// A parsed schema document -> entities for the rest of the code: columns in order, relations resolved to the columns
+// that carry them.
 import {
   type Entity,
   type Field,
@@ -22,7 +22,7 @@ import {
 import { member } from './renames.ts';
 import { getColumn } from './view.ts';
 
-/** The entities of a document that parseSchemaDocument gave; their tables lie in `databaseSchema`. */
+/** Builds the entities of a document from parseSchemaDocument; their tables lie in `databaseSchema`. */
 export function buildEntities(
   document: SchemaDocument,
   databaseSchema: string,
@@ -55,7 +55,7 @@ export function buildEntities(
   );
 }
 
-/** In the order of the document. */
+/** Returns the row rules in the order of the document. */
 export function getRowRules({ rowRules = [] }: EntityDocument): readonly RowRule[] {
   return rowRules.map(({ column, claim, enabled = true }) => ({ column, claim, enabled }));
 }
@@ -190,7 +190,7 @@ function buildRelation(
   }
 }
 
-/** Column of a belongsTo relation on another entity; the parser has checked that it exists. */
+/** Returns the column of a belongsTo relation on another entity; the parser has checked that it exists. */
 function getKeyColumn(document: SchemaDocument, names: PhysicalNames, entity: string, relation: string): string {
   const relationDocument = member(member(document.entities, entity)?.relations, relation);
   if (relationDocument === undefined) throw new TypeError(`document lacks relation ${relation} of entity ${entity}`);

@@ -1,4 +1,5 @@
-// Fields of a schema document: attributes against the type, bounds against each other, the default against all of them.
+// Validates fields of a schema document: attributes against the type, bounds against each other, the default against
+// all of them.
 import { shorten } from '../errors.ts';
 import { compareDecimals, parseDecimal } from '../model/decimal.ts';
 import { isStorable } from '../model/exact-json.ts';
@@ -17,10 +18,10 @@ import { type FieldDocument, SUBSTRING } from './format.ts';
 import type { Path, Report } from './report.ts';
 import type { EntityView, Loose } from './view.ts';
 
-/** Types of fields that may have an index for words or for parts of texts. */
+/** Types of fields that may have a word index or a substring index. */
 const SEARCHED_TYPES: readonly FieldTypeName[] = ['string', 'text'];
 const TYPE_ATTRIBUTES = ['maxLength', 'precision', 'scale', 'min', 'max', 'values'] as const;
-// PostgreSQL gives these columns to every table.
+// Columns that PostgreSQL adds to every table.
 const SYSTEM_COLUMNS = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'];
 const TIMESTAMPS = ['createdAt', 'updatedAt'];
 
@@ -52,7 +53,7 @@ export function checkColumnName(path: Path, name: string, entity: EntityView, re
 
 type TypedField = Loose<FieldDocument> & { readonly type: FieldTypeName };
 
-/** Gives the characters by which the default grows in PostgreSQL. */
+/** Returns the characters by which the default grows in PostgreSQL. */
 function checkAttributes(path: Path, field: TypedField, report: Report): number {
   const type = fieldType(field.type);
   const at = (member: string): Path => [...path, member];
@@ -112,18 +113,18 @@ function decodedBound(
   return undefined;
 }
 
-/** A bound of a field -> text of its type. Numbers may be written as numeric strings too. */
+/** Decodes a bound of a field to text of its type. Numbers may be written as numeric strings too. */
 export function decodeBound(type: FieldTypeName, value: unknown): Decoded {
   return typeof value === 'string' ? fieldType(type).parseText(value, {}) : fieldType(type).decode(value, {});
 }
 
-/** Numbers by value, ISO text of one form as text. */
+/** Compares numbers by value, ISO text of one form as text. */
 function isGreater(one: string, other: string): boolean {
   const [a, b] = [parseDecimal(one), parseDecimal(other)];
   return a !== undefined && b !== undefined ? compareDecimals(a, b) > 0 : one > other;
 }
 
-/** Gives the characters by which the default grows in PostgreSQL. */
+/** Returns the characters by which the default grows in PostgreSQL. */
 function checkDefault(at: (member: string) => Path, field: TypedField, report: Report): number {
   const value = field.default;
   if (value === undefined || value === null) return 0;
@@ -147,7 +148,7 @@ function wordFor(type: FieldTypeName): string {
   return generated === null ? '' : `, or "${generated.word}"`;
 }
 
-/** The attributes that the type looks at, of a field without mistakes. */
+/** Returns the attributes that the type reads, for a field without mistakes. */
 export function getAttributes(field: TypedField): TypeAttributes {
   const bound = (value: unknown): string | undefined => {
     if (value === undefined) return undefined;

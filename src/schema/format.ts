@@ -1,11 +1,11 @@
-// The form of a schema document: one definition that gives its TypeScript types, the check of its shape and the JSON
-// Schema that we serve. document.ts checks what members mean together.
+// The form of a schema document: one definition for its TypeScript types, the check of its shape and the JSON Schema
+// that we serve. document.ts checks combinations of members.
 import type { Static, TSchema } from 'typebox';
 import { FIELD_TYPE_NAMES, type FieldType, fieldType, typesWith } from '../model/field-types.ts';
 import { Type } from './type.ts';
 
-// Limits of one document. Each keeps what one workspace can make of the catalog of PostgreSQL, of a snapshot and of the
-// locks of one transaction within bounds; a table of PostgreSQL has at most 1,600 columns in its whole life.
+// Limits of one document. They bound the load that one workspace puts on the catalog of PostgreSQL, on a snapshot and
+// on the locks of one transaction; a table of PostgreSQL has at most 1,600 columns in its whole life.
 export const MAX_ENTITIES = 500;
 export const MAX_FIELDS = 500;
 export const MAX_RELATIONS = 500;
@@ -21,7 +21,7 @@ export const MAX_EXPAND_DEPTH = 10;
 const MAX_DESCRIPTION = 10_000;
 const MAX_PATHS = 500;
 
-/** Names of entities, fields and relations. 63 bytes is what PostgreSQL keeps of a name. */
+/** Names of entities, fields and relations. PostgreSQL keeps 63 bytes of a name. */
 export const NAME_PATTERN = '^[A-Za-z][A-Za-z0-9_]{0,62}$';
 
 /** Configurations of the text search of PostgreSQL. */
@@ -30,7 +30,7 @@ export const LANGUAGE_PATTERN = '^[A-Za-z_][A-Za-z0-9_]{0,62}$';
 /** Organizations and workspaces in URLs. */
 export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
 
-/** An object whose keys are names of the user's own. */
+/** Returns the schema of an object whose keys are names of the user's own. */
 function mapByName<T extends TSchema>(member: T, maxProperties: number, description: string) {
   return Type.Unsafe<Readonly<Record<string, Static<T>>>>({
     type: 'object',
@@ -57,11 +57,11 @@ function paths(description: string) {
 const Name = (description: string) => Type.String({ pattern: NAME_PATTERN, description });
 const Description = Type.String({ maxLength: MAX_DESCRIPTION, description: 'For people; no effect on the API.' });
 const Flag = (description: string) => Type.Boolean({ description });
-/** `a`, `a and b`, `a, b and c`. */
+/** Joins names as `a`, `a and b`, `a, b and c`. */
 const both = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((part) => part !== '').join(' and ');
 
-/** The words of the types, once for neighbours that share them; nothing for types without words. */
+/** Returns the labels of the types, once for neighbours that share them; none for types without a label. */
 function groupByLabel(
   getLabel: (type: FieldType) => string | null,
 ): { readonly label: string; readonly names: string }[] {
@@ -83,7 +83,7 @@ const ISO = typesWith('min').filter((name) => fieldType(name).json === 'string')
 
 const strict = { additionalProperties: false } as const;
 
-/** `index` of a field whose texts are looked for by their parts. */
+/** `index` of a field with a substring index. */
 export const SUBSTRING = 'substring';
 
 const Field = Type.Object(

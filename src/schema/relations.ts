@@ -1,4 +1,4 @@
-// Checks the relations and indexes of a schema document: each leads somewhere, and back from there.
+// Checks the relations and indexes of a schema document: each leads to an entity, and back from there.
 import { listed, shorten } from '../errors.ts';
 import { fieldType } from '../model/field-types.ts';
 import { checkColumnName } from './fields.ts';
@@ -18,7 +18,7 @@ const MEMBERS = {
 const OWN_MEMBERS = ['column', 'required', 'unique', 'onDelete', 'inverse', 'through', 'from', 'to'] as const;
 
 export function checkRelations(entity: EntityView, document: DocumentView, report: Report): void {
-  // Every name that a record of this entity can show.
+  // Names of all members of a record of this entity.
   const usedNames = new Map<string, string>([...entity.fields.keys()].map((name) => [name, `field ${name}`]));
   for (const [name, relation] of entity.relations) {
     const path = [...entity.path, 'relations', name];
@@ -138,7 +138,7 @@ interface InverseRelation {
   readonly target: EntityView;
 }
 
-/** Gives the relation; reports it when it is not a belongsTo. */
+/** Returns the relation; reports it when it is not a belongsTo. */
 function checkBack(
   location: Path,
   { name, owner, target }: InverseRelation,
@@ -169,7 +169,7 @@ function checkBack(
 export function checkIndexes(entity: EntityView, report: Report): void {
   const firstIndexes = new Map<string, number>();
   entity.document.indexes?.forEach((index, position) => {
-    // It was removed because of its form, or its `fields` were.
+    // The shape check removed the index, or its `fields`.
     if (index?.fields === undefined) return;
     const path = [...entity.path, 'indexes', position];
     const fields = index.fields as readonly (string | undefined)[];
@@ -207,7 +207,7 @@ export function checkColumn(
   return false;
 }
 
-/** `entity`: where `name` was looked for; undefined: in the document. */
+/** Formats the message for a missing name. `entity`: its entity; undefined: the document. */
 export function missing(role: string, name: string, names: Iterable<string>, report: Report, entity?: string): string {
   const all = [...names];
   return `there is no ${role} ${shorten(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${hint(report.suggest(name, all))} Known: ${listed(all)}`;

@@ -1,11 +1,11 @@
-// renamedFrom in a schema document against the document in force: what must be renamed, what has been renamed already,
-// and what names nothing.
+// Compares renamedFrom in a schema document with the active document: what to rename, what has been renamed already,
+// and unknown names.
 import type { SchemaDocument } from './format.ts';
 import { missing } from './relations.ts';
 import type { Path, Report } from './report.ts';
 import type { DocumentView } from './view.ts';
 
-/** New name -> name in force. Fields and relations by the new name of their entity. */
+/** New name -> active name. Fields and relations by the new name of their entity. */
 export interface Renames {
   readonly entities: ReadonlyMap<string, string>;
   readonly fields: ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -57,7 +57,7 @@ function collectRenames(
   const renames = new Map<string, string>();
   const used = new Map<string, string>();
   for (const { name, path, renamedFrom } of members) {
-    // When the new name is in force, it has been renamed already: a document can be applied twice.
+    // An active new name has been renamed already: a document can be applied twice.
     if (renamedFrom === undefined || Object.hasOwn(inForce, name)) continue;
     const location = [...path, 'renamedFrom'];
     const other = used.get(renamedFrom);
@@ -75,7 +75,7 @@ function collectRenames(
   return renames;
 }
 
-/** An own member of a record of names: `constructor` is a name like any other. */
+/** Returns an own member of a record of names: `constructor` is a name like any other. */
 export function member<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
   return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
 }

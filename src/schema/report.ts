@@ -1,5 +1,5 @@
-// Mistakes in a document while it is being checked: collected with their path, without their consequences, and given in
-// the order in which they stand in the document.
+// Collects mistakes during the checks of a document: with their path, without their consequences, and sorted in the
+// order of the document.
 import { type Detail, type DetailCode, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 
@@ -7,26 +7,28 @@ export type Path = readonly (string | number)[];
 
 export interface Report {
   (path: Path, code: DetailCode, message: string): void;
-  /** The known name that an unknown one was probably meant to be. */
+  /** Suggests the known name that an unknown one was probably meant to be. */
   readonly suggest: (name: string, candidates: Iterable<string>) => string | undefined;
-  /** True when a mistake at `path` is reported already; its consequences are then not reported. */
+  /** Returns whether a mistake at `path` is reported already; its consequences are then not reported. */
   readonly has: (path: Path) => boolean;
-  /** Takes back REQUIRED at this path: the member is there, but misspelt. */
+  /** Removes REQUIRED at this path: the member exists, but is misspelt. */
   readonly misspelt: (path: Path) => void;
-  /** True when there are so many mistakes that looking for more is of no use. */
+  /** Returns whether there are so many mistakes that more are of no use. */
   readonly isFull: () => boolean;
   readonly details: () => Detail[];
 }
 
-/** The same report with `note` added to each message. */
+/** Returns the report with `note` added to each message. */
 export function withSuffix(report: Report, suffix: string): Report {
   const noting = (path: Path, code: DetailCode, message: string): void => report(path, code, `${message}${suffix}`);
   return Object.assign(noting, report);
 }
 
-// Enough to work through; without it the answer to a document of mistakes only would be larger than the document.
+// Most mistakes in a response; without a limit the response to a document of mistakes would be larger than the
+// document.
 const MAX_DETAILS = 1000;
-// Of which those are listed that stand first. Going on to 40,000 took a second of the process.
+// Most collected mistakes, of which the first in the document are listed. Going on to 40,000 took a second of the
+// process.
 const MAX_MISTAKES = 2 * MAX_DETAILS;
 // A suggestion costs the edit distance to every known name, up to 0.3 ms; a document may hold 50,000 unknown ones.
 const MAX_HINTS = 200;
@@ -36,11 +38,11 @@ const MAX_MESSAGE_CHARACTERS = 1000;
 
 export const pathText = (path: Path): string => path.join('.');
 
-/** A suggestion as a sentence of a message, with the space before it; empty without one. */
+/** Formats a suggestion as a sentence of a message, with the space before it; empty without one. */
 export const hint = (suggestion: string | undefined): string =>
   suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
 
-/** `document` is what the paths lead into; it gives the order of the mistakes. */
+/** Creates a report. Paths lead into `document`, which determines the order of the mistakes. */
 export function makeReport(document: unknown): Report {
   const entries = new Map<string, Mistake>();
   const misspelt = new Set<string>();
@@ -76,7 +78,7 @@ interface Mistake {
   readonly detail: Detail;
 }
 
-/** Sorts by the place of each path in the document; a path that does not exist comes after its nearest ancestor. */
+/** Sorts by the position of each path in the document; a path that does not exist comes after its nearest ancestor. */
 function inOrder(document: unknown, mistakes: readonly Mistake[]): Mistake[] {
   const numbers = new Map<object, Map<string, number>>();
   const findIndex = (parent: unknown, key: string): number | undefined => {
@@ -93,7 +95,7 @@ function inOrder(document: unknown, mistakes: readonly Mistake[]): Mistake[] {
     let value = document;
     for (const part of path) {
       const number = findIndex(value, String(part));
-      // Before the members that are there.
+      // Sorts before the existing members.
       position.push(number ?? -1);
       if (number === undefined) break;
       value = (value as Record<string, unknown>)[part];
@@ -106,7 +108,7 @@ function inOrder(document: unknown, mistakes: readonly Mistake[]): Mistake[] {
     .map(({ mistake }) => mistake);
 }
 
-/** What stands around comes before what stands in it. */
+/** Sorts containers before their content. */
 function comparePositions(a: readonly number[], b: readonly number[]): number {
   for (const [at, number] of a.entries()) {
     const other = b[at];

@@ -1,4 +1,4 @@
-// Settings and row rules of a schema document: every path and column that they name exists and may be used.
+// Validates settings and row rules of a schema document: every path and column that they name exists and may be used.
 import { DEFAULT_MAX_EXPAND_DEPTH, EVERY_COLUMN, isTextual, MAX_STEPS } from '../model/entity.ts';
 import { isStorable } from '../model/exact-json.ts';
 import { checkColumn, missing } from './relations.ts';
@@ -32,7 +32,7 @@ export function checkSettings(entity: EntityView, document: DocumentView, report
   });
 }
 
-/** As a name for people it is shown whole, so it is a text. */
+/** Requires a text, as a name for people is displayed whole. */
 function checkLabel(location: Path, name: string, entity: EntityView, report: Report): void {
   const type = entity.columns.get(name);
   if (type === undefined) {
@@ -44,13 +44,13 @@ function checkLabel(location: Path, name: string, entity: EntityView, report: Re
 }
 
 function each(list: readonly string[] | null | undefined, check: (text: string, at: number) => void): void {
-  // Lists may have holes where an entry was no string.
+  // Lists have holes where an entry was no string.
   list?.forEach((text: string | undefined, at) => {
     if (text !== undefined) check(text, at);
   });
 }
 
-/** Each level of the path is checked against the whitelist of its entity. */
+/** Checks each level of the path against the whitelist of its entity. */
 function checkExpandPath(
   { location, names }: { readonly location: Path; readonly names: readonly string[] },
   depth: number,
@@ -78,7 +78,7 @@ function checkExpandPath(
   }
 }
 
-/** A whitelist that names something unknown is reported itself; nothing is checked against it. */
+/** A whitelist with an unknown name is reported itself, and allows everything here. */
 function isAllowed(name: string, entity: EntityView): boolean {
   const allowed = entity.document.settings?.expandable;
   return !Array.isArray(allowed) || allowed.includes(name) || allowed.some((other) => !entity.relations.has(other));

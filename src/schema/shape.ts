@@ -1,5 +1,5 @@
-// The shape of a JSON document against its definition: Ajv's verdicts in our words. Takes a value, reports its mistakes
-// and gives the value without them, so that later checks find only members of the right form.
+// Checks the shape of a JSON document against its definition: Ajv's results in our words. Reports the mistakes of a
+// value and returns the value without them, so that later checks find only members of the right form.
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { TSchema } from 'typebox';
 import { type DetailCode, listed, shorten } from '../errors.ts';
@@ -15,7 +15,7 @@ interface Mistake {
 
 const validators = new WeakMap<TSchema, ValidateFunction>();
 
-/** Compiled at the first use: 20 ms that a start need not wait for. */
+/** Compiles at the first use: 20 ms that a start need not wait for. */
 function compileValidator(shape: TSchema): ValidateFunction {
   let validator = validators.get(shape);
   if (validator === undefined) {
@@ -26,9 +26,9 @@ function compileValidator(shape: TSchema): ValidateFunction {
 }
 
 /**
- * Reports what is wrong in the form of `value`, a copy without raw numbers (see plainNumbers), at paths below `prefix`,
- * and changes it in place: members of the wrong form are removed, except entries of `keeps`, which become `{}`, as
- * other parts may refer to their names. When the report becomes full the rest stays as it is.
+ * Reports mistakes in the form of `value`, a copy without raw numbers (see plainNumbers), at paths below `prefix`, and
+ * changes it in place: members of the wrong form are removed, except entries of `keeps`, which become `{}`, as other
+ * parts may refer to their names. When the report becomes full the rest stays as it is.
  */
 export function checkShape(
   shape: TSchema,
@@ -46,7 +46,7 @@ export function checkShape(
   const validate = compileValidator(shape);
   if (validate(value)) return;
   for (const error of validate.errors ?? []) {
-    // What is left as it is must not be looked at by who asks isFull().
+    // Callers check isFull() and do not read the rest, which is unchecked.
     if (report.isFull()) return;
     const mistake = translate(error, report, prefix);
     if (mistake === undefined) continue;
@@ -55,12 +55,12 @@ export function checkShape(
   }
 }
 
-// Of one object or list: more than any shape allows. Reporting 70,000 mistakes took 0.4 s.
+// Most members of one object or list: more than any shape allows. Reporting 70,000 mistakes took 0.4 s.
 const MAX_MEMBERS = 2000;
 // Below a field is its default, which may be any JSON value.
 const MAX_DEPTH = 4;
 
-/** Where the first object or list with too many members is. */
+/** Returns the path of the first object or list with too many members. */
 function findWideObject(value: unknown, path: Path): Path | undefined {
   if (typeof value !== 'object' || value === null || path.length > MAX_DEPTH) return undefined;
   const keys = Object.keys(value);
@@ -135,7 +135,7 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
   }
 }
 
-/** What the value is instead, when it can be said in a few words. */
+/** Describes the actual value, if a few words suffice. */
 function butIs(value: unknown): string {
   if (typeof value === 'string') return `, not ${value === '' ? '""' : shorten(value)}`;
   return typeof value === 'object' && value !== null ? '' : `, not ${String(value)}`;
@@ -174,7 +174,7 @@ function cut(root: unknown, path: Path, keepMember: boolean): void {
   else delete members[last];
 }
 
-/** A copy in which numbers that keep their digits (model/exact-json.ts) are plain ones. */
+/** Copies the value, with plain numbers for those that keep their digits (model/exact-json.ts). */
 export function plainNumbers(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const text = numberText(value);

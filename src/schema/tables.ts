@@ -1,5 +1,5 @@
-// What an entity is in PostgreSQL: columns, constraints and indexes with their names. Takes entities and their document,
-// gives values; migrate/ddl.ts writes the SQL, catalog/load-workspace.ts explains refusals of the database with them.
+// An entity in PostgreSQL: columns, constraints and indexes with their names. Takes entities and their document,
+// returns values; migrate/ddl.ts writes the SQL, catalog/load-workspace.ts explains refusals of the database with them.
 import { type Entity, type Field, NO_LANGUAGE } from '../model/entity.ts';
 import {
   constraintSlot,
@@ -27,7 +27,7 @@ export interface Check {
   readonly field: Field;
 }
 
-/** What an index finds: values and their order, the words of all fields together, or parts of the texts of one. */
+/** Kind of an index: values and their order, the words of all fields together, or substrings of one field. */
 export type IndexMethod =
   | { readonly kind: 'values' }
   | { readonly kind: 'words'; readonly language: string }
@@ -41,7 +41,7 @@ export interface Index {
   readonly method: IndexMethod;
 }
 
-/** True when the table has an index for searches. */
+/** Returns whether the table has an index for searches. */
 export function hasTextIndex({ indexes }: Table): boolean {
   return [...indexes.values()].some(({ method }) => method.kind === 'words');
 }
@@ -51,14 +51,14 @@ export interface Table {
   /** Name in PostgreSQL. */
   readonly name: string;
   readonly entity: string;
-  /** By the names of the fields. */
+  /** Columns by the names of the fields. */
   readonly columns: ReadonlyMap<string, Field>;
   readonly primaryKey: string;
   /** Sequence of the ids. */
   readonly sequence: string;
   readonly checks: readonly Check[];
   readonly references: readonly Reference[];
-  /** By name. */
+  /** Indexes by name. */
   readonly indexes: ReadonlyMap<string, Index>;
 }
 
@@ -92,8 +92,8 @@ const getSlot = (one: Check | Reference): string =>
   constraintSlot(one.field.name, 'kind' in one ? `ck_${one.kind}` : 'fk');
 
 /**
- * The part of PhysicalNames that makes the checks and foreign keys of `derived` those of `actual`: tables of one document,
- * by entity. Empty when nothing differs.
+ * Returns the part of PhysicalNames by which the checks and foreign keys of `derived` become those of `actual`: tables
+ * of one document, by entity. Empty when nothing differs.
  */
 export function constraintNames(
   actual: ReadonlyMap<string, Table>,
@@ -112,7 +112,7 @@ export function constraintNames(
   return Object.keys(constraints).length > 0 ? { constraints } : {};
 }
 
-/** `table` is its name in PostgreSQL. */
+/** Builds checks; `table` is its name in PostgreSQL. */
 export function buildChecks(table: string, field: Field): readonly Check[] {
   const checks: Check[] = [];
   const add = (kind: Check['kind']): void => {
@@ -165,7 +165,7 @@ function buildIndexes(entity: Entity, document: Pick<EntityDocument, 'indexes' |
     });
 }
 
-/** Indexes for searches and for parts of texts. */
+/** Builds indexes for searches and for substrings. */
 function buildTextIndexes({ table, fields, search }: Entity): readonly Index[] {
   const parts = [...fields.values()].filter((field) => field.hasPartsIndex);
   const indexes = parts.map((field): Index => {
@@ -180,7 +180,7 @@ function buildTextIndexes({ table, fields, search }: Entity): readonly Index[] {
   return [...indexes, { name, unique: false, fields: search.fields, method: { kind: 'words', language } }];
 }
 
-/** The tables of a document that parseSchemaDocument gave, by entity. */
+/** Builds the tables of a document from parseSchemaDocument, by entity. */
 export function buildTables(
   document: SchemaDocument,
   databaseSchema: string,

@@ -1,5 +1,5 @@
-// A schema document as its checks see it: entities, fields and relations by name, without members that were mistaken.
-// Takes what is left of a document after the check of its shape.
+// A schema document for its checks: entities, fields and relations by name, without members that were mistaken. Takes
+// the rest of a document after the check of its shape.
 import type { FieldTypeName } from '../model/field-types.ts';
 import type { EntityDocument, FieldDocument, RelationDocument } from './format.ts';
 import type { Path, Report } from './report.ts';
@@ -13,20 +13,20 @@ export interface EntityView {
   readonly document: Loose<EntityDocument>;
   readonly fields: ReadonlyMap<string, Loose<FieldDocument>>;
   readonly relations: ReadonlyMap<string, Loose<RelationDocument>>;
-  /** Columns by name: id, fields, keys of belongsTo relations, timestamps. The type is undefined when it is mistaken. */
+  /** Columns by name: id, fields, keys of belongsTo relations, timestamps. The type is undefined if it is mistaken. */
   readonly columns: ReadonlyMap<string, FieldTypeName | undefined>;
-  /** A mistake hides names of this entity, so no name can be reported as missing in it. */
+  /** Whether a mistake hides names of this entity, so that no name can be reported as missing in it. */
   readonly opaque: boolean;
 }
 
 export type DocumentView = ReadonlyMap<string, EntityView>;
 
-/** The column that holds the key of a belongsTo relation. */
+/** Returns the column that holds the key of a belongsTo relation. */
 export function getColumn(relation: string, document: Loose<RelationDocument>): string {
   return document.column ?? `${relation}Id`;
 }
 
-/** `document` is `original` without the members of the wrong shape. */
+/** Builds a view. `document` is `original` without the members of the wrong shape. */
 export function makeView(
   document: { readonly entities?: Readonly<Record<string, Loose<EntityDocument>>> | undefined },
   original: unknown,

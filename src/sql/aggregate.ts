@@ -1,5 +1,5 @@
-// AggregatePlan -> one select: records joined and grouped, what is left of the groups put in order, one page of them as JSON
-// text, and their number.
+// AggregatePlan -> one select: joins and groups records, filters and sorts the groups, and returns one page of them as
+// JSON text, and their number.
 
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
@@ -28,8 +28,8 @@ import { selectStoredTotal } from './read.ts';
 import { limitRunningSize, makeSizeLimit } from './size-limit.ts';
 
 /**
- * One row: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (number of groups), `counted`
- * (number of all records when they were counted for a total that might be kept, else null).
+ * Returns one row: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (number of groups),
+ * `counted` (number of all records when they were counted for a total that might be stored, else null).
  */
 export function selectAggregate(plan: AggregatePlan, maxBytes: number): Fragment {
   const groupedRows = isTotal(plan) ? selectTotal(plan) : selectGroups(plan);
@@ -45,7 +45,7 @@ const DATA = sql`coalesce(json_agg(x.${RECORD}), '[]')::text as data`;
 const NO_COUNT = keyword('null::int8 as counted');
 const IN_ALL = ident('$groups');
 
-/** A page of the groups that are left, and the number of those. */
+/** Renders a page of the filtered groups, and their number. */
 function renderBody(plan: AggregatePlan, filteredGroups: Fragment, maxBytes: number): Fragment {
   const groups = ident('g');
   if (plan.groups.length === 0) {
@@ -57,7 +57,7 @@ function renderBody(plan: AggregatePlan, filteredGroups: Fragment, maxBytes: num
   const order = join(plan.order.map((key) => sql`${groups}.${ident(key.field.column)} ${keyword(key.direction)}`));
   const bounds = sql`order by ${order} limit ${integerLiteral(plan.size)}`;
   if (plan.page === 0) {
-    // A first page is empty only when there are no groups; of a later one only a second look at them tells their number.
+    // A first page is empty only without groups; an empty later one needs a second select for their number.
     const page = sql`select ${groups}.*, count(*) over () as ${IN_ALL} from (${filteredGroups}) ${groups} ${bounds}`;
     const rows = objects(plan, page, sql`, p.${IN_ALL}`, maxBytes);
     return sql`select ${DATA}, coalesce(max(x.${IN_ALL}), 0) as total, ${NO_COUNT} from (${rows}) x`;
@@ -66,7 +66,7 @@ function renderBody(plan: AggregatePlan, filteredGroups: Fragment, maxBytes: num
   return sql`with ${groups} as materialized (${filteredGroups}) select ${DATA}, (select count(*) from ${groups}) as total, ${NO_COUNT} from (${objects(plan, page, empty, maxBytes)}) x`;
 }
 
-/** The groups of a page as JSON objects, with what is carried along; no more of them are made than an answer may hold. */
+/** Renders the groups of a page as JSON objects, with additional columns; builds no more than a response may hold. */
 function objects(
   { scan, groups, functions }: AggregatePlan,
   page: Fragment,
@@ -89,7 +89,7 @@ function objects(
   );
 }
 
-/** True when the result is as long as a value of the field, false for a number of records. */
+/** Returns whether the result is as long as a value of the field, and no number of records. */
 const isValue = ({ function: word }: Aggregated): boolean => word !== 'count' && word !== 'countDistinct';
 
 function jsonValue(field: Field, column: Fragment): Fragment {
@@ -104,7 +104,7 @@ function jsonValue(field: Field, column: Fragment): Fragment {
   }
 }
 
-/** How many records the whole table holds, as it is kept; `"$counted"`: whether they had to be counted. */
+/** Selects the stored number of records of the whole table; `"$counted"`: whether they had to be counted. */
 function selectTotal(plan: AggregatePlan): Fragment {
   const { table, condition } = renderScan(plan.scan, ident('r0'));
   const columns = plan.functions.map(({ field }) => sql`t.n as ${ident(field.column)}`);
@@ -112,7 +112,7 @@ function selectTotal(plan: AggregatePlan): Fragment {
   return sql`select ${join(columns)}, t."$counted" from (${total}) t`;
 }
 
-/** One row a group; without groups one row in all. */
+/** Selects one row for each group, or one row in all without groups. */
 function selectGroups(plan: AggregatePlan): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
@@ -135,23 +135,24 @@ function selectGroups(plan: AggregatePlan): Fragment {
     (one) => sql`${renderFunction(one, one.source && renderColumn(one.source))} as ${ident(one.field.column)}`,
   );
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
-  // By their places: a bound value in a key would make it another expression each time that it is written.
+  // Positions, as a bound value in a key would make it another expression each time that it is written.
   const positions = plan.groups.map((_, index) => integerLiteral(index + 1));
   const by = positions.length === 0 ? empty : sql` group by ${join(positions)}`;
   return sql`select ${join([...keys, ...results])} from ${table}${join(joins, '')}${where(condition, predicate)}${by}`;
 }
 
-/** What records of one group have in common. */
+/** Renders the value that records of one group share. */
 function renderKey({ source, part }: GroupKey, column: Fragment, { zone }: AggregatePlan): Fragment {
   if (part === undefined) return column;
   if (source.field.type === 'date') return sql`date_trunc(${literal(part)}, ${column}::timestamp)::date`;
-  // An hour stays a moment: where summer time ends, two hours have one name.
-  // The first hour of all may begin before the first moment.
+  // An hour stays a timestamp: where summer time ends, two hours have one name. The first hour of all may begin before
+  // the first timestamp.
   if (part === 'hour') {
     const hour = sql`date_trunc(${literal(part)}, ${column}, ${bind(zone)})`;
     return sql`case when ${column} < ${SECOND_DAY} then greatest(${hour}, ${FIRST_MOMENT}) else ${hour} end`;
   }
-  // Near the ends of time a zone has days that no date of the API has: the first and the last have their records.
+  // Near the ends of the range a zone has days that no date of the API has; their records count for the first or last
+  // day.
   const local = sql`${column} at time zone ${bind(zone)}`;
   const bounded = sql`least(greatest(${local}, ${literal('0001-01-01')}::timestamp), ${literal('9999-12-31')}::timestamp)`;
   const isAtEnd = sql`${column} < ${SECOND_DAY} or ${column} >= ${LAST_DAY}`;
@@ -160,7 +161,7 @@ function renderKey({ source, part }: GroupKey, column: Fragment, { zone }: Aggre
 
 const FIRST_MOMENT = sql`${literal('0001-01-01T00:00Z')}::timestamptz`;
 const SECOND_DAY = sql`${literal('0001-01-02T00:00Z')}::timestamptz`;
-// As UTC has them: no zone is more than a day from it.
+// Last day in UTC: no zone is more than a day away from it.
 const LAST_DAY = sql`${literal('9999-12-31T00:00Z')}::timestamptz`;
 
 function renderFunction({ function: word, source }: Aggregated, column: Fragment | undefined): Fragment {
@@ -185,17 +186,17 @@ function renderFunction({ function: word, source }: Aggregated, column: Fragment
   }
 }
 
-/** Text as a value of the field again. */
+/** Casts text back to a value of the field. */
 const asValue = (field: Field, text: Fragment): Fragment => sql`${text}::${keyword(fieldType(field.type).bindType)}`;
 
-/** A number whose sum loses no digit. */
+/** Renders a number whose sum loses no digit. */
 function addend(field: Field, column: Fragment): Fragment {
   return fieldType(field.type).summing?.by === 'text' ? sql`${column}::text::numeric` : column;
 }
 
 /**
- * The average, rounded once, halves away from zero. PostgreSQL's division gives some 16 digits in all, of large numbers none
- * after the point; div() of whole numbers is exact. Done once for each group.
+ * Renders the average, rounded once, halves away from zero. PostgreSQL's division returns some 16 digits in all, and
+ * for large numbers none after the point; div() of whole numbers is exact. Runs once for each group.
  */
 function renderAverage(field: Field, column: Fragment): Fragment {
   const sum = sql`sum(${addend(field, column)})::numeric`;

@@ -1,4 +1,5 @@
-// Many records that are created, or found by a key: one statement for all of them, or an error of our own that undoes it.
+// Creates many records, or finds them by a key: one statement for all of them, or an error of our own that rolls it
+// back.
 import type { Field } from '../model/entity.ts';
 import { type BulkUpsertPlan, listOperands, PROVIDED } from '../plan/bulk.ts';
 import { listOperand } from '../plan/operand.ts';
@@ -30,7 +31,8 @@ const CREATED = ident('$created');
 const INSERTED = ident('$made');
 
 /**
- * `data`, the JSON array of the records in the order of the lists, and `inserted`, how many of them were created:
+ * Renders an upsert with `data`, the JSON array of the records in the order of the lists, and `inserted`, the number of
+ * created ones:
  *
  *     with s as materialized (select nextval(…) as "$id", u.* from unnest($1::text[], …) with ordinality as u (…)),
  *     w as (insert into people as r (id, …) select … from s order by email, "$row"
@@ -91,8 +93,8 @@ ${renderResult(sql`${insertedRows} union all ${existingRows}`, uniqueCount)}`;
   const changed = sql`select ${S}.${ROW}, ${W}.* from ${S} join ${W} on ${same(W)} where not ${W}.${CREATED}`;
   const all = isById ? insertedRows : sql`${insertedRows} union all ${changed}`;
   if (plan.isSparse && nodeForms(scan.entity) !== undefined) {
-    // No look at other rows may decide what an update of an insert sets. The coordinator runs the parts one after the other, so
-    // whom the insert has met the update sees.
+    // A subquery on other rows must not decide what an update of an insert sets. The coordinator runs the parts one
+    // after the other, so the update would see the records of the insert.
     const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
     const update = sql`update ${table} set ${join([...sets, ...setUpdatedAt(scan)])} from ${S}${guard.fromItem}
   ${where(same(R), condition, sql`not exists (select from ${INSERTED} where ${INSERTED}."id" = ${S}.${ID})`)} returning ${R}.*`;
@@ -112,11 +114,11 @@ ${W} as (${insert} do update set ${join([...sets, ...setExcludedUpdatedAt(scan)]
 ${renderResult(all, keyword('count(*)'))}`;
 }
 
-/** What a record that is there takes over: what the request gives for it, else what it has. */
+/** Renders the value that an existing record takes over: the one in the request, or else its own. */
 function renderOverwriteValue({ columns, isSparse }: BulkUpsertPlan, field: Field): Fragment {
   const value = sql`excluded.${ident(field.column)}`;
   if (!isSparse) return value;
-  // One look-up in what was put together once: searching the rows for each record would take a second for a thousand.
+  // One look-up in a value that is built once: searching the rows for each record would take a second for a thousand.
   const isProvided = sql`substr((select of from "$bits") ->> excluded."id"::text, ${integerLiteral(columns.indexOf(field) + 1)}, 1) = '1'`;
   return sql`case when ${isProvided} then ${value} else ${R}.${ident(field.column)} end`;
 }

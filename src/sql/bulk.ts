@@ -1,5 +1,5 @@
-// Many records, one statement: bound lists, a column each, are the rows that are written. All of them are, or none is:
-// what could stand in the way is asked before the first is written, and when it does no row comes back.
+// Writes many records in one statement: bound lists, one for each column, are the rows. It writes all or none: it
+// checks all conditions before the first write, and returns no row when one fails.
 
 import type { Field } from '../model/entity.ts';
 import { columnDefault } from '../model/field-types.ts';
@@ -37,8 +37,8 @@ const VERSION = ident('$version');
 const LOCKED = ident('$held');
 
 /**
- * `data`, the JSON array of what was written in the order of the lists; no row when a reference points at a record that
- * the principal cannot see:
+ * Renders an insert with `data`, the JSON array of the written records in the order of the lists; no row when a
+ * reference points to a record that the principal cannot see:
  *
  *     with s as materialized (select nextval(…) as "$id", u.* from unnest($1::text[], …) with ordinality as u (…)),
  *     w as (insert into orders as r (id, …) select … from s where <nothing is in the way> order by "$row" returning r.*)
@@ -65,8 +65,9 @@ ${selectRecords(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, 
 }
 
 /**
- * As insertRecords(), and `versions` in the same order, if they are told. No row when a record is not there, has another version, or a reference that changes points at a
- * record that the principal cannot see. The records are locked in the order of their ids before anything is asked.
+ * Renders an update as insertRecords(), with `versions` in the same order if requested. No row when a record is
+ * missing, has another version, or a reference that changes points to a record that the principal cannot see. Locks the
+ * records in the order of their ids before checking anything.
  */
 export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
@@ -82,7 +83,7 @@ export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment 
     unchangedOrVisible(plan, aliases),
   );
   const sets = plan.columns.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
-  // What a statement gives of a record, and what is told of it.
+  // Columns of a record and its version.
   const row = plan.versions ? sql`${R}.*, ${renderRowMark(plan.scan, R)} as ${VERSION}` : sql`${R}.*`;
   const version = plan.versions ? renderVersion(plan.scan, W, VERSION) : undefined;
   const result = (from: Fragment): Fragment =>
@@ -91,7 +92,7 @@ export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment 
 ${LOCKED} as materialized (${lockedRows}),
 "$whole" as materialized (select true as "is"${completeCondition})`;
   const conditions = [sql`${R}."id" = ${S}.${ID}`, condition, sql`exists (select from "$whole")`];
-  // Records that are sent without a change are answered, and not written.
+  // Records without a change are returned, and not written.
   if (sets.length === 0)
     return sql`${withClause}
 ${result(sql`${S} join (select ${row} from ${S}, ${table}${where(...conditions)}) ${W} on ${W}."id" = ${S}.${ID}`)}`;
@@ -105,7 +106,10 @@ ${result(sql`${S} join (select ${row} from ${S}, ${table}${where(...conditions)}
 ${result(sql`${S} join ${updatedRows} ${W} on ${W}."id" = ${S}.${ID}`)}`;
 }
 
-/** `count`, how many were deleted: all, or none when one is not there or has another version. */
+/**
+ * Renders a delete with `count`, the number of deleted records: all, or none when one is missing or has another
+ * version.
+ */
 export function deleteRecords(plan: BulkDeletePlan): Fragment {
   const { table, condition } = renderScan(plan.scan, R, true);
   const own = sql`${R}."id" = any(${bind(ID_LIST)})`;
@@ -121,16 +125,18 @@ ${W} as (delete from ${table}${where(own, condition, sql`exists (select from "$w
 select count(*)::text as count from ${W}`;
 }
 
-/** `id` and `version` of those of the listed records that the principal can see. */
+/** Selects `id` and `version` of the listed records that the principal can see. */
 export function findRecords({ scan }: FindPlan): Fragment {
   const { table, condition } = renderScan(scan, R, true);
   return sql`select ${R}."id"::text as id, ${renderVersion(scan, R)} as version from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)}`;
 }
 
-// Mistakes that one request is told.
+// Most mistakes in one response.
 const MAX_MISTAKES = 100;
 
-/** `index` (from 0) and `field` of references that lead to nothing that the principal can see, at most 100, in order. */
+/**
+ * Selects `index` (from 0) and `field` of references to no record that the principal can see, at most 100, in order.
+ */
 export function selectMissingBulkReferences(plan: BulkReferencesPlan): Fragment {
   const aliases = makeAliases();
   const extra = plan.record === null ? [] : [ID_LIST];
@@ -145,7 +151,7 @@ export function selectMissingBulkReferences(plan: BulkReferencesPlan): Fragment 
 select * from (${join(selects, ' union all ')}) d order by d.index::int8, d.field limit ${integerLiteral(MAX_MISTAKES)}`;
 }
 
-/** `index` (from 0) of the listed ids to which a record refers that is not listed itself, at most 100. */
+/** Selects `index` (from 0) of the listed ids to which a record refers that is not listed itself, at most 100. */
 export function selectReferred({ by: { field, scan }, entity }: ReferredPlan): Fragment {
   const { table, condition } = renderScan(scan, R);
   const refers = sql`${R}.${ident(field.column)} = ${S}.${ID}`;
@@ -155,8 +161,8 @@ select (${S}.${ROW} - 1)::text as index from ${S}${where(sql`exists (select from
 }
 
 /**
- * `index` (from 0) of records whose values of the fields are taken, and `other`: the index of the record of this request
- * that has them, too, else null.
+ * Selects `index` (from 0) of records with a unique conflict in the fields, and `other`: the index of the record of
+ * this request with the same values, else null.
  */
 export function selectUniqueConflicts(plan: UniqueConflictsPlan): Fragment {
   const { scope } = plan;
@@ -182,7 +188,7 @@ export function selectUniqueConflicts(plan: UniqueConflictsPlan): Fragment {
     scope.kind === 'request'
       ? keyword('false')
       : sql`exists (select from ${table}${where(...same(plan.fields), another, condition)})`;
-  // What the records have once they are changed: of fields that they do not give, what is there.
+  // Values after the update: those of the record, or the stored ones for fields that it does not give.
   const after = plan.fields.map((field) => {
     const value = plan.columns.includes(field) ? changedValue(plan, field) : sql`${R}.${ident(field.column)}`;
     return sql`${value} as ${ident(field.name)}`;
@@ -196,7 +202,7 @@ select * from (
 ) d where d.other is not null or d."isThere" order by d.index::int8 limit ${integerLiteral(MAX_MISTAKES)}`;
 }
 
-/** The lists as rows `u` in their order, `"$row"` from 1 on. */
+/** Renders the lists as rows `u` in their order, `"$row"` from 1 on. */
 export function listedRows(
   operands: readonly Operand[],
   plan: ListColumns,
@@ -211,7 +217,10 @@ export function listedRows(
   return sql`unnest(${join(operands.map(bind))}) with ordinality as u (${join(names)})`;
 }
 
-/** `data`: the records of `w` as a JSON array, in the order of the rows; an error of our own beyond the bound. No row without records. */
+/**
+ * Selects `data`: the records of `w` as a JSON array, in the order of the rows; fails with an error of our own beyond
+ * the size limit. No row without records.
+ */
 function selectRecords(projection: Projection, from: Fragment, sizeLimit: SizeLimit, version?: Fragment): Fragment {
   const versions = version === undefined ? empty : sql`, ${VERSIONS} as versions`;
   return sql`select ${RECORDS} as data${versions} from (${recordRows(projection, from, sizeLimit, version)}) q having count(*) > 0`;
@@ -219,10 +228,13 @@ function selectRecords(projection: Projection, from: Fragment, sizeLimit: SizeLi
 
 const VERSIONS = sql`'[' || string_agg(to_json(q.${VERSION})::text, ',' order by q.${ROW}) || ']'`;
 
-/** Of recordRows() `q`. */
+/** JSON array of the rows of recordRows(), under the alias `q`. */
 export const RECORDS = sql`'[' || string_agg(q."$text", ',' order by q.${ROW}) || ']'`;
 
-/** The records of `w` as JSON, with their `version` if that is asked for; an error of our own beyond the bound. */
+/**
+ * Renders the records of `w` as JSON, with their `version` if requested; fails with an error of our own beyond the size
+ * limit.
+ */
 export function recordRows(projection: Projection, from: Fragment, sizeLimit: SizeLimit, version?: Fragment): Fragment {
   const columns = projection.outputs.map((output) => {
     if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
@@ -234,7 +246,7 @@ export function recordRows(projection: Projection, from: Fragment, sizeLimit: Si
   return limitRunningSize(sized, sizeLimit);
 }
 
-/** What a create stores: what the record gives, else its default. */
+/** Renders the value that a create stores: that of the record, or else the default. */
 export function createdValue(plan: ListColumns, field: Field): Fragment {
   const value = sql`${S}.${ident(field.name)}`;
   const stored = plan.isSparse ? columnDefault(field) : undefined;
@@ -243,7 +255,7 @@ export function createdValue(plan: ListColumns, field: Field): Fragment {
   return sql`case when ${isProvided(plan, field)} then ${value} else ${fallback} end`;
 }
 
-/** What an update stores: what the record gives, else what is there. */
+/** Renders the value that an update stores: that of the record, or else the stored one. */
 export function changedValue(plan: ListColumns, field: Field): Fragment {
   const value = sql`${S}.${ident(field.name)}`;
   return plan.isSparse
@@ -251,7 +263,7 @@ export function changedValue(plan: ListColumns, field: Field): Fragment {
     : value;
 }
 
-/** That a record was changed, where its entity tells when. */
+/** Assigns updatedAt if the entity has it. */
 export function setUpdatedAt(scan: Scan): readonly Fragment[] {
   return scan.entity.timestamps ? [sql`${ident(getField(scan, 'updatedAt').column)} = now()`] : [];
 }
@@ -260,7 +272,9 @@ function isProvided({ columns }: ListColumns, field: Field): Fragment {
   return sql`substr(${S}.${ident(PROVIDED)}, ${integerLiteral(columns.indexOf(field) + 1)}, 1) = '1'`;
 }
 
-/** No record refers to one that the principal cannot see; empty when that cannot be. */
+/**
+ * Renders the condition that no record refers to one that the principal cannot see, or nothing if that is impossible.
+ */
 export function renderReferencesExist(
   references: readonly Reference[],
   aliases: Aliases,
@@ -274,7 +288,10 @@ export function renderReferencesExist(
   return sql`not exists (select from ${S}${where(sql`(${join(conditions, ' or ')})`, only)})`;
 }
 
-/** What stands before an insert and beside its rows when it depends on a condition: on a cluster some fail that look at tables. */
+/**
+ * Renders the `with` part and `from` part of an insert that depends on a condition: on a cluster some inserts fail that
+ * read tables.
+ */
 export function makeGuard(condition: Fragment): { readonly before: Fragment; readonly fromItem: Fragment } {
   if (condition.text === '') return { before: empty, fromItem: empty };
   return {
@@ -294,19 +311,19 @@ function unchangedOrVisible({ references }: BulkUpdatePlan, aliases: Aliases): F
   return sql`not exists (select from ${S} join ${LOCKED} on ${LOCKED}.${ID} = ${S}.${ID}${where(sql`(${join(conditions, ' or ')})`)})`;
 }
 
-/** Each record has the version that it must have, where one is named. */
+/** Renders the condition that each record has its required version, if any. */
 function renderVersionsMatch(): Fragment {
   return sql`not exists (select from ${S} join ${LOCKED} on ${LOCKED}.${ID} = ${S}.${ID} where ${S}.${VERSION} <> ${LOCKED}.${VERSION})`;
 }
 
-/** The principal can see a record with this id. */
+/** Renders the condition that the principal can see a record with this id. */
 function isThere(scan: Scan, id: Fragment, aliases: Aliases): Fragment {
   const related = aliases.next('k');
   const { table, condition } = renderScan(scan, related);
   return sql`exists (select from ${table}${where(sql`${related}."id" = ${id}`, condition)})`;
 }
 
-/** The reference of the record is there already. */
+/** Renders the condition that the reference of the record stays the same. */
 function isReferenceUnchanged(record: Scan, field: Field, aliases: Aliases): Fragment {
   const related = aliases.next('k');
   const { table, condition } = renderScan(record, related);

@@ -1,5 +1,5 @@
 // Plan -> Statement: SQL text compiled once for a shape of request, and the binder that fills its slots for each
-// request. The room's only export besides fragment.ts.
+// request. The folder's only export besides fragment.ts.
 import { LRUCache } from 'lru-cache';
 import { hash32 } from '../model/hash.ts';
 import type { Principal } from '../model/principal.ts';
@@ -45,39 +45,39 @@ import { deleteRecord, insertRecord, updateRecord } from './write.ts';
 /** A compiled shape. */
 export interface Statement {
   readonly text: string;
-  /** undefined: the text is too long to be kept prepared. */
+  /** Name of the prepared statement, or undefined if the text is too long to keep prepared. */
   readonly name: string | undefined;
   readonly operands: readonly Operand[];
-  /** See Query; undefined when the plain text can build nothing large. */
+  /** Bounded form, see Query; undefined if the plain text can build nothing large. */
   readonly bounded: (() => Pick<Statement, 'text' | 'operands'>) | undefined;
-  /** What a run will take, before there was one. */
+  /** Expected duration, before the first run. */
   readonly expected: 'quick' | 'unknown';
   /**
-   * Hash of the columns that the statement shows, the part of an ETag that tells selections of one record apart;
-   * undefined when related records are shown, whose versions the record's own does not know.
+   * Hash of the columns in the result, the part of an ETag that tells selections of one record apart; undefined for
+   * results with related records, whose versions the record's own does not cover.
    */
   readonly tag: string | undefined;
 }
 
-/** What a request fills the slots with. */
+/** Values for the slots of a request. */
 export interface Inputs {
   readonly id?: string;
   readonly body?: ReadonlyMap<string, string | null>;
   readonly versions?: readonly string[];
-  /** Of many records. */
+  /** Lists of many records. */
   readonly lists?: Lists;
   readonly principal: Principal;
 }
 
 type Shape = Pick<Statement, 'text' | 'name'>;
 
-// A text is about 1 kB. What is longer than this is a filter that a program wrote, and is seldom the same twice: kept
-// prepared, it would take ten times its length of memory of each connection. Columns are not the client's.
+// A text is about 1 kB. A longer one has a filter that a program wrote, which seldom recurs: prepared, it would take
+// ten times its length of memory in each connection. Clients do not choose the columns.
 const MAX_PREPARED_TEXT = 16_384;
 const MAX_COLUMN_TEXT = 300;
 const PREPARED_TEXT_CAP = 65_536;
-// Texts of statements that were compiled lately, so that equal texts share a prepared statement. Bounded by number and,
-// as clients make the texts, by characters.
+// Recently compiled statement texts, so that equal texts share a prepared statement. Bounded by number and, as clients
+// determine the texts, by characters.
 const shapes = new LRUCache<string, Shape>({
   max: 8000,
   maxSize: 33_554_432,
@@ -89,10 +89,10 @@ export interface CompileOptions {
   readonly maxResponseBytes: number;
 }
 
-/** A row as PostgreSQL gives it: each column as text. */
+/** A row from PostgreSQL: each column as text. */
 export type Cells = readonly (string | null)[];
 
-/** A statement, and how its rows are read. */
+/** A statement, and the reader of its rows. */
 export interface Compiled<Result> extends Statement {
   readonly read: (row: Cells) => Result;
 }
@@ -117,10 +117,10 @@ interface Results {
   readonly export: Cells;
 }
 
-/** What a plan's statement gives, row by row. Of an export the columns are read by the file that is made of them. */
+/** Result row of a plan's statement. Exports read their columns themselves. */
 export type ResultOf<P extends Plan> = Results[P['kind']];
 
-/** The only place that knows columns by their position, beside the statements that name them. */
+/** Reads columns by their position; only the statements that name the columns do that as well. */
 const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
   list: ([data = null, total = null, last = null, more = null, isCounted, versions = null, cuts = null]) => ({
     data,
@@ -167,7 +167,7 @@ export function compile<P extends Plan>(plan: P, options: CompileOptions): Compi
   return { ...compileText(plan, options), expected: getExpectedDuration(plan), read };
 }
 
-/** A record by its id is quick, to read and to write; what lists come with it may hold millions. */
+/** A record by its id is quick, to read and to write; its expanded lists may hold millions. */
 function getExpectedDuration(plan: Plan): Statement['expected'] {
   switch (plan.kind) {
     case 'create':
@@ -238,7 +238,7 @@ function compileText(plan: Plan, options: CompileOptions): Text {
   }
 }
 
-/** `explain` of the list without its page; gives the planner's estimate of the total. */
+/** Compiles `explain` of the list without its page; returns the planner's estimate of the total. */
 export function compileEstimate(plan: ListPlan): Compiled<number> {
   const statement = close(sql`explain (format json) ${selectMatching(plan, keyword('1'))}`);
   return {
@@ -248,7 +248,7 @@ export function compileEstimate(plan: ListPlan): Compiled<number> {
   };
 }
 
-/** What `explain (format json)` gives. The plan of a table on another node of a cluster is that node's. */
+/** Result of `explain (format json)`. The plan of a table on another node of a cluster is that node's. */
 type Explained = readonly [{ readonly Plan: ExplainedPlan }];
 
 interface ExplainedPlan {
@@ -304,17 +304,19 @@ function getShape(text: string, columns: number): Shape {
   return shape;
 }
 
-/** The careful text as a statement of its own, when the plain one leaves open whether a record is too large. */
+/**
+ * Returns the bounded text as a statement of its own, for when the plain one cannot tell whether a record is too large.
+ */
 export function toBoundedStatement<R>({ bounded, tag, expected, read }: Compiled<R>): Compiled<R> | undefined {
   return bounded === undefined ? undefined : { ...bounded(), name: undefined, bounded: undefined, tag, expected, read };
 }
 
-/** What a statement takes of memory while it is remembered, in bytes, roughly: its text is shared with its shape. */
+/** Estimates the memory of a cached statement in bytes; its text is shared with its shape. */
 export function estimateBytes({ text, operands }: Statement): number {
   return 500 + text.length + 200 * operands.length;
 }
 
-/** The query of one request: the statement's text with its slots filled. */
+/** Returns the query of one request: the statement's text with its slots filled. */
 export function bindQuery(statement: Statement, inputs: Inputs): Query {
   const values = statement.operands.map((operand) => valueFor(operand, inputs));
   const { text, name, bounded } = statement;
@@ -326,7 +328,7 @@ export function bindQuery(statement: Statement, inputs: Inputs): Query {
   return name === undefined ? { text, values, bounded: bindBounded } : { text, name, values, bounded: bindBounded };
 }
 
-/** The query of a fragment whose values are operands, for a text that is run once. */
+/** Returns the query of a fragment whose values are operands, for a text that runs once. */
 export function bindFragment({ text, values }: Fragment, inputs: Inputs): Query {
   return { text, values: (values as Operand[]).map((operand) => valueFor(operand, inputs)) };
 }

@@ -1,5 +1,5 @@
 // Pieces of a plan -> fragments: operands, predicates, orderings, the text of a value. Every table reference goes
-// through renderScan, which puts the row filter beside the table.
+// through renderScan, which adds the row filter to the table.
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { Link } from '../plan/link.ts';
@@ -13,7 +13,7 @@ import { renderOperator } from './operators.ts';
 import { matches } from './search.ts';
 import { renderNodeGuard } from './table.ts';
 
-/** Hands out table aliases of one statement: r0, r1, … */
+/** Allocates table aliases of one statement: r0, r1, … */
 export interface Aliases {
   next(prefix: string): Fragment;
 }
@@ -24,20 +24,21 @@ export function makeAliases(): Aliases {
 }
 
 /**
- * Alias of the row that becomes a JSON object. Where it stands bare PostgreSQL would take a column of that name first,
+ * Alias of the row that becomes a JSON object. PostgreSQL would resolve the bare alias to a column of that name first,
  * so it is a name that no field can have.
  */
 export const RECORD = ident('$');
 
-/** A bound value with its type, so that PostgreSQL never guesses one. */
+/** Binds a value with its type, so that PostgreSQL never guesses one. */
 export function bind(operand: Operand): Fragment {
   return sql`${operand}::${keyword(operand.type)}`;
 }
 
 /**
- * The table of a scan under an alias, and the condition that must stand in the same where clause. `isLocated`: a few rows
- * that are found by other means are locked, or their versions are read. A cluster fails at that when it knows that
- * there is no row, as of a claim that is null. Elsewhere `=` stays, which lets an index give rows in their order.
+ * Renders the table of a scan under an alias, and the condition that must stand in the same where clause. `isLocated`:
+ * for a few rows that other conditions find, to lock them or to read their versions. A cluster fails at that when it
+ * knows that there is no row, as for a claim that is null. Elsewhere `=` stays, by which an index returns rows in their
+ * order.
  */
 export function renderScan(
   scan: Scan,
@@ -62,31 +63,34 @@ export function renderScan(
   }
 }
 
-/** A value for the right of `=` that may be null, and does not let the planner conclude that there is no row. */
+/**
+ * Renders a value for the right of `=` that may be null, from which the planner does not conclude that there is no row.
+ */
 export const maybeNull = (value: Fragment): Fragment => sql`any(array[${value}])`;
 
-/** The record that a reference points at exists, and the principal can see it. */
+/** Renders the condition that the record of a reference exists, and the principal can see it. */
 export function isVisible({ scan, operand }: ReferenceCheck, aliases: Aliases): Fragment {
   const related = aliases.next('k');
   const { table, condition } = renderScan(scan, related);
   return sql`exists (select from ${table}${where(sql`${related}."id" = ${bind(operand)}`, condition)})`;
 }
 
-/** The reference of the row stays as it is. */
+/** Renders the condition that the reference of the row stays as it is. */
 export function isUnchanged({ field, operand }: ReferenceCheck, row: Fragment): Fragment {
   return sql`${row}.${ident(field.column)} = ${bind(operand)}`;
 }
 
-/** ` where a and b`, leaving out empty conditions; '' when none is left. */
+/** Renders ` where a and b` without the empty conditions, or '' if all are empty. */
 export function where(...conditions: readonly Fragment[]): Fragment {
   const present = conditions.filter((condition) => condition.text !== '');
   return present.length === 0 ? empty : sql` where ${join(present, ' and ')}`;
 }
 
 /**
- * The linked record belongs to the parent row. `isMaybe`: the parent comes from an outer join, which may have found none.
- * There the parent's side must not be a plain column: PostgreSQL 18 lets a constant that a column of the parent is compared
- * with take the place of the condition, and joins the record of that constant to a parent that is not there.
+ * Renders the condition that the linked record belongs to the parent row. `isMaybe`: the parent comes from an outer
+ * join, which may have found none. There the parent's side must not be a plain column: PostgreSQL 18 replaces the
+ * condition by a constant that a column of the parent is compared with, and joins the record of that constant to a
+ * missing parent.
  */
 export function linkCondition(
   link: Link,
@@ -142,7 +146,7 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
   }
 }
 
-/** What a sort key is compared by: a column, or the column of the related record that the links lead to. */
+/** Renders the value of a sort key: a column, or the column of the related record at the end of the links. */
 export function orderExpression(key: OrderKey, alias: Fragment, aliases: Aliases): Fragment {
   const [link, ...rest] = key.links;
   if (link === undefined) return sql`${alias}.${ident(key.field.column)}`;
@@ -156,7 +160,10 @@ export function renderOrdering(ordering: Ordering, alias: Fragment, aliases: Ali
   return join(ordering.keys.map((key) => sql`${orderExpression(key, alias, aliases)} ${keyword(key.direction)}`));
 }
 
-/** Records that come after the cursor's keys (null for null). PostgreSQL's own order: nulls last ascending, first descending. */
+/**
+ * Renders the condition for records after the cursor's keys (null for null), in PostgreSQL's own order: nulls last
+ * ascending, first descending.
+ */
 export function renderAfter(
   ordering: Ordering,
   keys: readonly (Operand | null)[],
@@ -179,7 +186,7 @@ export function renderAfter(
   return sql`(${join(alternatives, ' or ')})`;
 }
 
-/** Every key is a required column of the entity itself, all in one direction. */
+/** Returns whether every key is a required column of the entity itself, all in one direction. */
 function isPlain(ordering: Ordering): boolean {
   const direction = ordering.keys[0]?.direction;
   return ordering.keys.every(
@@ -197,7 +204,7 @@ function isEqual(column: Fragment, operand: Operand | null): Fragment {
   return operand === null ? sql`${column} is null` : sql`${column} = ${bind(operand)}`;
 }
 
-/** The column as it goes into JSON, under the name of the field. */
+/** Renders the column for JSON, under the name of the field. */
 export function outputColumn(field: Field, alias: Fragment): Fragment {
   const column = sql`${alias}.${ident(field.column)}`;
   const { output } = fieldType(field.type);
@@ -212,14 +219,15 @@ export function outputColumn(field: Field, alias: Fragment): Fragment {
 }
 
 /**
- * Datetimes end in Z and drop a zero fraction. Measured per value: the plain column 0.15 µs, this 0.30 µs where the
- * fraction is zero, to_char 0.53 µs; translate and overlay, aware of character widths, cost more than to_char.
+ * Renders datetimes with Z and without a zero fraction. Measured per value: the plain column 0.15 µs, this 0.30 µs
+ * where the fraction is zero, to_char 0.53 µs; translate and overlay, aware of character widths, cost more than
+ * to_char.
  */
 export function dateTimeText(column: Fragment): Fragment {
   return sql`case when ${column}::timestamptz(0) = ${column} then replace(replace(${column}::text, ' ', 'T'), '+00', 'Z') else to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end`;
 }
 
-/** A sort key as text that parseText of its type reads again. */
+/** Renders a sort key as text that parseText of its type reads again. */
 export function cursorText(field: Field, expression: Fragment): Fragment {
   const { output } = fieldType(field.type);
   switch (output) {

@@ -1,4 +1,4 @@
-// ImportPlan -> the statements of an import: a staging table that COPY fills, checks over it as sets, and one statement
+// ImportPlan -> the statements of an import: a staging table that COPY fills, checks on it as sets, and one statement
 // that writes the target. Foreign keys are checked when that statement ends, so a row may refer to a later one.
 import type { Entity, Field } from '../model/entity.ts';
 import { columnDefault, fieldType } from '../model/field-types.ts';
@@ -13,31 +13,36 @@ import { internalRef } from './internal-names.ts';
 import { insertRows, nodeForms, plainRows, type RowsOfInsert } from './statement-forms.ts';
 import { renderTarget } from './table.ts';
 
-// One import a connection at a time, and the table goes with its transaction: a fixed name is enough. `$` is in no
-// name of a schema document.
+// A connection runs one import at a time, and the table is dropped with its transaction: a fixed name is enough. `$` is
+// in no name of a schema document.
 const STAGING = keyword('pg_temp."$import"');
-// The same beside the tables of a workspace, which on a cluster lie on another node: the coordinator joins them with what a subquery
-// gives, and not with a table of the session. PostgreSQL plans both alike.
+// The staging table for joins with tables of a workspace, which on a cluster lie on another node: the coordinator joins
+// them with a subquery, and not with a temporary table. PostgreSQL plans both alike.
 const STAGED = sql`(select * from ${STAGING})`;
 const ROW = ident('$row');
 const PROVIDED = ident('$given');
 const s = ident('s');
 const r = ident('r');
 
-/** The query of a fragment, its claims filled in for the principal. Not prepared: its text is seldom the same twice. */
+/**
+ * Returns the query of a fragment, with its claims bound for the principal. Not prepared, as its text seldom recurs.
+ */
 export function importQuery(fragment: Fragment, principal: Principal): Query {
   return bindFragment(fragment, { principal });
 }
 
 /**
- * What an import asks of its transaction. It holds no lock that others wait for, but may wait for theirs longer than a
+ * Settings of an import's transaction. It holds no lock that others wait for, but may wait for theirs longer than a
  * request does; sorting and hashing a million rows in the default 4 MB would spill to disk.
  */
 export function importSettings(entity: Entity): Fragment {
   return sql`${nodeForms(entity)?.importSettings ?? empty}set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
 }
 
-/** `$row`, the columns of the plan under their own names, and for a sparse plan `$given`, a bit for each of them. */
+/**
+ * Creates the staging table: `$row`, the columns of the plan under their own names, and for a sparse plan `$given`, a
+ * bit for each of them.
+ */
 export function createStaging(plan: ImportPlan): Fragment {
   const columns = plan.columns.map(
     (field) => sql`${ident(field.name)} ${keyword(fieldType(field.type).columnType(field))}`,
@@ -50,12 +55,15 @@ export function copyToStaging(): Fragment {
   return sql`copy ${STAGING} from stdin`;
 }
 
-/** A place for the ids of the records that the rows are found to be, of a file that is matched by other fields. */
+/** Adds a column for the ids of the matching records, for a file that is matched by other fields. */
 export function addMatches(): Fragment {
   return sql`alter table ${STAGING} add column "id" int8`;
 }
 
-/** Each row gets the id of the record with the same values that the principal can see, or none. Null is the same as nothing. */
+/**
+ * Sets the id of each row to that of the record with the same values that the principal can see, if any. Null matches
+ * nothing.
+ */
 export function matchRecords(plan: ImportPlan, fields: readonly Field[]): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const same = fields.map((field) => sql`${r}.${ident(field.column)} = f.${ident(field.name)}`);
@@ -63,14 +71,14 @@ export function matchRecords(plan: ImportPlan, fields: readonly Field[]): Fragme
   return sql`update ${STAGING} ${s} set "id" = m."id" from (${matches}) m where m."$at" = ${s}.${ROW} and m."id" is distinct from ${s}."id"`;
 }
 
-/** Row counts and spreads for the planner, which knows nothing of a new table. */
+/** Collects row counts and value statistics for the planner, which has none of a new table. */
 export function analyzeStaging(): Fragment {
   return sql`analyze ${STAGING}`;
 }
 
 /**
- * What the import reads and writes keeps its columns and its name from here to the end of the transaction: a change of
- * the schema waits. Reads and writes of others do not.
+ * Locks the tables that the import reads and writes against schema changes until the end of the transaction. Reads and
+ * writes of others continue.
  */
 export function lockTables(plan: ImportPlan): readonly Fragment[] {
   return [
@@ -79,9 +87,12 @@ export function lockTables(plan: ImportPlan): readonly Fragment[] {
   ];
 }
 
-/* ---- checks: each gives column `row` (and `other`), at most `limit` of them, in order ---- */
+/* ---- checks: each returns column `row` (and `other`), at most `limit` of them, in order ---- */
 
-/** Rows whose values of the columns an earlier row of the file has too: `row`, `other`. Rows passed over do not count, but for their ids. */
+/**
+ * Finds rows whose values of the columns an earlier row of the file has too: `row`, `other`. Skipped rows do not count,
+ * except for their ids.
+ */
 export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
   const names = columns.map((field) => ident(field.name));
   const writtenCondition = columns.some((field) => field.role === 'id') ? empty : isWritten(plan);
@@ -91,7 +102,7 @@ export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limi
   return sql`select ${s}.${ROW}::text as "row", d."$first"::text as "other" from ${STAGED} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."$first"`, writtenCondition)} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
 }
 
-/** Rows whose values of the columns another record of the table has. */
+/** Finds rows whose values of the columns another record of the table has. */
 export function findUniqueConflicts(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const same = columns.map((field) => sql`${r}.${ident(field.column)} = ${s}.${ident(field.name)}`);
@@ -99,24 +110,24 @@ export function findUniqueConflicts(plan: ImportPlan, columns: readonly Field[],
   return selectRows(sql`join ${table} on ${join(same, ' and ')}${where(condition, another, isWritten(plan))}`, limit);
 }
 
-/** Rows with an id that a record has. */
+/** Finds rows with an id that a record has. */
 export function findExistingIds(plan: ImportPlan, limit: number): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   return selectRows(sql`join ${table} on ${r}."id" = ${s}."id"${where(condition)}`, limit);
 }
 
-/** Rows with an id that no record which the principal can see has. */
+/** Finds rows with an id that no record has which the principal can see. */
 export function findUnknownIds(plan: ImportPlan, limit: number): Fragment {
   return selectRows(where(sql`${s}."id" is not null`, sql`not ${exists(plan)}`), limit);
 }
 
-/** Rows that create a record and do not give the field. */
+/** Finds rows that create a record and do not give the field. */
 export function findMissing(plan: ImportPlan, field: Field, limit: number): Fragment {
   const isNull = plan.columns.includes(field) ? sql`${s}.${ident(field.name)} is null` : empty;
   return selectRows(where(creates(plan), isNull), limit);
 }
 
-/** Rows that refer to a record that is not there, or not for the principal. */
+/** Finds rows that refer to a record that is missing or hidden from the principal. */
 export function findMissingReferences(plan: ImportPlan, reference: ImportReference, limit: number): Fragment {
   const column = sql`${s}.${ident(reference.field.name)}`;
   const related = ident('t');
@@ -130,7 +141,7 @@ export function findMissingReferences(plan: ImportPlan, reference: ImportReferen
     conditions.push(sql`not exists (select from ${STAGED} o where o."id" = ${column})`);
   }
   if (hidesRows(reference.scan) && plan.onConflict === 'update' && plan.ids !== 'none') {
-    // A reference that stays as it is tells nothing, as in a single update.
+    // An unchanged reference reveals nothing, as in a single update.
     const { table: own, condition: visible } = renderScan(plan.scan, r);
     const same = [sql`${r}."id" = ${s}."id"`, sql`${r}.${ident(reference.field.column)} = ${column}`];
     conditions.push(sql`not exists (select from ${own}${where(...same, visible)})`);
@@ -142,18 +153,18 @@ function selectRows(rest: Fragment, limit: number): Fragment {
   return sql`select ${s}.${ROW}::text as "row" from ${STAGED} ${s} ${rest} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
 }
 
-/** A record of this id is there, and the principal can see it. */
+/** Renders the condition that the principal can see a record with this id. */
 function exists(plan: ImportPlan): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   return sql`exists (select from ${table}${where(sql`${r}."id" = ${s}."id"`, condition)})`;
 }
 
-/** The row is not passed over; empty when none is. */
+/** Renders the condition that the row is not skipped; empty when none is. */
 function isWritten(plan: ImportPlan): Fragment {
   return plan.onConflict === 'skip' && plan.ids !== 'none' ? sql`not ${exists(plan)}` : empty;
 }
 
-/** The row creates a record; empty when all do. */
+/** Renders the condition that the row creates a record; empty when all do. */
 function creates(plan: ImportPlan): Fragment {
   if (plan.ids === 'none' || plan.onConflict === 'fail') return empty;
   return plan.ids === 'known' ? sql`${s}."id" is null` : sql`(${s}."id" is null or not ${exists(plan)})`;
@@ -161,16 +172,16 @@ function creates(plan: ImportPlan): Fragment {
 
 /* ---- ids ahead of the sequence ---- */
 
-// Beyond that a gap is passed in one step: drawing takes a second for a million ids. Within one statement nobody draws so many.
+// Longer gaps are skipped in one step: nextval takes a second for a million ids. No single statement draws as many.
 const MAX_SEQUENCE_STEPS = 1_000_000;
 const LOCK_CLASS = 0x776461;
 
-/** `behind`: true when the sequence of the ids would reach the largest id of the file later on. */
+/** Selects `behind`: whether the sequence of the ids would reach the largest id of the file later on. */
 export function isSequenceBehind(plan: ImportPlan): Fragment {
   return sql`select coalesce(max(${s}."id") > ${lastId(plan)}, false) as behind from ${STAGING} ${s}`;
 }
 
-/** No record can be created while this lock is held. */
+/** Locks the table against creates. */
 export function lockForIds(plan: ImportPlan, timeoutMs: number): readonly Fragment[] {
   return [
     sql`set local lock_timeout = ${keyword(String(timeoutMs))}`,
@@ -178,15 +189,18 @@ export function lockForIds(plan: ImportPlan, timeoutMs: number): readonly Fragme
   ];
 }
 
-/** Sets the sequence to the largest id of the file while nobody draws from it. Not undone by a rollback, as nothing on sequences is. */
+/**
+ * Sets the sequence to the largest id of the file, under the lock. A rollback does not undo it, as with all changes of
+ * sequences.
+ */
 export function setSequence(plan: ImportPlan): Fragment {
   return sql`select setval(${sequence(plan)}, gap.largest) from ${gap(plan)} where gap.ids > 0`;
 }
 
 /**
- * Puts the sequence ahead of the largest id of the file, and never back, while others draw from it: it draws the ids up
- * to there as creates do, which only goes forward. A long gap is passed in one step, by one import at a time: setval
- * would go back if others had come further since the statement looked.
+ * Advances the sequence beyond the largest id of the file, and never back, while others draw from it: it draws the ids
+ * up to there as creates do, which only moves forward. A long gap is skipped in one step, by one import at a time:
+ * setval would go back if others had advanced further since the statement looked.
  */
 export function passSequence(plan: ImportPlan): readonly Fragment[] {
   const sequenceName = sequence(plan);
@@ -201,14 +215,14 @@ function gap(plan: ImportPlan): Fragment {
   return sql`(select max(${s}."id") - ${lastId(plan)} as ids, max(${s}."id") as largest from ${STAGING} ${s}) gap`;
 }
 
-/** Transactions that have drawn ids and not ended: one of them may be about to write an id of the file. */
+/** Finds running transactions that have drawn ids: one of them may be about to write an id of the file. */
 export function findSequenceUsers(plan: ImportPlan): Fragment {
   return sql`select virtualtransaction as "transaction" from pg_locks where locktype = 'relation'
 and database = (select oid from pg_database where datname = current_database()) and relation = ${sequence(plan)}
 and mode = 'RowExclusiveLock' and granted and pid <> pg_backend_pid()`;
 }
 
-/** Looked up once a statement, as an uncorrelated subquery is. */
+/** Renders the sequence as an uncorrelated subquery, which runs once for each statement. */
 function sequence(plan: ImportPlan): Fragment {
   return sql`(select pg_get_serial_sequence(${literal(renderTarget(plan.scan).text)}, 'id')::regclass)`;
 }
@@ -219,13 +233,13 @@ function lastId(plan: ImportPlan): Fragment {
 
 /* ---- the write ---- */
 
-// Records with ids of the file.
+// Existing records with ids of the file.
 const EXISTING = ident('there');
 
 /**
- * Writes everything that is staged in one statement: columns `inserted` and `updated` as text. PostgreSQL shows each part the
- * records as they were before all of them; a coordinator runs one after the other, so what is there is found first, and updated
- * before anything is inserted.
+ * Writes all staged rows in one statement: columns `inserted` and `updated` as text. PostgreSQL shows each part the
+ * records as they were before all of them; a coordinator runs one after the other, so the existing records are found
+ * first, and updated before any insert.
  */
 export function writeStaged(plan: ImportPlan): Fragment {
   const updates = plan.onConflict === 'update' && plan.ids !== 'none';
@@ -241,7 +255,7 @@ export function writeStaged(plan: ImportPlan): Fragment {
   return sql`with ${join(parts)} select (select count(*) from inserted)::text as inserted, ${updated}::text as updated`;
 }
 
-/** Rows that bring an id create a record, or not: it depends on what is there. */
+/** Returns whether rows with an explicit id insert or update, depending on existing rows. */
 const mayConflict = ({ ids, onConflict }: ImportPlan): boolean => ids === 'new' && onConflict !== 'fail';
 
 function findExisting(plan: ImportPlan): Fragment {
@@ -253,7 +267,7 @@ function stagedRows(plan: ImportPlan): RowsOfInsert {
   const otherFields = plan.columns.filter((field) => field.role !== 'id');
   const next = sql`nextval(${sequence(plan)})`;
   const id = plan.ids === 'new' ? sql`coalesce(${s}."id", ${next})` : next;
-  // Looking into the table here would send the insert to the node of the table, where no sequence is.
+  // Reading the table here would send the insert to the node of the table, where no sequence is.
   const isNew = sql`(${s}."id" is null or not exists (select from ${EXISTING} where ${EXISTING}."id" = ${s}."id"))`;
   const condition = where(mayConflict(plan) ? isNew : creates(plan));
   const rows = {
@@ -272,7 +286,7 @@ function insertedValue(plan: ImportPlan, field: Field): Fragment {
   return value === undefined ? column : sql`case when ${isProvided(plan, field)} then ${column} else ${value} end`;
 }
 
-/** A record found by its id gets what its row gives; when it was created stays, and that it changed is noted. */
+/** Updates the records that rows name by id; createdAt stays, and updatedAt is set. */
 function updateStaged(plan: ImportPlan): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const match = where(sql`${r}."id" = ${s}."id"`, condition);
@@ -294,7 +308,7 @@ function isProvided(plan: ImportPlan, field: Field): Fragment {
   return sql`get_bit(${s}.${PROVIDED}, ${keyword(String(plan.columns.indexOf(field)))}) = 1`;
 }
 
-/** What a create without the field stores in it; undefined for null. */
+/** Renders the value that a create without the field stores in it, or returns undefined for null. */
 function renderDefault(field: Field): Fragment | undefined {
   const stored = columnDefault(field);
   if (stored === undefined) return undefined;
@@ -303,10 +317,10 @@ function renderDefault(field: Field): Fragment | undefined {
 
 /* ---- outcomes ---- */
 
-// The most that one import removes. It adds one.
+// Most tokens that one import removes. It adds one.
 const OUTCOMES_REMOVED = 1000;
 
-/** Writes the token of an import (a UUID) in its transaction, and removes tokens of a day ago. */
+/** Writes the token of an import (a UUID) in its transaction, and removes tokens older than a day. */
 export function recordOutcome(schema: string, token: string): Query {
   const table = internalRef(schema, 'import_outcome');
   const old = sql`select token from ${table} where created_at < clock_timestamp() - interval '1 day' limit ${keyword(String(OUTCOMES_REMOVED))} for update skip locked`;
@@ -315,7 +329,7 @@ export function recordOutcome(schema: string, token: string): Query {
   );
 }
 
-/** One row, `is_done`: whether the import with the token has committed; if not, it cannot any more. */
+/** Selects one row, `is_done`: whether the import with the token has committed; if not, it cannot any more. */
 export function resolveOutcome(schema: string, token: string): Query {
   return toQuery(sql`select ${internalRef(schema, 'settle_import')}(${token}::uuid) as is_done`);
 }

@@ -1,13 +1,13 @@
-// Parts of texts, and whole ones, without case. PostgreSQL looks whether a statement is to be stopped between rows and between subqueries,
-// and not within a function: strpos() looked for 400,000 characters in a million for two minutes, and nothing but the end of
-// PostgreSQL would have stopped it. A hundred conditions on a text of 10 MB took as long. So a hard one (plan/predicate.ts) is
-// looked for in subqueries, each of which takes a tenth of a second, or as long as folding the text.
+// Substring and equality tests without case. PostgreSQL checks for cancellation between rows and between subqueries,
+// and not within a function: strpos() searched for 400,000 characters in a million for two minutes, and only the end of
+// PostgreSQL would have stopped it. A hundred conditions on a text of 10 MB took as long. So an expensive one
+// (plan/predicate.ts) runs in subqueries, each of which takes a tenth of a second, or as long as folding the text.
 import { type Fragment, sql } from './fragment.ts';
 import { foldCase } from './text-expressions.ts';
 
 export type LikeOperator = 'contains' | 'startsWith' | 'endsWith' | 'ieq';
 
-/** A condition on a column and a part; null where the column is. */
+/** A condition on a column and a substring; null where the column is null. */
 type LikeCondition = (column: Fragment, part: Fragment) => Fragment;
 
 export const LIKE_CONDITIONS: Readonly<Record<LikeOperator, LikeCondition>> = {
@@ -17,7 +17,10 @@ export const LIKE_CONDITIONS: Readonly<Record<LikeOperator, LikeCondition>> = {
   ieq: (column, part) => sql`${foldCase(column)} = ${foldCase(part)}`,
 };
 
-/** The same, with pauses. Before version 17 PostgreSQL takes one process alone for such a condition. */
+/**
+ * The same conditions, with cancellation points. Before version 17 PostgreSQL uses one process alone for such a
+ * condition.
+ */
 export const INTERRUPTIBLE_LIKE_CONDITIONS: Readonly<Record<LikeOperator, LikeCondition>> = {
   contains: (column, part) =>
     sql`case when ${isLong(column, part)} then ${inSlices(column, part)} else ${LIKE_CONDITIONS.contains(column, part)} end`,
@@ -26,7 +29,7 @@ export const INTERRUPTIBLE_LIKE_CONDITIONS: Readonly<Record<LikeOperator, LikeCo
   ieq: inSubquery(LIKE_CONDITIONS.ieq),
 };
 
-/** The condition, in a subquery where the text is long. */
+/** Wraps the condition in a subquery where the text is long. */
 function inSubquery(condition: LikeCondition): LikeCondition {
   return (column, part) => {
     const match = condition(column, part);
@@ -34,13 +37,14 @@ function inSubquery(condition: LikeCondition): LikeCondition {
   };
 }
 
-/** Bytes of both, multiplied: 5 ms at worst. The length of a stored text is known without reading it. */
+/** Product of both lengths in bytes: 5 ms at worst. The length of a stored text is known without reading it. */
 const isLong: LikeCondition = (column, part) =>
   sql`octet_length(${column})::int8 * greatest(octet_length(${part}), 100) > 10000000`;
 
 /**
- * Slice after slice, the shorter the longer the part is, which PostgreSQL compares with each place of a slice at worst. As
- * bytes, which are counted without being read; no character of UTF-8 begins within another.
+ * Searches slice by slice; the longer the substring, the shorter the slice, as PostgreSQL compares it with each
+ * position of a slice at worst. Slices are bytes, which are counted without being read; no character of UTF-8 begins
+ * within another.
  */
 const inSlices: LikeCondition = (column, part) => sql`(select exists (
   select from generate_series(1, octet_length(l.whole), l.step) p

@@ -1,17 +1,17 @@
-// Long values of a list, cut to their beginning: the column, what it takes in bytes, and which values were cut.
+// Cuts long values of a list to their beginning: the column, its length in bytes, and the list of cut values.
 import type { Field } from '../model/entity.ts';
 import type { Projection } from '../plan/projection.ts';
 import { outputColumn } from './expression.ts';
 import { type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 
-/** How the values of a field can be cut; undefined when none of them is longer than `most` characters. */
+/** Returns how the values of a field can be cut, or undefined if none of them is longer than `maxCharacters`. */
 function getPreviewKind(field: Field, maxCharacters: number): 'text' | 'json' | undefined {
   if (field.type === 'json') return 'json';
   if (field.type !== 'string' && field.type !== 'text') return undefined;
   return field.maxLength !== undefined && field.maxLength <= maxCharacters ? undefined : 'text';
 }
 
-/** The column as records show it: of a text its first `most` characters, of a long json those of its text, as a string. */
+/** Renders the column for records: the first `maxCharacters` of a text, or of the text of a long json, as a string. */
 export function previewColumn(field: Field, row: Fragment, maxCharacters: number): Fragment {
   const column = sql`${row}.${ident(field.column)}`;
   const kind = getPreviewKind(field, maxCharacters);
@@ -25,7 +25,7 @@ export function previewColumn(field: Field, row: Fragment, maxCharacters: number
   return sql`${value} as ${ident(field.name)}`;
 }
 
-/** What is left of the column's text, for its length in bytes; undefined when nothing is cut off. */
+/** Renders the rest of the column's text, for its length in bytes, or returns undefined if nothing is cut off. */
 export function previewText(field: Field, row: Fragment, maxCharacters: number): Fragment | undefined {
   const kind = getPreviewKind(field, maxCharacters);
   if (kind === undefined) return undefined;
@@ -33,7 +33,7 @@ export function previewText(field: Field, row: Fragment, maxCharacters: number):
   return sql`left(${kind === 'json' ? sql`${column}::text` : column}, ${integerLiteral(maxCharacters)})`;
 }
 
-/** `[[field, length], …]` of the values of a row that were cut, as json; null when none was. */
+/** Renders `[[field, length], …]` of the cut values of a row, as json; null when none was cut. */
 export function renderCuts({ outputs }: Projection, row: Fragment, maxCharacters: number): Fragment {
   const lengths = outputs.flatMap((output) => {
     const kind = output.kind === 'column' ? getPreviewKind(output.field, maxCharacters) : undefined;

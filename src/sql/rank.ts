@@ -1,5 +1,5 @@
-// The ids of a page whose best matches come first. Of a search that finds very many only the first by their ids are
-// ranked, and the others follow by their ids: the order is the same for every page of a list, whatever is added meanwhile.
+// Ids of a page in order of relevance. Of a search with very many matches only the first by id are ranked, and the
+// others follow by id: the order is the same for every page of a list, whatever is added meanwhile.
 import type { Operand } from '../plan/operand.ts';
 import type { ListPlan } from '../plan/plan.ts';
 import type { Search } from '../plan/search.ts';
@@ -7,17 +7,17 @@ import { type Aliases, bind, renderPredicate, renderScan, where } from './expres
 import { empty, type Fragment, ident, integerLiteral, sql } from './fragment.ts';
 import { inOneProcess, ONE_PROCESS, renderRank, renderTsquery } from './search.ts';
 
-/** Records that are ranked. It takes PostgreSQL 20 µs to make the words of a short text. */
+/** Most ranked records. PostgreSQL takes 20 µs to parse the words of a short text. */
 export const MAX_RANKED = 1000;
 
-/** Characters of the texts of a record that are ranked: the words of whole texts of 9 KB took 1 to 5 ms a record. */
+/** Ranked characters of the texts of a record: the words of whole texts of 9 KB took 1 to 5 ms a record. */
 export const RANKED_CHARACTERS = 500;
 
 const MATCHED_IDS = ident('found');
 
 /**
- * `with found …`: the ids of all that the list finds, which stands before the statement. Looked for once, as the page and its
- * total both ask for them.
+ * Renders `with found …`: the ids of all matches of the list, before the statement. Evaluated once, as both the page
+ * and its total use them.
  */
 export function renderMatches(plan: ListPlan, aliases: Aliases): Fragment {
   const row = aliases.next('n');
@@ -27,12 +27,12 @@ export function renderMatches(plan: ListPlan, aliases: Aliases): Fragment {
   return sql`with ${MATCHED_IDS} as materialized (select ${row}."id" from ${inOneProcess(rows, row)})`;
 }
 
-/** How many that is. */
+/** Number of matches. */
 export const MATCH_COUNT = sql`(select count(*) from ${MATCHED_IDS})`;
 
 /**
- * Columns `id` and `$rank` of at most `limit` records, null for one that is not ranked; in the order `$rank desc nulls last,
- * id` once they are sorted by it. Needs withFound().
+ * Selects `id` and `$rank` of at most `limit` records, null for one that is not ranked; in the order `$rank desc nulls
+ * last, id` after sorting. Needs renderMatches().
  */
 export function selectRankedIds(plan: ListPlan, search: Search, aliases: Aliases, limit: number): Fragment {
   const { start } = plan;
@@ -52,24 +52,24 @@ export function selectRankedIds(plan: ListPlan, search: Search, aliases: Aliases
     return sql`(${selectRanked(empty, sql`limit ${integerLiteral(remainingRanked)}${offset}`)}) union all (${selectUnranked(empty, unrankedBounds)})`;
   }
   const [rank = null, id = null] = start.keys;
-  // The door to a cursor without an id is closed (planCursor).
+  // planCursor refuses a cursor without an id.
   const last = bind(id as Operand);
   if (rank === null) return selectUnranked(sql`"id" > ${last}`, sql`limit ${rowLimit}`);
   const value = bind(rank);
   const after = sql`("$rank" < ${value} or ("$rank" = ${value} and "id" > ${last}))`;
-  // With a limit of 0 the others are not looked for.
+  // With a limit of 0 the others are not searched.
   const unrankedBounds = sql`limit (select greatest(0, ${rowLimit} - count(*)) from best) offset ${integerLiteral(MAX_RANKED)}`;
   return sql`with best as materialized (${selectRanked(after, sql`limit ${rowLimit}`)}) select * from best union all (${selectUnranked(empty, unrankedBounds)})`;
 }
 
-/** The records that are ranked, with their ranks. */
+/** Selects the ranked records, with their ranks. */
 function selectRankedRows(plan: ListPlan, search: Search, aliases: Aliases): Fragment {
   const row = aliases.next('n');
   const { table, condition } = renderScan(plan.scan, row);
   const first = sql`select "id" from ${MATCHED_IDS} order by "id" limit ${integerLiteral(MAX_RANKED)}`;
   const query = ident('query');
-  // Each record is read by its id: PostgreSQL does not know how few were found, and might read the table instead. `offset 0`:
-  // the query is made once, not for each row, and each row is ranked once, not for each time that the rank is asked for.
+  // Reads each record by its id: PostgreSQL does not know how few matches there are, and might read the table instead.
+  // `offset 0`: the tsquery is built once, not for each row, and each row is ranked once, not for each use of the rank.
   const rankedRow = sql`select ${renderRank(search, row, sql`${query}.q`, RANKED_CHARACTERS)} as "$rank" from ${table}${where(sql`${row}."id" = first."id"`, condition)} offset 0`;
   return sql`select first."id", ${row}."$rank" from (${first}) first, (select ${renderTsquery(search)} as q offset 0) ${query}, lateral (${rankedRow}) ${row} offset 0`;
 }

@@ -32,9 +32,9 @@ import { guardedResult, isMeasurable, limitRunningSize, makeSizeLimit, recordByt
 import { getTableNames, renderTotalTable, renderVersion } from './table.ts';
 
 /**
- * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
- * would be longer than `maxBytes`. Without them that is an error of our own; where `data` is null, the careful text tells.
- * `careful`: nothing beyond is built (Query).
+ * Selects one record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is
+ * null when it would be longer than `maxBytes`. Without them that is an error of our own; where `data` is null, the
+ * bounded text decides. `isBounded`: builds nothing beyond the limit (Query).
  */
 export function selectRecord(plan: ReadPlan, maxBytes: number, isBounded = false): Fragment {
   const aliases = makeAliases();
@@ -55,10 +55,10 @@ export function selectRecord(plan: ReadPlan, maxBytes: number, isBounded = false
 }
 
 /**
- * A page: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (null unless counted), `last`
- * (sort keys of the page's last record as JSON text, null on an empty page), `more` (is there a record after the
- * page? null when the total tells), `counted` (were all records counted for a total that might be kept?). With look-ahead
- * `extra` the array holds that record too. `careful`: as for one record.
+ * Selects a page: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (null unless counted),
+ * `last` (sort keys of the page's last record as JSON text, null on an empty page), `more` (is there a record after the
+ * page? null when the total answers that), `counted` (were all records counted for a total that might be stored?). With
+ * look-ahead `extra` the array holds that record too. `isBounded`: as for one record.
  *
  * Of tags by their name, each with its orders, the statement is, with the places of aliases and of the kept total left out:
  *
@@ -98,10 +98,10 @@ export function selectPage(plan: ListPlan, maxBytes: number, isBounded = false):
   return plan.ordering.rankBy === undefined ? result : clauses(renderMatches(plan, aliases), result);
 }
 
-/** By the id alone, which no two records share. */
+/** Returns whether the order is by id alone, which is unique. */
 const isById = ({ ordering }: ListPlan): boolean => ordering.keys.length === 1 && ordering.rankBy === undefined;
 
-/** The page itself, with the columns that anything outside needs; `$…` is a name that no field can have. */
+/** Renders the page itself, with the columns that the outer query needs; `$…` is a name that no field can have. */
 function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const { start, ordering } = plan;
   const root = aliases.next('r');
@@ -126,7 +126,7 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const limit = sql`limit ${integerLiteral(rowLimit)}${offset}`;
   const order = sql`order by ${renderOrdering(ordering, root, aliases)}`;
   if (plan.distinct !== undefined) {
-    // The cursor chooses among the records of the list, so it must not hide the first record of a value.
+    // The cursor filters the records of the list, so it must not hide the first record of a value.
     return clauses(
       sql`select ${columns}`,
       sql`from (${distinctIds(plan, plan.distinct, aliases)}) chosen`,
@@ -148,9 +148,9 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
 }
 
 /**
- * The records of the page as JSON `"$"`, in its order, each with `"$key"`, what the cursor of a page that ends with it
- * holds, and with `"$seen"`, how many were read, when the record after the page is only counted. `most`: bytes beyond
- * which no more are made; undefined: no bound.
+ * Renders the records of the page as JSON `"$"`, in its order, each with `"$key"`, the cursor of a page that ends with
+ * it, and with `"$seen"`, the number of rows read, when the record after the page is only counted. `maxBytes`: size
+ * beyond which it builds no more records; undefined: no bound.
  */
 function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, maxBytes: number | undefined): Fragment {
   const outer = ident('page');
@@ -158,8 +158,8 @@ function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, maxBytes:
   const isWindow = getNextPageCheck(plan) === 'window';
   const { joins, columns, size } = renderProjection(plan.projection, outer, aliases, maxBytes, plan.preview);
   const expands = joins.text !== '';
-  // Joins may be run in any order; a page with expansions is put back into its own. By the id PostgreSQL knows that the
-  // rows come sorted and adds no sort.
+  // PostgreSQL may run joins in any order; a page with expansions is sorted again. By id it knows that the rows are
+  // sorted and adds no sort.
   const isNumbered = expands && !byId;
   const numbers = [
     ...(isNumbered ? [keyword('row_number() over () as "$row"')] : []),
@@ -186,7 +186,7 @@ function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, maxBytes:
   return limitRunningSize(measured, makeSizeLimit(plan.scan, maxBytes), inOrder(ident('w'), ident('$key')));
 }
 
-/** The one row of the statement: the records as one text, and what is known of those that are not on the page. */
+/** Renders the one row of the statement: the records as one text, and the facts about records outside the page. */
 function renderPageResult(plan: ListPlan, records: Fragment, maxBytes: number): Fragment {
   const nextPageCheck = getNextPageCheck(plan);
   const size = integerLiteral(plan.size);
@@ -210,24 +210,24 @@ function renderPageResult(plan: ListPlan, records: Fragment, maxBytes: number): 
   if (plan.count !== 'exact') return sql`${select(keyword('null::int8'))}${uncounted} from (${result}) answer`;
   const count = plan.ordering.rankBy === undefined ? sql`(${selectMatching(plan, keyword('count(*)'))})` : MATCH_COUNT;
   if (!isWholeTable(plan)) return sql`${select(count)}${uncounted} from (${result}) answer`;
-  // coalesce looks at the records only when no total is kept.
+  // coalesce counts the records only when no total is stored.
   return clauses(
     sql`${select(sql`coalesce(total.n, ${count})`)}, total.n is null as counted${metaColumns}`,
     sql`from (${result}) answer, (${selectStoredTotal(plan)}) total`,
   );
 }
 
-/** What a list is asked to tell of its records, in their order: JSON arrays `versions` and `cuts`, null without. */
+/** Renders the requested metadata of the records, in their order: JSON arrays `versions` and `cuts`, or null. */
 function renderMetaColumns({ versions, preview, size }: ListPlan): Fragment {
   const array = (column: string): Fragment =>
     sql`coalesce(to_json((array_agg(records.${ident(column)}))[1:${integerLiteral(size)}]), '[]')::text`;
   return sql`, ${versions ? array('$version') : keyword('null::text')} as versions, ${preview === undefined ? keyword('null::text') : array('$cuts')} as cuts`;
 }
 
-/** One after the other, as they would be typed. */
+/** Joins clauses with spaces. */
 const clauses = (...parts: readonly Fragment[]): Fragment => join(parts, ' ');
 
-// From here on passing over whole records costs more than fetching those of the page by their ids.
+// Above this offset, skipping whole records costs more than fetching those of the page by their ids.
 const DEEP_OFFSET = 1000;
 
 function isDeep({ start, size }: ListPlan): boolean {
@@ -237,7 +237,7 @@ function isDeep({ start, size }: ListPlan): boolean {
 const isSearched = ({ predicate }: ListPlan): boolean => predicate !== undefined && hasSearch(predicate);
 
 /**
- * The ids of a page, in its order: of a deep one an index may give them without a look at the records that are passed over.
+ * Renders the ids of a page, in its order: for a deep one an index may supply them without reading the skipped records.
  */
 function orderedIds(plan: ListPlan, aliases: Aliases, bounds: Fragment): Fragment {
   const { start, ordering } = plan;
@@ -248,7 +248,7 @@ function orderedIds(plan: ListPlan, aliases: Aliases, bounds: Fragment): Fragmen
   return sql`select ${row}."id" from ${rows} order by ${renderOrdering(ordering, row, aliases)} ${bounds}`;
 }
 
-/** The ids of the first record of each value, in no order. */
+/** Renders the ids of the first record of each value, in no order. */
 function distinctIds(plan: ListPlan, field: Field, aliases: Aliases): Fragment {
   const row = aliases.next('d');
   const column = sql`${row}.${ident(field.column)}`;
@@ -258,8 +258,8 @@ function distinctIds(plan: ListPlan, field: Field, aliases: Aliases): Fragment {
 }
 
 /**
- * What `from` names to have the rows of a list without page and order. Of a search, with the columns of `select`: `offset 0`
- * keeps PostgreSQL from walking the table in an order and making the words of each row until it has found enough.
+ * Renders `from` for the rows of a list without page and order. For a search, with the columns of `select`: `offset 0`
+ * keeps PostgreSQL from walking the table in an order and parsing the words of each row until it has found enough.
  */
 function matchingRows(
   plan: ListPlan,
@@ -274,15 +274,15 @@ function matchingRows(
   return inOneProcess(sql`select ${select} from ${table}${where(condition, predicate, more(), ONE_PROCESS)}`, row);
 }
 
-/** True when the list is every record that the table holds. */
+/** Returns whether the list is every record of the table. */
 function isWholeTable({ scan, predicate, distinct }: ListPlan): boolean {
   return scan.filter.kind === 'unrestricted' && predicate === undefined && distinct === undefined;
 }
 
 /**
- * The number of records as the triggers keep it, of the snapshot of the statement; null while it is not kept. The newest
- * base and what it has not seen, as install/workspace explains: three look-ups in one index. `offset 0` keeps
- * PostgreSQL from doing them twice, as `n` is asked for twice.
+ * Selects the number of records that the triggers maintain, in the snapshot of the statement; null while there is none.
+ * Adds the newest base and the changes that it lacks, as install/workspace explains: three look-ups in one index.
+ * `offset 0` keeps PostgreSQL from doing them twice, as `n` is used twice.
  */
 export function selectStoredTotal({ scan }: { readonly scan: Scan }): Fragment {
   const { quoted, totalKey } = getTableNames(scan);
@@ -292,7 +292,7 @@ export function selectStoredTotal({ scan }: { readonly scan: Scan }): Fragment {
   return sql`select (select case when b.pending is not null and b.relation = ${totalKey} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${total} b where b.relid = ${quoted}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
 }
 
-/** The rows of the list without page and order, for the planner's estimate. */
+/** Selects the rows of the list without page and order, for the planner's estimate. */
 export function selectMatching(plan: ListPlan, output: Fragment): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('c');
@@ -303,7 +303,7 @@ export function selectMatching(plan: ListPlan, output: Fragment): Fragment {
   return sql`select ${output} from (${values}) ${aliases.next('v')}`;
 }
 
-/** Every record of an export: one column each, as JSON-ready text, in the order of the projection. */
+/** Selects every record of an export: one column each, as JSON-ready text, in the order of the projection. */
 export function selectExport(plan: ExportPlan): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
@@ -313,7 +313,7 @@ export function selectExport(plan: ExportPlan): Fragment {
   return sql`select ${RECORD}.* from ${table} cross join lateral (select ${columns}) ${RECORD}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
 }
 
-/** Names of the fields whose referenced record does not exist, or is hidden from the principal. */
+/** Selects names of the fields whose referenced record does not exist, or is hidden from the principal. */
 export function selectMissingReferences({ checks, record }: ReferencesPlan): Fragment {
   const aliases = makeAliases();
   const selects = checks.map((check) => {
@@ -330,8 +330,9 @@ export function selectMissingReferences({ checks, record }: ReferencesPlan): Fra
 }
 
 /**
- * Joins for the expanded relations, the select list that makes the JSON object's members, and what that takes in bytes.
- * `most`: bytes beyond which no list is built; undefined: no bound. `preview`: characters that long values are cut to.
+ * Renders the joins for the expanded relations, the select list of the JSON object's members, and their size in bytes.
+ * `maxBytes`: size beyond which no list is built; undefined: no bound. `preview`: characters to which long values are
+ * cut.
  */
 function renderProjection(
   projection: Projection,
@@ -355,7 +356,7 @@ function renderProjection(
   return { joins: join(joins, ''), columns: join(columns), size };
 }
 
-/** Related records as one value `j`: an object or null, an array that may be empty. */
+/** Renders related records as one value `j`: an object or null, an array that may be empty. */
 function renderExpansion(
   output: Exclude<Output, { kind: 'column' }>,
   parent: Fragment,
@@ -374,7 +375,7 @@ function renderExpansion(
   const ordering = renderOrdering(output.ordering, related, aliases);
   const selection = sql`${where(link, condition, predicate)} order by ${ordering}${limit}`;
   if (maxBytes !== undefined) {
-    // In their order before anything is joined to them: sorting them later would hold the JSON of all.
+    // Sorts them before any join: sorting later would hold the JSON of all.
     const placed = sql`select ${related}.*, row_number() over () as "$row" from (select ${related}.* from ${table}${selection}) ${related}`;
     const measuredRows = sql`select ${RECORD}, ${related}."$row", ${size} as "$size" from (${placed}) ${related}${joins} cross join lateral (select ${columns}) ${RECORD}`;
     return sql`select coalesce(json_agg(x.${RECORD}), '[]') as j from (${limitRunningSize(measuredRows, makeSizeLimit(output.link.scan, maxBytes), sql` order by w."$row"`)}) x`;
@@ -383,7 +384,7 @@ function renderExpansion(
   return sql`select coalesce(json_agg(${RECORD}), '[]') as j from (${rows}) ${RECORD}`;
 }
 
-/** Columns of the root that its projection, its links and its cursor read. */
+/** Returns columns of the root that its projection, its links and its cursor read. */
 function neededColumns(projection: Projection): Set<string> {
   const names = new Set<string>(['id']);
   for (const output of projection.outputs) {

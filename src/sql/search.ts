@@ -1,5 +1,5 @@
-// A Search as SQL: the words of a row, and what they must satisfy. What was typed is bound, one text for each term, and
-// PostgreSQL makes its words plain as it did those of the index.
+// A Search as SQL: the words of a row, and the tsquery that they must satisfy. The typed text is bound, one value for
+// each term, and PostgreSQL normalizes its words as it did those of the index.
 
 import type { Operand } from '../plan/operand.ts';
 import type { Search, SearchTerm } from '../plan/search.ts';
@@ -8,17 +8,17 @@ import { getSchema } from './table.ts';
 import { normalizeText, textConfiguration, toTsvector } from './text-expressions.ts';
 
 /**
- * The row satisfies the search. Of a query that a subquery gives PostgreSQL knows nothing and supposes that few rows
- * satisfy it, so that it uses the index: whenever it knows that many do it would rather read the table and make the words
- * of each row, 40 s for a million instead of 1.
+ * Renders the condition that the row satisfies the search. The planner cannot estimate a tsquery from a subquery and
+ * assumes that few rows satisfy it, so it uses the index: when it knows that many do, it would rather read the table
+ * and parse the words of each row, 40 s for a million instead of 1.
  */
 export function matches(search: Search, row: Fragment): Fragment {
   return sql`${renderTsvector(search, row)} @@ (select ${renderTsquery(search)})`;
 }
 
 /**
- * What `from` names to have the rows of `rows`, a select whose conditions hold ONE_PROCESS, under an alias. For the words of
- * each row that a search might find PostgreSQL would start more processes, which takes 14 ms, and what is found with a rare
+ * Renders `from` for the rows of `rows`, a select whose conditions hold ONE_PROCESS, under an alias. To parse the words
+ * of the rows that a search might find PostgreSQL would start more processes, which takes 14 ms, while finding a rare
  * word among a million records takes 1. It starts none for rows that depend on others.
  */
 export const inOneProcess = (rows: Fragment, alias: Fragment): Fragment =>
@@ -27,8 +27,8 @@ export const inOneProcess = (rows: Fragment, alias: Fragment): Fragment =>
 export const ONE_PROCESS = keyword('one.process');
 
 /**
- * How well the first `most` characters of its texts satisfy what queryOf gives: a float4, the same for a row and a search
- * whenever it is asked.
+ * Renders the rank of the first `maxCharacters` of the row's texts for the tsquery `query`: a float4 that is stable for
+ * a row and a search.
  */
 export function renderRank(search: Search, row: Fragment, query: Fragment, maxCharacters: number): Fragment {
   return sql`ts_rank(${renderTsvector(search, row, maxCharacters)}, ${query})`;
@@ -39,7 +39,7 @@ function renderTsvector({ entity, through }: Search, row: Fragment, maxCharacter
   return toTsvector(getSchema(entity), through.language, columns, maxCharacters);
 }
 
-/** What the words of a row must satisfy: a tsquery. */
+/** Renders the tsquery that the words of a row must satisfy. */
 export function renderTsquery(search: Search): Fragment {
   return sql`(${join(
     search.terms.map((term) => renderTerm(search, term)),
@@ -49,8 +49,8 @@ export function renderTsquery(search: Search): Fragment {
 
 function renderTerm({ entity, through }: Search, term: SearchTerm): Fragment {
   const configuration = textConfiguration(through.language);
-  // Out of a subquery PostgreSQL does not make the words while it plans. Where it did, plans for one search looked cheaper
-  // than one for all, and each search was planned anew: 3.8 instead of 0.6 ms for a rare word.
+  // In a subquery, PostgreSQL does not normalize the words while it plans. Where it did, plans for one search looked
+  // cheaper than one for all, and each search was planned again: 3.8 instead of 0.6 ms for a rare word.
   const normalize = (text: Operand): Fragment => normalizeText(getSchema(entity), sql`(select ${text}::text)`);
   switch (term.kind) {
     case 'words':
@@ -60,7 +60,7 @@ function renderTerm({ entity, through }: Search, term: SearchTerm): Fragment {
     case 'without':
       return sql`!!phraseto_tsquery(${configuration}, ${normalize(term.text)})`;
     case 'unfinished': {
-      // Plain words have no quotes. Of nothing to_tsquery would make a mistake.
+      // Normalized words have no quotes. For an empty text to_tsquery would fail.
       const beginning = sql`coalesce(to_tsquery(${configuration}, '''' || nullif(btrim(${normalize(term.beginning)}), '') || ''':*'), '')`;
       if (term.phrase === undefined) return beginning;
       return sql`(phraseto_tsquery(${configuration}, ${normalize(term.phrase)}) <-> ${beginning})`;

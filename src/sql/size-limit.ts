@@ -1,5 +1,6 @@
-// No answer is longer than it may be, and PostgreSQL does not build one that is: what a record takes is told from its
-// columns and guarded before or while its JSON is made. A record of columns without a limit of their own alone is guarded.
+// Limits the size of responses, so that PostgreSQL does not build a longer one: computes the size of a record from its
+// columns, and guards it before or while its JSON is built. Only a record with columns without a limit of their own is
+// guarded.
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { Projection } from '../plan/projection.ts';
@@ -9,12 +10,12 @@ import { internalRef } from './internal-names.ts';
 import { previewText } from './preview.ts';
 import { getSchema } from './table.ts';
 
-// Of a member besides its name: quotes, colon, comma and a digit.
+// Bytes of a member besides its name: quotes, colon, comma and a digit.
 const LEAST_MEMBER = 5;
 // A control character takes six characters in JSON.
 const ESCAPED = 6;
 
-/** Most bytes of an answer, and the PostgreSQL schema whose functions refuse more. */
+/** Most bytes of a response, and the PostgreSQL schema whose functions refuse more. */
 export interface SizeLimit {
   readonly schema: string;
   readonly bytes: number;
@@ -28,17 +29,20 @@ function getColumnFields(projection: Projection): Field[] {
   return projection.outputs.flatMap((output) => (output.kind === 'column' ? [output.field] : []));
 }
 
-/** True when a column can make a record larger than an answer may be. */
+/** Returns whether a column can make a record larger than a response may be. */
 export function isUnbounded(projection: Projection): boolean {
   return getColumnFields(projection).some((field) => getSizeKind(field) !== 'fixed');
 }
 
-/** True when texts are the only such columns. */
+/** Returns whether texts are the only such columns. */
 function isTextual(projection: Projection): boolean {
   return getColumnFields(projection).every((field) => getSizeKind(field) !== 'printed');
 }
 
-/** True when the row's texts without limits have more than `few` bytes together. PostgreSQL tells that without reading them. */
+/**
+ * Renders the condition that the row's texts without limits have more than `maxTextBytes` together, which PostgreSQL
+ * knows without reading them.
+ */
 function isLarge(projection: Projection, row: Fragment, maxTextBytes: Fragment): Fragment {
   const lengths = getColumnFields(projection)
     .filter((field) => getSizeKind(field) === 'text')
@@ -51,32 +55,32 @@ function isLarge(projection: Projection, row: Fragment, maxTextBytes: Fragment):
   )} > ${maxTextBytes}`;
 }
 
-/** True when the lengths of its texts alone show that a record is not large. */
+/** Returns whether the lengths of its texts alone show that a record is not large. */
 export function isMeasurable(projection: Projection): boolean {
   return isUnbounded(projection) && isTextual(projection);
 }
 
 /**
- * The JSON text of the record of a row, null when its texts are so long that it might be longer than `maxBytes`: then
- * guardedResult() tells. Of the time of a read by id this is 5 %, that 20.
+ * Renders the JSON text of the record of a row, or null when its texts are so long that it might be longer than
+ * `maxBytes`: then guardedResult() decides. This costs 5 % of a read by id, guardedResult() 20.
  */
 export function shortText(text: Fragment, projection: Projection, row: Fragment, maxBytes: number): Fragment {
   const maxTextBytes = integerLiteral(Math.floor(maxBytes / ESCAPED));
   return sql`case when ${isLarge(projection, row, maxTextBytes)} then null else ${text} end`;
 }
 
-/** The JSON text of a record; an error of our own when it is longer than the bound. */
+/** Renders the JSON text of a record; fails with an error of our own when it is longer than the bound. */
 export function guardedResult(text: Fragment, projection: Projection, { schema, bytes }: SizeLimit): Fragment {
   if (!isUnbounded(projection)) return text;
   const limit = integerLiteral(bytes);
-  // `offset 0` keeps PostgreSQL from building the text once for its length and once for itself. The function is for the
-  // long ones alone: calling it costs 10 µs.
+  // `offset 0` keeps PostgreSQL from building the text once for its length and once for itself. The function is for
+  // long texts alone: calling it costs 10 µs.
   return sql`(select case when octet_length(q.t) <= ${limit} then q.t else ${internalRef(schema, 'bounded_text')}(q.t, ${limit}) end from (select ${text} as t offset 0) q)`;
 }
 
 /**
- * Bytes that a record has as JSON at least: `expansions` are what was made of related records. `preview`: characters that
- * long values are cut to.
+ * Renders the least number of bytes of a record as JSON: `expansions` are the values of related records. `preview`:
+ * characters to which long values are cut.
  */
 export function recordBytes(
   projection: Projection,
@@ -103,8 +107,8 @@ function getOutputName(output: Projection['outputs'][number]): string {
 }
 
 /**
- * The rows, which tell their `"$size"`, until they come to more than the bound together: then an error of our own, and
- * no further row is made.
+ * Renders the rows, which have a column `"$size"`, until their sum exceeds the bound: then it fails with an error of
+ * our own, and builds no further row.
  */
 export function limitRunningSize(rows: Fragment, { schema, bytes }: SizeLimit, order: Fragment = empty): Fragment {
   const running = sql`select s.*, sum(s."$size") over (rows unbounded preceding) as "$sum" from (${rows}) s`;

@@ -1,23 +1,26 @@
-// The names of tables, for what no row filter can stand beside: targets of inserts, locks, functions that take a name. With
-// renderScan(), which reads by the filter, the only place that knows where the records of an entity lie.
+// Names of tables where no row filter is possible: targets of inserts, locks, functions that take a name. With
+// renderScan(), which reads by the filter, the only place that knows the location of the records of an entity.
 import type { Entity } from '../model/entity.ts';
 import type { Scan } from '../plan/scan.ts';
 import { empty, type Fragment, literal, sql, tableRef } from './fragment.ts';
 import { getTotalKey, totalRef } from './internal-names.ts';
 
-/** The table of a scan where no condition can stand: as the target of an insert, or to be locked. Nothing is read by it. */
+/**
+ * Renders the table of a scan where no condition is possible: as the target of an insert, or to be locked. It reads
+ * nothing.
+ */
 export const renderTarget = ({ entity }: Scan): Fragment => tableRef(entity.table);
 
-/** The table by its name, for functions and kept totals: `quoted` as SQL has it, `noted` as rows of totals do. */
+/** Returns the table's name for functions and stored totals: `quoted` as in SQL, `total` as in rows of totals. */
 export const getTableNames = ({ entity }: Scan): { readonly quoted: Fragment; readonly totalKey: Fragment } => ({
   quoted: literal(tableRef(entity.table).text),
   totalKey: literal(getTotalKey(entity.table)),
 });
 
 /**
- * The version of a record, under the alias of its table, or of what has its mark as another column: the mark of the row with
- * the epoch of its workspace (install/data) and the number of its moves, if there were any. Whoever got it
- * sends it back as it is.
+ * Renders the version of a record, under the alias of its table, or of a query with its mark as another column: the
+ * mark of the row with the epoch of its workspace (install/data) and the number of its moves, if any. Clients send it
+ * back unchanged.
  */
 export function renderVersion(scan: Scan, alias: Fragment, column?: Fragment): Fragment {
   const { epoch = '', moves = 0 } = scan.entity;
@@ -27,28 +30,29 @@ export function renderVersion(scan: Scan, alias: Fragment, column?: Fragment): F
 }
 
 /**
- * What tells the versions of a record apart: the number of the transaction that wrote the row. Two nodes of a cluster give
- * the same numbers, so while the workspace moves from one to the other (src/citus/relocate.ts) the table itself is part of it.
+ * Renders the mark that differs between versions of a record: the number of the transaction that wrote the row. Two
+ * nodes of a cluster use the same numbers, so while the workspace moves from one to the other (src/citus/relocate.ts)
+ * the table itself is part of it.
  */
 export const renderRowMark = ({ entity: { moves = 0 } }: Scan, alias: Fragment): Fragment =>
   moves % 2 === 0 ? sql`${alias}.xmin` : sql`(${alias}.xmin::text || ':' || ${alias}.tableoid::text)`;
 
-/** The table of kept totals of the entity's workspace. */
+/** Renders the table of stored totals of the entity's workspace. */
 export const renderTotalTable = ({ entity: { table } }: Scan): Fragment => totalRef(table, 'total');
 
 /**
- * True while the table lies on this node of the cluster; else the statement fails (22012), as what is left there of a
- * table that was moved away is of the past. Asked once a statement, of the same snapshot as the records: 5 % of a read by
- * id. Nothing for a table that lies nowhere else.
+ * Renders the condition that the table lies on this node of the cluster; otherwise the statement fails (22012), as a
+ * table that was moved away leaves outdated rows. Evaluated once for each statement, in the snapshot of the records: 5
+ * % of a read by id. Empty for a table that cannot move.
  */
 export function renderNodeGuard({ entity: { table } }: Scan): Fragment {
   return (table.node?.guard as Fragment | undefined) ?? empty;
 }
 
-/** The PostgreSQL schema of the entity's workspace, where functions of it lie. */
+/** Returns the PostgreSQL schema of the entity's workspace, which holds its functions. */
 export const getSchema = (entity: Entity): string => entity.table.schema;
 
-/** What draws the ids of a table. Looked up once a statement, as an uncorrelated subquery is. */
+/** Renders the sequence of a table's ids. Looked up once for each statement, as an uncorrelated subquery is. */
 export function renderSequence({ entity }: Scan): Fragment {
   return sql`(select pg_get_serial_sequence(${literal(tableRef(entity.table).text)}, 'id')::regclass)`;
 }

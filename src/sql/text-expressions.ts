@@ -1,28 +1,25 @@
-// Expressions over texts that an index holds: PostgreSQL uses it only for statements that write the same.
+// Expressions over texts that an index holds: PostgreSQL uses it only for statements with the same expression.
 import { type Fragment, ident, integerLiteral, join, literal, sql } from './fragment.ts';
 
 /**
- * Case-folds as Unicode does (full folding: ß and ẞ, σ and ς are alike). PostgreSQL has casefold() only since 18;
- * lower and then upper under ICU comes to the same but for the dotless ı.
+ * Case-folds as Unicode does (full folding: ß and ẞ, σ and ς are alike). PostgreSQL has casefold() only since 18; lower
+ * and then upper under ICU has the same result but for the dotless ı.
  */
 export function foldCase(text: Fragment): Fragment {
   return sql`upper(lower(${text} collate "und-x-icu"))`;
 }
 
-/**
- * A text without case, accents and signs, by the function that install/data makes in the schema of a
- * workspace.
- */
+/** Removes case, accents and signs, by the function that install/data creates in the schema of a workspace. */
 export function normalizeText(schema: string, text: Fragment): Fragment {
   return sql`${ident(schema)}."$words"(${text})`;
 }
 
-/** A configuration of PostgreSQL's text search. */
+/** Renders a configuration of PostgreSQL's text search. */
 export const textConfiguration = (language: string): Fragment => sql`${literal(`"${language}"`)}::regconfig`;
 
 /**
- * The words of columns with their places; null when a single column is. `most`: characters of the columns together, from
- * their beginning, whose words are made; with it no index is used.
+ * Renders the words of columns with their positions; null when a single column is. `maxCharacters`: characters of the
+ * columns together, from their beginning, to parse; with it no index is used.
  */
 export function toTsvector(
   schema: string,
@@ -30,7 +27,7 @@ export function toTsvector(
   columns: readonly Fragment[],
   maxCharacters?: number,
 ): Fragment {
-  // Of each column no more is read than it can take.
+  // Reads no more of each column than fits.
   const parts =
     maxCharacters === undefined
       ? columns

@@ -1,4 +1,4 @@
-// A create that meets a record with the same key: one statement that creates, changes or reads.
+// Creates a record, or finds one with the same key: one statement that creates, changes or reads.
 
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
@@ -12,8 +12,9 @@ import { renderTarget } from './table.ts';
 import { insertedRow, renderInsertedColumns, resultColumns } from './write.ts';
 
 /**
- * `data`, `version`, `id` and `created`; no row when a reference points at a record that the principal cannot see, when
- * the record with the key is one, or when it is left as it is and came after the statement began to look:
+ * Renders an upsert with `data`, `version`, `id` and `created`; no row when a reference points to a record that the
+ * principal cannot see, when the record with the key is one, or when it is left as it is and was created after the
+ * statement began to read:
  *
  *     with "$r" as (insert into tags as r0 (name, note) values ($1, $2)
  *     on conflict (name) do update set note = excluded.note where <row filter> returning …, r0.xmax = 0 as "$created"),
@@ -49,8 +50,8 @@ export function conflictTarget({ fields }: ConflictKey): Fragment {
 }
 
 /**
- * That the record was changed is noted: with the default of the row that was to be inserted, as no function may stand
- * there that is not immutable where tables are distributed.
+ * Sets updatedAt to the default of the row that was to be inserted, as only immutable functions are allowed there where
+ * tables are distributed.
  */
 export function setExcludedUpdatedAt({ entity }: Scan): readonly Fragment[] {
   const updatedAt = entity.timestamps ? entity.fields.get('updatedAt') : undefined;
@@ -59,7 +60,7 @@ export function setExcludedUpdatedAt({ entity }: Scan): readonly Fragment[] {
   return [sql`${column} = excluded.${column}`];
 }
 
-/** A value as its column would give it back: datetimes have milliseconds there. */
+/** Casts a value to what its column would return: datetimes have milliseconds there. */
 export function asStored(value: Fragment, field: Field): Fragment {
   return sql`${value}::${keyword(fieldType(field.type).columnType(field))}`;
 }

@@ -1,4 +1,4 @@
-// Create, update and delete -> one statement each, answering with the whole record that they wrote.
+// Create, update and delete -> one statement each, which returns the whole written record.
 import type { Field } from '../model/entity.ts';
 import { bodyOperand, ID_OPERAND, type Operand } from '../plan/operand.ts';
 import type { CreatePlan, DeletePlan, UpdatePlan } from '../plan/plan.ts';
@@ -24,8 +24,8 @@ import { getSchema, renderRowMark, renderSequence, renderTarget, renderVersion }
 const VERSION = ident('$version');
 
 /**
- * `data`, `version`, `id`; no row when a reference points at a record that the principal cannot see. Columns that are not
- * given take their default, or null:
+ * Renders an insert with `data`, `version`, `id`; no row when a reference points to a record that the principal cannot
+ * see. Columns without a value take their default, or null:
  *
  *     with "$r" as (insert into tags as r0 (name) values ($1) returning "id", "name", xmin as "$version"),
  *     "$w" as (select <the record as JSON> as data, … from "$r" r0) select * from "$w"
@@ -41,27 +41,30 @@ export function insertRecord(plan: CreatePlan, maxBytes: number): Fragment {
   return sql`with ${before}"$r" as (${insert}), ${renderResult(plan, root, maxBytes)}`;
 }
 
-/** What an insert gives: the columns of the answer, `id`, and `"$version"`. */
+/** Renders the columns that an insert returns: those of the response, `id`, and `"$version"`. */
 export function renderInsertedColumns({ scan, projection }: WritePlan, root: Fragment): Fragment {
   const columns = new Set(['id', ...getProjectedFields(projection).map(({ column }) => column)]);
   return sql`${join([...columns].map((column) => sql`${root}.${ident(column)}`))}, ${renderRowMark(scan, root)} as ${VERSION}`;
 }
 
-/** `"$w"`: the answer with what `"$r"` gave, and the rest of the statement. A key of the request goes between (beside/keys.ts). */
+/**
+ * Renders `"$w"`: the response from the row of `"$r"`, and the rest of the statement. The idempotency key of the
+ * request goes between.
+ */
 function renderResult(plan: WritePlan, root: Fragment, maxBytes: number): Fragment {
   return sql`"$w" as (select ${resultColumns(plan, root, maxBytes, VERSION)} from "$r" ${root}) select * from "$w"`;
 }
 
-/** The one row of an insert. */
+/** Parts of an insert of one row. */
 export interface InsertedRow {
-  /** What stands before the insert in its `with`. */
+  /** Part before the insert in its `with`. */
   readonly before: Fragment;
   readonly columns: Fragment;
-  /** No row when a reference points at a record that the principal cannot see. */
+  /** Source of the row: no row when a reference points to a record that the principal cannot see. */
   readonly source: Fragment;
 }
 
-/** The columns of an insert with their values. */
+/** Returns the columns of an insert with their values. */
 export function insertedRow(
   plan: Pick<CreatePlan, 'scan' | 'references'>,
   names: readonly string[],
@@ -81,14 +84,14 @@ export function insertedRow(
       source: sql` values (${join(assigned.map(([, value]) => value))})`,
     };
   }
-  // The id is known before: where tables are distributed, the node that looks and inserts has no sequence.
+  // The id is drawn before: where tables are distributed, the node that reads and inserts has no sequence.
   const sequence = renderSequence(plan.scan);
   const id =
     idField === undefined
       ? sql`nextval(${sequence})`
       : sql`${internalRef(getSchema(plan.scan.entity), 'reached_id')}(${sequence}, ${bind(bodyOperand(idField))})`;
-  // One statement, so that nothing can come between the look and the write; and the insert itself looks at no table: where
-  // tables are distributed some of those that do fail.
+  // One statement, so that nothing can happen between the check and the write; and the insert itself reads no table:
+  // where tables are distributed some such inserts fail.
   const visibleRow =
     visibleCondition.text === '' ? empty : sql`"$seen" as materialized (select true as "is"${visibleCondition}), `;
   const fromVisible = visibleCondition.text === '' ? empty : keyword(' from "$seen"');
@@ -105,8 +108,8 @@ export function insertedRow(
 }
 
 /**
- * update … returning `data`, `version`, `id`; no row when the record is not there (or not of that version), or when a
- * reference that changes points at a record that the principal cannot see.
+ * Renders update … returning `data`, `version`, `id`; no row when the record does not exist (or not in that version),
+ * or when a reference that changes points to a record that the principal cannot see.
  */
 export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
@@ -120,7 +123,7 @@ export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
     ...plan.references.map((check) => sql`(${isUnchanged(check, root)} or ${isVisible(check, aliases)})`),
   );
   const names = [...plan.values.keys()];
-  // A body that changes nothing is answered with the record; locking and rewriting the row would be for nothing.
+  // A body that changes nothing returns the record, without locking and rewriting the row.
   if (names.length === 0) {
     return sql`select ${resultColumns(plan, root, maxBytes)} from ${table}${conditions}`;
   }
@@ -132,7 +135,7 @@ export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
   return sql`update ${table} set ${join(sets)}${conditions} ${returning(plan, root, maxBytes)}`;
 }
 
-/** delete … returning the id; no row when the record is not there (or not of that version). */
+/** Renders delete … returning the id; no row when the record does not exist (or not in that version). */
 export function deleteRecord(plan: DeletePlan): Fragment {
   const root = makeAliases().next('r');
   const { table, condition } = renderScan(plan.scan, root, true);
@@ -145,7 +148,10 @@ function returning(plan: WritePlan, root: Fragment, maxBytes: number): Fragment 
 
 type WritePlan = Pick<CreatePlan, 'scan' | 'projection'>;
 
-/** A record that no answer could hold is an error, which undoes the write. `version`: the column that has it. */
+/**
+ * Returns the result columns. A record that no response could hold is an error, which rolls the write back. `version`:
+ * the column with the version.
+ */
 export function resultColumns(
   { scan, projection }: WritePlan,
   root: Fragment,

@@ -1,4 +1,4 @@
-// boolean: true or false; in files also what databases and spreadsheets write for them.
+// boolean: true or false; in files also the forms of databases and spreadsheets.
 import { decoded, fixedSize, isSameText, wrongType } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
 

@@ -1,4 +1,4 @@
-// datetime: a moment in UTC to the millisecond, `yyyy-mm-ddThh:mm:ssZ`.
+// datetime: a point in time in UTC to the millisecond, `yyyy-mm-ddThh:mm:ssZ`.
 import { parseDateTime } from '../date-time.ts';
 import { checkIso, decoded, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
 import { DATE_PARTS, type Decoded, type FieldType } from './field-type.ts';
@@ -10,10 +10,10 @@ const dateTimeFrom = (text: string): Decoded => {
     : decoded(time);
 };
 
-/** `2026-01-31 12:00:00` is what databases print; with a T it is ISO 8601. */
+/** Databases print `2026-01-31 12:00:00`; with a T it is ISO 8601. */
 const SQL_DATE_TIME = /^(\d{4}-\d{2}-\d{2}) (?=\d)/;
 
-/** Without a zone it is UTC. */
+/** Reads a text without a zone as UTC. */
 const cellFrom = (text: string): Decoded => {
   const time = parseDateTime(text.replace(SQL_DATE_TIME, '$1T'), true);
   return time === undefined ? invalid('must be an ISO 8601 datetime such as 2026-01-31T12:00:00Z') : decoded(time);

@@ -10,7 +10,7 @@ function decimalFrom(text: string): Decoded {
   return isNumber(text) ? outOfRange('has too many digits') : wrongType('a number');
 }
 
-/** A plain number keeps its own digits, trailing zeros too; numeric without a scale stores them. */
+/** Keeps the digits of a plain number, trailing zeros included; numeric without a scale stores them. */
 function keepsZeros(text: string): string | undefined {
   return /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text) ? text : undefined;
 }
@@ -29,7 +29,7 @@ function checkDecimal(value: string, field: TypeAttributes): Decoded {
   return checkNumber(value, field);
 }
 
-/** 1.5 and 1.50 are one value with two texts. */
+/** Compares by value: 1.5 and 1.50 are one value with two texts. */
 function isSameNumber(one: string, other: string): boolean {
   const [a, b] = [parseDecimal(one), parseDecimal(other)];
   return one === other || (a !== undefined && b !== undefined && compareDecimals(a, b) === 0);

@@ -1,4 +1,4 @@
-// What several types share: verdicts on a value, strings, bounds, and members of most types.
+// Shared parts of the types: results for a value, strings, bounds, and members of most types.
 import type { DetailCode } from '../../errors.ts';
 import { compareDecimals, parseDecimal } from '../decimal.ts';
 import { exactNumber, isStorable } from '../exact-json.ts';
@@ -38,13 +38,13 @@ export function checkIso(value: string, field: TypeAttributes): Decoded {
   return decoded(value);
 }
 
-/** Bounds of a number in JSON Schema, with all of their digits. */
+/** Returns bounds of a number in JSON Schema, with all of their digits. */
 export const numberBounds = ({ min, max }: TypeAttributes): JsonSchema => ({
   ...(min === undefined ? {} : { minimum: exactNumber(min) }),
   ...(max === undefined ? {} : { maximum: exactNumber(max) }),
 });
 
-/** For types whose values have one text each. */
+/** Compares values of types with one text for each value. */
 export const isSameText = (one: string, other: string): boolean => one === other;
 
 export const fixedSize = (): 'fixed' => 'fixed';

@@ -15,7 +15,7 @@ export const enumeration: FieldType = {
   bindType: 'text',
   json: 'string',
   schema: ({ values }) => ({ type: 'string', ...(values === undefined ? {} : { enum: values }) }),
-  // One of its own values is taken.
+  // The examples use one of its own values.
   example: '',
   output: 'plain',
   decode: fromString('a string', decodeMember),

@@ -1,5 +1,5 @@
-// What a field type is: everything that the rest of the code needs to know of one. Each type is a file beside this one;
-// ../field-types.ts joins them.
+// Interface of a field type: everything that the rest of the code needs to know of one. Each type is a file of this
+// folder; ../field-types.ts joins them.
 import type { DetailCode } from '../../errors.ts';
 
 export type FieldTypeName =
@@ -25,7 +25,7 @@ export type Decoded =
   | { readonly ok: true; readonly value: string; readonly expandedBytes?: number }
   | { readonly ok: false; readonly code: DetailCode; readonly message: string };
 
-/** The attributes of a field that a type looks at. */
+/** Attributes of a field that a type reads. */
 export interface TypeAttributes {
   readonly maxLength?: number | undefined;
   readonly precision?: number | undefined;
@@ -35,18 +35,18 @@ export interface TypeAttributes {
   readonly values?: readonly string[] | undefined;
 }
 
-/** Parts of the calendar by whose beginning moments and days can be grouped. */
+/** Units of the calendar by which timestamps and days can be grouped. */
 export const DATE_PARTS = ['year', 'quarter', 'month', 'week', 'day', 'hour'] as const;
 export type DatePart = (typeof DATE_PARTS)[number];
 
-/** How the values of a type of numbers are added up. */
+/** Summing of the values of a type of numbers. */
 export interface Summing {
   /**
-   * `plain`: PostgreSQL adds them without loss. `text`: it adds their decimal texts, as the sum of floats would depend on
-   * their order.
+   * `plain`: PostgreSQL adds them without loss. `text`: it adds their decimal texts, as the sum of floats would depend
+   * on their order.
    */
   readonly by: 'plain' | 'text';
-  /** Digits after the point; undefined: each value has its own number of them. */
+  /** Returns the digits after the point, or undefined if each value has its own number of them. */
   readonly digits: (field: TypeAttributes) => number | undefined;
 }
 
@@ -55,65 +55,65 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** A default that PostgreSQL generates for each record. */
 export interface Generated {
-  /** The word for it in the schema document. */
+  /** Word for it in the schema document. */
   readonly word: string;
-  /** SQL. Part of statements as it is, so it stands in the code and comes from nowhere else. */
+  /** SQL expression. It becomes part of statements unchanged, so it is a constant of the code. */
   readonly expression: string;
   /**
-   * True when it gives another value for each record of one statement: a column that is added with it is then written
-   * record by record.
+   * Whether each record of one statement gets another value: a column that is added with it is then written record by
+   * record.
    */
   readonly varies: boolean;
 }
 
 export interface FieldType {
-  /** What sets the type apart, in a few words for the schema of documents; null when its name says it. */
+  /** Short description that distinguishes the type in the schema of documents, or null if the name suffices. */
   readonly label: string | null;
   /** PostgreSQL type of the column, without constraints. */
   readonly columnType: (field: TypeAttributes) => string;
   /** PostgreSQL type that a bound value is cast to. */
   readonly bindType: string;
-  /** What a value is in JSON bodies and responses. */
+  /** JSON type of a value in bodies and responses. */
   readonly json: 'number' | 'string' | 'boolean' | 'any';
-  /** JSON Schema of a value that is not null, as responses have it. */
+  /** JSON Schema of a value that is not null, as in responses. */
   readonly schema: (field: TypeAttributes) => JsonSchema;
-  /** Of numbers: bodies may have their digits in a string, too. */
+  /** Whether bodies may have the digits of the number in a string, too. */
   readonly takesDigits?: true;
   /** A value for the examples of descriptions, as JSON; a field's attributes may refuse it. */
   readonly example: boolean | number | string | Readonly<Record<string, unknown>>;
   /** `plain`: PostgreSQL's text of the column is that of the API. */
   readonly output: 'plain' | 'datetime';
-  /** Value of a JSON body (never null) -> text of the PostgreSQL type. */
+  /** Decodes the value of a JSON body (never null) to text of the PostgreSQL type. */
   readonly decode: (value: unknown, field: TypeAttributes) => Decoded;
-  /** Text of a filter or a cursor -> text of the PostgreSQL type. */
+  /** Parses the text of a filter or a cursor to text of the PostgreSQL type. */
   readonly parseText: (text: string, field: TypeAttributes) => Decoded;
   /**
-   * Text of an imported file (a CSV cell that is not empty, a string of NDJSON) -> text of the PostgreSQL type. Takes
-   * more forms than parseText, as files have them. How a cell is written follows from `json` and `textual`.
+   * Parses the text of an imported file (a CSV cell that is not empty, a string of NDJSON) to text of the PostgreSQL
+   * type. Takes more forms than parseText, as files have them. `json` and `textual` decide how a cell is written.
    */
   readonly cell: (text: string, field: TypeAttributes) => Decoded;
-  /** Bounds, lengths and digits of a decoded value that is to be stored. */
+  /** Checks bounds, lengths and digits of a decoded value that is to be stored. */
   readonly check?: (value: string, field: TypeAttributes) => Decoded;
-  /** True when two decoded values are equal to the database. */
+  /** Returns whether the database considers two decoded values equal. */
   readonly equal: (one: string, right: string) => boolean;
   /** A decoded value for a required column while its values are converted; no request sees it. */
   readonly placeholder: string;
   readonly generated: Generated | null;
-  /** Attributes of a schema document that mean something for this type. */
+  /** Attributes of a schema document that apply to this type. */
   readonly attributes: readonly ('maxLength' | 'precision' | 'scale' | 'min' | 'max' | 'values')[];
-  /** True when "greater" and "between" mean something. */
+  /** Whether "greater" and "between" apply. */
   readonly ordered: boolean;
   readonly textual: boolean;
-  /** True when it can be in a sort, an index, a unique constraint or a row rule. */
+  /** Whether it can be in a sort, an index, a unique constraint or a row rule. */
   readonly comparable: boolean;
   /**
-   * What limits the bytes of a value. `fixed`: its type. `text`: its length, which PostgreSQL knows without reading it.
-   * `printed`: only its text tells.
+   * Source of the size limit of a value. `fixed`: its type. `text`: its length, which PostgreSQL knows without reading
+   * it. `printed`: only its text.
    */
   readonly size: (field: TypeAttributes) => 'fixed' | 'text' | 'printed';
-  /** Only of types of numbers. */
+  /** Summing, for types of numbers. */
   readonly summing?: Summing;
-  /** Parts of the calendar by which it can be grouped; undefined: none. */
+  /** Parts of the calendar by which it can be grouped, or undefined without any. */
   readonly parts?: readonly DatePart[];
   /** Not all versions of PostgreSQL have min() and max() of the type; its texts have the same order byte by byte. */
   readonly extremesByText?: true;

@@ -27,7 +27,7 @@ export const float: FieldType = {
   parseText: floatFrom,
   cell: floatFrom,
   check: checkNumber,
-  // -0 and 0 are one.
+  // Treats -0 and 0 as equal.
   equal: (one, other) => Number(one) === Number(other),
   summing: { by: 'text', digits: () => undefined },
   placeholder: '0',

@@ -8,7 +8,7 @@ interface Width {
   readonly min: bigint;
   readonly max: bigint;
   readonly label: string;
-  /** Of the OpenAPI format registry. */
+  /** Format of the OpenAPI format registry. */
   readonly format: string;
 }
 

@@ -3,10 +3,7 @@
 import { decoded, fromString, isSameText, mistake, parseString } from './decoding.ts';
 import type { Decoded, FieldType, TypeAttributes } from './field-type.ts';
 
-/**
- * Text is stored under this collation, so that it sorts and folds case as Unicode says, whatever the database's default
- * is.
- */
+/** Collation of stored text, by which it sorts and folds case as Unicode says, whatever the database's default is. */
 export const TEXT_COLLATION = 'und-x-icu';
 
 // Texts up to this many characters do not make a record large.

@@ -2,7 +2,7 @@
 import { checkIso, decoded, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
 
-// PostgreSQL takes 24:00 and a second 60; no clock shows them.
+// PostgreSQL accepts 24:00 and a second 60; no clock shows them.
 const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/;
 
 const timeFrom = (text: string): Decoded => {
@@ -16,7 +16,7 @@ export const time: FieldType = {
   columnType: () => 'time(0)',
   bindType: 'time',
   json: 'string',
-  // The format `time` of JSON Schema asks for a zone.
+  // The format `time` of JSON Schema requires a zone.
   schema: () => ({ type: 'string', pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$' }),
   example: '12:00:00',
   output: 'plain',
