@@ -1,4 +1,5 @@
--- What there is once for the whole installation: who owns workspaces, and facts about the installation itself.
+-- Tables that exist once for the whole installation: organizations that own workspaces, and facts about the installation
+-- itself.
 --
 -- A file runs once in each installation and is never edited after its release: a change is a new file. An empty line follows
 -- each statement, and none is in it, as statements are sent one at a time.
@@ -16,10 +17,10 @@ create table wda.instance (
   value text not null
 );
 
--- The keys that sign the tokens of all OAuth clients; one signs at a time, for all processes. `private_jwk` is the key itself:
--- whoever reads it can sign tokens, so a dump of this table is as secret as the records. Rotation erases it; the public half
--- stays until the last token that the key may have signed has expired. `token_lifetime_seconds` is the longest lifetime that a
--- process gave its tokens.
+-- The keys that sign the tokens of all OAuth clients; one signs at a time, for all processes. `private_jwk` is the private
+-- key: its reader can sign tokens, so a dump of this table is as secret as the records. Rotation erases it; the public half
+-- stays until the last token that the key may have signed has expired. `token_lifetime_seconds` is the longest lifetime
+-- that a process gave its tokens.
 create table wda.signing_key (
   id bigint generated always as identity primary key,
   kid text collate "C" not null constraint signing_key_kid unique,
@@ -33,8 +34,8 @@ create table wda.signing_key (
 
 create unique index signing_key_one_signs on wda.signing_key ((true)) where rotated_at is null;
 
--- Which workspace a slug stands for, or stood for last: clients go on calling an old slug for a while, so an owner may not
--- rename a workspace to one that was another's. No foreign key to the workspace: the slug of a deleted one is kept as well.
+-- The current or last workspace of each slug: clients go on using an old slug for a while, so an owner may not rename a
+-- workspace to one that another workspace had. No foreign key to the workspace: the slug of a deleted one is kept as well.
 create table wda.slug_holder (
   organization_id bigint not null constraint slug_holder_organization references wda.organization (id) on delete cascade,
   slug text collate "C" not null,

@@ -1,11 +1,12 @@
--- The platform's own rows of workspaces: their schema documents, credentials and migrations. They lie in the database of the
--- records. The rules for files are those of install/control.
+-- Control rows of workspaces: their schema documents, credentials and migrations. They lie in the database of the records.
+-- The rules for files are those of install/control.
 
--- Each entity of a workspace has an id, which names no other entity ever: it stays when the entity is renamed, and is not given
--- again when it is gone. Credentials that reach some entities alone store these ids.
+-- Each entity of a workspace has an id that is unique for all time: it stays when the entity is renamed, and is not reused
+-- after its deletion. Credentials that are limited to some entities store these ids.
 create sequence wda.entity_id;
 
--- Ids by the names of entities. `before` has the name that each had until now: its id stays. Others get new ones.
+-- Returns the ids of entities by name. `before` has the previous name of each renamed entity, which keeps its id. Others
+-- get new ids.
 create function wda.entity_ids(ids jsonb, names text[], before text[]) returns jsonb
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select coalesce(jsonb_object_agg(n.name, coalesce(ids -> n.before, to_jsonb(nextval('wda.entity_id')))), '{}')
@@ -18,32 +19,33 @@ create table wda.workspace (
   slug text collate "C" not null,
   name text not null,
   database_schema text collate "C" not null constraint workspace_database_schema unique,
-  -- Grows with every change of anything of the workspace, so that all processes see it.
+  -- Raised by every change of anything that belongs to the workspace, so that all processes see it.
   version bigint not null default 1,
   -- json, not jsonb: jsonb forgets the order of the members, and fields are shown in the order they were written in.
   document json not null,
-  -- Tables and columns in PostgreSQL whose names are not those of the document, as after a renaming.
+  -- Names of tables and columns in PostgreSQL that differ from the document, for example after a renaming.
   names jsonb not null default '{"tables": {}, "columns": {}}',
-  -- What a running migration refuses, by entity; empty at all other times.
+  -- Requests that a running migration refuses, by entity; empty at all other times.
   gates jsonb not null default '{}',
-  -- Names of tables ("orders") and columns ("orders.total") that lately were something else, with the moment since when they are
-  -- not. Statements of an older snapshot may still use them, so nothing else is given such a name.
+  -- Names of tables ("orders") and columns ("orders.total") that were in use recently, with the time at which they were
+  -- released. Statements of an older snapshot may still use them, so no other object gets such a name.
   freed jsonb not null default '{}',
   entity_ids jsonb not null default '{}',
-  -- Part of the versions of records and of cursors. A version is the number of a transaction, and a workspace that is restored has
-  -- other ones: without the epoch a tag of the time before could be, by chance, that of another record.
+  -- Part of the versions of records and of cursors. A version is the number of a transaction, and a restored workspace has
+  -- other ones: without the epoch an ETag from before the restore could, by chance, equal that of another record.
   epoch text collate "C" not null default left(replace(gen_random_uuid()::text, '-', ''), 8),
-  -- Part of the versions of records: raised when a move to another node begins and when it has ended, so it is odd while the
-  -- workspace moves.
+  -- Part of the versions of records: raised when a move to another node starts and when it has ended, so it is odd while
+  -- the workspace moves.
   moves int4 not null default 0,
   created_at timestamptz(3) not null default now(),
   constraint workspace_slug unique (organization_id, slug)
 );
 
--- Workspaces whose names in PostgreSQL are not all those of the document: few, and looked for every 5 s.
+-- Workspaces whose names in PostgreSQL differ from the document: few, and selected every 5 s.
 create index workspace_names on wda.workspace (id) where names <> '{"tables": {}, "columns": {}}';
 
--- Only the SHA-256 of a key is kept; revoking deletes the row. `entities`: the ids of those that it reaches; null: all.
+-- Only the SHA-256 of a key is stored; revoking deletes the row. `entities`: ids of the entities that it may access; null
+-- for all.
 create table wda.api_key (
   id bigint generated always as identity primary key,
   workspace_id bigint not null constraint api_key_workspace references wda.workspace (id) on delete cascade,
@@ -55,14 +57,14 @@ create table wda.api_key (
     constraint api_key_entities check (array_position(entities, null) is null and (entities is null or permissions <> 'OWNER')),
   expires_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
-  -- null: by the first start of the server.
+  -- Author of the key; null for a key that the first start of the server created.
   created_by jsonb,
   last_used_at timestamptz(3)
 );
 
 create index api_key_workspace_id on wda.api_key (workspace_id);
 
--- Only the SHA-256 of a secret is kept; deleting a client deletes the row, and its tokens end with it.
+-- Only the SHA-256 of a secret is stored; deleting a client deletes the row, and its tokens end with it.
 create table wda.oauth_client (
   id bigint generated always as identity primary key,
   workspace_id bigint not null constraint oauth_client_workspace references wda.workspace (id) on delete cascade,
@@ -91,11 +93,11 @@ create table wda.identity_provider (
   updated_at timestamptz(3) not null default now()
 );
 
--- The admin API finds the workspaces that a token of an external user may be for by its issuer.
+-- For the admin API, which finds the workspaces of an external user's token by its issuer.
 create index identity_provider_issuer_url on wda.identity_provider (issuer_url) where enabled;
 
--- What agents may do in a workspace (MCP), besides what their credentials may not. A workspace without a row has the
--- defaults: it is served to agents, who may only read. `entities`: the ids of those that they reach; null: all.
+-- Settings of a workspace for agents (MCP), which limit them beyond their credentials. A workspace without a row has the
+-- defaults: agents may use it, and only read. `entities`: ids of the entities that they may access; null for all.
 create table wda.agent_settings (
   workspace_id bigint primary key references wda.workspace (id) on delete cascade,
   enabled boolean not null,
@@ -103,7 +105,7 @@ create table wda.agent_settings (
   entities bigint[]
 );
 
--- `document` is what was asked for. That a migration runs is told by its owner's advisory lock, not by `state`.
+-- `document` is the requested document. A migration runs while its owner holds the advisory lock, whatever `state` says.
 create table wda.migration (
   id bigint generated always as identity primary key,
   workspace_id bigint not null constraint migration_workspace references wda.workspace (id) on delete cascade,
@@ -113,9 +115,9 @@ create table wda.migration (
   steps jsonb not null,
   error jsonb,
   document json not null,
-  -- What the migration makes before it is in force, to be taken back when it never is.
+  -- Objects that the migration creates before the switch, to be dropped when it fails.
   made jsonb not null default '[]',
-  -- Who holds what the migration waits for: {pid, application, since}; null while it waits for nobody.
+  -- Session that the migration waits for: {pid, application, since}; null while it does not wait.
   waiting jsonb,
   cancel_requested boolean not null default false,
   created_by jsonb,
@@ -132,14 +134,14 @@ create index migration_workspace_id on wda.migration (workspace_id, id);
 create table wda.move (
   id bigint generated always as identity primary key,
   workspace_id bigint not null constraint move_workspace references wda.workspace (id) on delete cascade,
-  -- host:port, as the cluster calls its nodes.
+  -- host:port, in the notation of the cluster.
   source text not null,
   target text not null,
   state text not null default 'pending'
     constraint move_state check (state in ('pending', 'running', 'succeeded', 'failed', 'cancelled')),
-  -- As it was when the move was asked for.
+  -- Size at the time of the request.
   bytes bigint,
-  -- How often it was begun: a process that dies leaves it to another.
+  -- Number of starts: when a process dies another one starts the move again.
   attempts int4 not null default 0,
   error text,
   cancel_requested boolean not null default false,
@@ -151,10 +153,10 @@ create table wda.move (
 
 create unique index move_active on wda.move (workspace_id) where state in ('pending', 'running');
 
--- Sessions of the console: who has signed in, by the key that was exchanged for the session. They stand beside the keys, whose
--- deletion ends them. Requests read the row each time, so its end is in force at once, in every process.
+-- Sessions of the console: the key that was exchanged for the session. They lie next to the keys, whose deletion ends them.
+-- Requests read the row each time, so the end of a session is in force at once, in every process.
 create table wda.session (
-  -- Its name in lists; the secret is in the cookie.
+  -- Id of the session in lists; the secret is in the cookie.
   id bigint generated always as identity primary key,
   -- SHA-256 of the id in the cookie.
   id_hash bytea not null constraint session_id_hash unique,
@@ -180,8 +182,8 @@ create table wda.console_link (
   expires_at timestamptz(3) not null
 );
 
--- Who changed what, written in the transaction of the change. No foreign keys: what was done in a workspace is told when
--- the workspace is gone, and by whom when the key is. `actor_id` is the id of a credential, never the credential.
+-- Log of changes, written in the transaction of the change. No foreign keys: entries outlive the workspace and the key of
+-- their author. `actor_id` is the id of a credential, never the credential.
 create table wda.activity (
   id bigint generated always as identity primary key,
   at timestamptz(3) not null default clock_timestamp(),
@@ -189,7 +191,7 @@ create table wda.activity (
   actor_id text not null,
   actor_name text not null,
   action text not null,
-  -- Slugs, as they were.
+  -- Slugs at the time of the change.
   organization text,
   workspace text,
   workspace_id bigint,
@@ -202,24 +204,25 @@ create index activity_workspace on wda.activity (workspace_id, id);
 
 create index activity_at on wda.activity (at);
 
--- The server processes that answer requests from memory. Whoever changes something asks all others to look (`asked`
--- grows) and waits until each has done so (`heard` follows); a row that stays behind for about a second belongs to a
--- process that answers nothing from memory any more, and is deleted. Nothing is written here while nothing changes.
+-- The server processes that answer requests from memory. A process that changes something requests a comparison from all
+-- others (`asked` grows) and waits until each has confirmed (`heard` follows); a row that lags for about a second belongs
+-- to a process that answers no request from memory any more, and is deleted. There are no writes here while there are no
+-- changes.
 create table wda.process (
   id uuid primary key,
-  -- Where it runs, for people.
+  -- Host and process id, for display.
   place text not null,
   asked bigint not null default 0,
   heard bigint not null default 0,
-  -- Workspaces that requests were about when it last heard, each with the oldest version that one was planned by.
+  -- Workspaces of the requests in flight at the last confirmation, each with the oldest version that one was planned by.
   busy jsonb not null default '{}',
   started_at timestamptz(3) not null default now()
 );
 
--- The version of a workspace names what was compiled for it in the memory of every process. Counted one by one, a
--- number would come again for another document when the database goes back in time (failover to a replica that lags, a
--- restore) under running servers. So it is a time in microseconds plus up to a second by chance: the time alone would
--- do, but clocks go back, too. Up to 2^53, so that JavaScript reads it exactly; a clock beyond the year 2112 counts as that.
+-- The version of a workspace identifies compiled data in the memory of every process. A counter would reach the same number
+-- for another document when the database goes back in time (failover to a replica that lags, a restore) under running
+-- servers. So it is a time in microseconds plus up to a second by chance: the time alone would do, but clocks go back, too.
+-- Up to 2^53, so that JavaScript reads it exactly; a clock beyond the year 2112 counts as that.
 create function wda.renew_version() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   new.version := greatest(
@@ -232,13 +235,13 @@ end $$;
 create trigger renew_version_at_insert before insert on wda.workspace
   for each row execute function wda.renew_version();
 
--- The version is raised by the database, so that no statement can forget it: by every change of what the snapshot of the
--- workspace or a verdict on a credential was made from. The name is in no snapshot, but costs nothing.
+-- The database raises the version, so that no statement can forget it: by every change of a row that the snapshot of the
+-- workspace or a cached decision on a credential was built from. The name is in no snapshot, but costs nothing.
 create trigger renew_version
   before update of version, organization_id, slug, name, database_schema, document, names, gates, entity_ids, epoch, moves
   on wda.workspace for each row execute function wda.renew_version();
 
--- A snapshot carries the slug of its organization.
+-- A snapshot contains the slug of its organization.
 create function wda.renew_versions_of_organization() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -249,7 +252,7 @@ end $$;
 create trigger renew_versions after update of slug, name on wda.organization
   for each row execute function wda.renew_versions_of_organization();
 
--- What belongs to a workspace. When the workspace itself is deleted, and this with it, no row is found any more.
+-- For rows that belong to a workspace. When the workspace itself is deleted, with these rows, there is no row to update.
 create function wda.renew_version_of_workspace() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -262,7 +265,7 @@ begin
   return null;
 end $$;
 
--- Not of `last_used_at`: it is noted every few seconds, and no verdict depends on it.
+-- Not for `last_used_at`: it is written every few seconds, and no cached decision depends on it.
 create trigger renew_version
   after insert or delete or update of workspace_id, name, prefix, hash, permissions, expires_at, entities
   on wda.api_key for each row execute function wda.renew_version_of_workspace();
@@ -276,7 +279,7 @@ create trigger renew_version after insert or delete or update
 create trigger renew_version after insert or delete or update
   on wda.agent_settings for each row execute function wda.renew_version_of_workspace();
 
--- Workspaces keep the table of slugs (install/control).
+-- Workspaces maintain the table of slugs (install/control).
 create function wda.keep_slug() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   insert into wda.slug_holder as s (organization_id, slug, workspace_id)
@@ -288,8 +291,8 @@ end $$;
 
 create trigger keep_slug after insert or update of slug on wda.workspace for each row execute function wda.keep_slug();
 
--- Extensions go into this schema, so that one serves all workspaces and goes with none of them; one that is there already
--- stays where it is. Gives its schema.
+-- Creates an extension in this schema, so that one serves all workspaces and is dropped with none of them; an existing one
+-- stays where it is. Returns its schema.
 create function wda.use_extension(name text) returns text language plpgsql as $$
 declare
   place text;
@@ -298,7 +301,7 @@ begin
   if place is not null then
     return place;
   end if;
-  -- Two at once would both create it, and one of them fail.
+  -- Without the lock two sessions would both create it, and one of them fail.
   perform pg_advisory_xact_lock(hashtextextended('wda.use_extension', 0));
   select nspname into place from pg_extension e join pg_namespace n on n.oid = e.extnamespace where extname = name;
   if place is null then
@@ -309,14 +312,15 @@ begin
 end
 $$;
 
--- Makes "$words"(text) in the schema, unless it is there: a text as words of small letters and digits without accents, one
--- space between them, whatever the locale of the database makes of signs; PostgreSQL's parser would take ann@example.com
--- for one word. PostgreSQL takes an expression for an index only if it is immutable, which unaccent is not said to be, as
--- its rules are a file. A list of words takes at most 1 MB in PostgreSQL: 100,000 characters cannot make a longer one.
+-- Creates "$words"(text) in the schema, unless it exists: a text as words of lower-case letters and digits without accents,
+-- separated by one space, whatever the locale of the database makes of signs; PostgreSQL's parser would take
+-- ann@example.com for one word. PostgreSQL accepts an expression for an index only if it is immutable, which unaccent is
+-- not declared to be, as its rules are a file. A tsvector takes at most 1 MB in PostgreSQL: 100,000 characters cannot make
+-- a longer one.
 --
--- The cost, what a text of 1 KB takes, makes PostgreSQL look for words in their index and not make those of every record, 1 to
--- 5 ms for a text of 9 KB: while new entries of the index wait to be put into place, it took the index for nearly as expensive
--- as reading the table.
+-- The cost, that of a text of 1 KB, makes PostgreSQL search words in their index and not compute those of every record, 1
+-- to 5 ms for a text of 9 KB: while new entries of the index wait in its pending list, it estimated the index as nearly as
+-- expensive as reading the table.
 create function wda.use_words(schema text) returns void language plpgsql as $$
 declare
   place text := wda.use_extension('unaccent');
@@ -333,7 +337,7 @@ return left(regexp_replace(replace(lower(%2$I.unaccent(%3$L::regdictionary,
 end
 $$;
 
--- Drops the function unless an index has it.
+-- Drops the function unless an index uses it.
 create function wda.leave_words(schema text) returns void language plpgsql as $$
 begin
   execute format('drop function if exists %I."$words"(text)', schema);
@@ -342,7 +346,7 @@ exception
 end
 $$;
 
--- The totals that are kept in the schema of a workspace, by tables and their names; none when it is dropped meanwhile.
+-- Returns the maintained totals in the schema of a workspace, by tables and their names; none when it is dropped meanwhile.
 create function wda.kept_totals(schema text) returns table (relid oid, relation text, n int8) language plpgsql stable
 set search_path = pg_catalog, pg_temp as $$
 begin

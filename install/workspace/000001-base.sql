@@ -1,35 +1,36 @@
--- What stands beside the tables of a workspace: totals, keys of requests, notes of migrations, and the functions that triggers
--- and statements about its records call. It lies in the PostgreSQL schema of the workspace, so that this is whole: nothing that
--- a write or a trigger touches lies elsewhere.
+-- Internal objects of a workspace: totals, keys of requests, conflicts of migrations, and the functions that triggers and
+-- statements about its records call. They lie in the PostgreSQL schema of the workspace, so that it is complete: a write or
+-- a trigger touches no object elsewhere.
 --
--- {schema} stands for the quoted name of the schema. Each statement is sent alone; it ends where a line ends with a semicolon
--- and an empty line follows, and has no empty line in it. Names begin with $, as no entity's does.
+-- {schema} stands for the quoted name of the schema. Each statement is sent alone; it ends where a line ends with a
+-- semicolon and an empty line follows, and has no empty line in it. Names begin with $, as no entity's does.
 
--- Kept totals. A writer adds one row and touches no other, so writers wait for nobody, refuse nobody and cost the same however
--- old the oldest snapshot is.
+-- Maintained totals. A writer adds one row and touches no other, so writers never wait for or refuse each other and cost
+-- the same however old the oldest snapshot is.
 --
 -- Rows of a table by `slot`:
 --   above 16  what a statement has added: 17 + the number of its transaction
 --   below 0   the base: -17 - the first transaction that had not begun when it was made. `n` is the sum of all that its
 --             snapshot saw; `pending` are the slots of the transactions that had begun and not ended by then
--- The total is the newest base with the slots that it has not seen: those from its own number on, and the pending ones.
--- Rows that are gone lie outside of what is looked at, so that they cost a list nothing while an old snapshot keeps them.
--- A base whose `pending` is null makes void what there was. `recount_at`: when the table is counted again.
+-- The total is the newest base plus the slots that it has not seen: those from its own number on, and the pending ones.
+-- Dead rows lie outside of the scanned range, so that they cost a list nothing while an old snapshot keeps them. A base
+-- whose `pending` is null invalidates all earlier rows. `recount_at`: time at which the table is counted again.
 create table {schema}."$total" (
   relid oid not null,
   slot int8 not null,
   n int8 not null,
-  -- The table's name: a restored backup gives tables other oids, and with the name no row passes for one of another table.
+  -- The table's name: a restored backup gives tables other oids, and with the name no row is taken for one of another
+  -- table.
   relation text collate "C" not null,
   pending int8[],
   recount_at timestamptz
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
--- Totals are always found by their index. The statistics of the moment in which an ANALYZE comes say that nearly all rows are
--- of one table and above any slot, and then all of it is read, with what an old snapshot keeps. Without statistics of these
+-- Totals are always found by their index. The statistics of an unlucky ANALYZE say that nearly all rows are of one table
+-- and above any slot, and then all of it is read, with the rows that an old snapshot keeps. Without statistics of these
 -- columns few rows are expected of each table.
 do $$ begin
-  -- Citus does not pass this on to its nodes, and keeps no totals.
+  -- Citus does not propagate this to its nodes, and has no totals.
   if not exists (select from pg_catalog.pg_extension where extname = 'citus') then
     alter table {schema}."$total" alter column relid set statistics 0, alter column slot set statistics 0;
   end if;
@@ -37,7 +38,8 @@ end $$;
 
 create index "$total_place" on {schema}."$total" (relid, slot);
 
--- The total of a table in the snapshot of the statement; null while none is kept. Lists have the same in their own words.
+-- Returns the total of a table in the snapshot of the statement; null while none is maintained. Lists contain the same
+-- query.
 create function {schema}."$total_of"(place oid) returns int8 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case when b.pending is not null then b.n
     + (select coalesce(sum(n), 0)::int8 from {schema}."$total" where relid = b.relid and slot >= -b.slot)
@@ -45,8 +47,8 @@ create function {schema}."$total_of"(place oid) returns int8 language sql stable
   from {schema}."$total" b where b.relid = place and b.slot < 0 order by b.slot limit 1
 $$;
 
--- security definer: whoever writes to a table directly need not have rights on what stands beside it. With the search path of
--- its caller it would look for operators where the caller says.
+-- security definer: a role that writes to a table directly needs no rights on the internal tables. With the search path of
+-- its caller it would look up operators where the caller says.
 create function {schema}."$count_records"() returns trigger language plpgsql security definer
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -57,7 +59,7 @@ begin
     insert into {schema}."$total" (relid, slot, n, relation)
     select tg_relid, 17 + pg_current_xact_id()::text::int8, -count(*), tg_table_name from removed having count(*) > 0;
   elsif current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
-    -- Its snapshot may not see all that it has truncated.
+    -- The snapshot of the trigger may not see all that was truncated.
     insert into {schema}."$total" (relid, slot, n, relation)
     values (tg_relid, -9223372036854775807, 0, tg_table_name);
   else
@@ -69,15 +71,15 @@ begin
 end $$;
 
 do $$ begin
-  -- Citus loses the quotes of the name. Nobody can call a function of triggers directly anyway.
+  -- Citus loses the quotes of the name. Functions of triggers cannot be called directly anyway.
   if not exists (select from pg_catalog.pg_extension where extname = 'citus') then
     revoke all on function {schema}."$count_records"() from public;
   end if;
 end $$;
 
--- May the total of a table be trusted? Not when another table has the number (a restored backup gives other ones) or the base
--- is of another server's transactions; nor when a trigger is gone, silent, or was and is not any more: `enable trigger` leaves
--- 'O' behind. Logical replication fires no triggers for statements.
+-- Returns whether the total of a table can be trusted. Not when another table has the oid (a restored backup gives other
+-- ones) or the base is of another server's transactions; nor when a trigger is missing, disabled, or was disabled before:
+-- `enable trigger` leaves 'O'. Logical replication fires no triggers for statements.
 create function {schema}."$is_total_kept"(place oid) returns bool language sql stable set search_path = pg_catalog, pg_temp as $$
   select exists (
     select from (select * from {schema}."$total" where relid = place and slot < 0 order by slot limit 1) b
@@ -93,9 +95,9 @@ create function {schema}."$is_total_kept"(place oid) returns bool language sql s
   )
 $$;
 
--- Folds what was added into new bases, one caller at a time; the others do nothing. `is_thorough`: forgets totals that cannot
--- be trusted, too, and what triggers add for nobody. Gives the number of rows folded, the tables whose totals were forgotten,
--- and one that is due to be counted again. Whoever counts a table has the lock (7824481, its oid).
+-- Folds added rows into new bases, one caller at a time; the others do nothing. `is_thorough`: also deletes totals that
+-- cannot be trusted, and rows of tables without a base. Returns the number of rows folded, the tables whose totals were
+-- deleted, and one that is due to be counted again. A session that counts a table has the lock (7824481, its oid).
 create function {schema}."$fold_totals"(is_thorough bool, out folded int8, out forgotten text[], out due text)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -113,7 +115,7 @@ begin
     select relid into place from {schema}."$total" where relid > place order by relid limit 1;
     exit when not found;
     if is_thorough and not {schema}."$is_total_kept"(place) then
-      -- Looked at again under the lock, as a base may have come until then.
+      -- Checked again under the lock, as a base may have been written until then.
       if pg_try_advisory_xact_lock(7824481, place::int4) and not {schema}."$is_total_kept"(place) then
         forgotten := forgotten || array(
           select c.relname::text from pg_class c
@@ -129,7 +131,7 @@ begin
     if due is null and (base.recount_at is null or base.recount_at < clock_timestamp()) then
       due := base.relation;
     end if;
-    -- Some rows cost a list less than folding them each time. Transactions that have ended need not be asked for.
+    -- Some rows cost a list less than folding them each time. Transactions that have ended need no check.
     continue when (
       select count(*) < 64 from (select from {schema}."$total" where relid = place and slot >= -base.slot limit 64) added
     ) and not exists (
@@ -162,10 +164,9 @@ create table {schema}."$migration_conflict" (
   record_id bigint not null
 );
 
--- Keys of requests that must not be done twice, each with the answer that the request was given. A key is written by the
--- transaction that writes the records.
+-- Idempotency keys of requests, each with its stored answer. A key is written by the transaction that writes the records.
 create table {schema}."$idempotency_key" (
-  -- SHA-256 of workspace, principal, method, path and key: who knows this table knows no keys.
+  -- SHA-256 of workspace, principal, method, path and key, so that a reader of this table learns no keys.
   scope bytea primary key,
   -- SHA-256 of query and body.
   fingerprint bytea not null,
@@ -174,37 +175,37 @@ create table {schema}."$idempotency_key" (
   status int2,
   etag text,
   location text,
-  -- null: there is none, or it is longer than what is kept. Then the records are read anew.
+  -- null when there is none, or when it is longer than the limit. Then the records are read again.
   body text,
-  -- JSON: what the records of the answer are.
+  -- JSON that describes the records of the answer.
   records text
 );
 
--- Found by age when they expire. A block range index costs a write next to nothing.
+-- For the deletion of expired keys. A block range index costs a write next to nothing.
 create index "$idempotency_key_age" on {schema}."$idempotency_key" using brin (created_at);
 
--- How imports have ended whose COMMIT was not answered. An import writes its token in its own transaction; whoever asks writes
--- the same token, which waits for that transaction and settles it: of the two rows one exists. Numbers of transactions do not
--- tell this, as PostgreSQL gives them out again after a crash.
+-- Outcome of imports whose COMMIT was not answered. An import writes its token in its own transaction; a later check writes
+-- the same token, which waits for that transaction and settles it: only one of the two rows exists. Numbers of transactions
+-- do not prove it, as PostgreSQL reuses them after a crash.
 create table {schema}."$import_outcome" (
   token uuid primary key,
-  -- false: somebody asked before the import had committed, so it cannot commit any more.
+  -- false: a check came before the import had committed, so it cannot commit any more.
   is_done bool not null,
-  -- Imports remove the rows of a day ago.
+  -- Imports delete rows that are older than a day.
   created_at timestamptz not null default clock_timestamp()
 );
 
--- Whether the import has committed. It fails with 55P03 while the import is still at it: the wait is short, as the connection
--- is one of those for short statements.
+-- Returns whether the import has committed. It fails with 55P03 while the import still runs: the wait is short, as the
+-- connection is one of those for short statements.
 create function {schema}."$settle_import"(import_token uuid) returns bool language sql volatile
 set search_path = pg_catalog, pg_temp set lock_timeout = '20ms' as $$
   insert into {schema}."$import_outcome" as o (token, is_done) values (import_token, false)
   on conflict (token) do update set is_done = o.is_done returning is_done
 $$;
 
--- Text as a value of a type, null where it is none. Functions, because only their exception blocks can ask PostgreSQL whether a
--- text is a date; immutable, as none of them looks at a setting; not parallel safe, as an exception block is a subtransaction,
--- which PostgreSQL 15 cannot start in a parallel plan.
+-- Conversions of text to a value of a type; null where it is none. Functions, because only their exception blocks can ask
+-- PostgreSQL whether a text is a date; immutable, as none of them depends on a setting; not parallel safe, as an exception
+-- block is a subtransaction, which PostgreSQL 15 cannot start in a parallel plan.
 --
 -- Functions for single values run with the search path of their caller, which is pinned in triggers and confirmed for connections
 -- of servers: setting one costs 3 us for each value, twice what the shortest of them take.
@@ -230,14 +231,14 @@ begin
 exception when others then return null;
 end $$;
 
--- null for more digits than there is room for.
+-- Returns null for more digits than the type has.
 create function {schema}."$as_decimal"(value numeric, whole int4, scale int4) returns numeric
 language plpgsql immutable strict parallel safe as $$
 begin
   return case when round(value, scale) = value and abs(value) < 10::numeric ^ whole then value end;
 end $$;
 
--- null where the digits of the text are more than those of the float that is nearest to it.
+-- Returns null where the text has more digits than the nearest float.
 create function {schema}."$as_float"(value text) returns float8 language plpgsql immutable strict as $$
 declare
   nearest float8;
@@ -254,7 +255,7 @@ begin
 exception when others then return null;
 end $$;
 
--- PostgreSQL knows hour 24 and second 60, and years beyond 9999; the API does not.
+-- PostgreSQL accepts hour 24 and second 60, and years beyond 9999; the API does not.
 create function {schema}."$as_datetime"(value text) returns timestamptz language plpgsql immutable strict as $$
 declare
   moment timestamptz;
@@ -273,8 +274,8 @@ begin
 exception when others then return null;
 end $$;
 
--- Whether a JSON has the bounds of what requests may give: a number has at most 1,000 digits before the point and behind it,
--- and the numbers grow by at most a million characters when they are written without exponents.
+-- Returns whether a JSON value is within the limits of requests: a number has at most 1,000 digits on each side of the
+-- point, and the numbers grow by at most a million characters when they are written without exponents.
 create function {schema}."$is_bounded"(value jsonb, written int8) returns bool language plpgsql immutable strict as $$
 begin
   return (
@@ -289,15 +290,15 @@ declare
   json jsonb;
 begin
   json := value::jsonb;
-  -- Looking at every number is for texts that may hold one beyond the bounds.
+  -- Only texts that may contain a number beyond the limits are checked number by number.
   if (value ~ '[0-9][eE]' or length(value) > 1000) and not {schema}."$is_bounded"(json, length(value)) then return null; end if;
   -- JSON's null would be shown as no value and yet be one.
   return nullif(json, 'null'::jsonb);
 exception when others then return null;
 end $$;
 
--- The text, unless it is longer than an answer may be. As an error, so that a write that brought it about is undone; the class
--- of the state is ours.
+-- Returns the text, or fails when it is longer than the limit of an answer. An error, so that the write that caused it is
+-- undone; the class of the SQLSTATE is ours.
 create function {schema}."$bounded_text"(value text, most int8) returns text language plpgsql immutable strict parallel safe
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -305,7 +306,7 @@ begin
   return value;
 end $$;
 
--- Whether an answer that has come to so many bytes may go on.
+-- Returns true, or fails when an answer has more bytes than its limit.
 create function {schema}."$goes_on"(bytes numeric, most int8) returns bool language plpgsql volatile strict
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -313,9 +314,9 @@ begin
   return true;
 end $$;
 
--- The id, with the sequence of its table ahead of it, so that no later record is given it. Of a short gap each id is drawn, as
--- creates draw them, which only goes forward; a long one is passed in one step, by one statement at a time (the lock is that of
--- imports): setval would go back if others drew that many ids since the last look.
+-- Returns the id after advancing the sequence of its table past it, so that no later record gets it. In a short gap each id
+-- is drawn with nextval, as creates do, which only advances; a long gap is skipped in one step, by one statement at a time
+-- (under the lock of imports): setval would go back if others drew that many ids since the last check.
 create function {schema}."$reached_id"(sequence regclass, id int8) returns int8 language plpgsql volatile strict as $$
 declare
   last int8 := coalesce(pg_sequence_last_value(sequence), 0);
@@ -334,8 +335,8 @@ begin
   return id;
 end $$;
 
--- Whether a statement has done what it should to every record. As an error when not, so that all of it is undone; the class of
--- the state is ours.
+-- Returns true, or fails when a statement has not changed every record that it should. An error, so that all of it is
+-- undone; the class of the SQLSTATE is ours.
 create function {schema}."$is_whole"(done int8, wanted int8) returns bool language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -345,9 +346,9 @@ begin
   return true;
 end $$;
 
--- Generated values for records that are there when their field comes. Citus takes no volatile function into an update, as each
--- node would run it anew; here each record is written by one node and keeps what it is given. So it is called immutable, with
--- the record's id as its argument, so that it is run for each of them.
+-- Generated values for existing records when their field is added. Citus accepts no volatile function in an update, as each
+-- node would evaluate it; here each record is written by one node and stays as written. So it is declared immutable, with
+-- the record's id as its argument, so that it is evaluated for each of them.
 create function {schema}."$uuid_for"(id int8) returns uuid language plpgsql immutable as $$
 begin
   return pg_catalog.gen_random_uuid();

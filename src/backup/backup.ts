@@ -1,6 +1,5 @@
-// Backups as streams of bytes, and restores from them. What may be at once is limited, as each holds a connection for as
-// long as it takes.
-import { once } from 'node:events';
+// Streams backups and restores from them. Concurrency is limited, as each holds a connection for its whole duration.
+import { once as waitForEvent } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import manifest from '../../package.json' with { type: 'json' };
 import { nodeUnavailable } from '../database/errors.ts';
@@ -18,9 +17,9 @@ import { MAX_DATA, readFile, writeFile } from './format.ts';
 import { type Address, type Restored, restoreAll } from './restore.ts';
 
 export interface BackupLimits {
-  /** Longest time of one, and of each of its statements. */
+  /** Longest duration of a backup or restore, and of each of its statements. */
   readonly timeoutMs: number;
-  /** How long one waits for its turn. */
+  /** Longest wait for a free slot. */
   readonly waitMs: number;
   /** Longest time that a client may leave the stream unread. */
   readonly stallMs: number;
@@ -28,28 +27,31 @@ export interface BackupLimits {
   readonly minSendRate: MinRate;
   /** Longest file that is restored, in bytes. */
   readonly maxBytes: number;
-  /** Longest schema document in it. */
+  /** Longest schema document in the file, in bytes. */
   readonly maxDocumentBytes: number;
 }
 
 export interface Restore {
   readonly source: Readable;
   readonly signal: RequestSignal;
-  /** Where the one workspace of the file goes; missing: where it was. */
+  /** Target address for a single-workspace restore. Defaults to the original address. */
   readonly as?: Address | undefined;
-  /** Written in its transaction. */
+  /** Writes the activity in the transaction of the restore. */
   readonly writeActivity: (session: Session, restored: Restored) => Promise<void>;
 }
 
 export interface Backups {
-  /** The bytes of a backup, once its snapshot is taken: an error until then is thrown, a later one destroys the stream. */
+  /**
+   * Opens the stream of a backup after its snapshot is taken: an earlier error is thrown, a later one destroys the
+   * stream.
+   */
   readonly open: (target: BackupTarget, signal: RequestSignal) => Promise<Readable>;
-  /** All of a file or nothing. */
+  /** Restores the whole file in one transaction. */
   readonly restore: (restore: Restore) => Promise<Restored>;
 }
 
-// Of the instance a backup and a restore are under way, and of all workspaces one backup; more would take the connections
-// of imports and exports. Owners who read slowly hold up each other, never the operator.
+// Limits of concurrent work: a backup and a restore of the instance, and one backup of workspaces; more would take the
+// connections of imports and exports. Owners who read slowly delay each other, never the operator.
 const MAX_CONCURRENT = { instance: 2, workspaces: 1 } as const;
 const MAX_WAITING = 20;
 
@@ -63,7 +65,7 @@ export function makeBackups(databases: Databases, limits: BackupLimits): Backups
   const acquireSlot = (limiter: ConcurrencyLimiter, workspaceKey: string, signal: RequestSignal): Promise<() => void> =>
     limiter.acquire({ workspace: workspaceKey, user: undefined, signal, deadline: performance.now() + waitMs });
 
-  /** Where the tables are; 503 when that is silent. */
+  /** Returns the node of the tables; 503 while it does not answer. */
   async function findTargetNode(target: BackupTarget): Promise<NodeStatus | undefined> {
     if (target === null) {
       throwWhenUnavailable(databases.topology.everyNode);
@@ -130,7 +132,7 @@ async function* limitBytes(chunks: AsyncIterable<Buffer>, maxBytes: number): Asy
   }
 }
 
-/** `done`: when its connection is free again; never rejects. */
+/** Opens the stream. `done` resolves when its connection is free again; never rejects. */
 function openStream(
   { directory: db, topology }: Databases,
   { timeoutMs, waitMs, stallMs, minReadRate }: BackupLimits,
@@ -155,9 +157,10 @@ function openStream(
     const stallTimer = setTimeout(stop('the client stopped reading'), stallMs);
     const resume = meter.wait();
     const abortController = new AbortController();
-    await Promise.race([once(stream, 'drain', abortController), once(stream, 'close', abortController)]).catch(
-      () => undefined,
-    );
+    await Promise.race([
+      waitForEvent(stream, 'drain', abortController),
+      waitForEvent(stream, 'close', abortController),
+    ]).catch(() => undefined);
     abortController.abort();
     resume();
     clearTimeout(stallTimer);

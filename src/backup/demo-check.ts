@@ -1,5 +1,5 @@
-// Whether an installation is empty enough to take the backup of a whole one: nothing in it, or what the first start has
-// left there, the demo, as long as nobody has changed it.
+// Checks whether an installation is empty enough for the backup of a whole one: it has no workspace, or only the
+// unchanged demo of the first start.
 
 import type { Session } from '../database/pool.ts';
 import { dropWorkspaceSchema } from '../migrations/workspace.ts';
@@ -11,13 +11,16 @@ import { notEmptyForRestore } from './errors.ts';
 
 type Queryable = Pick<Session, 'query'>;
 
-/** The fact that has the digest of the demo as the first start has left it. */
+/** Name of the fact with the digest of the demo after the first start. */
 export const DEMO_DIGEST = 'demo_digest';
 
-// The demo has fewer; whoever has put more there has changed it.
+// The demo has fewer records; a workspace with more was changed.
 const MAX_RECORDS = 1000;
 
-/** Of a small workspace with its document, its records and its number of keys; undefined when it does not exist. */
+/**
+ * Computes the digest of a small workspace: its document, its records and its number of keys. Undefined if it does not
+ * exist.
+ */
 export async function computeDigest(
   session: Queryable,
   organization: string,
@@ -43,7 +46,7 @@ from (select * from ${tableRef(table)} order by id limit ${MAX_RECORDS}) t`),
   return combined?.digest;
 }
 
-/** Takes away what the first start has left; 409 with a list of what there is besides. For the transaction of a restore. */
+/** Removes the demo of the first start; 409 with a list of all other content. For the transaction of a restore. */
 export async function removeDemo(session: Session): Promise<void> {
   await session.execute('lock table wda.organization in share row exclusive mode');
   const rows = await session.query<{ id: string | null; organization: string; slug: string | null; schema: string }>(

@@ -1,5 +1,5 @@
-// A snapshot of the installation, or of one workspace, as the pieces of a backup. Readers and writers are not held up:
-// tables are held as a read holds them, so that none of them is altered until their records are read.
+// Dumps a snapshot of the installation, or of one workspace, as the pieces of a backup. Readers and writers are not
+// blocked: tables are locked in the mode of a read, so that none of them is altered until its records are read.
 
 import { type Backend, copyOut, makeBackend } from '../database/copy.ts';
 import { getSqlState } from '../database/errors.ts';
@@ -16,7 +16,7 @@ import { cutWhenUnavailable } from '../topology/unavailable.ts';
 import { MAX_DATA, type Piece } from './format.ts';
 import { ROW_KINDS } from './row-kinds.ts';
 
-/** The id of a workspace; null: all of them. */
+/** The id of a workspace; null for all of them. */
 export type BackupTarget = string | null;
 
 interface IdentifiedTable extends TableName {
@@ -24,13 +24,13 @@ interface IdentifiedTable extends TableName {
 }
 
 const MAX_ATTEMPTS = 10;
-/** Whose the connections of backups and restores are: owners take none of the operator's share. */
+/** Tenants of the connections of backups and restores: backups of owners use none of the operator's share. */
 export const TENANTS = { instance: 'backups', workspaces: 'backups of workspaces' } as const;
 const APPLICATION = 'workspace-data-api backup';
 
 /**
- * In a snapshot that holds all tables of what is wanted: `work` runs once. `place`: where they are. 503 when somebody alters
- * them all the time.
+ * Runs `work` in a snapshot while all tables of the target are locked. `node`: place of the tables. 503 when schema
+ * changes keep preventing that.
  */
 export async function withLockedSnapshot<T>(
   db: Database,
@@ -66,8 +66,8 @@ export async function withLockedSnapshot<T>(
 }
 
 /**
- * Takes the locks first and the snapshot after them: what was altered until then is seen as it is now, and nothing is
- * altered any more. False when the tables are no longer those that were listed.
+ * Takes the locks first and the snapshot after them, so that the snapshot has the latest schema and no table is altered
+ * any more. Returns false when the tables are no longer those that were listed.
  */
 async function lockTables(
   session: Transaction,
@@ -77,19 +77,19 @@ async function lockTables(
 ): Promise<boolean> {
   try {
     await session.execute(sql`set local application_name = ${literal(APPLICATION)}`.text);
-    // Locks of one workspace are taken where all others come through, and not on every node, one of which may be silent.
+    // Locks of one workspace are taken on the coordinator, and not on every node, one of which may be unavailable.
     if (target !== null) await executeEach(session, lockHere);
     if (tables.length > 0)
       await session.execute(sql`lock table ${join(tables.map(tableRef))} in access share mode`.text);
   } catch (error) {
-    // The table, its schema is gone; somebody alters it.
+    // The table or its schema was dropped, or another session is altering it.
     if (['42P01', '3F000', '55P03'].includes(getSqlState(error) ?? '')) return false;
     throw error;
   }
   const tableKeys = new Set(tables.map(toTableKey));
   const now = await listTables(session, target);
   if (now.length !== tableKeys.size || !now.every((table) => tableKeys.has(toTableKey(table)))) return false;
-  // A node that is away is told of before the first byte is sent, after which there is no other status.
+  // Fails for an unavailable node before the first byte is sent, after which the status cannot change.
   const [first] = tables;
   if (target !== null && first !== undefined)
     await session.query(toQuery(sql`select 1 from ${tableRef(first)} limit 1`));
@@ -108,7 +108,7 @@ where ${buildTargetFilter(target)} order by c.oid`),
 const buildTargetFilter = (target: BackupTarget): Fragment =>
   target === null ? sql`true` : sql`w.id = ${target}::bigint`;
 
-/** The moment of the snapshot, ISO 8601 in UTC. */
+/** Returns the time of the snapshot, ISO 8601 in UTC. */
 export async function loadSnapshotTime(session: Session): Promise<string> {
   const [row] = await session.query<{ now: Date }>(toQuery(sql`select now() as now`));
   return (row as { now: Date }).now.toISOString();
@@ -125,7 +125,7 @@ interface WorkspaceRow {
   readonly names: PhysicalNames;
 }
 
-/** The pieces, in an order in which they can be restored one after the other. */
+/** Yields the pieces in the order of a restore. */
 export async function* dumpPieces(session: Session, backend: Backend, target: BackupTarget): AsyncGenerator<Piece> {
   const organizations = await session.query<{ slug: string; name: string; createdAt: Date }>(
     toQuery(sql`select o.slug, o.name, o.created_at as "createdAt" from wda.organization o
@@ -133,7 +133,7 @@ where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from 
   );
   for (const organization of organizations) yield { entry: { kind: 'organization', ...organization } };
   let count = 0;
-  // One after the other: a document may be large.
+  // Loads one workspace at a time, as a document may be large.
   for (let after = '0'; ; count++) {
     const [workspace] = await session.query<WorkspaceRow>(
       toQuery(sql`select w.id, o.slug as organization, w.slug, w.name, w.database_schema as schema, w.created_at as "createdAt",

@@ -3,25 +3,25 @@ import { ApiError, listed, shorten } from '../errors.ts';
 
 const UNCHANGED = 'Nothing was changed';
 
-/** Another product's file, or none at all. */
+/** Builds the error of a file that is no backup of this product. */
 export const backupForeign = (): ApiError =>
   new ApiError(
     'BACKUP_UNKNOWN_FORMAT',
     `This is no backup: the file does not begin as those of wda backup do. ${UNCHANGED}`,
   );
 
-/** `what`: a clause. */
+/** `what`: a clause that names the damage. */
 export const backupDamaged = (what: string): ApiError =>
   new ApiError('BACKUP_DAMAGED', `The backup is damaged: ${what}. ${UNCHANGED}`);
 
-/** `version`: of the server that has written it. */
+/** `version`: version of the server that has written the file. */
 export const backupNewer = (version: string, format: number, most: number): ApiError =>
   new ApiError(
     'BACKUP_NEWER',
     `The backup was written by a newer version (${shorten(version)}, form ${format}); this one reads forms up to ${most}: restore it there. ${UNCHANGED}`,
   );
 
-/** Its checksums are right, but not what it says. */
+/** Builds the error of a file whose checksums are right and whose content is invalid. */
 export const backupUnfit = (entity: string, cause?: unknown): ApiError =>
   new ApiError(
     'BACKUP_INCONSISTENT',
@@ -38,17 +38,17 @@ export const workspaceInTheWay = (organization: string, slug: string, cause?: un
     { cause },
   );
 
-/** `found`: what there is, as paths. */
-export const notEmptyForRestore = (found: Iterable<string>): ApiError =>
+/** `content`: paths of existing objects. */
+export const notEmptyForRestore = (content: Iterable<string>): ApiError =>
   new ApiError(
     'INSTANCE_NOT_EMPTY',
-    `A backup of a whole instance is restored into an empty one. This one has: ${listed(found)}. Restore it with a server on a new database, or single workspaces from backups of their own (wda backup -w). ${UNCHANGED}`,
+    `A backup of a whole instance is restored into an empty one. This one has: ${listed(content)}. Restore it with a server on a new database, or single workspaces from backups of their own (wda backup -w). ${UNCHANGED}`,
   );
 
 export const asIsForWorkspaces = (): ApiError =>
   new ApiError('BACKUP_OF_INSTANCE', 'as is for the backup of one workspace; this is one of a whole instance');
 
-/** `most`: bytes of a schema document. */
+/** `most`: limit of a schema document in bytes. */
 export const documentTooLong = (most: number): ApiError =>
   new ApiError(
     'BACKUP_SCHEMA_TOO_LARGE',

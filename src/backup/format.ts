@@ -1,6 +1,6 @@
-// The file of a backup: pieces -> bytes and back. The first line is its header as JSON, for people and for versions to come;
-// then frames, each with its length and checksum; the last one has a digest of all bytes before it. Whoever reads a file to
-// its end without an error has read what was written. Memory: some frames of a megabyte.
+// Converts between the pieces of a backup and the bytes of its file. The first line is its header as JSON, for people
+// and for later versions; then frames, each with its length and checksum; the last one has a digest of all bytes before
+// it. A file that is read to its end without an error is complete and unchanged. Memory: some frames of a megabyte.
 //
 //     {"product":"workspace-data-api","format":1,"version":"1.4.0","scope":"workspace","createdAt":"…"}\n
 //     kind (1 byte)  bytes of the content (4)  bytes that follow (4)  CRC-32 of all of the frame but itself (4)  content (zstd)
@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { crc32, zstdCompress, zstdDecompress } from 'node:zlib';
 import { backupDamaged, backupForeign, backupNewer, documentTooLong } from './errors.ts';
 
-/** The newest form that this version reads, and the one that it writes. */
+/** The version of the format that this server writes, and the newest that it reads. */
 export const FORMAT = 1;
 const PRODUCT = 'workspace-data-api';
 
@@ -17,26 +17,26 @@ export type Scope = 'instance' | 'workspace';
 
 export interface Header {
   readonly scope: Scope;
-  /** Of the server that has written it. */
+  /** Version of the server that has written the file. */
   readonly version: string;
-  /** ISO 8601 in UTC: when its snapshot was taken. */
+  /** Time of the snapshot, ISO 8601 in UTC. */
   readonly createdAt: string;
 }
 
-/** What the data that follows it is: a JSON object with at least a `kind`. */
+/** Description of the data that follows: a JSON object with at least a `kind`. */
 export interface Entry {
   readonly kind: string;
   readonly [member: string]: unknown;
 }
 
-/** An entry, or a part of the data of the last one. */
+/** An entry, or a part of the data of the last entry. */
 export type Piece = { readonly entry: Entry } | { readonly data: Buffer };
 
 /** The longest part of data in bytes. */
 export const MAX_DATA = 1_048_576;
 const MAX_HEADER = 1024;
 const FRAME_HEAD = 13;
-// zstd makes what it cannot compress a little longer.
+// zstd makes incompressible data a little longer.
 const MAX_STORED = MAX_DATA + 65_536;
 
 const ENTRY = 0x45;
@@ -46,7 +46,7 @@ const END = 0x5a;
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
-/** The bytes of a file. Frames are compressed beside each other, in the threads of the system. */
+/** Yields the bytes of a file. Frames are compressed concurrently, in the threads of libuv. */
 export async function* writeFile(header: Header, pieces: AsyncIterable<Piece>): AsyncGenerator<Buffer> {
   const digest = createHash('sha256');
   const updateDigest = (bytes: Buffer): Buffer => {
@@ -64,7 +64,7 @@ export async function* writeFile(header: Header, pieces: AsyncIterable<Piece>): 
   yield await buildFrame(END, jsonBytes({ frames, sha256: digest.digest('hex') }));
 }
 
-/** Without data that is empty. */
+/** Skips empty data. */
 async function* skipEmptyData(pieces: AsyncIterable<Piece>): AsyncGenerator<Piece> {
   for await (const piece of pieces) if ('entry' in piece || piece.data.length > 0) yield piece;
 }
@@ -84,10 +84,10 @@ async function buildFrame(kind: number, content: Buffer): Promise<Buffer> {
 
 const checksum = (head: Buffer, stored: Buffer): number => crc32(stored, crc32(head));
 
-// Two at work and one that waits: more would not keep two processors busier.
+// Two frames that are compressed and one that waits: more would not keep two processors busier.
 const MAX_CONCURRENT = 3;
 
-/** `work` on each value, some at once, the results in order. */
+/** Runs `work` on each value with limited concurrency; yields the results in order. */
 async function* mapConcurrently<T, R>(values: AsyncIterable<T>, work: (value: T) => Promise<R>): AsyncGenerator<R> {
   const running: Promise<R>[] = [];
   for await (const value of values) {
@@ -102,18 +102,20 @@ async function* mapConcurrently<T, R>(values: AsyncIterable<T>, work: (value: T)
 
 export interface OpenedFile {
   readonly header: Header;
-  /** To be read to its end, once: only there it is known that nothing is missing. Throws what is wrong with the file. */
+  /**
+   * Pieces, which can be read once. Only at the end it is certain that none is missing. Throws the damage of the file.
+   */
   readonly pieces: AsyncIterable<Piece>;
 }
 
-/** Reads the header of a file. Throws for one of something else, of a newer version, or a damaged one. */
+/** Reads the header of a file. Throws for a file of another product, of a newer version, or a damaged one. */
 export async function readFile(bytes: AsyncIterable<Uint8Array>): Promise<OpenedFile> {
   const source = openSource(bytes);
   const header = parseHeader(await source.line(MAX_HEADER));
   return { header, pieces: readPieces(source) };
 }
 
-/** Reads a file to its end, and no data: gives its header, or throws what is wrong with it. */
+/** Reads a file to its end, without its data: returns its header, or throws its damage. */
 export async function checkFile(bytes: AsyncIterable<Uint8Array>): Promise<Header> {
   const source = openSource(bytes);
   const header = parseHeader(await source.line(MAX_HEADER));
@@ -172,12 +174,12 @@ async function readFrame(
 ): Promise<{ readonly kind: number | undefined; readonly content: Buffer }> {
   const head = await source.take(FRAME_HEAD);
   const [size, length] = [head.readUInt32BE(1), head.readUInt32BE(5)];
-  // Data that is empty is not written: a small file could have millions of them.
+  // Empty data is never written: a small file could have millions of such frames.
   const isEmpty = head[0] === DATA && size === 0;
   if (isEmpty || size > MAX_DATA || length > MAX_STORED) throw makeDamagedError(source.position());
   const stored = await source.take(length);
   if (checksum(head.subarray(0, 9), stored) !== head.readUInt32BE(9)) throw makeDamagedError(source.position());
-  // The checksum is of what was stored.
+  // The checksum is of the compressed data.
   if (head[0] === DATA && !isRead) return { kind: DATA, content: stored };
   const content = await decompress(stored, { maxOutputLength: MAX_DATA }).catch(() => undefined);
   if (content?.length !== size) throw makeDamagedError(source.position());
@@ -189,16 +191,16 @@ const makeDamagedError = (byte: number): Error =>
   backupDamaged(`a part that ends at byte ${byte} has another checksum`);
 
 interface Source {
-  /** So many bytes; throws when the file ends before. */
+  /** Reads `count` bytes; throws when the file ends before. */
   readonly take: (count: number) => Promise<Buffer>;
-  /** Up to and with the end of the line, or what there is. */
+  /** Reads up to and including the end of the line, or to the end of the file. */
   readonly line: (maxBytes: number) => Promise<string>;
   readonly isAtEnd: () => Promise<boolean>;
-  /** Of all bytes that were taken, in hex. */
+  /** Returns the digest of all bytes that were read, in hex. */
   readonly digest: () => string;
-  /** How many were taken. */
+  /** Returns the number of bytes that were read. */
   readonly position: () => number;
-  /** Nobody reads any more. */
+  /** Closes the source. */
   readonly close: () => Promise<unknown>;
 }
 
@@ -249,13 +251,13 @@ function openSource(bytes: AsyncIterable<Uint8Array>): Source {
   };
 }
 
-/** A piece of data with the entry that it belongs to. */
+/** An entry with its data. */
 export interface Section {
   readonly entry: Entry;
   readonly data: AsyncIterable<Buffer>;
 }
 
-/** The entries, each with its data; what is left unread of it is passed over. */
+/** Yields the entries, each with its data; unread data is skipped. */
 export async function* readSections(pieces: AsyncIterable<Piece>): AsyncGenerator<Section> {
   const reader = pieces[Symbol.asyncIterator]();
   let next: Piece | undefined;
@@ -279,7 +281,7 @@ export async function* readSections(pieces: AsyncIterable<Piece>): AsyncGenerato
   }
 }
 
-/** All of it, at most so many bytes. */
+/** Reads all data as text, at most `maxBytes`. */
 export async function collectText(data: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;

@@ -1,6 +1,6 @@
-// The pieces of a backup -> workspaces, in the transaction of whoever calls: when anything is wrong with the file, also at
-// its last byte, all of it is undone. Ids, names of schemas and versions are new, so nothing that somebody remembers of
-// the workspaces before fits them by chance.
+// Restores workspaces from the pieces of a backup, in the caller's transaction: any error in the file, even at its last
+// byte, undoes everything. Ids, names of schemas and versions are new, so that no cached value of earlier workspaces is
+// valid for them.
 import { copyInto } from '../database/copy.ts';
 import { getSqlState } from '../database/errors.ts';
 import type { Session } from '../database/pool.ts';
@@ -29,18 +29,18 @@ export interface RestoredWorkspace extends Address {
 
 export interface Restored {
   readonly workspaces: readonly RestoredWorkspace[];
-  /** Rows that were left out, as another workspace has them: by the name of their part. */
+  /** Number of skipped rows by kind, as another workspace has them. */
   readonly leftOut: Readonly<Record<string, number>>;
 }
 
-// Those of the admin API.
+// Pattern of slugs of the admin API.
 const SLUG = new RegExp(SLUG_PATTERN);
 const MAX_NAME = 200;
 
 export interface RestoreOptions {
   /** Longest schema document in bytes. */
   readonly maxDocumentBytes: number;
-  /** Another address for the workspace of the file. */
+  /** Target address for a single-workspace restore. */
   readonly as?: Address | undefined;
   readonly topology: Topology;
 }
@@ -88,7 +88,7 @@ export async function restoreAll(
 
 const LINES: TableName = { schema: 'pg_temp', name: 'backup_lines' };
 
-/** The workspace that is being filled. */
+/** The workspace that is being restored. */
 interface Current {
   readonly emptyWorkspace: EmptyWorkspace;
   readonly address: Address;
@@ -121,14 +121,17 @@ function getName(entry: Entry): string {
   return name;
 }
 
-/** PostgreSQL reads more as a time than can be shown, such as infinity. */
+/** Returns a time of an entry; PostgreSQL accepts values that the API cannot show, such as infinity. */
 function getTime(entry: Entry, member: string): string {
   const time = parseDateTime(getText(entry, member));
   if (time === undefined) throw makeInvalidError(entry, member);
   return time;
 }
 
-/** What is there already stays as it is. Under another address a new organization has its slug for a name. */
+/**
+ * Creates the organization unless it exists; an existing one is not changed. With a target address a new organization
+ * is named after its slug.
+ */
 async function ensureOrganization(session: Session, entry: Entry, as: Address | undefined): Promise<void> {
   const [original, originalName, createdAt] = [getSlug(entry, 'slug'), getName(entry), getTime(entry, 'createdAt')];
   const slug = as?.organization ?? original;
@@ -180,7 +183,7 @@ async function fillTable(session: Session, current: Current, entry: Entry, data:
   const table = current.emptyWorkspace.tables.get(entity);
   if (table === undefined) throw backupUnfit(entity);
   const columns = getColumns(table, entry.fields);
-  // Nobody sees the table before the end: its pages may say at once that all may see what is in them.
+  // No session sees the table before the commit, so FREEZE may mark its rows visible to all.
   const copy = sql`copy ${tableRef(table)} (${join(columns.map(ident))}) from stdin (freeze)`;
   current.records += await convertDataErrors(
     entity,
@@ -199,12 +202,15 @@ function getColumns({ columns, entity }: Table, fields: unknown): readonly strin
   });
 }
 
-/** No id is given again, neither that of a record in the file nor one of a record that was deleted before the backup. */
+/**
+ * Sets the sequence after all ids in the file and after those of records deleted before the backup, so that no id is
+ * reused.
+ */
 async function setSequence(session: Session, table: Table, lastId: unknown): Promise<void> {
   const isNumber = typeof lastId === 'string' && /^\d{1,16}$/.test(lastId);
   if (lastId !== null && !isNumber) throw backupDamaged('a sequence of ids in it has no number');
   const sequence = tableRef({ schema: table.schema, name: table.sequence }).text;
-  // Two statements: on a cluster the first is run where the records are, and the sequence is not there.
+  // Two statements: on Citus the first runs on the node of the records, which does not have the sequence.
   const last = toQuery(sql`select greatest(${lastId}::bigint, max(id))::text as id from ${tableRef(table)}`);
   const [row] = await convertDataErrors(table.entity, session.query<{ id: string | null }>(last));
   const id = row?.id ?? null;
@@ -215,7 +221,7 @@ async function setSequence(session: Session, table: Table, lastId: unknown): Pro
   );
 }
 
-/** Gives the number of rows that were left out. */
+/** Inserts rows and returns the number of skipped ones. */
 async function insertRows(
   session: Session,
   { emptyWorkspace: { workspace } }: Current,
@@ -241,12 +247,12 @@ select count(*)::int4 as count, coalesce(bool_and(shows), true) as shows from ma
   return rows - count;
 }
 
-/** What breaks a constraint or is no value of its type was not written by a server. */
+/** Converts constraint violations and invalid values: no server has written such a file. */
 async function convertDataErrors<T>(entity: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    // 54001: a JSON that is too deep.
+    // 54001: JSON that is nested too deeply.
     if (/^(2[23]|54001)/.test(getSqlState(error) ?? '')) throw backupUnfit(entity, error);
     throw error;
   }

@@ -1,16 +1,16 @@
-// What a workspace has beside its document and its records, each kind as lines of JSON: how they are read, and how they
-// become rows of another workspace. Ids and names of schemas are not in them; entities go by their names. A member that a
-// later version adds is missing in older files, and null then.
+// Kinds of rows that a workspace has in addition to its document and records, each as lines of JSON: how they are read,
+// and how they become rows of another workspace. They contain no ids and no names of schemas; entities are referenced
+// by name. A member of a later version is missing in older files, and null then.
 import { empty, type Fragment, ident, integerLiteral, join, sql, type TableName, tableRef } from '../sql/fragment.ts';
 
 export interface RowKind {
-  /** Its name in the file. */
+  /** Name of the kind in the file. */
   readonly name: string;
-  /** A select of lines, for COPY: values stand in the text. */
+  /** Selects the lines, for COPY: values are literals in the text. */
   readonly lines: (workspaceId: string) => Fragment;
   /**
-   * Makes rows of the lines in a table with the one column `line`. Rows that another workspace has are left out. Returns
-   * `shows` of each row: whether its times are of the years that can be shown.
+   * Inserts the lines of a table with the one column `line`. Rows that another workspace has are skipped. Returns
+   * `shows` for each row: whether its times are in the range that the API can show.
    */
   readonly insert: (workspaceId: string, lines: TableName) => Fragment;
 }
@@ -18,21 +18,21 @@ export interface RowKind {
 interface RowKindDefinition {
   readonly name: string;
   readonly table: Fragment;
-  /** What a line has, of the row `t`: by name, the expression. */
+  /** Expressions on the row `t` by member name. */
   readonly members: Readonly<Record<string, Fragment>>;
   readonly where?: Fragment;
   readonly order: Fragment;
-  /** The types of the members, for json_to_record. */
+  /** Types of the members, for json_to_record. */
   readonly types: Fragment;
-  /** The columns other than workspace_id, and their values from the members, `r`. */
+  /** Columns other than workspace_id, and their values from the members, `r`. */
   readonly columns: Fragment;
   readonly values: Fragment;
   readonly conflict?: Fragment;
-  /** Columns that are times. */
+  /** Columns that contain times. */
   readonly times?: Fragment;
 }
 
-// Scopes by the names of entities: an id of one that is gone names nothing any more.
+// Scopes by the names of entities; ids of deleted entities are left out.
 const SCOPE = sql`case when t.entities is not null then (
   select coalesce(json_agg(e.key order by e.key), '[]') from wda.workspace w, jsonb_each_text(w.entity_ids) e
   where w.id = t.workspace_id and e.value::bigint = any(t.entities)) end`;
@@ -64,7 +64,7 @@ select w.id, ${values} from ${tableRef(lines)} l cross join json_to_record(l.lin
 join wda.workspace w on w.id = ${workspaceId}::bigint order by l.at${conflict === undefined ? empty : sql` on conflict ${conflict} do nothing`} returning ${times === undefined ? sql`true` : checkTimes(times)} as shows`,
 });
 
-// Unknown ones are left out by both; none at all is null.
+// least() and greatest() ignore null; without any time the result is null.
 const checkTimes = (times: Fragment): Fragment =>
   sql`(coalesce(least(${times}) >= '0001-01-01Z' and greatest(${times}) < '9999-12-31 23:59:59.9995Z', true))`;
 
@@ -72,7 +72,7 @@ const PERMISSIONS = sql`t.permissions`;
 const NAME = sql`t.name`;
 const CREATED = sql`t.created_at`;
 
-/** In this order in a file. */
+/** Row kinds in the order of the file. */
 export const ROW_KINDS: readonly RowKind[] = [
   defineRowKind({
     name: 'apiKeys',
@@ -139,7 +139,7 @@ export const ROW_KINDS: readonly RowKind[] = [
     columns: sql`enabled, writes, entities`,
     values: sql`r.enabled, r.writes, ${SCOPE_IDS}`,
   }),
-  // History: one that is open ends where it runs.
+  // History only: an open migration is left out, as it ends where it runs.
   defineRowKind({
     name: 'migrations',
     table: sql`wda.migration`,

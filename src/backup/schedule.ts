@@ -1,5 +1,5 @@
-// Backups that the server makes by itself, once a day. Of all processes the one makes it that first writes down which day's
-// it is; a file has its name when it is whole, and only then older ones go.
+// Daily backups. The process that first stores the day makes the backup; a file gets its name when it is complete, and
+// only then older files are deleted.
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,20 +14,23 @@ import { checkFile } from './format.ts';
 export interface ScheduleOptions {
   readonly db: Database;
   readonly backups: Pick<Backups, 'open'>;
-  /** Folder of the files; undefined: none are made. */
+  /** Folder of the files, or undefined if none are made. */
   readonly folder: string | undefined;
-  /** `03:00`, UTC. */
+  /** Time of day in UTC, such as `03:00`. */
   readonly at: string;
-  /** How many files stay. */
+  /** Number of files that are kept. */
   readonly maxFiles: number;
   readonly now: () => number;
   readonly log: Record<'info' | 'error', (message: string, facts: Record<string, unknown>) => void>;
 }
 
 export interface Schedule {
-  /** Makes the backup that is due, if this process is the first to see it. Throws when it could not. */
+  /** Makes the backup that is due, if this process is the first to claim it. Throws when the backup fails. */
   readonly runIfDue: () => Promise<void>;
-  /** Until the next look: short before the first, as a server may have been down when one was due. */
+  /**
+   * Milliseconds until the next check: short before the first one, as the server may have been down when a backup was
+   * due.
+   */
   readonly pauseMs: () => number;
   readonly metrics: () => readonly Metric[];
 }
@@ -35,9 +38,11 @@ export interface Schedule {
 const DAY_MS = 86_400_000;
 const FIRST_CHECK_MS = 1000;
 const CHECK_INTERVAL_MS = 20_000;
-// After one that failed: a disk may be cleared, and another process may have room.
+// Pause after a failure: the disk may have space later, and another process may succeed.
 const RETRY_DELAY_MS = 600_000;
-/** The facts that have the day whose backup was begun last, and when one was made. */
+/** The label `kind` of a backup that succeeded. */
+const SUCCESS_KIND = 'made';
+/** Names of the facts with the day of the last backup that was started, and the time of the last that succeeded. */
 const STARTED_FACT = 'backup_begun';
 const SUCCEEDED_FACT = 'backup_made';
 
@@ -84,7 +89,7 @@ export function makeSchedule({ db, backups, folder, at, maxFiles, now, log }: Sc
       {
         name: 'wda_backups_total',
         help: 'Scheduled backups by outcome',
-        read: () => ({ made: succeededCount, failed: failedCount }),
+        read: () => ({ [SUCCESS_KIND]: succeededCount, failed: failedCount }),
       },
       {
         name: 'wda_backup_last_success_timestamp_seconds',
@@ -96,14 +101,14 @@ export function makeSchedule({ db, backups, folder, at, maxFiles, now, log }: Sc
   };
 }
 
-/** The last moment, in milliseconds, at which the clock showed the time of the day. */
+/** Returns the last time, in milliseconds, at which the time of day was `at`. */
 export function findLastDue(at: string, now: number): number {
   const [hours = 0, minutes = 0] = at.split(':').map(Number);
   const today = now - (now % DAY_MS) + (hours * 60 + minutes) * 60_000;
   return today <= now ? today : today - DAY_MS;
 }
 
-/** True for the first who writes down the day. */
+/** Stores the day; returns true for the first process. */
 async function claimDay(db: Database, due: number): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`insert into wda.instance as i (name, value) values (${STARTED_FACT}, ${new Date(due).toISOString()})
@@ -112,7 +117,7 @@ on conflict (name) do update set value = excluded.value where i.value < excluded
   return rows.length > 0;
 }
 
-/** A file that was read again to its end. When that is not possible, nothing of it is left. */
+/** Writes a file and verifies it by reading it to its end. Deletes it when that fails. */
 async function makeFile(
   folder: string,
   now: number,
@@ -124,7 +129,7 @@ async function makeFile(
   const part = `${file}.part`;
   try {
     const stream = await backups.open(null, { isAborted: () => false, onAbort: () => () => undefined });
-    // It has all of the records: for nobody else.
+    // Only this user may read the file, as it has all records.
     await pipeline(stream, createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
     await checkFile(createReadStream(part));
     await rename(part, file);
@@ -135,7 +140,7 @@ async function makeFile(
   }
 }
 
-/** Leaves the newest; what a process has left that was killed goes, too. */
+/** Deletes all but the newest files, and the partial files of killed processes. */
 async function removeOld(folder: string, maxFiles: number): Promise<void> {
   const names = (await readdir(folder)).sort();
   const old = names.filter((name) => NAME.test(name)).slice(0, -maxFiles);

@@ -1,5 +1,5 @@
-// Makes what a first start needs: the operator's key and the demo workspace. Safe when several processes start at once,
-// and when a process dies in the middle.
+// Creates the operator's key and the demo workspace at the first start. Safe when several processes start at once, and
+// when a process dies during the start.
 import { randomBytes } from 'node:crypto';
 import { hashCredential, makeKey } from '../auth/api-key.ts';
 import { computeDigest, DEMO_DIGEST } from '../backup/demo-check.ts';
@@ -22,21 +22,21 @@ import { createOrganization, findOrganization } from '../store/organizations.ts'
 import { findWorkspace } from '../store/workspaces.ts';
 import { DEMO_RECORDS, DEMO_SCHEMA } from './demo.ts';
 
-/** The content of the start screen; secrets are in it only at the start that made them. */
+/** The content of the start screen; it has secrets only at the start that created them. */
 export interface Welcome {
   readonly operatorHash: string | undefined;
   readonly operatorKey: string | undefined;
   readonly demoKey: string | undefined;
-  /** The demo workspace is there, from this start or an earlier one. */
+  /** Whether the demo workspace exists, from this start or an earlier one. */
   readonly hasDemo: boolean;
 }
 
 export interface BootstrapOptions {
   readonly databases: Databases;
   readonly config: Pick<Config, 'adminKey' | 'demo' | 'maxResponseBytes'>;
-  /** The operator's key is set by configuration: none is generated. */
+  /** Whether the operator's key is configured, so that none is generated. */
   readonly hasOperator: boolean;
-  /** What earlier tries of this start have made and nobody has seen yet. Filled as things are made. */
+  /** Secrets that earlier attempts of this start have created and not shown yet. Filled as they are created. */
   readonly secrets: Secrets;
 }
 
@@ -48,9 +48,9 @@ export interface Secrets {
 const DEMO = { organization: 'demo', slug: 'shop' } as const;
 const DEMO_LOCK = 7_764_610_002;
 
-/** May be tried again with the same `secrets` when the database goes away in the middle. */
+/** May be repeated with the same `secrets` when the database fails in between. */
 export async function bootstrap({ databases, config, hasOperator, secrets }: BootstrapOptions): Promise<Welcome> {
-  // A key that was replaced must not be valid again when the setting is removed.
+  // A replaced key must not become valid again when the setting is removed.
   if (config.adminKey !== undefined) await deleteOperatorHash(databases.directory);
   const operator = hasOperator ? undefined : await ensureOperator(databases.directory, secrets);
   if (config.demo) await ensureDemo(databases, config.maxResponseBytes, secrets);
@@ -75,7 +75,7 @@ async function ensureOperator(
   };
 }
 
-/** Creates the demo once in the life of a database, and puts its API key into `secrets` if this call created it. */
+/** Creates the demo once in the life of a database, and adds its API key to `secrets` if this call created it. */
 function ensureDemo(databases: Databases, maxResponseBytes: number, secrets: Secrets): Promise<void> {
   const { directory } = databases;
   return directory.session(
@@ -84,13 +84,13 @@ function ensureDemo(databases: Databases, maxResponseBytes: number, secrets: Sec
       try {
         const state = await loadFact(directory, 'demo');
         if (state === 'done') return;
-        // A process that died while it made the demo has left an incomplete one; any other workspace of that name
-        // belongs to somebody.
+        // A process that died while creating the demo has left an incomplete one; any other workspace of that name
+        // belongs to a user.
         if (state === 'creating') await removeDemo(databases);
         else if ((await findOrganization(directory, DEMO.organization)) !== undefined) return;
         await storeFact(directory, 'demo', 'creating');
         secrets.demoKey = await createDemo(databases, maxResponseBytes);
-        // By this a restore knows that nobody has changed it.
+        // With this digest a restore detects that the demo is unchanged.
         const digest = await computeDigest(directory, DEMO.organization, DEMO.slug);
         if (digest !== undefined) await storeFact(directory, DEMO_DIGEST, digest);
         await storeFact(directory, 'demo', 'done');
@@ -131,7 +131,7 @@ async function createDemo(databases: Databases, maxResponseBytes: number): Promi
   return key;
 }
 
-/** Records are created as requests create them. */
+/** Creates the records with the plans of ordinary requests. */
 async function fillDemo(db: Database, workspace: Workspace, maxResponseBytes: number): Promise<void> {
   const principal: Principal = { kind: 'operator', scope: null, credentialId: 'operator' };
   for (const [name, records] of DEMO_RECORDS) {

@@ -1,4 +1,4 @@
-// The demo workspace: its schema document and its records, as values. What a newcomer sees first.
+// The demo workspace: its schema document and its records, as values, for a first look at the product.
 
 /** Customers who place orders of products, with tags on the orders. */
 export const DEMO_SCHEMA = {

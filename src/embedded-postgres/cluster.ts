@@ -1,6 +1,6 @@
-// The data directory of the embedded PostgreSQL: made once with initdb, complete or not at all, and checked at each
-// start. The server works as a role that owns the database and can do nothing outside it; the superuser is for people.
-// For every function here the caller holds the lock and no PostgreSQL runs on the data.
+// The data directory of the embedded PostgreSQL: created once by initdb, completely or not at all, and checked at each
+// start. The server works as a role that owns the database and has no rights outside it; the superuser is for
+// administrators. The caller of each function here holds the lock, and no PostgreSQL runs on the data.
 import { randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -25,8 +25,8 @@ export const databaseName = 'wda';
 export const superuser = 'wda';
 export const appRole = 'wda_app';
 
-// Written into postgresql.conf, where the operator may change them. Sized for a small machine. The log has events of
-// the server itself, not failed statements: their text and details hold values of records.
+// Settings of a new postgresql.conf, where the operator may change them. Sized for a small machine. The log has events
+// of the server itself, not failed statements: their text and details contain values of records.
 const firstSettings = {
   shared_buffers: '128MB',
   effective_cache_size: '512MB',
@@ -40,9 +40,9 @@ const firstSettings = {
   log_checkpoints: 'off',
 };
 
-/** Makes the data directory if there is none yet. Throws when there is one that this PostgreSQL cannot use. */
+/** Creates the data directory if there is none yet. Throws when there is one that this PostgreSQL cannot use. */
 export async function prepareCluster(paths: Paths, serverLog: ServerLog): Promise<void> {
-  // An initdb that was killed leaves its directory behind. It never had the name of real data.
+  // Directories of killed initdb processes; they never had the name of real data.
   for (const name of readdirSync(paths.stateDirectory).filter((entry) => entry.startsWith('initialising-'))) {
     await rm(join(paths.stateDirectory, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
@@ -52,7 +52,7 @@ export async function prepareCluster(paths: Paths, serverLog: ServerLog): Promis
   await restorePassword(paths, serverLog, appRole, paths.appPasswordFile);
 }
 
-/** The password in a file, or undefined when there is none yet. */
+/** Returns the password in a file, or undefined if there is none yet. */
 export function readPassword(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
 }
@@ -104,7 +104,7 @@ async function initialise(paths: Paths, serverLog: ServerLog): Promise<void> {
   });
 }
 
-/** Sets a new password when the file is lost: it is only a copy, and whoever owns the data can set a new one. */
+/** Sets a new password when the file is lost: it is only a copy, and the owner of the data can set a new one. */
 async function restorePassword(paths: Paths, serverLog: ServerLog, role: string, file: string): Promise<void> {
   if (existsSync(file)) return;
   const password = randomPassword();
@@ -121,7 +121,7 @@ interface Task {
   readonly aim: string;
 }
 
-/** Runs statements as the superuser, while no PostgreSQL runs. In this mode the end of a line is the end of a statement. */
+/** Runs statements as the superuser, while no PostgreSQL runs. In this mode a newline ends a statement. */
 async function runSingleUser(task: Task, cluster: string, statements: readonly string[]): Promise<void> {
   const lines = statements.map((statement) => `${statement};\n`).join('');
   await inWorkDirectory(task.paths, (work) => {
@@ -141,7 +141,7 @@ async function inWorkDirectory(paths: Paths, work: (path: string) => Promise<voi
   }
 }
 
-/** Runs a program of PostgreSQL to its end. Throws a failure in words when that is none of success. */
+/** Runs a program of PostgreSQL to its end. Throws a readable failure unless it succeeds. */
 async function run({ paths, serverLog, aim }: Task, program: string, args: readonly string[], input?: string) {
   const guarded = spawnGuarded({
     file: join(paths.binaries.directory, 'bin', program),
@@ -168,7 +168,7 @@ function randomPassword(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** Writes the file complete or not at all: an empty one would be read as a password. */
+/** Writes the file completely or not at all: an empty one would be read as a password. */
 function storePassword(paths: Paths, file: string, password: string): string {
   const unfinished = `${file}.new`;
   writeFileSync(unfinished, `${password}\n`, { mode: 0o600, flush: true });
@@ -184,7 +184,7 @@ function writePrivateFile(path: string, content: string, { user }: Paths): strin
   return path;
 }
 
-/** Makes a rename in it survive a power cut. */
+/** Flushes a directory, so that a rename in it survives a power failure. */
 function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');

@@ -1,6 +1,6 @@
-// A file beside the data whose only purpose is to be removed. On a full disk PostgreSQL stops at its next file of log
-// (16 MB), and cannot even start again, as recovery needs such a file, too. Then the reserve is removed, which gives
-// room for reading and for deleting something.
+// A reserve file that is deleted when the disk is full. On a full disk PostgreSQL stops at its next WAL file (16 MB),
+// and cannot even start again, as recovery needs such a file, too. Deleting the reserve makes space for reading and for
+// deleting data.
 import { randomBytes } from 'node:crypto';
 import { existsSync, rmSync, statfsSync } from 'node:fs';
 import { open, rename, rm, statfs } from 'node:fs/promises';
@@ -12,15 +12,15 @@ import type { Paths } from './paths.ts';
 type Directory = Pick<Paths, 'stateDirectory'>;
 
 const chunkBytes = 1024 * 1024;
-// Three files of PostgreSQL's log.
+// Three WAL files of PostgreSQL.
 const reserveBytes = 48 * chunkBytes;
 const logFileBytes = 16 * chunkBytes;
 
 const reserveFile = ({ stateDirectory }: Directory): string => join(stateDirectory, 'reserve');
 
 /**
- * Makes the reserve soon, and again when it was released and there is room for more than it. Returns the function that
- * stops this.
+ * Creates the reserve soon, and again after its release when the disk has more space than it needs. Returns the
+ * function that stops this.
  */
 export function maintainReserve(paths: Directory, everyMs: number, log: Log): () => void {
   let isBusy = false;
@@ -41,14 +41,14 @@ export function maintainReserve(paths: Directory, everyMs: number, log: Log): ()
   };
 }
 
-/** True when PostgreSQL stopped for lack of room: it said so, or could not even say it. */
+/** Returns whether PostgreSQL stopped because the disk is full: it said so, or could not even write that. */
 export function isDiskFull(paths: Directory, error: unknown): boolean {
   if (/no space left on device|ENOSPC|disk quota|EDQUOT/i.test(getMessage(error))) return true;
   const { bavail, bsize } = statfsSync(paths.stateDirectory);
   return bavail * bsize < logFileBytes;
 }
 
-/** Removes the reserve; false when there was none. */
+/** Deletes the reserve; returns false if there was none. */
 export function releaseReserve(paths: Directory): boolean {
   const existed = existsSync(reserveFile(paths));
   for (const file of [reserveFile(paths), `${reserveFile(paths)}.new`]) rmSync(file, { force: true });
@@ -62,7 +62,7 @@ async function makeReserve(paths: Directory): Promise<void> {
   try {
     const file = await open(unfinished, 'w', 0o600);
     try {
-      // Zeros would take no room on a file system that compresses.
+      // Zeros would take no space on a file system that compresses.
       const chunk = randomBytes(chunkBytes);
       for (let writtenBytes = 0; writtenBytes < reserveBytes; writtenBytes += chunkBytes) await file.write(chunk);
     } finally {

@@ -1,6 +1,6 @@
-// The project's own PostgreSQL on DATA_DIR, for servers without DATABASE_URL: started by the first server process on
-// that DATA_DIR, joined by the others, started again when it dies, taken over when the process that ran it is gone.
-// It listens on a Unix socket only, asks for a generated password, and never outlives the last of these processes.
+// The bundled PostgreSQL on DATA_DIR, for servers without DATABASE_URL: started by the first server process on that
+// DATA_DIR, joined by the others, restarted when it dies, taken over when the process that ran it is gone. It listens
+// on a Unix socket only, requires a generated password, and never outlives the last of these processes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appRole, databaseName, readPassword, superuser } from './cluster.ts';
 import { isDiskFull, maintainReserve, releaseReserve } from './disk-reserve.ts';
@@ -14,7 +14,7 @@ import { choosePort, isAccepting, readPort } from './status.ts';
 export type { Log };
 
 export interface EmbeddedConnection {
-  /** Directory of the Unix socket, which the driver accepts as a host; on Windows 127.0.0.1. */
+  /** Directory of the Unix socket, which the driver accepts as a host; 127.0.0.1 on Windows. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
@@ -22,41 +22,41 @@ export interface EmbeddedConnection {
   readonly database: string;
 }
 
-/** The same before PostgreSQL has ever started: the password is read when a connection is opened. */
+/** Address before the first start of PostgreSQL: the password is read when a connection is opened. */
 export type EmbeddedAddress = Omit<EmbeddedConnection, 'password'> & { readonly password: () => string };
 
 export interface EmbeddedDatabase {
-  /** Stays the same when PostgreSQL is started again or another process takes over. */
+  /** Connection of the server, which stays the same when PostgreSQL is restarted or another process takes over. */
   readonly connection: EmbeddedConnection;
-  /** For what the role of the server may not do: other databases and roles, settings of PostgreSQL. */
+  /** Connection for tasks that the server's role may not do: other databases and roles, settings of PostgreSQL. */
   readonly superuser: EmbeddedConnection;
-  /** True while another process runs the PostgreSQL that this one uses too. Turns false when this one takes over. */
+  /** Whether another process runs the PostgreSQL that this one uses too. Becomes false when this one takes over. */
   readonly joined: boolean;
-  /** Where data, log and socket are; outside DATA_DIR when PostgreSQL's user cannot reach that. */
+  /** Directory of data, log and socket; outside DATA_DIR when PostgreSQL's user cannot reach that. */
   readonly stateDirectory: string;
-  /** Lines that a human should read at the start. */
+  /** Lines that a person should read at the start. */
   readonly notices: readonly string[];
-  /** Called with the reason each time PostgreSQL ended by itself. It is started again in any case. */
+  /** Adds a listener that gets the reason each time PostgreSQL ended by itself. It is restarted in any case. */
   onExit(listener: (reason: string) => void): void;
-  /** Ends PostgreSQL if this process runs it; others that joined take over. Safe to call twice. */
+  /** Stops PostgreSQL if this process runs it; another process that joined takes over. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** An embedded database that is on its way. */
+/** An embedded database that is starting. */
 export interface EmbeddedStart {
   readonly address: EmbeddedAddress;
-  /** Resolves when it accepts connections; rejects with one message that says what to do when it cannot be started. */
+  /** Resolves when it accepts connections; rejects with one message that says how to fix the failure of the start. */
   readonly started: Promise<EmbeddedDatabase>;
-  /** Ends it, or the attempt to start it. */
+  /** Stops it, or the attempt to start it. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
   readonly log: Log;
-  /** Where root puts data and binaries that PostgreSQL's user could not reach otherwise. */
+  /** Directory where root puts data and binaries that PostgreSQL's user could not reach otherwise. */
   readonly stateRoot?: string;
-  /** How often the reserve for a full disk is checked; by default each minute. */
+  /** Interval between checks of the reserve for a full disk; a minute by default. */
   readonly reserveEveryMs?: number;
 }
 
@@ -68,24 +68,24 @@ const reserveEveryMs = 60_000;
 
 const defaultStateRoot = '/var/lib/workspace-data-api';
 
-/** The address of the PostgreSQL of `dataDir`, which another process starts. */
+/** Returns the address of the PostgreSQL of `dataDir`, which another process starts. */
 export function embeddedAddress(dataDir: string): EmbeddedAddress {
   return buildAddress(preparePaths(dataDir, defaultStateRoot));
 }
 
 /**
  * Starts or joins the PostgreSQL of `dataDir` and resolves when it accepts connections. Rejects with one message that
- * says what to do when it cannot be started; from then on it is kept running until `stop`.
+ * says how to fix the failure of the start; after that it is kept running until `stop`.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   return (await openEmbedded(options)).started;
 }
 
-/** The same in two steps: its address is known at once, so that a server can listen while its database starts. */
+/** Starts in two steps: the address is known at once, so that a server can listen while its database starts. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedStart> {
   const { dataDir, log, stateRoot = defaultStateRoot } = options;
   const paths = preparePaths(dataDir, stateRoot);
-  // Only Windows has one to choose, and keeps it.
+  // Only Windows needs a port, and keeps it.
   if (readPort(paths) === undefined) await choosePort(paths);
   const lock = openLock(paths.lockFile);
   const listeners: ((reason: string) => void)[] = [];
@@ -115,7 +115,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
     });
   };
 
-  // Without an end: the cause, a full disk for example, may go away without a restart of the server.
+  // Retries without limit: the cause, a full disk for example, may disappear without a restart of the server.
   const restart = async (failures: number): Promise<void> => {
     for (let failed = failures; !stopping.signal.aborted; failed += 1) {
       const pauseMs = failed === 0 ? 0 : Math.min(longestPauseMs, 125 * 2 ** failed);
@@ -153,7 +153,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
     stopping.abort();
     clearInterval(watch);
     await started.catch(() => {});
-    // A process that joined just now watches from here on.
+    // A process that has just joined watches from here on.
     clearInterval(watch);
     await work;
     await server?.stop();
@@ -187,8 +187,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
   return { address: buildAddress(paths), started, stop: stopShared };
 }
 
-// True when the lock is ours, false when the server of the process that holds it can be joined. Until one of the two is
-// so, the server is being made or started, or its owner died and the lock is free at the next look.
+// Returns true when this process has the lock, false when it can join the server of the process that holds it. Until
+// then the server is being created or started, or its owner died and the lock is free at the next attempt.
 async function acquireOrJoin(paths: Paths, acquire: () => boolean, signal: AbortSignal, log: Log): Promise<boolean> {
   let nextMessage = performance.now() + messageIntervalMs;
   while (!acquire()) {

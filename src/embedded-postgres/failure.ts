@@ -1,11 +1,11 @@
-// The one error that the embedded database throws at start: a message for the person at the terminal, which says what
-// to do, and no stack, because nothing in it would help that person.
+// The error of a failed start of the embedded database: a message for the person at the terminal that says how to fix
+// it, and no stack, because that would not help.
 
 const failureName = 'EmbeddedDatabaseFailure';
 
 /**
- * A failure of the embedded database in words: what failed, what PostgreSQL or the system said, what to do.
- * Its `stack` is only its message.
+ * Builds a failure of the embedded database: what failed, the output of PostgreSQL or the system, and advice. Its
+ * `stack` is only its message.
  */
 export function embeddedFailure(what: string, output: string, advice: string): Error {
   const message = [what, indent(output), findAdvice(output) ?? advice].filter((part) => part !== '').join('\n');
@@ -15,13 +15,13 @@ export function embeddedFailure(what: string, output: string, advice: string): E
   return failure;
 }
 
-/** `error` itself if it is such a failure, else one that says what was done when it was thrown. */
+/** Returns `error` itself if it is such a failure, else one that names the step in which it was thrown. */
 export function asFailure(error: unknown, what: string): Error {
   if (error instanceof Error && error.name === failureName) return error;
   return embeddedFailure(what, getMessage(error), '');
 }
 
-/** The message of anything that was thrown. */
+/** Returns the message of any thrown value. */
 export function getMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,27 +1,30 @@
 // The lock that decides which of several server processes on one DATA_DIR runs its PostgreSQL. Node has no flock(), but
-// SQLite's exclusive transaction is one: atomic, portable, and the kernel drops it when the process dies, however it
-// dies. (A file with a process id in it is wrong as soon as the id belongs to somebody else.)
+// SQLite's exclusive transaction is one: atomic, portable, and released by the kernel however the process dies. (A file
+// with a process id is wrong as soon as another process has that id.)
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { asFailure } from './failure.ts';
 
 export interface Lock {
-  /** Takes the lock if nobody has it, without waiting; true when it is ours. Costs about 4 µs when another has it. */
+  /**
+   * Takes the lock if it is free, without waiting; returns true if this process has it. Costs about 4 µs when another
+   * has it.
+   */
   acquire(): boolean;
-  /** Gives the lock back and closes its file. */
+  /** Releases the lock and closes its file. */
   release(): void;
 }
 
 const sqliteBusy = 5;
 
-/** The lock in the file `path`, which stays empty. Throws a failure in words when it cannot be opened. */
+/** Opens the lock in the file `path`, which stays empty. Throws a readable failure when it cannot be opened. */
 export function openLock(path: string): Lock {
   const file = openFile(path);
   return {
     acquire() {
       if (file.isTransaction) return true;
       try {
-        // No journal: nothing is ever written.
+        // No journal, as nothing is ever written.
         file.exec('pragma journal_mode = off; begin exclusive');
         return true;
       } catch (error) {
@@ -37,8 +40,8 @@ export function openLock(path: string): Lock {
 
 function openFile(path: string): DatabaseSync {
   try {
-    // Only its owner may read it, as a reader could lock it. Only when it is new: a close() anywhere in this process
-    // drops its locks.
+    // Only its owner may read it, as a reader could lock it. Only for a new file: a close() anywhere in this process
+    // releases its locks.
     if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
     return new DatabaseSync(path, { timeout: 0 });
   } catch (error) {

@@ -1,8 +1,9 @@
-// The log that the embedded database writes to, and the log file of PostgreSQL itself: opened for it, cut when it
-// grows, and read back when a start fails. PostgreSQL's own collector would be one more process, and bounds the age of its files, not their size.
+// The log interface of the embedded database, and the log file of PostgreSQL: opened for it, truncated when it grows,
+// and read when a start fails. PostgreSQL's own collector would be another process, and limits the age of its files,
+// not their size.
 import { closeSync, copyFileSync, openSync, readSync, rmSync, statSync, truncateSync } from 'node:fs';
 
-/** Takes messages of the embedded database, as values for the server's own log. */
+/** Log of the embedded database, which passes structured messages to the server's own log. */
 export interface Log {
   debug(message: string, facts?: Record<string, unknown>): void;
   info(message: string, facts?: Record<string, unknown>): void;
@@ -13,7 +14,7 @@ export interface Log {
 export interface ServerLog {
   /** File descriptor, append only, to be inherited by PostgreSQL. */
   readonly descriptor: number;
-  /** The last lines that were written since this log was opened. */
+  /** Returns the last lines that were written since this log was opened. */
   tail(lines: number): string;
   close(): void;
 }
@@ -21,7 +22,7 @@ export interface ServerLog {
 const largestLog = 10 * 1024 * 1024;
 const largestTail = 16 * 1024;
 
-/** Opens the log file for appending, cut first when it is too large. */
+/** Opens the log file for appending, truncated first when it is too large. */
 export function openServerLog(path: string): ServerLog {
   boundLog(path);
   const descriptor = openSync(path, 'a+', 0o600);
@@ -40,8 +41,8 @@ export function openServerLog(path: string): ServerLog {
 }
 
 /**
- * Keeps a log that is written to at this moment below two times 10 MB: its content becomes `<path>.1`, and it begins
- * anew. Lines written between the two steps are lost. A log that is not there is no error.
+ * Limits a log in use to two times 10 MB: its content is moved to `<path>.1`, and it starts empty. Lines written
+ * between the two steps are lost. A missing log is no error.
  */
 export function boundLog(path: string): void {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;

@@ -1,13 +1,13 @@
-// Where the embedded PostgreSQL of one DATA_DIR lives and who it runs as.
+// Where the embedded PostgreSQL of one DATA_DIR lives and the user that it runs as.
 //
 //   DATA_DIR/postgres      the state directory, or a link to it when PostgreSQL's user cannot reach DATA_DIR
 //     data                 the data directory of PostgreSQL; `initialising-*` is one that is not complete yet
 //     postgresql-18.4.0    a copy of the binaries, where those of the package cannot be used
 //     run                  its Unix socket (in /tmp when this path is too long for one)
-//     lock                 who runs it
+//     lock                 held by the process that runs it
 //     password             the superuser's password; app-password: that of the role the server works as
-//     reserve              room that is given up when the disk is full
-//     postgresql.log       what it says; `.1` is the part before
+//     reserve              space that is freed when the disk is full
+//     postgresql.log       its log; `.1` is the part before
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -37,7 +37,7 @@ export interface Paths {
   readonly passwordFile: string;
   readonly appPasswordFile: string;
   readonly logFile: string;
-  /** In the title of every process of this PostgreSQL, and of no other. */
+  /** Text in the title of every process of this PostgreSQL, and of no other. */
   readonly clusterName: string;
   readonly notices: readonly string[];
 }
@@ -45,12 +45,12 @@ export interface Paths {
 /** The port is only a part of the socket's name: nothing listens on TCP, except on Windows. */
 export const socketPort = 5432;
 
-// sockaddr_un holds 104 bytes on macOS, 108 on Linux, the final NUL included.
+// sockaddr_un holds 104 bytes on macOS, 108 on Linux, including the final NUL.
 const longestSocketPath = 103;
 
 /**
- * Finds the paths for `dataDir` and makes the directories. `stateRoot` is where root keeps data and binaries that
- * PostgreSQL's user could not reach otherwise. Throws a failure in words when they cannot be used.
+ * Determines the paths for `dataDir` and creates the directories. `stateRoot` is where root keeps data and binaries
+ * that PostgreSQL's user could not reach otherwise. Throws a readable failure when they cannot be used.
  */
 export function preparePaths(dataDir: string, stateRoot: string): Paths {
   try {
@@ -81,9 +81,7 @@ export function preparePaths(dataDir: string, stateRoot: string): Paths {
   }
 }
 
-/**
- * Makes a directory of mode 0700 that PostgreSQL's user owns. Throws when one of this name belongs to somebody else.
- */
+/** Creates a directory of mode 0700 that PostgreSQL's user owns. Throws when one of this name has another owner. */
 export function makePrivateDirectory(path: string, user: User | undefined): void {
   makeIfMissing(path, 0o700);
   if (process.platform === 'win32') return;
@@ -99,7 +97,7 @@ export function makePrivateDirectory(path: string, user: User | undefined): void
 function prepareHome(dataDir: string): string {
   const isNew = makeDirectories(dataDir);
   const home = realpathSync(dataDir);
-  // PostgreSQL's user can enter what root makes here, whatever the umask; existing directories stay as they are.
+  // PostgreSQL's user can enter what root creates here, whatever the umask; existing directories are not changed.
   if (isNew && isRoot()) chmodSync(home, 0o755);
   return home;
 }
@@ -147,7 +145,7 @@ function checkOwner(stateDirectory: string, user: User | undefined): void {
 function makeState(pointer: string, user: User | undefined, stateRoot: string): string {
   if (user === undefined) return makeDirectory(pointer, 0o700);
   if (findClosedDirectory(user, dirname(pointer)) === undefined) return makeDirectory(pointer, 0o711);
-  // The name is new each time: after `rm -r DATA_DIR` the next start begins anew instead of finding the old data.
+  // A new name each time: after `rm -r DATA_DIR` the next start creates new data instead of using the old.
   const readable = dirname(pointer)
     .replace(/[^A-Za-z0-9]+/g, '-')
     .replace(/^-/, '')
@@ -171,7 +169,7 @@ function makeDirectory(path: string, mode: number): string {
   return path;
 }
 
-// With `recursive` the error of a read-only file system would be ENOENT.
+// Creates a directory if it is missing. With `recursive` the error of a read-only file system would be ENOENT.
 function makeIfMissing(path: string, mode: number): void {
   try {
     mkdirSync(path, { mode });
@@ -180,7 +178,7 @@ function makeIfMissing(path: string, mode: number): void {
   }
 }
 
-/** Falls back to a directory in /tmp where the path is too long for a socket. */
+/** Chooses the socket directory: one in /tmp where the preferred path is too long for a socket. */
 function chooseSocketDirectory(preferred: string, mark: string): string {
   const length = Buffer.byteLength(join(preferred, `.s.PGSQL.${socketPort}`));
   // Not os.tmpdir(): a second process with another TMPDIR must find the same socket.

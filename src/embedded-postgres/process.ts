@@ -1,6 +1,6 @@
-// Child processes that must not outlive this one, and a look at the processes of this machine. Between us and the child
-// is a guard that holds the other end of a pipe. When that closes, because we closed it or because we died, it ends the
-// child. A POSIX shell as guard costs 1 MB; a Node process costs 40 MB (Windows has nothing else).
+// Child processes that must not outlive this one, and the list of the machine's processes. A guard between this process
+// and the child holds the other end of a pipe. When the pipe closes, because this process closed it or died, the guard
+// ends the child. A POSIX shell as guard costs 1 MB; a Node process costs 40 MB (Windows has no other choice).
 import { type ChildProcessByStdio, execFile, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -16,11 +16,11 @@ export interface User {
 export interface GuardedCommand {
   readonly file: string;
   readonly args: readonly string[];
-  /** The user that it runs as; undefined: the user of this process. */
+  /** The user that it runs as, or undefined for the user of this process. */
   readonly user: User | undefined;
-  /** Open file that takes its output. */
+  /** Open file for its output. */
   readonly output: number;
-  /** File that it reads as its standard input. */
+  /** File for its standard input. */
   readonly input?: string;
   /** The signal that asks it to end; QUIT follows after 10 s and KILL after 15 s. */
   readonly signal: 'INT' | 'TERM';
@@ -33,13 +33,14 @@ export interface Guarded {
   readonly exited: Promise<number>;
   /** Closes the pipe, so that the guard asks the child to end. */
   release(): void;
-  /** Whether a running child keeps this process alive: it does until this is called with false. */
+  /** Sets whether the running child keeps this process alive; it does by default. */
   keepAlive(enabled: boolean): void;
 }
 
 // The watcher is a process of its own, so that the child is ended even when the guard's shell was killed. The child's
-// id is written after the watcher has begun: if nobody reads it any more, the write kills the shell, not the watcher.
-// The guard ignores signals that a service manager sends to every process of the service: they are for the server.
+// id is written after the watcher has started: if the pipe has no reader any more, the write kills the shell, not the
+// watcher. The guard ignores signals that a service manager sends to every process of the service: they are for the
+// server.
 const posixGuard = `
 signal=$1; input=$2; shift 2
 exec 3<&0 </dev/null
@@ -65,7 +66,7 @@ kill -KILL "$watcher" 2>/dev/null
 exit "$code"
 `;
 
-// Windows has no signals: postgres.exe is asked by pg_ctl, which lies beside it, and anything else is terminated.
+// Windows has no signals: pg_ctl in the same folder stops postgres.exe, and any other program is terminated.
 const windowsGuard = `
 const { spawn, spawnSync } = require('node:child_process');
 const { openSync } = require('node:fs');
@@ -83,7 +84,7 @@ process.stdin.resume().on('close', () => {
 });
 `;
 
-/** Starts `command` behind a guard. Its environment is only the C locale and a PATH. */
+/** Starts `command` under a guard. Its environment is only the C locale and a PATH. */
 export function spawnGuarded(command: GuardedCommand): Guarded {
   const windows = process.platform === 'win32';
   const script = windows ? [process.execPath, '-e', windowsGuard] : ['/bin/sh', '-c', posixGuard, 'guard'];
@@ -94,7 +95,7 @@ export function spawnGuarded(command: GuardedCommand): Guarded {
     // On Windows Node itself adds what every process there needs, PATH included.
     env: windows ? { LC_ALL: 'C' } : { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin' },
     stdio: ['pipe', 'pipe', command.output],
-    // A session of its own: Ctrl-C in the terminal reaches only the server, which then ends its database in order.
+    // A session of its own: Ctrl-C in the terminal reaches only the server, which then stops its database in order.
     detached: true,
     windowsHide: true,
     ...(command.user === undefined ? {} : command.user),
@@ -103,7 +104,7 @@ export function spawnGuarded(command: GuardedCommand): Guarded {
   const exited = new Promise<number>((resolve) => {
     guard.on('error', () => resolve(127));
     guard.on('exit', (code, signal) => {
-      // If the guard was killed, this tells its watcher to end the child.
+      // If the guard was killed, its watcher now ends the child.
       guard.stdin.destroy();
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
     });
@@ -127,7 +128,7 @@ export function spawnGuarded(command: GuardedCommand): Guarded {
   };
 }
 
-/** Sends `signal`; false when the process is gone or not ours. Signal 0 only asks. */
+/** Sends `signal`; returns false when the process is gone or not ours. Signal 0 only checks. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
@@ -138,11 +139,11 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
 
 export interface RunningProcess {
   readonly pid: number;
-  /** Its command line, arguments separated by NUL (Linux) or by spaces. PostgreSQL's children put a title there. */
+  /** Command line, arguments separated by NUL (Linux) or by spaces. PostgreSQL's children replace it with a title. */
   readonly title: string;
 }
 
-/** The processes of this machine that we may see; empty on Windows. Linux often has no `ps`, other systems no /proc. */
+/** Lists the visible processes of this machine; empty on Windows. Linux often has no `ps`, other systems no /proc. */
 export async function runningProcesses(): Promise<readonly RunningProcess[]> {
   if (process.platform === 'win32') return [];
   if (process.platform === 'linux') {
@@ -159,7 +160,7 @@ export async function runningProcesses(): Promise<readonly RunningProcess[]> {
   });
 }
 
-/** Whether `process` is the main process of a PostgreSQL that was started with `-D dataDirectory`. */
+/** Returns whether `running` is the main process of a PostgreSQL that was started with `-D dataDirectory`. */
 export function isPostmaster(running: RunningProcess, dataDirectory: string): boolean {
   const args = running.title.split('\0');
   if (args.length === 1) return /postgres /.test(running.title) && running.title.includes(` -D ${dataDirectory} `);
@@ -167,8 +168,9 @@ export function isPostmaster(running: RunningProcess, dataDirectory: string): bo
 }
 
 /**
- * Whether a process of `user` works in a directory, as all of PostgreSQL do in their data: in the directory itself, not
- * in one of the same path elsewhere. Only Linux tells; on other systems nobody else's processes have our paths.
+ * Returns whether a process of `user` has this working directory, as all of PostgreSQL's have their data: the directory
+ * itself, not one of the same path in another container. Only Linux shows it; on other systems no process of another
+ * user has our paths.
  */
 export function worksIn(pid: number, directory: string, user: User | undefined): boolean {
   if (process.platform !== 'linux') return true;
@@ -178,7 +180,7 @@ export function worksIn(pid: number, directory: string, user: User | undefined):
     return actual.ino === expected.ino && actual.dev === expected.dev;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES' || user === undefined) return false;
-    // Root of a container may not look at the processes of others, but each user may look at its own.
+    // Root of a container may not inspect the processes of others, but each user may inspect its own.
     const { stdout } = spawnSync('stat', ['-L', '-c', '%d:%i', folder, directory], { ...user, encoding: 'utf8' });
     const [actual, expected] = (stdout ?? '').trim().split('\n');
     return expected !== undefined && actual === expected;

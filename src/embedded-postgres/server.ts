@@ -1,5 +1,5 @@
-// One run of the embedded PostgreSQL: ends processes of an earlier run, starts, waits until it accepts connections, stops.
-// The caller holds the lock.
+// One run of the embedded PostgreSQL: ends processes of an earlier run, starts, waits until it accepts connections,
+// stops. The caller holds the lock.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { prepareCluster } from './cluster.ts';
@@ -14,15 +14,15 @@ const pollMs = 10;
 const messageEveryMs = 5_000;
 
 export interface Server {
-  /** Resolves with what happened when PostgreSQL has ended, for whatever reason. */
+  /** Resolves with the reason when PostgreSQL has ended. */
   readonly exited: Promise<string>;
-  /** Shuts it down fast; resolves when it has ended (15 s at most) and none of its processes is left. */
+  /** Shuts it down in fast mode; resolves when it has ended (15 s at most) and none of its processes is left. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts PostgreSQL on its data, which are made if there are none. Resolves when it accepts connections; rejects with a
- * failure in words when it ends before that, also because `signal` was aborted.
+ * Starts PostgreSQL on its data, which are created if there are none. Resolves when it accepts connections; rejects
+ * with a readable failure when it ends before that, also because `signal` was aborted.
  */
 export async function startServer(paths: Paths, log: Log, signal: AbortSignal): Promise<Server> {
   await endStaleProcesses(paths, log);
@@ -57,8 +57,8 @@ async function launch(paths: Paths, log: Log, serverLog: ServerLog, signal: Abor
   }
 }
 
-// These are on the command line because the server relies on them; postgresql.conf cannot change them. The first four
-// are what an acknowledged write means.
+// Settings on the command line, which postgresql.conf cannot override, because the server relies on them. The first
+// four define the durability of an acknowledged write.
 async function serverSettings(paths: Paths): Promise<readonly string[]> {
   return [
     'fsync=on',
@@ -88,7 +88,7 @@ async function waitUntilReady(paths: Paths, guarded: Guarded, tail: () => string
     exitReason = error.message;
     return 0;
   });
-  // Waits without limit while it lives: after a crash it may have much log to replay.
+  // Waits without limit while it lives: after a crash it may have much WAL to replay.
   let nextMessage = performance.now() + messageEveryMs;
   while (exitReason === undefined) {
     const status = readStatus(paths.dataDirectory);
@@ -119,7 +119,7 @@ function supervise(paths: Paths, guarded: Guarded, log: Log): Server {
       guarded.keepAlive(true);
       guarded.release();
       await exited;
-      // Still there when its guard was killed, or when it had to be killed itself.
+      // Remaining processes: the guard was killed, or had to kill PostgreSQL.
       if (readStatus(paths.dataDirectory) !== undefined) await endStaleProcesses(paths, log);
     },
   };

@@ -1,7 +1,6 @@
-// What an earlier run of the embedded PostgreSQL may have left when something was killed: a server whose guard died
-// too; children that outlived a killed server and still use its memory; a postmaster.pid or a socket lock with a
-// process id that belongs to another program by now. The caller holds the lock, so nobody else starts a server
-// meanwhile.
+// Ends the remains of an earlier run of the embedded PostgreSQL that was killed: a server whose guard died too;
+// children that outlived a killed server and still use its memory; a postmaster.pid or a socket lock with a process id
+// that belongs to another program by now. The caller holds the lock, so no other process starts a server meanwhile.
 import { constants } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -37,7 +36,7 @@ async function endServer(paths: Paths, log: Log): Promise<void> {
     sendSignal(pid, signal);
     if (await waitUntil(async () => (await serverPid(paths)) === undefined, ms)) break;
   }
-  // A server in another container that shares the directory is seen only by its socket.
+  // A server in another container that shares the directory is visible only by its socket.
   if (await waitUntil(async () => !(await acceptsConnections(paths)), timeoutMs)) return;
   throw embeddedFailure(
     `Another PostgreSQL, which this process cannot see, runs on ${paths.dataDirectory}.`,
@@ -55,7 +54,8 @@ async function serverPid({ dataDirectory, user }: Paths): Promise<number | undef
     : undefined;
 }
 
-// The title holds the path of the data, which may be the same in another container that shares our process ids.
+// Finds child processes. Their title contains the path of the data, which may be the same in another container that
+// shares our process ids.
 async function findChildren({ clusterName, dataDirectory, user }: Paths): Promise<readonly number[]> {
   const title = `postgres: ${clusterName}: `;
   return (await runningProcesses())
@@ -63,9 +63,9 @@ async function findChildren({ clusterName, dataDirectory, user }: Paths): Promis
     .map(({ pid }) => pid);
 }
 
-// PostgreSQL does not start while the process named in postmaster.pid is alive, even if it is another program. The
-// file must stay all the same: its last lines let PostgreSQL find out that memory of the earlier server is in use. So
-// only the process id changes, to one that no system gives out. No link is followed: the file is another user's.
+// Replaces the process id in postmaster.pid by one that no system assigns: PostgreSQL does not start while that process
+// is alive, even if it is another program. The file must stay: its last lines let PostgreSQL detect that memory of the
+// earlier server is in use. No symbolic link is followed: the file is another user's.
 async function disownPidFile({ dataDirectory }: Paths, pid: number): Promise<void> {
   const file = await open(join(dataDirectory, 'postmaster.pid'), constants.O_RDWR | (constants.O_NOFOLLOW ?? 0));
   try {
@@ -79,7 +79,7 @@ async function disownPidFile({ dataDirectory }: Paths, pid: number): Promise<voi
 }
 
 async function waitUntil(condition: () => Promise<boolean>, ms: number): Promise<boolean> {
-  // Not the time of day: setting the clock would end the waiting at once.
+  // Monotonic: setting the clock would end the wait at once.
   const deadline = performance.now() + ms;
   while (!(await condition())) {
     if (performance.now() > deadline) return false;

@@ -1,16 +1,16 @@
-// Whether the PostgreSQL of a DATA_DIR runs and at which address: what its files and its socket say, whoever runs it.
+// Reads from files and socket of a DATA_DIR whether its PostgreSQL runs, in whichever process, and its address.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { embeddedFailure } from './failure.ts';
 import { type Paths, socketPort } from './paths.ts';
 
-/** Whether the PostgreSQL accepts connections, whoever runs it. */
+/** Returns whether the PostgreSQL accepts connections. */
 export async function isAccepting(paths: Paths): Promise<boolean> {
   return readStatus(paths.dataDirectory)?.state === 'ready' && (await acceptsConnections(paths));
 }
 
-/** TCP port of the PostgreSQL, on Unix the number in its socket's name; undefined when it never ran. */
+/** Returns the TCP port of the PostgreSQL, on Unix the number in its socket's name, or undefined if it never ran. */
 export function readPort(paths: Paths): number | undefined {
   if (process.platform !== 'win32') return socketPort;
   const file = getPortFile(paths);
@@ -22,7 +22,10 @@ export interface Status {
   readonly state: string;
 }
 
-/** What postmaster.pid says: line 1 the process id, line 8 `starting`, `ready` or `stopping`. Undefined: no such file. */
+/**
+ * Reads postmaster.pid: line 1 has the process id, line 8 `starting`, `ready` or `stopping`. Undefined if there is no
+ * such file.
+ */
 export function readStatus(dataDirectory: string): Status | undefined {
   const file = join(dataDirectory, 'postmaster.pid');
   try {
@@ -35,7 +38,7 @@ export function readStatus(dataDirectory: string): Status | undefined {
   }
 }
 
-/** Whether somebody listens on its socket. */
+/** Returns whether a process listens on its socket. */
 export async function acceptsConnections(paths: Paths): Promise<boolean> {
   const port = readPort(paths);
   if (port === undefined) return false;
@@ -52,7 +55,7 @@ export async function acceptsConnections(paths: Paths): Promise<boolean> {
   }
 }
 
-/** A free TCP port for Windows: the one of the last start if possible, which processes that joined know. */
+/** Chooses a free TCP port for Windows: the last one if possible, which processes that joined use. */
 export async function choosePort(paths: Paths): Promise<number> {
   const lastPort = readPort(paths);
   const port = (lastPort === undefined ? undefined : await freePort(lastPort)) ?? (await freePort(0));
@@ -61,7 +64,7 @@ export async function choosePort(paths: Paths): Promise<number> {
   return port;
 }
 
-/** `wanted` if it is free, 0 for any; undefined when it is not. */
+/** Returns `port` if it is free (0 for any), or undefined if it is in use. */
 function freePort(port: number): Promise<number | undefined> {
   const probe = createServer();
   return new Promise((resolve) => {

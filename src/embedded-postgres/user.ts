@@ -1,16 +1,18 @@
-// PostgreSQL refuses to run as root. Chooses the user that it runs as then, and tells which files that user can reach:
-// a project or data below `/root` are closed to it.
+// Chooses the user that PostgreSQL runs as when this process is root, as PostgreSQL refuses to run as root, and checks
+// which files that user can reach: a project or data below `/root` are closed to it.
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { embeddedFailure } from './failure.ts';
 import type { User } from './process.ts';
 
-/** True when this process is root, which is when PostgreSQL needs another user. */
+/** Returns whether this process is root, so that PostgreSQL needs another user. */
 export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** `postgres` if this system has such a user, else `nobody`. Throws when it has neither. */
+/**
+ * Returns `postgres` if this system has such a user, else the unprivileged default user. Throws when it has neither.
+ */
 export function unprivilegedUser(passwdFile = '/etc/passwd'): User {
   const lines = readFileSync(passwdFile, 'utf8').split('\n');
   for (const name of ['postgres', 'nobody']) {
@@ -24,19 +26,25 @@ export function unprivilegedUser(passwdFile = '/etc/passwd'): User {
   );
 }
 
-/** The closest directory on the way to `path`, itself included, that `user` cannot enter; undefined: it can be reached. */
+/**
+ * Returns the closest directory on the way to `path`, itself included, that `user` cannot enter, or undefined if it can
+ * reach it.
+ */
 export function findClosedDirectory(user: User, path: string): string | undefined {
   const parent = dirname(path);
   const above = parent === path ? undefined : findClosedDirectory(user, parent);
   return above ?? (isAllowed(user, path, 'enter') ? undefined : path);
 }
 
-/** Whether the permission bits of an existing file let `user` read and execute it (or enter and list a directory). */
+/**
+ * Returns whether the permission bits of an existing file let `user` read and execute it (or enter and list a
+ * directory).
+ */
 export function canExecute(user: User, path: string): boolean {
   return isAllowed(user, path, 'enter') && isAllowed(user, path, 'read');
 }
 
-/** Makes a directory that everybody can enter, whatever the umask. One that is there stays as it is. */
+/** Creates a directory that every user can enter, whatever the umask. An existing one is not changed. */
 export function makeOpenDirectory(path: string): void {
   if (existsSync(path)) return;
   makeDirectories(path);
@@ -44,8 +52,8 @@ export function makeOpenDirectory(path: string): void {
 }
 
 /**
- * Makes a directory and those above it; true when it was not there. Node's own `recursive` never ends where a file
- * system answers ENOENT for a directory whose parent is there, as below /proc.
+ * Creates a directory and its parents; returns true when it was missing. Node's own `recursive` never ends where a file
+ * system answers ENOENT for a directory whose parent exists, as below /proc.
  */
 export function makeDirectories(path: string): boolean {
   if (existsSync(path)) return false;
@@ -55,7 +63,7 @@ export function makeDirectories(path: string): boolean {
   return true;
 }
 
-// Access lists beyond the permission bits are not read: PostgreSQL's own message names what they close.
+// Access lists beyond the permission bits are not read: PostgreSQL's own message names the files that they close.
 function isAllowed(user: User, path: string, what: 'enter' | 'read'): boolean {
   const { mode, uid, gid } = statSync(path);
   const bit = what === 'enter' ? 1 : 4;

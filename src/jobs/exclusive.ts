@@ -1,16 +1,16 @@
-// Work that only one process of an installation does at a time. The lock belongs to a transaction, so it is given back
-// however the work ends, and a pooler that changes the session between two statements cannot lose it.
+// Runs work in one process of an installation at a time. The lock belongs to a transaction, so it is released however
+// the work ends, and a pooler that changes the session between two statements cannot lose it.
 import type { Database, Session } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
-// "wdj" in ASCII: other programs on the database have other classes of advisory locks.
+// "wdj" in ASCII: other programs on the database use other classes of advisory locks.
 const LOCK_CLASS = 0x77646a;
-// A process that is stopped in the middle blocks the others for this time.
+// A process that is stopped during the work blocks the others for this time.
 const STATEMENT_TIMEOUT_MS = 60_000;
 
 /**
- * Runs `work` in a transaction that holds the lock of this name; false, with nothing done, when another process does.
- * Each statement of the work, and each pause between two, may take a minute.
+ * Runs `work` in a transaction that holds the lock of this name; returns false, without running it, when another
+ * process holds the lock. Each statement of the work, and each pause between two, may take a minute.
  */
 export function runExclusively(
   db: Database,

@@ -1,5 +1,5 @@
-// Work at intervals in the background: each job runs again and again, one turn after the other, from start() to stop().
-// A failure is logged and the next turn tries again.
+// Runs background jobs at intervals, one turn after the other, from start() to stop(). A failure is logged and the next
+// turn tries again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getSqlState, toOutage } from '../database/errors.ts';
 import type { Database, Session } from '../database/pool.ts';
@@ -10,19 +10,19 @@ import { runExclusively } from './exclusive.ts';
 interface Interval {
   /** A few words with dashes, for logs and metrics. */
   readonly name: string;
-  /** Milliseconds from the end of a turn to the next; a function is asked after each turn. */
+  /** Milliseconds from the end of a turn to the next; a function is called after each turn. */
   readonly everyMs: number | (() => number);
 }
 
-/** In every process, for what a process has in memory, or for work that takes its locks itself. */
+/** A job that runs in every process: it works on the memory of the process, or takes its locks itself. */
 export interface ProcessJob extends Interval {
   readonly scope: 'process';
   readonly run: () => Promise<unknown>;
 }
 
 /**
- * In one process of the installation at a time, in a transaction that holds the job's lock in `db`. For work of seconds
- * at most: an open transaction keeps PostgreSQL from removing dead rows.
+ * A job that runs in one process of the installation at a time, in a transaction that holds the job's lock in `db`. For
+ * work of seconds at most: an open transaction keeps PostgreSQL from removing dead rows.
  */
 export interface InstallationJob extends Interval {
   readonly scope: 'installation';
@@ -33,13 +33,13 @@ export interface InstallationJob extends Interval {
 export type Job = ProcessJob | InstallationJob;
 
 export interface Jobs {
-  /** The first turns begin after a pause of each job. Calls after the first change nothing. */
+  /** Starts the jobs, each after its first pause. Further calls do nothing. */
   start(): void;
-  /** Runs more jobs, from now or from start() on. */
+  /** Adds jobs, which run from now or from start() on. */
   add(jobs: readonly Job[]): void;
-  /** Begins no more turns; resolves when the running ones have ended, after a second at most. */
+  /** Starts no more turns; resolves when the running ones have ended, after a second at most. */
   stop(): Promise<void>;
-  /** Turns that have begun, and those of them that failed, by the name of the job. */
+  /** Returns the number of started and failed turns by the name of the job. */
   stats(): JobStats;
 }
 
@@ -53,7 +53,7 @@ export interface JobsOptions {
   readonly log: Record<'debug' | 'error', (message: string, facts: Record<string, unknown>) => void>;
 }
 
-// Each pause is longer or shorter by up to a tenth, so that processes that start together do not ask the database
+// Each pause is longer or shorter by up to a tenth, so that processes that start together do not query the database
 // together.
 const JITTER = 0.1;
 const STOP_MS = 1000;
@@ -62,7 +62,7 @@ interface JobState {
   readonly job: Job;
   runs: number;
   failures: number;
-  /** True when a turn has failed for a lasting reason, and none has succeeded since. */
+  /** Whether a turn has failed for a lasting reason, and none has succeeded since. */
   isFailing: boolean;
   timer: NodeJS.Timeout | undefined;
   running: Promise<void> | undefined;
@@ -100,7 +100,8 @@ export function makeJobs({ jobs, log }: JobsOptions): Jobs {
   }
 
   /**
-   * Logs the first of a row of failures as an error. A database that is away is reported by the requests that need it.
+   * Logs the first of consecutive failures as an error. An unavailable database is reported by the requests that need
+   * it.
    */
   function logFailure(state: JobState, error: unknown): void {
     const level = isTransient(error) || state.isFailing ? 'debug' : 'error';
@@ -151,7 +152,7 @@ function run(job: Job): Promise<unknown> {
   }
 }
 
-/** True when the next turn may succeed. A full disk (53100) needs somebody to act. */
+/** Returns whether the next turn may succeed. A full disk (53100) needs an operator. */
 const isTransient = (error: unknown): boolean =>
   isLockConflict(error) || (toOutage(error).isTransient && getSqlState(error) !== '53100');
 

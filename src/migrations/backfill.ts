@@ -1,4 +1,4 @@
-// Fills a new column, a batch of records at a time: transactions are short, so requests find rows and processor free.
+// Fills a new column in batches. Transactions are short, so that requests find rows unlocked and the processor idle.
 
 import type { Session } from '../database/pool.ts';
 import { withAsyncCommit, withLockRetry } from '../database/transaction.ts';
@@ -6,25 +6,25 @@ import { type Fragment, toQuery } from '../sql/fragment.ts';
 import type { Batch, Operation } from './operation.ts';
 import { getLockRetryOptions, type Run } from './run.ts';
 
-/** Somebody asked for the end of the migration. */
+/** The error of a migration that a client cancelled. */
 export class MigrationCancelled extends Error {}
 
-/** A record whose value the new column cannot hold. */
+/** The error of a record whose value the new column cannot hold. */
 export class UnconvertibleValue extends Error {}
 
-// How long a request may wait for a row of a stripe; batches adapt their size to it.
+// Target for the time that a request waits for a row of a stripe; batches adapt their size to it.
 const STRIPE_MS = 50;
 const STRIPES = [0, 1, 2, 3] as const;
-// On a busy machine even an empty statement takes milliseconds: smaller batches make the filling longer and requests not
-// quicker (measured with 8 clients on 2 processors: batches of 200 take 56 s for 1 M records).
+// Smaller batches make the backfill longer and requests not quicker, as even an empty statement takes milliseconds on a
+// busy machine (measured with 8 clients on 2 processors: batches of 200 take 56 s for 1 M records).
 const FIRST_SIZE = 8000;
 const MIN_SIZE = 8000;
 const MAX_SIZE = 40_000;
 const REPORT_INTERVAL_MS = 500;
 
 /**
- * Fills each batch in four stripes: an update that finds room in the page of its record touches no index, and the dead
- * rows of the stripe before make that room (measured on 1 M records with two indexes: 8 instead of 12 µs each).
+ * Fills each batch in four stripes: an update that finds space in the page of its record touches no index, and the dead
+ * rows of the previous stripe make that space (measured on 1 M records with two indexes: 8 instead of 12 µs each).
  */
 export async function backfill(run: Run, operation: Operation, batch: Batch): Promise<void> {
   const { session, sizes, progress } = run;
@@ -48,7 +48,8 @@ export async function backfill(run: Run, operation: Operation, batch: Batch): Pr
       const started = performance.now();
       const from = after;
       const statement = batch.fill({ after: from, last, stripe });
-      // The last stripes may be lost in a crash: it comes before the switch, which waits for the disk, so all is taken back.
+      // Asynchronous commits are safe: a crash that loses the last stripes comes before the switch, so the whole
+      // migration is reverted.
       await withLockRetry(
         () => withAsyncCommit(session, () => fillStripeOnce(session, statement)),
         getLockRetryOptions(run, operation, 'rows'),
@@ -57,7 +58,8 @@ export async function backfill(run: Run, operation: Operation, batch: Batch): Pr
     }
     after = last;
     done += range.seen;
-    // What comes from here on has its value already: looking for more might never end where records come as fast.
+    // Later records have a value already. Reading on might never end where records are created as fast as they are
+    // read.
     if (range.seen < size) break;
     size = Math.round(Math.min(MAX_SIZE, Math.max(MIN_SIZE, size * Math.min(2, STRIPE_MS / longest))));
     if (performance.now() - reportedAt > REPORT_INTERVAL_MS) {

@@ -1,5 +1,5 @@
-// What becomes of a value when its field changes its type: in place, or as an expression that is null where the new type
-// cannot hold the value exactly. Nothing is rounded or cut; the formatting of a text may be lost.
+// Conversion of values when a field changes its type: in place, or by an expression that is null where the new type
+// cannot hold the value exactly. No value is rounded or cut; the formatting of a text may be lost.
 import type { Field } from '../model/entity.ts';
 import { type FieldTypeName, fieldType } from '../model/field-types.ts';
 import { type Fragment, integerLiteral, keyword, literal, sql } from '../sql/fragment.ts';
@@ -10,12 +10,15 @@ export type Cast =
   | { readonly kind: 'none' }
   /** PostgreSQL changes the type without looking at a record. */
   | { readonly kind: 'widen' }
-  /** Each value is converted, by functions of the `schema`; null for null, and for what the new type cannot hold. */
+  /**
+   * Functions of the `schema` convert each value; null stays null, and a value that the new type cannot hold becomes
+   * null.
+   */
   | { readonly kind: 'convert'; readonly value: (column: Fragment, schema: string) => Fragment }
-  /** No value of the one type means anything in the other. */
+  /** The new type has no equivalent for any value of the old type. */
   | { readonly kind: 'never' };
 
-/** The type of the column in PostgreSQL. */
+/** Returns the PostgreSQL type of the column. */
 export const columnType = (field: Field): Fragment => keyword(fieldType(field.type).columnType(field));
 
 export function findCast(previous: Field, next: Field): Cast {
@@ -27,7 +30,10 @@ export function findCast(previous: Field, next: Field): Cast {
     : { kind: 'convert', value: (column, schema) => convert(column, next, schema) };
 }
 
-/** PostgreSQL rewrites a numeric column unless the scale stays and the precision grows, or both bounds go. */
+/**
+ * Returns whether PostgreSQL changes the type without rewriting the table: the scale stays and the precision grows, or
+ * both bounds are removed.
+ */
 function isWider(previous: Field, next: Field): boolean {
   if (next.precision === undefined) return true;
   return (
@@ -37,14 +43,14 @@ function isWider(previous: Field, next: Field): boolean {
   );
 }
 
-/** Gives SQL of a value of the new type, null where it cannot hold the old one exactly. */
+/** Builds SQL of a value of the new type; null where it cannot hold the old value exactly. */
 type Convert = (value: Fragment, next: Field, schema: string) => Fragment;
 type Conversions = Readonly<Record<FieldTypeName, Convert | 'never'>>;
 
 const identity: Convert = (value) => value;
 const toText: Convert = (value) => sql`${value}::text`;
 
-/** To the types that PostgreSQL stores as text. */
+/** Uses one conversion for all types that PostgreSQL stores as text. */
 const texts = (convert: Convert) => ({ string: convert, text: convert, enum: convert }) as const;
 
 const isoDate: Convert = (value) => sql`to_char(${value}::timestamp, 'YYYY-MM-DD')`;
@@ -85,7 +91,10 @@ const floatToInteger =
 const toBoolean: Convert = (value) => sql`case ${value} when 0 then false when 1 then true end`;
 const toFloat: Convert = (value, _now, schema) => sql`${internalRef(schema, 'as_float')}(${value}::text)`;
 
-/** For an expensive expression, such as a function of text; for a plain column use decimalColumn. */
+/**
+ * Limits a decimal with a function call, for an expensive expression such as a function of text. Plain columns use
+ * decimalColumn().
+ */
 const decimal: Convert = (value, next, schema) => {
   if (next.precision === undefined) return value;
   const scale = integerLiteral(next.scale ?? 0);
@@ -93,7 +102,7 @@ const decimal: Convert = (value, next, schema) => {
   return sql`${internalRef(schema, 'as_decimal')}(${value}, ${integerDigits}, ${scale})::${columnType(next)}`;
 };
 
-/** The same without a function call, which takes longer than three looks at a plain value. */
+/** Limits a plain column without a function call, which takes longer than reading the column three times. */
 const decimalColumn: Convert = (value, next) => {
   if (next.precision === undefined) return value;
   const scale = integerLiteral(next.scale ?? 0);
@@ -102,7 +111,7 @@ const decimalColumn: Convert = (value, next) => {
 };
 
 const integerToDecimal: Convert = (value, next, schema) => decimalColumn(sql`${value}::numeric`, next, schema);
-// The shortest text that reads as the same float; a direct cast keeps 15 digits.
+// Float to decimal by the shortest text that reads as the same float; a direct cast keeps only 15 digits.
 const floatToDecimal: Convert = (value, next, schema) => decimal(sql`${value}::text::numeric`, next, schema);
 
 const midnight: Convert = (value) => sql`${value}::timestamp at time zone 'UTC'`;
@@ -111,15 +120,16 @@ const toDate: Convert = (value) => {
   return sql`case when ${local} = date_trunc('day', ${local}) then ${local}::date end`;
 };
 
-// PostgreSQL can read every text that the expression lets through, so no function has to catch errors. Of its parts, as a
-// cast of the whole depends on settings (it could say `now`), and a cluster takes nothing such in a case.
+// PostgreSQL can read every text that the regular expression accepts, so no function has to catch errors. The time is
+// built from its parts, because a cast of the whole text depends on settings (the text could be `now`) and Citus does
+// not allow such a cast in a CASE.
 const toTime: Convert = (value) => {
   const part = (at: number): Fragment => sql`substr(${value}, ${integerLiteral(at)}, 2)`;
   const time = sql`make_time(${part(1)}::int4, ${part(4)}::int4, ('0' || ${part(7)})::float8)`;
   return sql`case when ${value} ~ '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$' then ${time} end`;
 };
 
-/** Text that is a value as bodies and filters write it. */
+/** Conversions of text in the format of request bodies and filters. */
 const FROM_TEXT = {
   ...texts(identity),
   integer: (value, _now, schema) => sql`${internalRef(schema, 'as_integer')}(${value})`,
@@ -134,13 +144,16 @@ const FROM_TEXT = {
   json: (value, _now, schema) => sql`${internalRef(schema, 'as_json')}(${value})`,
 } satisfies Conversions;
 
-/** A JSON value that is one of the type, as a body would give it. */
+/** Converts a JSON value that a request body could contain for the type. */
 const fromJson =
   (type: keyof typeof FROM_TEXT): Convert =>
   (value, next, schema) =>
     sql`case when jsonb_typeof(${value}) = ${literal(fieldType(type).json)} then ${FROM_TEXT[type](sql`(${value} #>> '{}')`, next, schema)} end`;
 
-/** From the type of a row to that of a member: every pair is thought of, and a new type does not compile before it is. */
+/**
+ * Conversions by old type, then by new type. Every pair is listed, and a new type does not compile without its row and
+ * column.
+ */
 const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
   string: FROM_TEXT,
   text: FROM_TEXT,

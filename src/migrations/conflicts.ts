@@ -1,5 +1,5 @@
-// What makes a change impossible: names that are taken, and records in its way. Looked for before anything is done, again
-// under the locks of the switch, and once more for the words of a failure.
+// Finds conflicts that make a change impossible: names that exist already, and records that violate the new schema.
+// Checks run before any work, again under the locks of the switch, and once more to explain a failure.
 
 import type { Session } from '../database/pool.ts';
 import { toQuery } from '../sql/fragment.ts';
@@ -12,7 +12,7 @@ import { findConflicts, findExistingName, type PreparedChange } from './plan.ts'
 import type { Run } from './run.ts';
 import type { Failure } from './state.ts';
 
-/** Records that came to stand in the way while the change was prepared. */
+/** The error of records that became conflicting while the change was prepared. */
 class LateConflict extends Error {
   readonly conflicts: Conflicts;
   constructor(conflicts: Conflicts) {
@@ -21,14 +21,14 @@ class LateConflict extends Error {
   }
 }
 
-/** Triggers of the migration did not fire for some time, or do not now. */
+/** The error of triggers of the migration that are disabled, or were disabled for some time. */
 class TriggersDisabled extends Error {
   constructor() {
     super('triggers of the migration were disabled');
   }
 }
 
-/** What makes the change impossible, before anything is done; undefined when nothing does. */
+/** Returns the conflict that makes the change impossible, before any work is done, or undefined if there is none. */
 export async function findBlockingConflict(session: Session, change: PreparedChange): Promise<Failure | undefined> {
   const existingName = await findExistingName(session, change);
   if (existingName !== undefined) return { error: buildNameError(existingName) };
@@ -40,7 +40,7 @@ export async function findBlockingConflict(session: Session, change: PreparedCha
   return undefined;
 }
 
-/** The last look for records in the way, under the locks of the switch. Throws when there are any. */
+/** Checks for conflicting records for the last time, under the locks of the switch. Throws when there are any. */
 export async function rejectLateConflicts({ session, change, progress }: Run): Promise<void> {
   for (const operation of change.operations) {
     if (operation.lateConflictCheck === null) continue;
@@ -51,8 +51,8 @@ export async function rejectLateConflicts({ session, change, progress }: Run): P
 }
 
 /**
- * Under the locks of the switch: throws when a write may have passed the triggers that keep the new column of a type
- * change equal to the old one. Its value would be lost with the old column.
+ * Throws, under the locks of the switch, when a write may have bypassed the triggers that synchronize the new column of
+ * a type change with the old one. That value would be lost with the old column.
  */
 export async function rejectDisabledTriggers({ session, change, progress }: Run): Promise<void> {
   for (const operation of change.operations) {
@@ -66,7 +66,7 @@ export async function rejectDisabledTriggers({ session, change, progress }: Run)
   }
 }
 
-/** Counts the records that made a statement fail, while what they failed on is still there. */
+/** Counts the records that made a statement fail, while the object that they conflict with still exists. */
 export async function explainError(
   session: Session,
   error: unknown,

@@ -1,20 +1,21 @@
-// Names of checks and foreign keys after a change. One that stays keeps its name, whatever becomes of its table and column;
-// one that is made anew gets a name that none of its table has, as both are there for a while. Takes and gives values.
+// Names of checks and foreign keys after a change. An unchanged constraint keeps its name even when its table or column
+// is renamed; a constraint that is created again gets a name that its table does not use, as both exist for a while.
+// Pure functions.
 
 import { formatDecimal, parseDecimal } from '../model/decimal.ts';
 import type { Field } from '../model/entity.ts';
 import { freshName, nextName } from '../model/physical-name.ts';
 import type { Check, Reference, Table } from '../schema/tables.ts';
 
-/** The table before a change, and what its fields were then, by their names now. */
+/** The table before a change, and the previous definition of its fields by their new names. */
 export interface Before {
   readonly old: Table;
   readonly fields: ReadonlyMap<string, Field>;
-  /** A number that no change of the workspace has had before. */
+  /** Number that no earlier change of the workspace has used. */
   readonly change: string;
 }
 
-/** `table`, whose names are derived, with those that its constraints have or are given. */
+/** Returns `table` with the existing names of its unchanged constraints and free names for the others. */
 export function assignConstraintNames(table: Table, { old, fields, change }: Before): Table {
   const usedNames = new Set([...old.checks, ...old.references].map(({ name }) => name));
   const findFreeName = (name: string): string =>
@@ -34,11 +35,11 @@ export function assignConstraintNames(table: Table, { old, fields, change }: Bef
   return { ...table, checks, references };
 }
 
-/** Whether two checks of one column demand the same. */
+/** Returns whether two checks of one column have the same condition. */
 export const isSameCheck = (previous: Check, next: Check): boolean =>
   previous.kind === next.kind && serializeLimits(previous) === serializeLimits(next);
 
-/** Whether two foreign keys of one column are the same. */
+/** Returns whether two foreign keys of one column are the same. */
 export const isSameReference = (previous: Reference, next: Reference): boolean =>
   previous.target === next.target && previous.relation.onDelete === next.relation.onDelete;
 
@@ -55,7 +56,7 @@ function serializeLimits({ kind, field }: Check): string {
   }
 }
 
-/** Numbers by their value: 0 and "0.00" are the same bound. */
+/** Returns the text of a number by its value: 0 and "0.00" are the same bound. */
 export function toCanonicalValue(value: Field['default']): string | undefined {
   const number = typeof value === 'string' ? parseDecimal(value) : undefined;
   return number === undefined ? JSON.stringify(value) : formatDecimal(number);

@@ -1,6 +1,6 @@
-// Every piece of DDL: tables, columns, constraints and indexes of a workspace as SQL. Takes values of
-// document/tables.ts, gives fragments without bound values, as PostgreSQL takes none in DDL. A statement changes one thing,
-// and none renames a constraint: nothing else goes on to the nodes of a cluster.
+// Builds all DDL: tables, columns, constraints and indexes of a workspace. Takes values of schema/tables.ts and returns
+// fragments without parameters, as PostgreSQL accepts none in DDL. Each statement changes one thing and none renames a
+// constraint: Citus propagates nothing else to its nodes.
 
 import type { Field } from '../model/entity.ts';
 import { columnDefault, fieldType } from '../model/field-types.ts';
@@ -23,12 +23,12 @@ import { foldCase, toTsvector } from '../sql/text-expressions.ts';
 import { columnType } from './cast.ts';
 import type { Renaming } from './final-names.ts';
 
-// 2^53 - 1: every JSON client reads it exactly.
+// 2^53 - 1, the largest integer that every JSON client reads exactly.
 const MAX_ID = keyword(String(Number.MAX_SAFE_INTEGER));
 
-/** PostgreSQL schemas of its extensions. */
+/** PostgreSQL schemas that contain the extensions. */
 export interface Extensions {
-  /** Of pg_trgm. */
+  /** Schema of pg_trgm. */
   readonly trigrams: string;
 }
 
@@ -39,13 +39,16 @@ export const createSchema = (schema: string): Fragment => sql`create schema ${id
 
 export const dropSchema = (schema: string): Fragment => sql`drop schema if exists ${ident(schema)} cascade`;
 
-/** The table with its columns, checks and unique constraints; references and other indexes come after all tables. */
+/**
+ * Builds the table with its columns, checks and unique constraints; references and other indexes follow after all
+ * tables.
+ */
 export function createTable(table: Table): Fragment {
   const [primary, ...unique] = buildKeyConstraints(table) as [Fragment, ...Fragment[]];
   return buildTable(table, [primary, ...table.checks.map(checkDefinition), ...unique]);
 }
 
-/** The same without what needs an index, as records are copied into it faster; addKeys() comes after them. */
+/** Builds the table without keys, as records are copied into it faster; addKeys() follows them. */
 export const createBareTable = (table: Table): Fragment => buildTable(table, table.checks.map(checkDefinition));
 
 export const addKeys = (table: Table): readonly Fragment[] =>
@@ -62,26 +65,26 @@ function buildTable(table: Table, constraints: readonly Fragment[]): Fragment {
   return sql`create table ${tableRef(table)} (\n  ${join([id, ...columns, ...constraints], ',\n  ')}\n)`;
 }
 
-/** Fails when anything outside the document, such as a view, depends on the table. */
+/** Drops a table. Fails when an object outside the document, such as a view, depends on it. */
 export const dropTable = (table: TableName): Fragment => sql`drop table ${tableRef(table)}`;
 
-/** Takes back createTable; others of the same change may refer to it. */
+/** Reverts createTable() with CASCADE, as other tables of the same change may reference it. */
 export const dropTableIfExists = (table: TableName): Fragment => sql`drop table if exists ${tableRef(table)} cascade`;
 
-/** Column, type, default and `not null`. */
+/** Defines a column: name, type, default and `not null`. */
 export function columnDefinition(field: Field): Fragment {
   const value = defaultValue(field);
   return sql`${ident(field.column)} ${columnType(field)}${value === undefined ? empty : sql` default ${value}`}${field.required ? sql` not null` : empty}`;
 }
 
-/** The default of a column as an expression; undefined for none. */
+/** Returns the default of a column as an expression, or undefined if it has none. */
 export function defaultValue(field: Field): Fragment | undefined {
   const stored = columnDefault(field);
   if (stored === undefined) return undefined;
   return stored.kind === 'expression' ? keyword(stored.expression) : toTypedLiteral(field, stored.text);
 }
 
-/** The text of a value of the field's type. */
+/** Builds a literal of the field's type. */
 export const toTypedLiteral = (field: Field, text: string): Fragment =>
   sql`${literal(text)}::${keyword(fieldType(field.type).bindType)}`;
 
@@ -114,13 +117,14 @@ function uniqueDefinition(index: Index): Fragment {
 }
 
 const ON_DELETE: Readonly<Record<OnDelete, Fragment>> = {
-  // Checked when the statement ends, or at the commit of a transaction that asks for that, as imports do.
+  // PostgreSQL checks it at the end of the statement, or at the commit of a transaction that defers constraints, as
+  // imports do.
   restrict: sql`no action`,
   cascade: sql`cascade`,
   setNull: sql`set null`,
 };
 
-/** `valid: false` leaves existing records to validateConstraint. */
+/** Adds a foreign key. `valid: false` leaves existing records to validateConstraint(). */
 export function addReference(table: TableName, reference: Reference, valid = true): Fragment {
   return sql`alter table ${tableRef(table)} add constraint ${ident(reference.name)} foreign key (${ident(reference.field.column)}) ${referenceTarget(table, reference)}${valid ? empty : sql` not valid`}`;
 }
@@ -129,11 +133,11 @@ function referenceTarget(table: TableName, { relation, target }: Reference): Fra
   return sql`references ${tableRef({ schema: table.schema, name: target })} ("id") on delete ${ON_DELETE[relation.onDelete]} deferrable`;
 }
 
-/** `valid` as of addReference. */
+/** Adds a check. `valid: false` leaves existing records to validateConstraint(). */
 export const addCheck = (table: TableName, check: Check, valid = true): Fragment =>
   sql`alter table ${tableRef(table)} add ${checkDefinition(check)}${valid ? empty : sql` not valid`}`;
 
-/** With this check, once valid, `set not null` need not look at the records. */
+/** Adds a check that, once validated, lets `set not null` skip the scan of the table. */
 export const addNotNullCheck = (table: TableName, name: string, column: string): Fragment =>
   sql`alter table ${tableRef(table)} add constraint ${ident(name)} check (${ident(column)} is not null) not valid`;
 
@@ -146,14 +150,14 @@ export const dropNotNull = (table: TableName, column: string): Fragment =>
 export const renameColumn = (table: TableName, from: string, to: string): Fragment =>
   sql`alter table ${tableRef(table)} rename column ${ident(from)} to ${ident(to)}`;
 
-/** Renames a table, or something that belongs to it. */
+/** Renames a table or an object that belongs to it. */
 export function rename(table: TableName, { kind, from, to }: Renaming): Fragment {
   switch (kind) {
     case 'table':
       return sql`alter table ${tableRef(table)} rename to ${ident(to)}`;
     case 'column':
       return renameColumn(table, from, to);
-    // Of a unique constraint, too: that has the name of its index.
+    // Also renames a unique constraint, which has the name of its index.
     case 'index':
       return sql`alter index ${indexRef(table, from)} rename to ${ident(to)}`;
     case 'sequence':
@@ -163,35 +167,35 @@ export function rename(table: TableName, { kind, from, to }: Renaming): Fragment
   }
 }
 
-/** Changes the type without a look at the records. */
+/** Changes the type without reading the records. */
 export const widenColumn = (table: TableName, field: Field): Fragment =>
   sql`alter table ${tableRef(table)} alter column ${ident(field.column)} type ${columnType(field)}`;
 
 export const dropDefault = (table: TableName, column: string): Fragment =>
   sql`alter table ${tableRef(table)} alter column ${ident(column)} drop default`;
 
-/** Writes every record anew, which nobody can read or write meanwhile. The column has no default. */
+/** Rewrites every record under a lock that blocks reads and writes. The column has no default. */
 export const rewriteColumn = (table: TableName, column: string, field: Field, value: Fragment): Fragment =>
   sql`alter table ${tableRef(table)} alter column ${ident(column)} type ${columnType(field)} using ${value}`;
 
-/** A column without default and constraint. */
+/** Adds a column without default and constraint. */
 export const addPlainColumn = (table: TableName, field: Field): Fragment =>
   sql`alter table ${tableRef(table)} add column ${ident(field.column)} ${columnType(field)}`;
 
-/** Records by their ids, a batch at a time. */
+/** The column and the value of a backfill. */
 export interface ColumnFill {
   readonly column: string;
   readonly value: Fragment;
-  /** The records that are still to be filled. */
+  /** Condition for records that are not filled yet. */
   readonly pending: Fragment;
 }
 
-/** The next `size` records after an id: `last` is the last id (null after the end), `seen` their number. */
+/** Selects the next `size` records after an id: `last` is the last id (null after the end), `seen` their number. */
 export const nextRecords = (table: TableName, after: string, size: number): Fragment =>
   sql`select max(b.id)::text as last, count(*)::int4 as seen
 from (select id from ${tableRef(table)} where id > ${after}::int8 order by id limit ${integerLiteral(size)}) b`;
 
-/** A quarter of the records with an id above `after` and up to `last`: those with one remainder of id / 4. */
+/** A quarter of the records with an id above `after` and up to `last`: the records with one remainder of id / 4. */
 export interface Stripe {
   readonly after: string;
   readonly last: string;
@@ -199,8 +203,8 @@ export interface Stripe {
 }
 
 /**
- * Fills a stripe; `refused` says whether any record was left without a value. A cluster takes a function that is not immutable,
- * such as to_jsonb(), into an update only inside of a query of its own; that costs 0.4 of some 10 µs for each record.
+ * Fills a stripe; `refused` is whether any record was left without a value. Citus accepts a function that is not
+ * immutable, such as to_jsonb(), in an update only inside a subquery; that adds 0.4 to some 10 µs for each record.
  */
 export function fillStripe(table: TableName, { column, value, pending }: ColumnFill, of: Stripe): Fragment {
   return sql`with filled as (
@@ -211,7 +215,7 @@ export function fillStripe(table: TableName, { column, value, pending }: ColumnF
 select coalesce(bool_or(refused), false) as refused from filled`;
 }
 
-/** Looks at every record, which blocks neither reads nor writes. */
+/** Validates a constraint: reads every record, and blocks neither reads nor writes. */
 export const validateConstraint = (table: TableName, name: string): Fragment =>
   sql`alter table ${tableRef(table)} validate constraint ${ident(name)}`;
 
@@ -221,15 +225,15 @@ export const dropConstraint = (table: TableName, name: string): Fragment =>
 export const addUnique = (table: TableName, index: Index): Fragment =>
   sql`alter table ${tableRef(table)} add ${uniqueDefinition(index)}`;
 
-/** Makes a unique index that was built before into the constraint of the same name, at once. */
+/** Turns an existing unique index into the constraint of the same name, without a scan. */
 export const attachUnique = (table: TableName, name: string): Fragment =>
   sql`alter table ${tableRef(table)} add constraint ${ident(name)} unique using index ${ident(name)}`;
 
-/** `extensions`: where those of PostgreSQL are that the index is made with. */
+/** Creates an index. `extensions`: schemas of the extensions that the index uses. */
 export const createIndex = (table: TableName, index: Index, extensions: Extensions): Fragment =>
   sql`create index ${ident(index.name)} on ${tableRef(table)} ${buildIndexDefinition(table, index, extensions)}`;
 
-/** Blocks no one; outside of transactions only. Leaves an invalid index behind when it fails. */
+/** Creates an index without blocking writes; works outside of transactions only. A failure leaves an invalid index. */
 export const createIndexConcurrently = (table: TableName, index: Index, extensions: Extensions): Fragment =>
   sql`create ${index.unique ? sql`unique ` : empty}index concurrently ${ident(index.name)} on ${tableRef(table)} ${buildIndexDefinition(table, index, extensions)}`;
 
@@ -248,11 +252,11 @@ function buildIndexDefinition(table: TableName, { fields, method }: Index, { tri
   }
 }
 
-/** Drops the function of search indexes unless some index has it. */
+/** Drops the function of search indexes unless an index uses it. */
 export const dropUnusedSearchFunction = (schema: string): Fragment =>
   sql`select ${installedRef('leave_words')}(${literal(schema)})`;
 
-/** What an index needs that is not there in every database; nothing is made twice. */
+/** Creates the extension or the function that an index needs, unless it exists. */
 export function prepareIndex(table: TableName, { method }: Index): readonly Fragment[] {
   switch (method.kind) {
     case 'values':
@@ -273,8 +277,8 @@ export const dropIndexConcurrently = (table: TableName, name: string): Fragment 
   sql`drop index concurrently if exists ${indexRef(table, name)}`;
 
 /**
- * A column with its foreign key. One that comes with a column without default needs no look at the records: PostgreSQL
- * knows that all are null.
+ * Adds a column with its foreign key. For a column without default PostgreSQL skips the validation of the foreign key,
+ * as all values are null.
  */
 export function addColumn(table: TableName, field: Field, reference?: Reference): Fragment {
   const key =
@@ -291,12 +295,14 @@ export function setDefault(table: TableName, field: Field): Fragment {
   return sql`alter table ${tableRef(table)} alter column ${ident(field.column)} ${change}`;
 }
 
-/** All tables of a new workspace, then what connects them; cycles and self references need no order. */
+/**
+ * Creates all tables of a new workspace, then their references and indexes; cycles and self references need no order.
+ */
 export function createTables(tables: readonly Table[], extensions: Extensions): readonly Fragment[] {
   return [...tables.map(createTable), ...tables.flatMap((table) => finishTable(table, extensions))];
 }
 
-/** References and plain indexes of a table that has just been created. */
+/** Creates references and plain indexes of a new table. */
 export function finishTable(table: Table, extensions: Extensions): readonly Fragment[] {
   const indexes = [...table.indexes.values()].filter((index) => !index.unique);
   return [

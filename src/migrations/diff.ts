@@ -1,5 +1,5 @@
-// The difference between the document in force and the document asked for. Takes both, gives the operations that lead
-// from one to the other in a safe order, or the changes that cannot be made, each with its path.
+// Compares the document in force with the requested document. Returns the operations that lead from one to the other in
+// a safe order, or the changes that cannot be made, each with its path.
 
 import type { Detail } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
@@ -41,12 +41,12 @@ export interface ChangeRequest {
   readonly requested: SchemaDocument;
   readonly renames: Renames;
   readonly databaseSchema: string;
-  /** Entities in force without records. */
+  /** Entities in force that have no records. */
   readonly empty: ReadonlySet<string>;
   readonly strategy: 'online' | 'blocking';
-  /** Names of tables and columns, `orders` or `orders.total`, that nothing else may be given yet. */
+  /** Names of tables and columns, `orders` or `orders.total`, that no other object may get yet. */
   readonly reserved: ReadonlySet<string>;
-  /** For names of new columns: a number that no change of the workspace has had before. */
+  /** Number that no earlier change of the workspace has used; names of new columns end with it. */
   readonly change: string;
   readonly extensions: Extensions;
 }
@@ -84,7 +84,7 @@ export function diffDocuments(request: ChangeRequest): Change {
   for (const [name, side] of before) if (!remainingEntities.has(name)) operations.push(dropEntity(side.table));
   const last = operations.at(-1);
   if (last !== undefined && isSearched(before) && !isSearched(after)) {
-    // Nothing has the function any more, whichever operation was the end of its last index.
+    // The function has no users once the operation that drops its last index is done.
     const statements = [...last.statements, inSharedTransaction('attach', dropUnusedSearchFunction(databaseSchema))];
     operations[operations.length - 1] = { ...last, statements };
   }
@@ -99,7 +99,7 @@ interface Side {
 const isSearched = (sides: ReadonlyMap<string, Side>): boolean =>
   [...sides.values()].some(({ table }) => hasTextIndex(table));
 
-/** With the names of checks and foreign keys. */
+/** Adds the names of checks and foreign keys. */
 function withConstraintNames(
   derived: ReadonlyMap<string, Side>,
   before: ReadonlyMap<string, Side>,
@@ -135,7 +135,7 @@ interface Comparison {
   readonly changedTable: ChangedTable;
   readonly old: Side;
   readonly side: Side;
-  /** What each field was before, by its name now. */
+  /** Previous definition of each field by its new name. */
   readonly fields: ReadonlyMap<string, Field>;
   readonly isNew: (entity: string) => boolean;
   readonly renames: Renames;
@@ -168,7 +168,7 @@ function compareColumns(comparison: Comparison): void {
   const remainingFields = new Set(fields.values());
   for (const field of old.table.columns.values()) {
     if (remainingFields.has(field)) continue;
-    // A dropped field has the names of table and column that are in force.
+    // A dropped field is addressed by the table and column names in force.
     const table = { ...old.table, entity: side.table.entity };
     const reference = findReference(old.table, field);
     operations.push(reference === undefined ? dropField(table, field) : dropRelation(table, field, reference));
@@ -242,7 +242,7 @@ function compareChecks(
   }
 }
 
-/** Numbers are compared by their value, texts as they are: "1" and "1.0" are different texts. */
+/** Returns the default for comparison: numbers by their value, texts literally ("1" and "1.0" are different texts). */
 function toComparableDefault({ type, default: value }: Field): string | undefined {
   const isNumber = fieldType(type).attributes.includes('min');
   return isNumber ? toCanonicalValue(value) : JSON.stringify(value);
@@ -314,7 +314,7 @@ function compareMetadata({ old, side, renames, operations }: Comparison): void {
   }
 }
 
-/** Whether the JSON differs, whatever the order of its members. */
+/** Returns whether two JSON values differ, ignoring the order of their members. */
 function differs(left: unknown, right: unknown): boolean {
   return canonical(left) !== canonical(right);
 }

@@ -1,7 +1,7 @@
 // Errors of changes to a schema.
 import { ApiError, badRequest, type Detail } from '../errors.ts';
 
-/** `most`: bytes of a schema document as it is stored. */
+/** `most`: limit of the stored schema document in bytes. */
 export const schemaTooLong = (most: number): ApiError =>
   badRequest(
     'SCHEMA_TOO_LARGE',

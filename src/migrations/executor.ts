@@ -1,4 +1,5 @@
-// The work of each state of a migration. What it ends with is an event; state.ts says which state follows.
+// Does the work of each state of a migration and returns the event that ends it; state.ts defines the state that
+// follows.
 
 import type { Session } from '../database/pool.ts';
 import { type LockRetryOptions, maySucceedLater } from '../database/transaction.ts';
@@ -17,12 +18,12 @@ import { revert, runPreparation, switchOver } from './statements.ts';
 
 type In<Name> = Extract<WorkingState, { readonly name: Name }>;
 
-/** The work of some states; the worker is what it needs for that. */
+/** Handlers of some states; `Worker` is the context that they need. */
 export type Work<Worker, Name extends WorkingState['name']> = {
   readonly [N in Name]: (worker: Worker, state: In<N>) => Promise<Event>;
 };
 
-/** Goes from state to state until the migration has ended. Throws what it was abandoned for. */
+/** Runs state after state until the migration has ended. Throws the error that abandoned it. */
 export async function carryOut<Worker, Name extends WorkingState['name']>(
   worker: Worker,
   from: State,
@@ -37,7 +38,7 @@ export async function carryOut<Worker, Name extends WorkingState['name']>(
   }
 }
 
-/** For the process that runs the migration. */
+/** State handlers of the process that runs the migration. */
 export const RUN: Work<Run, WorkingState['name']> = {
   async pending({ session, change, progress }) {
     const failure = await findBlockingConflict(session, change);
@@ -73,9 +74,9 @@ export const RUN: Work<Run, WorkingState['name']> = {
     const operation = progress.current();
     await session.startCleanup();
     await gate.open();
-    // Whoever ended it has taken back what it made; another change may have made the same since.
+    // The process that ended the migration has reverted it, and another change may have created the same objects since.
     if (error instanceof AlreadyEndedError) throw error;
-    // A change without a record has made nothing; the caller gets the error.
+    // A change without a record has created nothing; the caller gets the error.
     if (progress.id === null) throw error;
     if (run.isClosing()) return { name: 'interrupted' };
     if (await run.isCancelled()) return { name: 'cancelled' };
@@ -104,12 +105,12 @@ export const RUN: Work<Run, WorkingState['name']> = {
   concluding,
 };
 
-/** A migration whose process is gone, for whoever has the lock of its workspace now. */
+/** A migration whose process is gone, with the session that holds the lock of its workspace now. */
 export interface AbandonedMigration {
   readonly workspaceId: string;
   readonly session: Session;
   readonly open: OpenMigration;
-  /** The PostgreSQL schema of the workspace; undefined when the workspace is gone. */
+  /** The PostgreSQL schema of the workspace, or undefined if the workspace is deleted. */
   readonly schema: string | undefined;
   readonly topology: Topology;
   readonly progress: Progress;
@@ -117,7 +118,7 @@ export interface AbandonedMigration {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// The next sweep tries again; the server must not be kept from starting.
+// The next sweep tries again; the start of the server must not wait.
 const RECOVERY_LOCK_TIMEOUT_MS = 2000;
 
 export const RECOVERY: Work<AbandonedMigration, 'stopping' | 'reverting' | 'concluding'> = {
@@ -127,7 +128,7 @@ export const RECOVERY: Work<AbandonedMigration, 'stopping' | 'reverting' | 'conc
   },
   async reverting({ session, open, schema, topology, progress, isClosing, onError }) {
     if (schema === undefined) return { name: 'reverted' };
-    const temporaryObjects = open.made as readonly TemporaryObject[];
+    const temporaryObjects = open.temporaryObjects as readonly TemporaryObject[];
     const tables = [...new Set(temporaryObjects.map(({ table }) => table))];
     const lockRequest = { schema, tables, exclusive: true };
     const retryOptions = makeLockRetryOptions(session, lockRequest, topology, progress.waitFor, async () =>
@@ -175,7 +176,7 @@ async function revertObjects({
   }
 }
 
-/** Whether anything changes that requests can see. */
+/** Returns whether the change is visible to requests. */
 function changesDocument({ requested, inForce, operations }: PreparedChange): boolean {
   return operations.length > 0 || JSON.stringify(requested) !== JSON.stringify(inForce);
 }

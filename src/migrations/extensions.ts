@@ -1,5 +1,5 @@
-// What a document asks of PostgreSQL that not every database has: extensions, and configurations of its text search.
-// Looked for before anything is done; what is missing and may not be made is a mistake of the document.
+// Checks PostgreSQL for the extensions and the text search configurations that a document needs, before any work is
+// done. A missing extension that the server may not create is an error of the document.
 import type { Session } from '../database/pool.ts';
 import { type Detail, validationFailed } from '../errors.ts';
 import { NO_LANGUAGE } from '../model/entity.ts';
@@ -7,22 +7,28 @@ import { EMPTY_DOCUMENT, type SchemaDocument, SUBSTRING } from '../schema/format
 import { sql, toQuery } from '../sql/fragment.ts';
 import type { Extensions } from './ddl.ts';
 
-/** Extensions go where the control tables are: one of a database serves all workspaces, and goes with none of them. */
+/**
+ * Schema for new extensions: that of the control tables, as a database has each extension once, for all workspaces, and
+ * it must outlive each of them.
+ */
 const OWN_SCHEMA = 'wda';
 
-// PostgreSQL comes with 30.
+// PostgreSQL has 30 built in.
 const MAX_LISTED = 100;
 
 type Name = 'unaccent' | 'pg_trgm';
 
 interface Requirements {
-  /** The first place in the document that asks for it. */
+  /** Extensions, each with the first path in the document that needs it. */
   readonly extensions: ReadonlyMap<Name, string>;
-  /** Configurations by the places that name them. */
+  /** Text search configurations by the paths that name them. */
   readonly languages: ReadonlyMap<string, string>;
 }
 
-/** Throws 400, at paths below `prefix`, for what `asked` needs, beyond the document in force, and the server may not create. */
+/**
+ * Throws 400, at paths below `prefix`, for extensions that the document needs, that are missing, and that the server
+ * may not create.
+ */
 export async function findExtensions(
   session: Pick<Session, 'query'>,
   requested: SchemaDocument,
@@ -68,7 +74,7 @@ function collectRequirements(document: SchemaDocument): Requirements {
   return { extensions, languages };
 }
 
-/** Their schemas by their names. */
+/** Loads the schemas of the extensions by extension name. */
 async function loadExtensions(session: Pick<Session, 'query'>): Promise<ReadonlyMap<string, string>> {
   const rows = await session.query<{ name: string; schema: string }>(
     toQuery(sql`select extname as name, nspname as schema from pg_extension e join pg_namespace n on n.oid = e.extnamespace
@@ -77,7 +83,7 @@ where extname in ('unaccent', 'pg_trgm')`),
   return new Map(rows.map(({ name, schema }) => [name, schema]));
 }
 
-/** Why the server may not create the extension; undefined when it may. */
+/** Returns the reason why the server may not create the extension, or undefined if it may. */
 async function findReasonAgainst(session: Pick<Session, 'query'>, name: Name): Promise<string | undefined> {
   const [row] = await session.query<{ allowed: boolean }>(
     toQuery(sql`select (select rolsuper from pg_roles where rolname = current_user)
@@ -91,7 +97,7 @@ from pg_available_extension_versions v where v.name = ${name} having count(*) > 
     : `needs the extension ${name}, which the server may not create: run in the database, as a superuser: ${command}`;
 }
 
-/** Those that are found by their name alone. */
+/** Loads the text search configurations that are visible without a schema name. */
 async function loadConfigurations(session: Pick<Session, 'query'>): Promise<readonly string[]> {
   const rows = await session.query<{ name: string }>(
     toQuery(sql`select cfgname as name from pg_ts_config where pg_ts_config_is_visible(oid) order by cfgname`),

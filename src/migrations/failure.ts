@@ -1,4 +1,4 @@
-// Why a migration failed, in words for its administrator. Takes what was thrown and the operation at work.
+// Explains why a migration failed, for administrators, from the error and the operation that ran.
 
 import { getSqlState, isNodeLoss } from '../database/errors.ts';
 import type { Conflicts, MigrationError } from '../store/migrations.ts';
@@ -14,7 +14,7 @@ export function buildInterruptedError(): MigrationError {
   };
 }
 
-/** Records stand in the way of an operation. */
+/** Builds the error of records that conflict with an operation. */
 export function buildConflictError(
   { entity, conflictCheck }: Operation,
   { count, sampleIds }: Conflicts,
@@ -72,7 +72,7 @@ const CAUSES: Readonly<Record<string, readonly [code: string, message: string]>>
   '42501': ['NOT_ALLOWED', "The database does not let the server's role do this"],
 };
 
-/** Whether records made the statement fail: unique, null, foreign key, check. */
+/** Returns whether records made the statement fail: unique, null, foreign key, check. */
 export function isDataError(error: unknown): boolean {
   return ['23505', '23502', '23503', '23514'].includes(getSqlState(error) ?? '');
 }

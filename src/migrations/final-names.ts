@@ -1,5 +1,5 @@
-// The next names of tables and columns on the way back to those of the document. Takes a document, the names in PostgreSQL,
-// and the names that must not be given to anything yet.
+// Computes the next names of tables and columns on the way back to the names of the document, from the document, the
+// names in PostgreSQL, and the names that are reserved.
 
 import type { Entity } from '../model/entity.ts';
 import { freshName, type PhysicalNames } from '../model/physical-name.ts';
@@ -8,7 +8,7 @@ import type { SchemaDocument } from '../schema/format.ts';
 import { buildTables, constraintNames, type Table } from '../schema/tables.ts';
 import type { ReleasedName, ReleasedNames } from '../store/documents.ts';
 
-/** Something whose name changes. */
+/** A table, column, index or sequence whose name changes. */
 export interface Renaming {
   readonly kind: 'table' | 'column' | 'index' | 'sequence';
   readonly from: string;
@@ -16,12 +16,12 @@ export interface Renaming {
 }
 
 export interface RenamedTable {
-  /** Its name before. */
+  /** Name of the table before the renaming. */
   readonly table: string;
   readonly renamings: readonly Renaming[];
 }
 
-/** Tables and columns by the keys of `wda.workspace.freed`: `orders`, `orders.total`. */
+/** Returns the keys of tables and columns as `wda.workspace.freed` has them: `orders`, `orders.total`. */
 export function collectKeys(entities: ReadonlyMap<string, Entity>): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const { table, fields } of entities.values()) {
@@ -33,7 +33,7 @@ export function collectKeys(entities: ReadonlyMap<string, Entity>): ReadonlySet<
 
 export const toColumnKey = (table: string, column: string): string => `${table}.${column}`;
 
-/** The names that mean something with `before` and nothing with `after`. */
+/** Returns the names that are used in `before` and not in `after`. */
 export function findReleasedKeys(
   before: ReadonlyMap<string, Entity>,
   after: ReadonlyMap<string, Entity>,
@@ -43,18 +43,18 @@ export function findReleasedKeys(
 }
 
 /**
- * Names that meant something else lately, and may still do so in a request under way. After `forgottenAfterMs` all such
- * requests have ended. Imports and exports may take an hour: once they hold the locks of their tables, and before they use
- * them, they ask what is in force and are planned again when that has changed.
+ * Returns names that had another meaning recently, and may still have it in a request in flight. After
+ * `forgottenAfterMs` all such requests have ended. Imports and exports may take an hour: once they hold the locks of
+ * their tables, they compare the version in force and are planned again when it has changed.
  */
 export function findReservedNames({ names, now }: ReleasedNames, forgottenAfterMs: number): ReadonlySet<string> {
   return new Set(Object.keys(names).filter((key) => now - (names[key] as ReleasedName).at < forgottenAfterMs));
 }
 
 /**
- * The next names; the same when nothing can be done yet. A name is given only when nothing has it and it is not in `held`,
- * which lists names that mean something else in a statement that somebody may still hold. Two that trade their names
- * need a third one on the way; it ends with `change`, a number that no change has had before.
+ * Computes the next names, or the same names when no renaming is possible yet. An object gets a name only when no other
+ * object has it and it is not `reserved`, that is used with another meaning by a statement in flight. Two objects that
+ * swap names need an intermediate name; it ends with `change`, a number that no earlier change has used.
  */
 export function finalizeNames(
   document: SchemaDocument,
@@ -81,7 +81,7 @@ export function finalizeNames(
   return { tables, columns, ...constraints };
 }
 
-/** `present`: the present name of each, by the name that it should have. */
+/** `present`: current names by final names. */
 function computeNames(
   present: ReadonlyMap<string, string>,
   reserved: ReadonlySet<string>,
@@ -96,7 +96,7 @@ function computeNames(
       if (!reserved.has(name)) next.set(name, name);
       continue;
     }
-    // The holder of the name may itself wait for another name, and so on, in a circle back to this one.
+    // The owner of the name may itself wait for another name, and so on, in a cycle back to this one.
     const ring = [name];
     for (let at = owners.get(name); at !== undefined && !ring.includes(at); at = owners.get(at)) ring.push(at);
     const last = ring.at(-1) as string;
@@ -107,7 +107,10 @@ function computeNames(
   return next;
 }
 
-/** The renamings of tables, columns, and all that is named after them but checks and foreign keys, which keep their names. */
+/**
+ * Returns the renamings of tables, columns and all objects named after them except checks and foreign keys, which keep
+ * their names.
+ */
 export function findRenamings(
   document: SchemaDocument,
   databaseSchema: string,

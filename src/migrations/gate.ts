@@ -1,5 +1,5 @@
-// What requests are answered while a change is made at once: the gates of the entities that its locks reach are closed in
-// every process before the first lock is asked for, and say how long it may still take.
+// Gates of a blocking change: before the first lock is requested, the gates of all entities that it locks are closed in
+// every process. Requests get 503 with the time that the gates may stay closed.
 
 import type { Database, Session } from '../database/pool.ts';
 import type { MigrationGate } from '../model/entity.ts';
@@ -10,14 +10,14 @@ import { buildGates, type PreparedChange, toRetryAfter } from './plan.ts';
 
 export interface Gate {
   /**
-   * Resolves when no process lets a request through any more; at once when the change makes nobody wait. From then on the
-   * gates say each second how long they stay closed.
+   * Resolves when no process lets a request through any more, or at once when the change blocks no request. From then
+   * on the gates store each second how long they stay closed.
    */
   readonly close: () => Promise<void>;
   readonly isClosed: () => boolean;
   /**
-   * Begins to store the time left no more. Waits for nothing, as the switch has its locks by then: what is on its way closes
-   * no gate that the switch opens.
+   * Stops storing the remaining time. Does not wait, as the switch holds its locks by then: a statement in flight
+   * closes no gate that the switch opens.
    */
   readonly stopCountdown: () => void;
   readonly open: () => Promise<void>;
@@ -25,16 +25,19 @@ export interface Gate {
 
 export interface GateOptions {
   readonly db: Database;
-  /** With the lock of the workspace. It closes the gates, so that this never comes late. */
+  /**
+   * Session that holds the lock of the workspace. It closes the gates, so that a late statement cannot close them
+   * again.
+   */
   readonly session: Pick<Session, 'query'>;
-  /** The migration; null when it is not recorded, and then it closes nothing. */
+  /** The id of the migration; null when it is not recorded, and then it closes no gate. */
   readonly id: string | null;
   readonly workspaceId: string;
   readonly change: PreparedChange;
   readonly steps: readonly PlannedStep[];
-  /** Other gates are in force. */
+  /** Called when the gates have changed. */
   readonly changed: () => void;
-  /** Resolves when what is committed holds in every process. */
+  /** Resolves when every process uses the committed state. */
   readonly invalidateAll: () => Promise<unknown>;
 }
 
@@ -58,7 +61,7 @@ export function makeGate(options: GateOptions): Gate {
       isStoring = true;
       const remainingSeconds = toRetryAfter(seconds - (performance.now() - started) / 1000);
       void store(db, refreshGates(workspaceId, migrationId, setRetryAfter(gates, remainingSeconds)))
-        // The next second stores it again.
+        // A failure is harmless: the next second stores it again.
         .catch(() => undefined)
         .finally(() => {
           isStoring = false;

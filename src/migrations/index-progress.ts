@@ -1,5 +1,6 @@
-// Stores how much of an index is built and for whom it waits, by another connection, as the session that builds it is busy.
-// An index waits for every older snapshot of the database; exports, also of other workspaces, are ended when they last.
+// Stores the progress of an index build and the session that it waits for, on another connection, as the building
+// session is busy. An index waits for every older snapshot of the database; long exports, also of other workspaces, are
+// cancelled.
 import type { Database } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import type { Topology } from '../topology/topology.ts';
@@ -9,7 +10,7 @@ import { END_EXPORTS_AFTER_MS, type Run, TERMINATE_AFTER_MS } from './run.ts';
 
 const WATCH_EVERY_MS = 500;
 
-/** Starts watching; the result ends it. */
+/** Starts watching; the returned function stops it. */
 export function watchIndex({ db, topology, session, progress }: Run, operation: Operation): () => Promise<void> {
   const { pid } = session;
   let isStopped = false;
@@ -31,7 +32,7 @@ export function watchIndex({ db, topology, session, progress }: Run, operation: 
   }
   const timer = setInterval(() => {
     pendingUpdate ??= updateProgress()
-      // Progress that cannot be stored now is stored the next time, or never.
+      // A failure is harmless: the next turn stores the progress.
       .catch(() => undefined)
       .finally(() => {
         pendingUpdate = undefined;
@@ -48,11 +49,11 @@ export function watchIndex({ db, topology, session, progress }: Run, operation: 
 const FRACTION = sql`case when tuples_total > 0 then 0.5 + 0.4 * tuples_done / tuples_total
   when blocks_total > 0 then 0.5 * blocks_done / blocks_total else 0 end::float8`;
 
-/** The share, 0 to 1, that is built of the index that a PostgreSQL process builds; undefined when it builds none. */
+/** Returns the progress (0 to 1) of the index build of a PostgreSQL process, or undefined if it builds none. */
 async function findIndexProgress(db: Database, pid: number, topology: Topology): Promise<number | undefined> {
   const rows = await db.query<{ progress: number }>(
     toQuery(sql`select ${FRACTION} as progress from pg_stat_progress_create_index where pid = ${pid}`),
   );
-  // Of a table on a node the coordinator builds an empty index, in no time.
+  // The coordinator builds the index of a distributed table on an empty table, in no time.
   return rows[0]?.progress ?? (await topology.findIndexProgress(db, pid, FRACTION));
 }

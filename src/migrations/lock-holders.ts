@@ -1,5 +1,5 @@
-// Finds who holds the locks that a migration waits for, and ends exports of this platform and autovacuums, as both can be
-// repeated.
+// Finds the sessions that hold the locks a migration waits for, and cancels exports of this server and autovacuums, as
+// both can be repeated.
 
 import type { Database, Session } from '../database/pool.ts';
 import { type Fragment, literal, sql, toQuery } from '../sql/fragment.ts';
@@ -18,7 +18,7 @@ const IS_EXPORT: Fragment = sql`a.application_name = ${EXPORT_APPLICATION} and a
 
 type Queryable = Pick<Session, 'query'>;
 
-// Without values and statements, as they may belong to other workspaces.
+// Values and statements are left out, as they may belong to other workspaces.
 const LOCK_HOLDER: Fragment = sql`l.pid, coalesce(a.application_name, case when l.pid is null then 'prepared transaction' end, '') as application,
   to_char(a.xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since`;
 
@@ -30,7 +30,7 @@ function locksOn({ schema, tables, exclusive }: LockRequest): Fragment {
     where n.nspname = ${schema} and c.relname = any(${tables}::text[])))`;
 }
 
-/** The session that holds the tables and began first; undefined when the tables are free by now. */
+/** Returns the session with the oldest transaction that locks the tables, or undefined if they are free by now. */
 export async function findLockHolder(
   session: Queryable,
   request: LockRequest,
@@ -47,7 +47,7 @@ where ${locksOn(request)} order by a.xact_start nulls last, l.pid limit 1`),
   return rows[0];
 }
 
-/** The session that a PostgreSQL process waits for at the moment, itself or on a node that it works with. */
+/** Returns the session that blocks a PostgreSQL process at the moment, on the coordinator or on a node. */
 export async function findBlocker(db: Database, pid: number, topology: Topology): Promise<Waiting | undefined> {
   const rows = await db.query<Waiting>(
     toQuery(sql`select ${LOCK_HOLDER} from unnest(pg_blocking_pids(${pid}::int4)) l (pid) left join pg_stat_activity a on a.pid = l.pid
@@ -57,9 +57,9 @@ order by a.xact_start nulls last, l.pid limit 1`),
 }
 
 /**
- * Ends exports and autovacuums that hold the tables. A backend that waits for a client who does not read ignores a cancel;
- * `firmly` ends its connection. An autovacuum gives way by itself only to whoever waits for a second, which we never do. It
- * starts again later. Only a superuser or pg_signal_autovacuum_worker may end it.
+ * Cancels exports and autovacuums that lock the tables. A backend that waits for a client who does not read ignores a
+ * cancel; `terminate` ends its connection. An autovacuum yields by itself only to a session that waits for a second,
+ * which we never do. It starts again later. Only a superuser or pg_signal_autovacuum_worker may cancel it.
  */
 export async function endLockHolders(
   session: Queryable,
@@ -76,7 +76,7 @@ export async function endLockHolders(
   await topology.endVacuums(session, request).catch(() => undefined);
 }
 
-/** Ends the session of findBlocker(), if it is an export; `firmly` as of endHolders. */
+/** Cancels the session of findBlocker() if it is an export; `terminate` as for endLockHolders(). */
 export async function endExport(db: Database, { pid, application }: Waiting, terminate: boolean): Promise<void> {
   if (application !== EXPORT_APPLICATION) return;
   const call = terminate ? sql`pg_terminate_backend(a.pid)` : sql`pg_cancel_backend(a.pid)`;

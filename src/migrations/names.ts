@@ -1,6 +1,6 @@
-// Which table and column of PostgreSQL carries which entity and field after a change. What stays or is renamed keeps its
-// name; what is new, or changes its type, gets a name that nothing has or had lately. Soon afterwards settle.ts gives all of
-// them the names of the document.
+// Assigns tables and columns of PostgreSQL to entities and fields after a change. An object that stays or is renamed
+// keeps its name; a new one, or one that changes its type, gets a name that no object has or had recently.
+// rename-finalizer.ts gives all of them the names of the document soon afterwards.
 
 import type { Entity, Field } from '../model/entity.ts';
 import { freshName, type PhysicalNames } from '../model/physical-name.ts';
@@ -10,10 +10,10 @@ import type { Renames } from '../schema/renames.ts';
 import { findCast } from './cast.ts';
 import { toColumnKey } from './final-names.ts';
 
-/** What each entity and field of the new document was before; one that is missing is new. */
+/** Previous definition of each entity and field of the new document; a new one is missing. */
 export interface Origins {
   readonly entities: ReadonlyMap<string, Entity>;
-  /** By the new name of the entity, then of the field. */
+  /** Fields by the new name of the entity, then of the field. */
   readonly fields: ReadonlyMap<string, ReadonlyMap<string, Field>>;
 }
 
@@ -23,8 +23,8 @@ export interface NameAssignment {
 }
 
 /**
- * `change` is a number that no change of the workspace has had before. `held` has the names that meant something else
- * lately: `orders` or `orders.total`.
+ * Assigns the names. `change` is a number that no earlier change of the workspace has used. `reserved`: names that had
+ * another meaning recently, such as `orders` or `orders.total`.
  */
 export function assignNames(
   before: ReadonlyMap<string, Entity>,
@@ -77,15 +77,15 @@ function assignColumns(
 const chooseName = (name: string, usedNames: ReadonlySet<string>, change: string): string =>
   usedNames.has(name) ? freshName(name, change) : name;
 
-/** Whether the change of type needs another column. */
+/** Returns whether the change of type needs another column. */
 function isReplaced(previous: Field, next: Field): boolean {
   const { kind } = findCast(previous, next);
   return kind === 'convert' || kind === 'never';
 }
 
 /**
- * What each field was before: looked for by its name, or by that of its relation. A field that becomes a relation, or the
- * other way round, is looked for by the name of the field.
+ * Finds the previous definition of each field by its name, or by that of its relation. For a field that becomes a
+ * relation, or the reverse, it uses the name of the field.
  */
 function findOrigins(entity: Entity, old: Entity, renames: Renames): Map<string, Field> {
   const renamedFields = renames.fields.get(entity.name);
@@ -108,7 +108,7 @@ function findOrigins(entity: Entity, old: Entity, renames: Renames): Map<string,
       if (previous?.relation === undefined) claim(field, previous);
     }
   }
-  // A field that becomes a relation, or the other way round, keeps its values.
+  // A field that becomes a relation, or the reverse, keeps its values.
   for (const field of all) if (!origins.has(field.name)) claim(field, old.fields.get(field.name));
   return origins;
 }

@@ -1,5 +1,5 @@
-// One change of a schema as a value: what it says to people, and the statements that make it true. Operations are made
-// by the files in operations/, one for each kind of change.
+// One change of a schema as a value: its description and its statements. The files in operations/ build operations, one
+// file for each kind of change.
 import type { Fragment } from '../sql/fragment.ts';
 import type { TableLocks } from '../topology/topology.ts';
 import type { Stripe } from './ddl.ts';
@@ -31,22 +31,23 @@ export type OperationKind =
   | 'changeRowRules';
 
 /**
- * When a statement runs. The first five prepare what no request sees yet: tables, the links between them, columns, the
- * values of those, and what takes long on tables with records. The others belong to the switch to the new document, in
+ * Order of statements. The first five phases prepare objects that no request sees yet: tables, references between them,
+ * columns, their values, and slow work on tables with records. The others belong to the switch to the new document, in
  * its transaction.
  */
 export const PHASES = ['create', 'link', 'column', 'fill', 'build', 'detach', 'drop', 'attach'] as const;
 export type Phase = (typeof PHASES)[number];
 export const isPreparing = (phase: Phase): boolean => PHASES.indexOf(phase) < PHASES.indexOf('detach');
 
-/** Records of a table in the order of their ids, a few at a time. */
+/** Statements that read and fill a table in batches, in the order of ids. */
 export interface Batch {
   readonly next: (after: string, size: number) => Fragment;
   readonly fill: (stripe: Stripe) => Fragment;
 }
 
 /**
- * A piece of DDL. `transaction`: with others in one. `own`: a transaction of its own. `none`: outside of any (CONCURRENTLY).
+ * A DDL statement. `transaction`: shares one transaction with others. `own`: has a transaction of its own. `none`: runs
+ * outside of any (CONCURRENTLY).
  */
 export interface Ddl {
   readonly phase: Phase;
@@ -54,7 +55,7 @@ export interface Ddl {
   readonly sql: Fragment;
 }
 
-/** Fills records in the order of their ids, one transaction for each batch. Only before the switch. */
+/** Fills records in the order of their ids, with one transaction for each batch. Runs only before the switch. */
 export interface BatchStatement {
   readonly phase: 'fill';
   readonly within: 'batches';
@@ -63,55 +64,55 @@ export interface BatchStatement {
 
 export type Statement = Ddl | BatchStatement;
 
-/** Locks that the statements of an operation take on tables (in PostgreSQL) that exist already; `exclusive` blocks reads, too. */
+/** Locks that the statements of an operation take on existing tables of PostgreSQL; `exclusive` blocks reads, too. */
 export interface TableLock {
   readonly table: string;
   readonly mode: 'access exclusive' | 'share row exclusive';
 }
 
-/** Tables that are waited for; `exclusive`: even readers are in the way. */
+/** Tables that a lock request waits for; `exclusive` waits for readers, too. */
 export type LockRequest = TableLocks;
 
-/** Something new in the PostgreSQL schema of the workspace. */
+/** A new object in the PostgreSQL schema of the workspace. */
 export type TemporaryObject =
   | { readonly kind: 'table'; readonly table: string }
   | { readonly kind: 'column'; readonly table: string; readonly column: string }
   | { readonly kind: 'index'; readonly table: string; readonly index: string }
   | { readonly kind: 'constraint'; readonly table: string; readonly constraint: string }
-  /** The function of search indexes; it stays while another index has it. */
+  /** The function of search indexes; it stays while another index uses it. */
   | { readonly kind: 'words'; readonly table: string }
-  /** A default that is set before the switch; `undo` is the statement that brings back the one before. */
+  /** A default that is set before the switch; `undo` is the statement that restores the previous one. */
   | { readonly kind: 'default'; readonly table: string; readonly undo: string }
-  /** A function with its triggers, and what its trigger noted about `subject`. */
+  /** A function with its triggers, and the conflicts that its trigger recorded for `subject`. */
   | { readonly kind: 'sync'; readonly table: string; readonly name: string; readonly subject: string };
 
-/** Records that make the operation impossible. The query gives one row: `count` and `ids` (the first ten). */
+/** Query for records that make the operation impossible. It returns one row: `count` and `ids` (the first ten). */
 export interface ConflictCheck {
   readonly field: string;
   /** `there are records without …`: completes "N records stand in the way: ". */
   readonly reason: string;
   readonly query: Fragment;
-  /** False while the columns it looks at do not exist. */
+  /** False while the columns that it reads do not exist. */
   readonly canRun: boolean;
 }
 
 export interface Operation {
   readonly kind: OperationKind;
   readonly entity: string;
-  /** Where the change stands in the document. */
+  /** Path of the change in the document. */
   readonly path: string;
   readonly description: string;
   readonly destructive: boolean;
-  /** What its duration depends on: nothing, one look at every record, an index over them, or writing them all anew. */
+  /** Cost of the operation: none, a scan of the table, an index build, or a rewrite of every record. */
   readonly work: 'none' | 'scan' | 'index' | 'rewrite';
   readonly statements: readonly Statement[];
   /** Whether its preparing statements run before the switch; otherwise they are part of it. */
   readonly runsBeforeSwitch: boolean;
-  /** What its preparing statements make, and what goes again when the migration ends without the switch. */
+  /** Objects that its preparing statements create, and that are dropped when the migration ends without the switch. */
   readonly temporaryObjects: readonly TemporaryObject[];
   readonly locks: readonly TableLock[];
   readonly conflictCheck: ConflictCheck | null;
-  /** Records that came to stand in the way while the change was prepared; looked for under the locks of the switch. */
+  /** Check for records that became conflicting while the change was prepared; it runs under the locks of the switch. */
   readonly lateConflictCheck: ConflictCheck | null;
 }
 
@@ -126,7 +127,7 @@ const DEFAULTS = {
   lateConflictCheck: null,
 } as const;
 
-/** An operation from what is special about it; most members are empty for most operations. */
+/** Builds an operation; members that are empty for most operations have defaults. */
 export function buildOperation(
   parts: Pick<Operation, 'kind' | 'entity' | 'path' | 'description'> & Partial<Operation>,
 ): Operation {

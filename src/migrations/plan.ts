@@ -1,5 +1,5 @@
-// What a change would do, before anything happens: its operations, how long they may take, and the records that stand in
-// their way. Reads the database, changes nothing.
+// Plans a change without side effects: its operations, their estimated duration, and the records that conflict with
+// them. Only reads the database.
 
 import type { Session } from '../database/pool.ts';
 import { notFound, validationFailed } from '../errors.ts';
@@ -18,21 +18,21 @@ import { findExtensions } from './extensions.ts';
 import { findReleasedKeys, findReservedNames } from './final-names.ts';
 import type { ConflictCheck, Operation, TemporaryObject } from './operation.ts';
 
-/** Parses the new document against the one in force. */
+/** Parses the new document against the document in force. */
 export type ParseDocument = (inForce: SchemaDocument) => ParsedDocument;
 
 export interface PreparedChange {
   readonly inForce: SchemaDocument;
   readonly requested: SchemaDocument;
   readonly databaseSchema: string;
-  /** Tables and columns in PostgreSQL once the change is in force. */
+  /** Names of tables and columns in PostgreSQL once the change is in force. */
   readonly names: PhysicalNames;
-  /** Names that mean nothing any more then, as keys of settled-names.ts. */
+  /** Names that lose their meaning by the change, as keys of final-names.ts. */
   readonly releasedNames: readonly string[];
-  /** The names in force of renamed entities, by their new ones. */
+  /** Previous names of renamed entities by their new names. */
   readonly renamedEntities: ReadonlyMap<string, string>;
   readonly operations: readonly Operation[];
-  /** Blocking although online was asked for when the database lets tables have no triggers. */
+  /** The effective strategy: `blocking` instead of a requested `online` when the database allows no triggers. */
   readonly strategy: Strategy;
   /** Entities in force by their tables in PostgreSQL. */
   readonly entities: ReadonlyMap<string, string>;
@@ -42,11 +42,11 @@ type Queryable = Pick<Session, 'query'>;
 
 export interface PrepareOptions {
   readonly topology: Topology;
-  /** For how long a name that meant something else is not given again; by default as long as anything is known about it. */
+  /** How long a name that had another meaning stays reserved; by default as long as it is recorded. */
   readonly forgottenAfterMs?: number;
 }
 
-/** Throws the refusals of the document, and of changes that cannot be made. */
+/** Prepares a change. Throws the errors of the document, and of changes that cannot be made. */
 export async function prepareChange(
   session: Queryable,
   workspaceId: string,
@@ -96,7 +96,7 @@ export async function prepareChange(
   };
 }
 
-/** By the strategy that is wanted, or, with words that say why, by the one that does without triggers. */
+/** Uses the requested strategy, or, with a note that gives the reason, the one that works without triggers. */
 function selectStrategy(
   { triggersMissing }: Topology,
   requestedStrategy: Strategy,
@@ -116,17 +116,17 @@ function selectStrategy(
 
 const hasSync = ({ temporaryObjects }: Operation): boolean => temporaryObjects.some(({ kind }) => kind === 'sync');
 
-/** Whether anything cannot run in the transaction of the switch. */
+/** Returns whether any operation cannot run in the transaction of the switch. */
 export function needsPreparation(change: PreparedChange): boolean {
   return change.operations.some(({ statements }) => statements.some(({ within }) => within !== 'transaction'));
 }
 
-/** What the operations make before the switch. */
+/** Returns the objects that the operations create before the switch. */
 export function listTemporaryObjects(change: PreparedChange): readonly TemporaryObject[] {
   return needsPreparation(change) ? change.operations.flatMap((operation) => operation.temporaryObjects) : [];
 }
 
-/** Entities in force that stay and whose part of the document is another text. */
+/** Returns the entities in force that stay and whose part of the document has changed. */
 function findChangedEntities(inForce: SchemaDocument, requested: SchemaDocument, renames: Renames): readonly string[] {
   const renamedEntities = new Map([...renames.entities].map(([name, before]) => [before, name]));
   return Object.keys(inForce.entities).filter((name) => {
@@ -145,10 +145,10 @@ async function findEmptyEntities(session: Queryable, entities: readonly Entity[]
 }
 
 // Records per second, rounded down from 1 M rows of 100 bytes in PostgreSQL 15 on two busy cores: 5.9 M checked, 0.3 M
-// sorted into an index of text (0.8 M of integers), 0.1 M written anew.
+// sorted into an index of text (0.8 M of integers), 0.1 M rewritten.
 const SPEED = { scan: 5_000_000, index: 300_000, rewrite: 100_000 } as const;
 
-/** The steps as people see them, without the records in their way. */
+/** Describes the steps without conflicting records. */
 export async function describeSteps(
   session: Queryable,
   change: PreparedChange,
@@ -170,12 +170,15 @@ function estimateSeconds({ work }: Operation, records: number): number {
   return work === 'none' ? 0 : Math.ceil(records / SPEED[work]);
 }
 
-/** With `blocking` an operation holds its locks as long as it takes; with `online` nobody waits for it. */
+/**
+ * Returns which requests an operation blocks: with `blocking` it holds its locks for its whole duration; with `online`
+ * it blocks none.
+ */
 function getBlocking(
   { strategy, operations }: PreparedChange,
   { locks }: Operation,
 ): { blocksReads: boolean; blocksWrites: boolean } {
-  // When any operation takes time, all locks are held to the end.
+  // All locks are held to the end when any operation takes time.
   const holdsLocks = strategy === 'blocking' && operations.some(({ work }) => work !== 'none');
   return {
     blocksReads: holdsLocks && locks.some(({ mode }) => mode === 'access exclusive'),
@@ -183,7 +186,7 @@ function getBlocking(
   };
 }
 
-/** The gates that a blocking change closes, by entity in force: of all entities that its locks reach. */
+/** Returns the gates that a blocking change closes, by entity in force: one for each entity that it locks. */
 export function buildGates(
   change: PreparedChange,
   steps: readonly PlannedStep[],
@@ -201,12 +204,12 @@ export function buildGates(
   return gates;
 }
 
-/** Seconds for Retry-After: whole, 1 to 60. */
+/** Returns Retry-After in whole seconds, 1 to 60. */
 export const toRetryAfter = (seconds: number): number => Math.min(60, Math.max(1, Math.ceil(seconds)));
 
 /**
- * PostgreSQL's estimate of the number of records; for tables that it has never analyzed, and those on other nodes of a
- * cluster, their size / 100 bytes.
+ * Returns PostgreSQL's estimate of the number of records. For tables that were never analyzed, and those on other
+ * nodes, it is their size / 100 bytes.
  */
 export async function estimateTableSizes(
   session: Queryable,
@@ -224,14 +227,14 @@ where n.nspname = ${change.databaseSchema} and c.relkind = 'r'`),
   return new Map(change.operations.map(({ entity }) => [entity, tables.get(physicalTable(change.names, entity)) ?? 0]));
 }
 
-/** The records that make a step impossible; null when there are none. */
+/** Returns the records that make a step impossible, or null if there are none. */
 export async function findConflicts(session: Queryable, conflictCheck: ConflictCheck): Promise<Conflicts | null> {
   const [row] = await session.query<{ count: string; ids: readonly string[] }>(toQuery(conflictCheck.query));
   const count = Number(row?.count ?? 0);
   return count === 0 ? null : { count, sampleIds: (row?.ids ?? []).map(Number) };
 }
 
-/** The steps with the records in their way. */
+/** Describes the steps with their conflicting records. */
 export async function planSteps(
   session: Queryable,
   change: PreparedChange,
@@ -247,7 +250,7 @@ export async function planSteps(
   return plannedSteps;
 }
 
-/** The first of the tables, indexes and columns to be made that exists already, made by somebody else. */
+/** Returns the first new table, index or column whose name exists already, created outside of this server. */
 export async function findExistingName(session: Queryable, change: PreparedChange): Promise<string | undefined> {
   const temporaryObjects = change.operations.flatMap((operation) => operation.temporaryObjects);
   if (temporaryObjects.length === 0) return undefined;

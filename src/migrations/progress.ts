@@ -1,4 +1,5 @@
-// What people see of a migration: its row in the control tables, with its steps and for whom it waits.
+// Progress of a migration for its readers: its row in the control tables, with its steps and the session that it waits
+// for.
 
 import type { Database, Session } from '../database/pool.ts';
 import type { AuditContext } from '../store/activity.ts';
@@ -18,37 +19,37 @@ import type { Operation } from './operation.ts';
 import { describeSteps, listTemporaryObjects, type PreparedChange } from './plan.ts';
 import { type EndState, type Failure, type Setback, toStoredEnd } from './state.ts';
 
-/** The control tables say that the migration has ended, and this process did not end it. */
+/** The error of a migration that another process has ended according to the control tables. */
 export class AlreadyEndedError extends Error {
   constructor() {
-    super('the migration was ended by somebody else');
+    super('the migration was ended by another process');
   }
 }
 
 export interface Progress {
-  /** Null when the change is not recorded; then nothing here stores anything. */
+  /** The id of the migration; null when the change is not recorded, and then nothing here is stored. */
   readonly id: string | null;
   readonly steps: () => readonly MigrationStep[];
-  /** The operation at work. */
+  /** Returns the operation that runs. */
   readonly current: () => Operation | undefined;
-  /** Makes the operation the current one, without storing anything. */
+  /** Sets the current operation without storing it. */
   readonly setCurrent: (operation: Operation) => void;
-  /** Stores `running`; before that nothing may be made. */
+  /** Stores `running`; no object may be created before. */
   readonly start: () => Promise<void>;
   readonly startStep: (operation: Operation) => Promise<void>;
   readonly finishStep: (operation: Operation) => Promise<void>;
-  /** `total` is an estimate. */
+  /** Stores the number of filled records; `total` is an estimate. */
   readonly fill: (operation: Operation, records: { readonly done: number; readonly total: number }) => Promise<void>;
-  /** Stores the share of an index that is built, 0 to 1, by another connection, as the session is busy. */
+  /** Stores the progress of an index build, 0 to 1, on another connection, as the session is busy. */
   readonly build: (db: Database, operation: Operation, fraction: number) => Promise<void>;
-  /** Stores for whom the migration waits; null for nobody any more. */
+  /** Stores the session that the migration waits for; null when it no longer waits. */
   readonly waitFor: (lockHolder: Waiting | null, connection?: Database) => Promise<void>;
-  /** Throws EndedElsewhere. */
+  /** Stores the success; throws AlreadyEndedError. */
   readonly succeed: () => Promise<void>;
   readonly conclude: (setback: Setback) => Promise<void>;
 }
 
-/** Records the change, if it is to be recorded or has statements. */
+/** Records the change, if recording was requested or the change has statements. */
 export async function recordMigration(
   session: Session,
   request: {
@@ -70,14 +71,17 @@ export async function recordMigration(
         strategy,
         steps,
         document: change.requested,
-        made: temporaryObjects,
+        temporaryObjects,
         createdBy: audit.actor,
       })
     : null;
   return makeProgress(session, { id, steps, operations });
 }
 
-/** The progress of a migration that is recorded. `operations`: in the order of the steps; none when it is only concluded. */
+/**
+ * Creates the progress of a recorded migration. `operations`: in the order of the steps; empty when it is only
+ * concluded.
+ */
 export function makeProgress(
   session: Session,
   migration: {
@@ -143,7 +147,7 @@ export function makeProgress(
 
 const toPendingStep = (step: PlannedStep): MigrationStep => ({ ...step, state: 'pending', progress: 0 });
 
-/** Steps of a migration that has ended: all are done, or none, as what was made is gone again. */
+/** Returns the steps of a migration that has ended: all are done, or none, as created objects were dropped. */
 function endSteps(steps: readonly MigrationStep[], how: EndState['how'], failure?: Failure): readonly MigrationStep[] {
   return steps.map(({ records: _, ...step }, index) => {
     if (how === 'succeeded') return { ...step, state: how, progress: 1 };

@@ -1,4 +1,4 @@
-// Ends migrations whose process or connection is gone: those that are open while nobody holds the lock of their workspace.
+// Ends migrations whose process or connection is gone: open migrations of workspaces whose lock is free.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Session } from '../database/pool.ts';
 import { isLockConflict } from '../database/transaction.ts';
@@ -16,18 +16,21 @@ import { type EndState, next } from './state.ts';
 export interface RecoveryOptions {
   readonly databases: Databases;
   readonly sessions: Sessions;
-  /** Gates are open again. */
+  /** Called when the gates are open again. */
   readonly changed: (workspaceId: string) => void;
   readonly countEnd: (how: EndState['how']) => void;
   readonly onError: (message: string, error: unknown) => void;
 }
 
 export interface Recovery {
-  /** Ends the one of the workspace whose lock the session holds. Throws what prevents that for now. */
+  /** Ends the migration of the workspace whose lock the session holds. Throws when that fails for now. */
   readonly recoverLocked: (session: Session, workspaceId: string) => Promise<void>;
-  /** Ends those of all workspaces, or of one, and opens gates; skips workspaces that somebody works on. Throws the first failure at its end. */
+  /**
+   * Ends the abandoned migrations of all workspaces, or of one, and opens gates; skips locked workspaces. Throws the
+   * first error at its end.
+   */
   readonly sweep: (only?: string) => Promise<void>;
-  /** Ends the one of a workspace whose connection was lost just now: tries for a minute. */
+  /** Ends the migration of a workspace whose connection was lost just now: tries for a minute. */
   readonly retryUntilRecovered: (workspaceId: string) => Promise<void>;
 }
 
@@ -40,7 +43,8 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
     if (open === undefined) return;
     const row = await loadWorkspaceRow(session, workspaceId);
     const progress = makeProgress(session, { ...open, operations: [] });
-    const nameInForce = row === undefined ? undefined : findNameInForce(row, open.made as readonly TemporaryObject[]);
+    const nameInForce =
+      row === undefined ? undefined : findNameInForce(row, open.temporaryObjects as readonly TemporaryObject[]);
     if (nameInForce !== undefined) {
       onError('a migration is open although its work is in force; all is left as it is', new Error(nameInForce));
       await session.query(toQuery(storeGates(workspaceId, {})));
@@ -57,7 +61,7 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
       isClosing: sessions.isClosing,
       onError,
     };
-    const state = next({ name: 'abandoned', stored: open.state }, { name: 'found' });
+    const state = next({ name: 'abandoned', stored: open.state }, { name: 'discovered' });
     countEnd((await carryOut(abandonedMigration, state, RECOVERY)).how);
   }
 
@@ -66,10 +70,10 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
       workspaceId,
       async (session) => {
         await recoverLocked(session, workspaceId).catch((error) => {
-          // The locks are not free yet: the next sweep asks again.
+          // The locks are not free yet: the next sweep tries again.
           if (!isLockConflict(error)) throw error;
         });
-        // Nobody works behind them.
+        // No migration runs that would need the gates.
         await session.query(toQuery(storeGates(workspaceId, {})));
         changed(workspaceId);
       },
@@ -80,7 +84,7 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
   return {
     recoverLocked,
     async sweep(only) {
-      // Each would be refused: it comes again when they are back.
+      // Each statement would fail while a node is unavailable; the next sweep tries again.
       if (databases.topology.everyNode?.isUnavailable() === true) return;
       const all = () => Promise.all(databases.all().map(loadMigratingWorkspaces));
       const workspaces = only === undefined ? (await all()).flat() : [only];
@@ -107,8 +111,8 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
 }
 
 /**
- * The first table, column or index of these that the document in force names; undefined when there is none, as it must be:
- * before the switch, everything that is new has a name that the document in force does not use.
+ * Returns the first of these tables, columns and indexes that the document in force uses, or undefined if there is
+ * none. There must be none: before the switch, all new objects have names that the document in force does not use.
  */
 function findNameInForce(
   { document, databaseSchema, names }: StoredWorkspace,

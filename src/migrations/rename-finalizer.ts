@@ -1,6 +1,6 @@
-// Gives tables and columns the names of the document again, a moment after a migration. Each renaming takes milliseconds
-// under locks that are asked for briefly; requests that meet one are planned again. The process that ran the migration does
-// it, or the sweep of any other process.
+// Renames tables and columns to the names of the document, a moment after a migration. Each renaming takes milliseconds
+// and uses short lock timeouts; requests that conflict with one are planned again. The process that ran the migration
+// does it, or the sweep of any other process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Session } from '../database/pool.ts';
 import {
@@ -39,32 +39,32 @@ export interface RenameFinalizerOptions {
   readonly sessions: Sessions;
   readonly changed: (workspaceId: string) => void;
   readonly onError: (message: string, error: unknown) => void;
-  /** Resolves when what is committed holds in every process. */
+  /** Resolves when every process uses the committed state. */
   readonly invalidateAll: () => Promise<unknown>;
-  /** Whether all requests have ended that were planned by an older version of the workspace. */
+  /** Returns whether all requests have ended that were planned by an older version of the workspace. */
   readonly isDrained: (workspaceId: string, version: string) => Promise<boolean>;
   /** The longest time that such a request can take. */
   readonly forgottenAfterMs: number;
 }
 
 export interface RenameFinalizer {
-  /** Starts renaming, in the background, after the names of a workspace have changed. */
+  /** Schedules renaming, in the background, after the names of a workspace have changed. */
   readonly schedule: (workspaceId: string) => void;
-  /** Finds workspaces whose names are not those of their documents, whoever has changed them. */
+  /** Finds workspaces whose names differ from those of their documents, whichever process changed them. */
   readonly sweep: () => Promise<void>;
 }
 
-// By then every process uses the new document, so a request is planned again either for the document or for the names, not
-// for both.
+// By then every process uses the new document, so a request is planned again only once: for the document or for the
+// names.
 const AFTER_CHANGE_MS = 1500;
 const RETRY_DELAY_MS = 500;
-// For a lock that is never free, or a foreign object that has the name.
+// Limits the pause for a lock that is never free, or a foreign object that has the name.
 const LONGEST_PAUSE_MS = 60_000;
-// Workspaces at a time; a sweep comes every 5 s.
+// Workspaces per sweep; a sweep comes every 5 s.
 const MAX_WORKSPACES = 20;
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-/** When a workspace is looked at next, and after how many failures in a row. */
+/** Time of the next check of a workspace, and its consecutive failures. */
 interface ScheduledCheck {
   readonly due: number;
   readonly failures: number;
@@ -80,7 +80,7 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
     void processQueue();
   }
 
-  /** One workspace after the other. */
+  /** Processes one workspace after the other. */
   async function processQueue(): Promise<void> {
     if (isWorking) return;
     isWorking = true;
@@ -111,7 +111,7 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
     }
   }
 
-  /** Resolves with the milliseconds until the next look; undefined when all names are those of the document. */
+  /** Resolves with the milliseconds until the next check, or undefined when all names are those of the document. */
   async function finalizeWorkspace(workspaceId: string): Promise<number | undefined> {
     const row = await loadWorkspaceRow(databases.forWorkspace({ id: workspaceId }), workspaceId);
     if (row === undefined || hasOwnNames(row)) return undefined;
@@ -123,7 +123,7 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
       workspaceId,
       async (session) => {
         const now = await loadWorkspaceRow(session, workspaceId);
-        // `held` is about this version; nothing is known yet about a newer one.
+        // `reserved` is about this version; for a newer version it may be incomplete.
         if (now?.version !== row.version) return false;
         await applyNames(session, now, computeNextNames(now, reserved));
         return true;
@@ -134,7 +134,7 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
     return isDone ? AFTER_CHANGE_MS : RETRY_DELAY_MS;
   }
 
-  /** Names that must not be given yet. Asks other processes only if their answer can make a difference. */
+  /** Returns the reserved names. Queries other processes only if the result can make a difference. */
   async function findReserved(row: StoredWorkspace): Promise<ReadonlySet<string>> {
     const reserved = findReservedNames(row.releasedNames, forgottenAfterMs);
     const [possible, now] = [computeNextNames(row, NO_NAMES), computeNextNames(row, reserved)].map((names) =>
@@ -146,7 +146,7 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
     return (await isDrained(row.id, newest.toString())) ? NO_NAMES : reserved;
   }
 
-  /** The same names when nothing can be done yet. */
+  /** Returns the same names when no renaming is possible yet. */
   function computeNextNames(
     { document, names, version }: StoredWorkspace,
     reserved: ReadonlySet<string>,
@@ -184,11 +184,11 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
   };
 }
 
-/** Whether tables and columns have them; constraints keep others. */
+/** Returns whether tables and columns have the names of the document; constraints keep their names. */
 const hasOwnNames = ({ names }: StoredWorkspace): boolean =>
   Object.keys(names.tables).length === 0 && Object.keys(names.columns).length === 0;
 
-/** Of indexes and sequences. */
+/** Loads the names of indexes and sequences. */
 async function loadRelationNames(session: Session, schema: string): Promise<ReadonlySet<string>> {
   const rows = await session.query<{ name: string }>(
     toQuery(sql`select c.relname as name from pg_class c
@@ -197,7 +197,7 @@ where c.relnamespace = (select oid from pg_namespace where nspname = ${schema}) 
   return new Set(rows.map(({ name }) => name));
 }
 
-/** Leaves out indexes and sequences that somebody has dropped or renamed by SQL. */
+/** Builds the renamings, without indexes and sequences that were dropped or renamed by SQL. */
 function buildStatements(
   schema: string,
   { table, renamings }: RenamedTable,

@@ -1,4 +1,4 @@
-// A change under way in this process, with all that its statements need; and how it asks for locks.
+// Context of a change that this process runs, and its options for lock requests.
 
 import type { Database, Session } from '../database/pool.ts';
 import type { LockRetryOptions } from '../database/transaction.ts';
@@ -14,29 +14,29 @@ import type { LockedSession } from './sessions.ts';
 
 export interface Run {
   readonly workspaceId: string;
-  /** Holds the lock of the workspace. */
+  /** Session that holds the lock of the workspace. */
   readonly session: LockedSession;
-  /** Other connections, for progress that is stored while the session is busy. */
+  /** Pool for progress that is stored while the session is busy. */
   readonly db: Database;
   readonly topology: Topology;
   readonly change: PreparedChange;
   /** Estimated number of records by entity. */
   readonly sizes: ReadonlyMap<string, number>;
   readonly progress: Progress;
-  /** Written in the transaction of the switch. */
+  /** Author of the change, written in the transaction of the switch. */
   readonly audit: AuditContext;
   readonly gate: Gate;
-  /** Whether somebody asked for the end of the migration, or the server stops. */
+  /** Returns whether a client cancelled the migration, or the server stops. */
   readonly isCancelled: () => Promise<boolean>;
   readonly isClosing: () => boolean;
   readonly countFilled: (records: number) => void;
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// While gates are closed nobody is served, so the wait for a lock must have an end.
+// Closed gates refuse all requests, so the wait for a lock must have a limit.
 const GATED_LOCK_TIMEOUT_MS = 120_000;
 
-/** How to ask for the locks of an operation (of all operations without one); `rows`: only for locks on records. */
+/** Returns the options for the locks of an operation (of all operations without one); `rows`: only for row locks. */
 export function getLockRetryOptions(run: Run, operation?: Operation, rows?: 'rows'): LockRetryOptions {
   const { session, change, progress, isCancelled } = run;
   const retryOptions = makeLockRetryOptions(
@@ -49,11 +49,15 @@ export function getLockRetryOptions(run: Run, operation?: Operation, rows?: 'row
   return run.gate.isClosed() ? { ...retryOptions, timeoutMs: GATED_LOCK_TIMEOUT_MS } : retryOptions;
 }
 
-// An export that holds a table for this long may hold it for an hour; repeating it is easier than filling a column again.
+// An export that locks a table for this long may lock it for an hour; repeating it is easier than filling a column
+// again.
 export const END_EXPORTS_AFTER_MS = 30_000;
 export const TERMINATE_AFTER_MS = 35_000;
 
-/** Asks for locks until it gets them or is cancelled, says for whom it waits, and ends exports that are in the way. */
+/**
+ * Builds options that retry until the locks are free or the migration is cancelled, store the session that it waits
+ * for, and cancel exports that block it.
+ */
 export function makeLockRetryOptions(
   session: Session,
   lockRequest: LockRequest,
@@ -73,7 +77,7 @@ export function makeLockRetryOptions(
   };
 }
 
-/** The tables that an operation locks (all operations without one); `rows`: only records in them are locked. */
+/** Returns the tables that an operation locks (all operations without one); `rows`: only records in them are locked. */
 export function buildLockRequest(
   { operations, databaseSchema }: PreparedChange,
   operation?: Operation,

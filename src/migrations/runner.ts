@@ -1,5 +1,5 @@
-// Starts migrations, each under the lock of its workspace, and counts them. state.ts says which state follows which,
-// perform.ts does the work of each.
+// Starts migrations, each under the lock of its workspace, and counts them. state.ts defines the order of states,
+// executor.ts does the work of each.
 
 import type { Session } from '../database/pool.ts';
 import { isLockConflict } from '../database/transaction.ts';
@@ -32,55 +32,55 @@ export interface MigrationRequest {
   readonly strategy: Strategy;
   readonly allowDestructive: boolean;
   readonly parseDocument: ParseDocument;
-  /** By whom, and what is told of it once it is in force. */
+  /** Author of the change, and the activity that is written when it is in force. */
   readonly audit: AuditContext;
-  /** Whether a change that needs no DDL is recorded, too, so that people can look it up. */
+  /** Whether a change without DDL is recorded, too, so that clients can look it up. */
   readonly isRecorded: boolean;
 }
 
 export interface StartedMigration {
-  /** Null when nothing was recorded. */
+  /** The id of the migration, or null when the change was not recorded. */
   readonly id: string | null;
-  /** Resolves when it has ended, however it did. */
+  /** Resolves when it has ended, with success or failure. */
   readonly completion: Promise<void>;
 }
 
 export interface Runner {
-  /** The locks of workspaces in this process, for whoever else changes where tables are. */
+  /** The locks of workspaces in this process, for other features that change where tables are. */
   readonly sessions: Pick<Sessions, 'withLock' | 'isClosing'>;
-  /** Throws the refusals; a later failure is the error of the migration. */
+  /** Starts a migration. Throws errors before its start; a later error is stored as that of the migration. */
   start(request: MigrationRequest): Promise<StartedMigration>;
-  /** Ends migrations whose process is gone; `only`: of one workspace. */
+  /** Ends migrations whose process is gone; `only`: id of one workspace. */
   recover(only?: string): Promise<void>;
-  /** The same for all, and then begins to rename in PostgreSQL what the process of a migration could not. */
+  /** Ends migrations whose process is gone, then schedules the renaming that their processes could not do. */
   sweep(): Promise<void>;
-  /** Counts of this process since it started. */
+  /** Returns the counts of this process since it started. */
   stats(): RunnerStats;
-  /** Stops what runs and takes it back, in `graceMs`; the next start takes back what is left then. */
+  /** Stops running migrations and reverts them within `graceMs`; the next start reverts the rest. */
   close(graceMs: number): Promise<void>;
 }
 
 export interface RunnerStats {
   readonly running: number;
-  /** Records whose new column was given its value. */
+  /** Records whose new column was filled. */
   readonly filled: number;
   readonly outcomes: Readonly<Record<StoredEnd, number>>;
 }
 
 export interface RunnerOptions {
   readonly databases: Databases;
-  /** Another document is in force. */
+  /** Called when another document is in force. */
   readonly changed: (workspaceId: string) => void;
-  /** Resolves when what is committed holds in every process. */
+  /** Resolves when every process uses the committed state. */
   readonly invalidateAll: () => Promise<unknown>;
   readonly onError: (message: string, error: unknown) => void;
-  /** Whether all requests have ended that were planned by an older version of the workspace. */
+  /** Returns whether all requests have ended that were planned by an older version of the workspace. */
   readonly isDrained: (workspaceId: string, version: string) => Promise<boolean>;
   /** The longest time that such a request can take. */
   readonly forgottenAfterMs: number;
-  /** Longest schema document, as it is stored: with the settings and row rules that come by requests of their own. */
+  /** Limit of the stored schema document in bytes, including settings and row rules that have requests of their own. */
   readonly maxDocumentBytes: number;
-  /** How many long migrations may run: each holds a connection for slow work, and its gates need another. */
+  /** Number of long migrations at a time: each holds a connection for slow work, and its gates need another. */
   readonly maxLong: number;
 }
 
@@ -120,23 +120,23 @@ export function makeRunner(options: RunnerOptions): Runner {
         throw makeBusyError(why);
       },
     );
-    // An error before the beginning is the answer to whoever asked.
+    // An error before the start is the answer to the request.
     work.catch(start.reject);
     const { progress } = await start.promise;
     const end = awaitEnd(workspaceId, progress.id, work);
-    // Nobody has to wait for the end; whoever does gets its failure.
+    // The end may have no listener; a listener still gets the error.
     end.catch(() => undefined);
     return { id: progress.id, completion: end };
   }
 
-  /** Takes the change to its end, whatever that is. Throws when it has lost its connection. */
+  /** Runs the change to its end. Throws when it has lost its connection. */
   async function runLocked(
     session: LockedSession,
     request: MigrationRequest,
     onStarted: (run: Run) => void,
   ): Promise<void> {
     await recovery.recoverLocked(session, request.workspaceId).catch((error) => {
-      // What the migration before has made cannot be taken back yet.
+      // The objects of the previous migration cannot be dropped yet.
       throw isLockConflict(error) ? anotherMigrationRuns() : error;
     });
     const change = await prepareAllowedChange(session, request, options);
@@ -155,14 +155,14 @@ export function makeRunner(options: RunnerOptions): Runner {
     }
   }
 
-  /** Resolves when the migration has ended in every process. Throws only for one that is not recorded. */
+  /** Resolves when the migration has ended in every process. Throws only for an unrecorded change. */
   async function awaitEnd(workspaceId: string, id: string | null, work: Promise<void>): Promise<void> {
     try {
       await work;
     } catch (error) {
       if (id === null) throw error;
       if (sessions.isClosing()) return;
-      // Only a lost connection leads here, and leaves work for recovery.
+      // Only a lost connection leads here; recovery does the remaining work.
       onError('a migration lost its connection', error);
       return recovery.retryUntilRecovered(workspaceId);
     }
@@ -181,7 +181,7 @@ export function makeRunner(options: RunnerOptions): Runner {
   };
 }
 
-/** The change as recorded, with all that its statements need. */
+/** Records the change and creates the context of its statements. */
 async function makeRun(
   session: LockedSession,
   request: MigrationRequest,
@@ -219,7 +219,7 @@ async function makeRun(
   };
 }
 
-/** The change; throws when it would drop something and that was not allowed. */
+/** Prepares the change; throws when it would drop something without permission. */
 async function prepareAllowedChange(
   session: Session,
   { workspaceId, parseDocument, strategy, allowDestructive }: MigrationRequest,
@@ -227,7 +227,7 @@ async function prepareAllowedChange(
 ): Promise<PreparedChange> {
   const change = await prepareChange(session, workspaceId, parseDocument, strategy, { topology, forgottenAfterMs });
   const bytes = countBytes(change.requested);
-  // One that is too long already may become shorter.
+  // A document that already exceeds the limit may become shorter.
   if (bytes > maxDocumentBytes && bytes > countBytes(change.inForce)) throw schemaTooLong(maxDocumentBytes);
   const destructive = change.operations.filter((operation) => operation.destructive);
   if (destructive.length > 0 && !allowDestructive) {

@@ -1,5 +1,5 @@
-// The sessions that change schemas in this process, each with the lock of its workspace. They are stopped when the process
-// ends, as one of their statements may take hours.
+// The sessions that change schemas in this process, each with the lock of its workspace. They are cancelled when the
+// process ends, as one of their statements may take hours.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Session } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
@@ -8,28 +8,30 @@ import type { EveryNode } from '../topology/topology.ts';
 import { type LockPurpose, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface LockedSession extends Session {
-  /** Says that the session only takes back what it made from here on: close() no longer interrupts it, until time is up. */
+  /**
+   * Marks the session as only reverting its work from here on: close() no longer interrupts it until the time is up.
+   */
   readonly startCleanup: () => Promise<void>;
 }
 
 export interface Sessions {
-  /** As withWorkspaceLock. */
+  /** Runs work with withWorkspaceLock(). */
   readonly withLock: <T, B>(
     workspaceId: string,
     work: (session: LockedSession) => Promise<T>,
     busy: (what: LockPurpose) => B,
   ) => Promise<T | B>;
-  /** The same for changes that all nodes of a cluster are told: 503 while one of them is silent. */
+  /** Runs changes that use all nodes of a cluster: 503 while a node is unavailable. */
   readonly withLockOnNodes: Sessions['withLock'];
   readonly isClosing: () => boolean;
-  /** Stops what they do and lets them take back what they made; after `graceMs` the sessions are ended. */
+  /** Cancels running work and lets it revert its changes; terminates the sessions after `graceMs`. */
   readonly close: (graceMs: number) => Promise<void>;
 }
 
 const POLL_INTERVAL_MS = 20;
 const INTERRUPT_EVERY_MS = 200;
-// PostgreSQL ends a session within milliseconds. A session that is left after this time belongs to a database that answers
-// nobody.
+// PostgreSQL terminates a session within milliseconds. A session that is left after this time belongs to a database
+// that does not answer.
 const END_WITHIN_MS = 1000;
 
 interface RunningSession {
@@ -43,7 +45,7 @@ export function makeSessions(databases: Databases): Sessions {
   let closing = false;
   let pendingSignals: Promise<unknown> = Promise.resolve();
 
-  /** Resolves with true when all have ended, with false after `milliseconds`. */
+  /** Resolves with true when all have ended, or with false after `milliseconds`. */
   async function waitForEnd(milliseconds: number, each: () => void = () => undefined): Promise<boolean> {
     const deadline = performance.now() + milliseconds;
     for (let next = 0; running.size > 0; await sleep(POLL_INTERVAL_MS)) {
@@ -56,7 +58,7 @@ export function makeSessions(databases: Databases): Sessions {
     return true;
   }
 
-  /** Not awaited: a database that does not answer must not hold up the end. */
+  /** Sends a signal without waiting: a database that does not answer must not delay the shutdown. */
   function signal(name: 'pg_cancel_backend' | 'pg_terminate_backend', sessions: readonly RunningSession[]): void {
     const call = name === 'pg_cancel_backend' ? sql`pg_cancel_backend(pid)` : sql`pg_terminate_backend(pid)`;
     const signals = [...Map.groupBy(sessions, ({ database }) => database)].map(([database, of]) => {

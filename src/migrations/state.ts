@@ -1,8 +1,8 @@
-// The states of a migration as values. Each state is one piece of work; how that work ended is an event, and `next` says
-// which state follows. The runner does the work and decides nothing. docs/architecture.md shows the table.
+// The states of a migration as values. Each state is one piece of work; its outcome is an event, and `next` returns the
+// following state. The runner does the work and decides nothing. docs/architecture.md shows the table.
 import type { MigrationError } from '../store/migrations.ts';
 
-/** A step that could not be made, or a migration that was impossible; `step`: its index in the steps, if one was at work. */
+/** A step that failed, or a migration that was impossible; `step`: index of the step that ran, if any. */
 export interface Failure {
   readonly error: MigrationError;
   readonly step?: number;
@@ -11,12 +11,12 @@ export interface Failure {
 /** The end of a migration that does not succeed. */
 export type Setback =
   | { readonly how: 'failed'; readonly failure: Failure }
-  /** Somebody asked for it. */
+  /** A client cancelled it. */
   | { readonly how: 'cancelled' }
   /** The server stopped, or the process or its connection was lost. */
   | { readonly how: 'interrupted' };
 
-/** What the control tables say of a migration that has not ended: nothing is made before they say `running`. */
+/** State of an open migration in the control tables: no object is created before `running` is stored. */
 export type StoredState = 'pending' | 'running';
 
 export type State =
@@ -24,15 +24,15 @@ export type State =
   | { readonly name: 'preparing' }
   | { readonly name: 'closing' }
   | { readonly name: 'switching' }
-  /** `error`: what was thrown; undefined when the process that could tell is gone. */
+  /** `error`: the error that was thrown, or undefined if the process is gone. */
   | { readonly name: 'stopping'; readonly stored: StoredState; readonly error: unknown }
   | { readonly name: 'reverting'; readonly setback: Setback }
   | { readonly name: 'concluding'; readonly stored: StoredState; readonly setback: Setback }
-  /** Nobody works on it: what it made is there, and closed gates are closed. */
+  /** No process works on it: the objects that it created exist, and closed gates stay closed. */
   | { readonly name: 'abandoned'; readonly stored: StoredState }
   | { readonly name: 'ended'; readonly how: 'succeeded' | Setback['how'] };
 
-/** States with work to do by whoever holds the lock of the workspace. */
+/** States whose work needs the lock of the workspace. */
 export type WorkingState = Exclude<State, { readonly name: 'abandoned' | 'ended' }>;
 export type EndState = Extract<State, { readonly name: 'ended' }>;
 
@@ -50,9 +50,9 @@ export type Event =
   | { readonly name: 'stuck'; readonly failure: Failure }
   | { readonly name: 'recorded' }
   | { readonly name: 'lost' }
-  | { readonly name: 'found' };
+  | { readonly name: 'discovered' };
 
-/** What a state works on, for people. */
+/** Descriptions of the states for documentation. */
 export const STATES: Readonly<Record<State['name'], string>> = {
   pending: 'looks for what makes the change impossible, then stores `running`',
   preparing: 'makes beside the requests what takes long; nothing with `blocking`',
@@ -65,7 +65,7 @@ export const STATES: Readonly<Record<State['name'], string>> = {
   ended: 'none',
 };
 
-/** When an event comes, for people. */
+/** Descriptions of the events for documentation. */
 export const EVENTS: Readonly<Record<Event['name'], string>> = {
   cleared: 'nothing makes the change impossible',
   obstructed: 'records or names in the database make it impossible',
@@ -74,13 +74,13 @@ export const EVENTS: Readonly<Record<Event['name'], string>> = {
   switched: 'the transaction is committed',
   threw: 'the work ended with an error, as a cancel and a stop of the server make it do',
   failed: 'the error was neither of the two below',
-  cancelled: 'somebody has asked for the end',
+  cancelled: 'a client has asked for the end',
   interrupted: 'the server stops, or has stopped',
   reverted: 'nothing is left',
   stuck: 'something made outside of the API depends on what should go',
   recorded: 'the end is stored',
   lost: 'the process is gone',
-  found: 'somebody has the lock of the workspace and finds the migration open',
+  discovered: 'another session has the lock of the workspace and finds the migration open',
 };
 
 const PREPARING: State = { name: 'preparing' };
@@ -93,7 +93,7 @@ const stopping =
 const abandoned = (stored: StoredState) => (): State => ({ name: 'abandoned', stored });
 const toEndState = (how: 'succeeded' | Setback['how']): State => ({ name: 'ended', how });
 
-/** Where nothing was made, nothing is taken back, and no lock is asked for. */
+/** Skips the revert, and its locks, when no object was created. */
 const toSetbackState = (stored: StoredState, setback: Setback): State =>
   stored === 'pending' ? { name: 'concluding', stored, setback } : { name: 'reverting', setback };
 
@@ -106,7 +106,7 @@ type Transitions = {
   };
 };
 
-/** An event that a state does not list cannot come in it. */
+/** Transitions by state; an event that a state does not list cannot occur in it. */
 const TRANSITIONS: Transitions = {
   pending: {
     cleared: () => PREPARING,
@@ -116,7 +116,7 @@ const TRANSITIONS: Transitions = {
   },
   preparing: { prepared: () => CLOSING, threw: stopping('running'), lost: abandoned('running') },
   closing: { closed: () => SWITCHING, threw: stopping('running'), lost: abandoned('running') },
-  // When the answer to the commit is lost, only the control tables know whether it was made. If it was, they say
+  // When the answer to the commit is lost, only the control tables have the outcome. After a commit they have
   // `succeeded`, and the next holder of the lock does not find the migration open.
   switching: { switched: () => toEndState('succeeded'), threw: stopping('running'), lost: abandoned('running') },
   stopping: {
@@ -128,7 +128,7 @@ const TRANSITIONS: Transitions = {
   },
   reverting: {
     reverted: (_, { setback }) => concluding(setback),
-    // Foreign objects depend on it, so it can never be dropped; that must not block the workspace.
+    // A foreign object depends on it, so it can never be dropped; that must not block the workspace.
     stuck: ({ failure }) => concluding({ how: 'failed', failure }),
     threw: abandoned('running'),
     lost: abandoned('running'),
@@ -138,11 +138,11 @@ const TRANSITIONS: Transitions = {
     threw: (_, { stored }) => ({ name: 'abandoned', stored }),
     lost: (_, { stored }) => ({ name: 'abandoned', stored }),
   },
-  abandoned: { found: (_, { stored }) => ({ name: 'stopping', stored, error: undefined }) },
+  abandoned: { discovered: (_, { stored }) => ({ name: 'stopping', stored, error: undefined }) },
   ended: {},
 };
 
-/** The state after an event. Throws when the event cannot come in this state: a mistake of ours. */
+/** Returns the state after an event. Throws for an event that cannot occur in this state, which is a bug. */
 export function next(state: State, event: Event): State {
   const transition = TRANSITIONS[state.name][event.name] as ((event: Event, state: State) => State) | undefined;
   if (transition === undefined) throw new Error(`a migration that is ${state.name} cannot be ${event.name}`);
@@ -155,5 +155,5 @@ export const isWorking = (state: State): state is WorkingState => state.name !==
 
 export type StoredEnd = 'succeeded' | 'failed' | 'cancelled';
 
-/** What the control tables call an end. */
+/** Returns the stored name of an end. */
 export const toStoredEnd = (how: EndState['how']): StoredEnd => (how === 'interrupted' ? 'failed' : how);

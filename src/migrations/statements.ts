@@ -1,5 +1,5 @@
-// Runs the statements of operations: those that prepare, each on its own, while requests go on; those of the switch, all in
-// one transaction; and those that take back what was prepared.
+// Runs the statements of operations: those that prepare, each on its own, while requests go on; those of the switch,
+// all in one transaction; and those that revert the preparation.
 
 import type { Session } from '../database/pool.ts';
 import {
@@ -28,7 +28,9 @@ import { type Ddl, isPreparing, type Operation, PHASES, type Statement, type Tem
 import { needsPreparation, type PreparedChange } from './plan.ts';
 import { getLockRetryOptions, type Run } from './run.ts';
 
-/** Runs what can run before the switch, if anything has to; otherwise leaves everything to the switch. */
+/**
+ * Runs the statements that can run before the switch, if any operation needs them; otherwise leaves all to the switch.
+ */
 export async function runPreparation(run: Run): Promise<void> {
   const { change, progress, isCancelled } = run;
   if (!needsPreparation(change)) return;
@@ -57,9 +59,9 @@ async function runPreparingStatement(run: Run, statement: Ddl, operation: Operat
     await inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement.sql.text));
     return;
   }
-  // An attempt that was refused a lock leaves an invalid index behind.
-  for (const made of operation.temporaryObjects) {
-    if (made.kind === 'index') await session.execute(buildDrop(change.databaseSchema, made).text);
+  // An attempt whose lock request failed leaves an invalid index.
+  for (const object of operation.temporaryObjects) {
+    if (object.kind === 'index') await session.execute(buildDrop(change.databaseSchema, object).text);
   }
   const stop = watchIndex(run, operation);
   try {
@@ -73,7 +75,7 @@ function isLast(statement: Statement, operation: Operation): boolean {
   return operation.statements.at(-1) === statement;
 }
 
-/** The new shape and the new document at once; `commit` adds the statements of the control tables. */
+/** Puts the new tables and the new document in force together; `commit` adds the statements of the control tables. */
 export async function switchOver(run: Run, commit: () => Promise<void>): Promise<void> {
   const { session, change, progress, isCancelled } = run;
   const isPrepared = needsPreparation(change);
@@ -103,7 +105,10 @@ export async function switchOver(run: Run, commit: () => Promise<void>): Promise
   }, getLockRetryOptions(run));
 }
 
-/** Locks in the order of table names, so that two changes never wait for each other; of two modes the stronger. */
+/**
+ * Builds lock statements in the order of table names, so that two changes never deadlock; each table gets the strongest
+ * mode.
+ */
 function buildLocks(change: PreparedChange, operations: ReadonlySet<Operation>): readonly Fragment[] {
   const modes = new Map<string, 'access exclusive' | 'share row exclusive'>();
   for (const operation of operations) {
@@ -117,14 +122,15 @@ function buildLocks(change: PreparedChange, operations: ReadonlySet<Operation>):
 }
 
 /**
- * Takes back what was made before a switch that never came; what is missing is passed over. The triggers of a table go in
- * one transaction with the columns and constraints that they serve: without the triggers a check would refuse writes.
- * What cannot be dropped, because foreign objects depend on it, is thrown after all the rest has gone.
+ * Drops the objects of a migration that did not reach the switch; missing objects are skipped. The triggers of a table
+ * are dropped in one transaction with the columns and constraints that they serve: without the triggers a check would
+ * refuse writes. An object that cannot be dropped, because foreign objects depend on it, throws after all the others
+ * are dropped.
  */
 export async function revert(
   session: Session,
   schema: string,
-  made: readonly TemporaryObject[],
+  temporaryObjects: readonly TemporaryObject[],
   retryOptions: Partial<LockRetryOptions>,
 ): Promise<void> {
   const failures: unknown[] = [];
@@ -136,7 +142,7 @@ export async function revert(
   };
   const runInTransaction = (text: string): Promise<void> =>
     inTransaction(session, LOCK_BUDGET_MS, () => session.execute(text));
-  const objects = made.filter((one) => one.kind !== 'default');
+  const objects = temporaryObjects.filter((one) => one.kind !== 'default');
   const kinds: readonly TemporaryObject['kind'][] = ['sync', 'constraint', 'column'];
   const orderedObjects = kinds.flatMap((kind) => objects.filter((one) => one.kind === kind));
   for (const [, tableObjects] of Map.groupBy(orderedObjects, (one) => one.table)) {
@@ -146,7 +152,7 @@ export async function revert(
     ]);
     await attempt(() => inTransaction(session, LOCK_BUDGET_MS, () => executeEach(session, statements)));
   }
-  for (const one of made) if (one.kind === 'default') await attempt(() => runInTransaction(one.undo));
+  for (const one of temporaryObjects) if (one.kind === 'default') await attempt(() => runInTransaction(one.undo));
   for (const one of objects)
     if (one.kind === 'index') await attempt(() => session.execute(buildDrop(schema, one).text));
   for (const one of objects)
@@ -156,21 +162,21 @@ export async function revert(
   if (failures.length > 0) throw failures[0];
 }
 
-function buildDrop(schema: string, made: Exclude<TemporaryObject, { kind: 'default' }>): Fragment {
-  if (made.kind === 'sync') return dropSync({ schema }, made.name);
-  const table = { schema, name: made.table };
-  switch (made.kind) {
+function buildDrop(schema: string, object: Exclude<TemporaryObject, { kind: 'default' }>): Fragment {
+  if (object.kind === 'sync') return dropSync({ schema }, object.name);
+  const table = { schema, name: object.table };
+  switch (object.kind) {
     case 'table':
       return dropTableIfExists(table);
     case 'column':
-      return dropColumn(table, made.column);
+      return dropColumn(table, object.column);
     case 'index':
-      return dropIndexConcurrently(table, made.index);
+      return dropIndexConcurrently(table, object.index);
     case 'words':
       return dropUnusedSearchFunction(schema);
     case 'constraint':
-      return dropConstraint(table, made.constraint);
+      return dropConstraint(table, object.constraint);
     default:
-      return made satisfies never;
+      return object satisfies never;
   }
 }

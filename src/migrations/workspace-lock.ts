@@ -1,4 +1,4 @@
-// Who may change the schema of a workspace: the session that holds its advisory lock. The lock goes with the session,
+// The advisory lock of a workspace: the session that holds it may change the schema. The lock ends with the session,
 // however that ends, so a migration in the state "running" whose lock is free has lost its process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Session } from '../database/pool.ts';
@@ -12,30 +12,30 @@ import { cutWhenUnavailable, throwWhenUnavailable } from '../topology/unavailabl
 // "wda" in ASCII in the upper bytes, so that it differs from the keys of other users of the database.
 const buildLockKey = (workspaceId: string): Fragment => sql`(${0x776461}::int8 << 40) + ${workspaceId}::int8`;
 
-// Without client_connection_check_interval the statement of a killed process runs to its end and keeps the lock so long.
-// PostgreSQL refuses the setting where the system cannot tell. Between two statements of a transaction we do next to
-// nothing: a session that is silent there for a minute has lost its process with the whole machine, and must lose its
-// locks.
+// Without client_connection_check_interval the statement of a killed process runs to its end and keeps the lock for
+// that time. PostgreSQL refuses the setting on systems that cannot detect it. Between two statements of a transaction
+// we do nearly nothing: a session that is idle there for a minute has lost its process with the whole machine, and must
+// lose its locks.
 const SETTINGS = `set statement_timeout = 0; set idle_in_transaction_session_timeout = '60s'; set lock_timeout = 0;
 do $$ begin perform set_config('client_connection_check_interval', '1000', false);
 exception when others then null; end $$`;
 
-// Without a migration the lock is held for a change of a name or a setting, which takes milliseconds.
+// Time to wait for a lock without a migration: a change of a name or a setting takes milliseconds.
 const SHORT_WORK_MS = 5000;
 const POLL_INTERVAL_MS = 25;
 
-/** What the session does that holds the lock: it changes the schema, or moves the workspace to another node. */
+/** Work of the session that holds the lock: it changes the schema, or moves the workspace to another node. */
 export type LockPurpose = 'migration' | 'move';
 
-/** What whoever comes meanwhile is refused with. */
+/** Builds the error for requests that find the lock taken. */
 export const makeBusyError = (what: LockPurpose): Error =>
   what === 'move' ? workspaceMoves() : anotherMigrationRuns();
 
 /**
- * Runs `work` in the session that holds the lock of the workspace, with no limit on the time of its statements. Resolves
- * with `busy()` when another session holds the lock: at once when that runs a migration or a move, otherwise after 5 s.
- * `nodes`: those of the cluster, for work that all of them are told. While one is silent nothing is begun (503), and what has
- * begun is ended after half a minute: its connection would be missed when the node is back.
+ * Runs `work` in the session that holds the lock of the workspace, with no statement timeout. Resolves with `busy()`
+ * when another session holds the lock: at once when that runs a migration or a move, otherwise after 5 s. `nodes`:
+ * nodes of the cluster, for work that uses all of them. While one is unavailable no work starts (503), and running work
+ * is ended after half a minute: its connection would be missing when the node is back.
  */
 export async function withWorkspaceLock<T, B>(
   db: Database,
@@ -67,14 +67,14 @@ async function runWithLock<T>(
   } finally {
     await session
       .execute('select pg_advisory_unlock_all(); reset all')
-      // By these words the pool knows that it must drop the connection, and with it the lock.
+      // The pool recognizes these words and closes the connection, and with it the lock.
       .catch((error) =>
         Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
       );
   }
 }
 
-/** Undefined once the lock is had. */
+/** Takes the lock; returns the work of its holder instead, or undefined on success. */
 async function takeLock(session: Session, workspaceId: string): Promise<LockPurpose | undefined> {
   for (const deadline = performance.now() + SHORT_WORK_MS; ; await sleep(POLL_INTERVAL_MS)) {
     const [row] = await session.query<{ locked: boolean; migrating: boolean; moving: boolean }>(

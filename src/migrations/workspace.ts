@@ -19,14 +19,17 @@ export interface NewWorkspace {
   readonly organization: string;
   readonly slug: string;
   readonly name: string;
-  /** What parseSchemaDocument gave; none: a workspace without entities. */
+  /** Result of parseSchemaDocument(); without it the workspace has no entities. */
   readonly document?: SchemaDocument;
 }
 
-// A document with 500 entities takes seconds, and nobody waits for the locks of new tables.
+// A document with 500 entities takes seconds, and no session waits for the locks of new tables.
 const DDL_TIMEOUT_MS = 600_000;
 
-/** Undefined when there is no such organization; 409 when the slug is taken in it. `note` is written with it. */
+/**
+ * Creates a workspace; undefined if the organization does not exist; 409 when the slug is taken in it. `writeActivity`
+ * runs in the same transaction.
+ */
 export async function createWorkspace(
   databases: Databases,
   workspace: NewWorkspace,
@@ -34,7 +37,7 @@ export async function createWorkspace(
 ): Promise<WorkspaceSummary | undefined> {
   const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
   throwWhenUnavailable(databases.topology.everyNode);
-  // One transaction for the row and the tables, as both lie in one database.
+  // The row and the tables lie in one database, so they share a transaction.
   return databases.directory
     .transaction(
       async (session) => {
@@ -61,18 +64,18 @@ export async function createWorkspace(
 
 export interface EmptyWorkspace {
   readonly workspace: WorkspaceSummary;
-  /** By entity; without keys and indexes until complete(). */
+  /** Tables by entity; without keys and indexes until complete(). */
   readonly tables: ReadonlyMap<string, Table>;
   /**
-   * Keys, indexes and references, once the records are there; `ofEntity` gets the work on each entity, which throws the
-   * database's error for records that do not fit.
+   * Creates keys, indexes and references after the records are loaded. `runForEntity` gets the work on each entity,
+   * which throws the database's error for records that violate them.
    */
   readonly complete: (runForEntity: (entity: string, work: Promise<void>) => Promise<void>) => Promise<void>;
 }
 
 /**
- * Makes a workspace whose tables take records before they get their keys, which is twice as fast, in the transaction of
- * `session`. Undefined when there is no such organization; 409 when the slug is taken in it.
+ * Creates a workspace in the transaction of `session` whose tables take records before they get their keys, which is
+ * twice as fast. Returns undefined if the organization does not exist; 409 when the slug is taken in it.
  */
 export async function createEmptyWorkspace(
   session: Session,
@@ -96,7 +99,7 @@ export async function createEmptyWorkspace(
     workspace: created,
     tables,
     async complete(runForEntity) {
-      // References of each lead to the keys of others.
+      // References of a table need the keys of other tables.
       for (const table of all) await runForEntity(table.entity, executeEach(session, addKeys(table)));
       for (const table of all) await runForEntity(table.entity, executeEach(session, finishTable(table, extensions)));
     },
@@ -117,7 +120,10 @@ async function makeSchema(
   await runFiles(session, 'workspace', databaseSchema);
 }
 
-/** Deletes a workspace with all of its records and keys; 409 while its schema is being changed. `note` is written with it. */
+/**
+ * Deletes a workspace with all of its records and keys; 409 while its schema is being changed. `writeActivity` runs in
+ * the same transaction.
+ */
 export async function deleteWorkspace(
   databases: Databases,
   workspace: Pick<WorkspaceSummary, 'id' | 'slug' | 'databaseSchema'>,

@@ -1,4 +1,4 @@
-// Who changed what: written in the transaction of each administrative change, kept for some time, read newest first.
+// The log of administrative changes: written in the transaction of each change, kept for some time, read newest first.
 import type { Database, Session } from '../database/pool.ts';
 import { isStorable } from '../model/exact-json.ts';
 import type { Principal } from '../model/principal.ts';
@@ -6,32 +6,32 @@ import { type Fragment, join, sql, toQuery } from '../sql/fragment.ts';
 
 type Queryable = Pick<Session, 'query'>;
 
-/** Who did something: the operator, an API key, an OAuth client, or a user of an identity provider. */
+/** The author of a change: the operator, an API key, an OAuth client, or a user of an identity provider. */
 export interface Actor {
   readonly kind: 'operator' | 'key' | 'client' | 'user';
-  /** Of the key, of the client, or of the user in `sub`. */
+  /** Id of the key or client, or the `sub` of the user. */
   readonly id: string;
   readonly name: string;
 }
 
 export interface Activity {
   readonly actor: Actor;
-  /** A noun and a verb, as operations are called: `apiKeys.create`. */
+  /** A noun and a verb, named like operations: `apiKeys.create`. */
   readonly action: string;
-  /** Slugs; null: it was about no organization, or no workspace, alone. */
+  /** Slugs; null when the change concerned no single organization or workspace. */
   readonly organization: string | null;
   readonly workspace: { readonly id: string; readonly slug: string } | null;
   readonly entity: string | null;
-  /** What was changed, by its name. */
+  /** Name of the changed object. */
   readonly subject: string;
-  /** What else there is to say, without secrets. */
+  /** Further details, without secrets. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
 /** Writes an activity in the transaction of its change. */
 export type WriteActivity = (session: Queryable, more?: Partial<Activity>) => Promise<void>;
 
-/** A change whose transaction is begun elsewhere: by whom, and what has to be written in it. */
+/** Author of a change whose transaction starts elsewhere, and the activity that it writes. */
 export interface AuditContext {
   readonly actor: Actor;
   readonly write: WriteActivity;
@@ -40,7 +40,7 @@ export interface AuditContext {
 const MAX_DETAILS = 4000;
 const MAX_NAME = 200;
 
-/** Whose credential it is. The name is that of now: keys and clients may go. */
+/** Loads the actor of a credential with its current name, as keys and clients may be deleted later. */
 export async function loadActor(db: Queryable, principal: Principal): Promise<Actor> {
   const { kind, credentialId } = principal;
   if (kind === 'operator') return { kind, id: kind, name: kind };
@@ -67,29 +67,29 @@ values (${actor.kind}, ${actor.id}, ${actor.name}, ${action}, ${organization}, $
   );
 }
 
-/** An activity as it is read. */
+/** A stored activity. */
 export interface StoredActivity extends Omit<Activity, 'workspace'> {
   readonly id: string;
   readonly at: Date;
-  /** Slug. */
+  /** Slug of the workspace. */
   readonly workspace: string | null;
 }
 
 export interface ActivityFilter {
-  /** Of this workspace alone; null: all, and what was about none. */
+  /** Limits the list to this workspace; null for all activities, including those of no workspace. */
   readonly workspaceId: string | null;
-  /** Id or name. */
+  /** Id or name of an actor. */
   readonly actor: string | undefined;
-  /** One, or all of a noun. */
+  /** One action, or a noun for all of its actions. */
   readonly action: string | undefined;
   readonly entity: string | undefined;
   readonly since: string | undefined;
-  /** Those before this one. */
+  /** Upper limit (exclusive) of the ids. */
   readonly before: string | undefined;
   readonly limit: number;
 }
 
-/** The newest first. */
+/** Loads activities, newest first. */
 export function loadActivity(db: Database, filter: ActivityFilter): Promise<readonly StoredActivity[]> {
   const { workspaceId, actor, action, entity, since, before, limit } = filter;
   const conditions: Fragment[] = [
@@ -108,12 +108,12 @@ from wda.activity a where ${join(conditions, ' and ')} order by a.id desc limit 
   );
 }
 
-// Of a workspace, whose imports write one each; what is about no workspace counts as one.
+// Limit for each workspace, as each import writes an activity; activities of no workspace count as one workspace.
 const MAX_ACTIVITIES = 100_000;
-// In one turn: the transaction stays short.
+// Rows deleted in one turn, to keep the transaction short.
 const DELETE_BATCH_SIZE = 20_000;
 
-/** Removes what is older than so many days, and the oldest where there are too many. */
+/** Deletes activities that are older than `days`, and the oldest of workspaces that exceed the limit. */
 export async function removeActivity(session: Queryable, days: number): Promise<void> {
   await session.query(
     toQuery(sql`delete from wda.activity where id in (

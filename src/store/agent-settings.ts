@@ -1,9 +1,9 @@
-// What agents may do in a workspace, in the control tables.
+// Settings of a workspace for agents, in the control tables.
 import type { Database, Session } from '../database/pool.ts';
 import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
-/** The settings in force: the defaults where nothing is stored. */
+/** Loads the settings in force: the defaults where no row is stored. */
 export async function loadAgentSettings(db: Database, workspaceId: string): Promise<AgentSettings> {
   const rows = await db.query<AgentSettings>(
     toQuery(sql`select enabled, writes, entities from wda.agent_settings where workspace_id = ${workspaceId}`),
@@ -11,7 +11,7 @@ export async function loadAgentSettings(db: Database, workspaceId: string): Prom
   return rows[0] ?? DEFAULT_AGENT_SETTINGS;
 }
 
-/** False when the workspace is gone. */
+/** Stores the settings; returns false if the workspace does not exist. */
 export async function putAgentSettings(
   db: Pick<Session, 'query'>,
   workspaceId: string,

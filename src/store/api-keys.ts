@@ -1,4 +1,4 @@
-// API keys of a workspace as its administrators see them: made, listed, changed, revoked. credentials.ts looks up a key.
+// API keys of a workspace for its administrators: create, list, change, revoke. credentials.ts looks up a key.
 import type { Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
@@ -12,12 +12,12 @@ export interface ApiKey {
   readonly name: string;
   readonly prefix: string;
   readonly permissions: Permissions;
-  /** Names of the entities that it reaches; null: all. */
+  /** Names of the entities that the key may access; null for all. */
   readonly entities: readonly string[] | null;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
-  /** null: made by the first start of the server. */
+  /** Author of the key; null for a key that the first start of the server created. */
   readonly createdBy: Actor | null;
 }
 
@@ -35,10 +35,10 @@ export interface ApiKeyToStore {
 
 const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, ${scopeNames(sql`k`)}, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.created_by as "createdBy"`;
 
-// One workspace's share of the control tables; keys that have expired count until they are deleted.
+// Limit for each workspace; keys that have expired count until they are deleted.
 const MAX_KEYS = 1000;
 
-/** Undefined when the workspace is gone; 409 when it has as many as it may have. */
+/** Creates a key; undefined if the workspace does not exist; 409 when it has the maximum number of keys. */
 export async function createApiKey(db: Pick<Session, 'query'>, key: ApiKeyToStore): Promise<ApiKey | undefined> {
   const rows = await db.query<ApiKey>(
     toQuery(sql`with held as (
@@ -65,15 +65,15 @@ export function loadApiKeys(
   return loadPage(db, sql`select ${COLUMNS} from wda.api_key k where k.workspace_id = ${workspaceId}`, page);
 }
 
-/** What is left out stays; an end that is null is taken away. */
+/** Changes of a key. Missing members stay; a null expiry is removed. */
 export interface ApiKeyChange {
   readonly name?: string | undefined;
   readonly expiresAt?: Date | null | undefined;
 }
 
 /**
- * Undefined when the workspace has none of this id. 409 when the end of a key is to be changed that has come: whoever
- * saw a key expire may rely on it.
+ * Changes a key; undefined if the workspace has no such key. 409 for a new expiry of a key that has expired: clients
+ * may rely on its end.
  */
 export async function updateApiKey(
   db: Pick<Session, 'query'>,
@@ -99,7 +99,7 @@ returning ${COLUMNS}, held.late as "isLate"`),
   return key;
 }
 
-/** Revokes a key, and gives its name; undefined when the workspace has none of this id. */
+/** Revokes a key and returns its name, or undefined if the workspace has no such key. */
 export async function deleteApiKey(
   db: Pick<Session, 'query'>,
   workspaceId: string,

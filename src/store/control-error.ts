@@ -1,4 +1,4 @@
-// Errors of statements on the control tables and of DDL -> refusals.
+// Translates errors of statements on the control tables and of DDL into API errors.
 import { findLostNode, getSqlState, isDatabaseError, translateStatementError } from '../database/errors.ts';
 import { type ApiError, conflict, nodesUnavailable } from '../errors.ts';
 
@@ -14,18 +14,18 @@ export function toControlError(error: unknown): ApiError {
   return translateStatementError(error);
 }
 
-/** The same for the operator, who is told which node of a cluster does not answer. */
+/** Translates an error for the operator, with the node of a cluster that does not answer. */
 export function toOperatorError(error: unknown): ApiError {
   const node = findLostNode(error);
   return node === undefined ? toControlError(error) : nodesUnavailable([node], error);
 }
 
-/** True when this constraint or index of a control table refused the statement. */
+/** Returns whether the error is a violation of this constraint or index. */
 export function isViolation(error: unknown, constraint: string): boolean {
   return isDatabaseError(error) && error.constraint === constraint;
 }
 
-/** 409 for a name that is taken. */
+/** Builds the 409 error of a name that is already in use. */
 export function makeNameConflict(what: string, field: string, cause?: unknown): ApiError {
   return conflict(
     'NOT_UNIQUE',

@@ -1,4 +1,4 @@
-// API keys and the operator's key in the control tables, looked up by hash.
+// Looks up API keys and the operator's key in the control tables, by hash.
 import type { Database } from '../database/pool.ts';
 import { CLIENT_ID, KEY_ID, type Permissions, type Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
@@ -9,7 +9,7 @@ import { WORKSPACES } from './workspaces.ts';
 export interface StoredKey {
   readonly id: string;
   readonly workspaceId: string;
-  /** Version of the workspace when the key was found: a later one means that it must be looked up again. */
+  /** Version of the workspace when the key was read; with a later version the key must be read again. */
   readonly workspaceVersion: number;
   readonly permissions: Permissions;
   readonly scope: Scope;
@@ -17,7 +17,7 @@ export interface StoredKey {
   readonly expiresAt: number | null;
 }
 
-/** The key with this hash, expired or not; undefined when there is none. */
+/** Returns the key with this hash, expired or not, or undefined if there is none. */
 export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey | undefined> {
   const rows = await db.run(
     toQuery(
@@ -47,10 +47,10 @@ export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey 
   };
 }
 
-/** What a key or an OAuth client is called, and where it belongs. */
+/** Name of an API key or OAuth client, and its workspace. */
 export interface CredentialOwner {
   readonly name: string;
-  /** Names of the entities that it reaches; null: all. */
+  /** Names of the entities that it may access; null for all. */
   readonly entities: readonly string[] | null;
   readonly organization: string;
   /** Slug and name of its workspace. */
@@ -58,7 +58,7 @@ export interface CredentialOwner {
   readonly workspaceName: string;
 }
 
-/** Whose credential this is; undefined when the key or the client is gone. */
+/** Returns the owner of a credential, or undefined if the key or client is deleted. */
 export async function findCredentialOwner(db: Database, credentialId: string): Promise<CredentialOwner | undefined> {
   const source = getCredentialSource(credentialId);
   if (source === undefined) return undefined;
@@ -78,7 +78,7 @@ function getCredentialSource(
   return undefined;
 }
 
-/** Notes that keys were used; one statement for all of them. */
+/** Stores the time of use of keys, in one statement for all of them. */
 export async function touchApiKeys(db: Database, ids: readonly string[]): Promise<void> {
   await db.run(
     toQuery(sql`update wda.api_key set last_used_at = now() where id = any(${ids}::int8[])`, 'touch-api-keys'),
@@ -88,17 +88,17 @@ export async function touchApiKeys(db: Database, ids: readonly string[]): Promis
 
 const OPERATOR_FACT = 'operator_key_hash';
 
-/** SHA-256 (hex) of the operator's key that the first start generated; undefined before that. */
+/** Returns the SHA-256 (hex) of the operator's key that the first start generated, or undefined before that. */
 export function loadOperatorHash(db: Database): Promise<string | undefined> {
   return loadFact(db, OPERATOR_FACT);
 }
 
-/** Makes the generated key invalid for ever. */
+/** Deletes the generated key; it is never valid again. */
 export async function deleteOperatorHash(db: Database): Promise<void> {
   await db.query(toQuery(sql`delete from wda.instance where name = ${OPERATOR_FACT}`));
 }
 
-/** Stores the hash unless another process was first; gives the one that is in force. */
+/** Stores the hash unless another process was first; returns the hash in force. */
 export async function storeOperatorHash(db: Database, hash: string): Promise<string> {
   await db.query(
     toQuery(

@@ -1,4 +1,4 @@
-// The schema documents of workspaces with what belongs to them: names in PostgreSQL, gates of a running migration.
+// Schema documents of workspaces, with their names in PostgreSQL and the gates of a running migration.
 import type { Database, Session } from '../database/pool.ts';
 import type { MigrationGate } from '../model/entity.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
@@ -7,19 +7,19 @@ import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { parseDocument, type WorkspaceRow } from './load-workspace.ts';
 import { WORKSPACES } from './workspaces.ts';
 
-/** When a name stopped being in use. */
+/** Time at which a name was released. */
 export interface ReleasedName {
-  /** The first version of the workspace without it. */
+  /** The first version of the workspace without the name. */
   readonly version: string;
   /** Milliseconds by the clock of the database. */
   readonly at: number;
 }
 
-/** Names of tables and columns that were in use until lately. */
+/** Names of tables and columns that were in use recently. */
 export interface ReleasedNames {
-  /** By `orders` or `orders.total`. */
+  /** Names by key: `orders` or `orders.total`. */
   readonly names: Readonly<Record<string, ReleasedName>>;
-  /** The last change of any name. */
+  /** Time of the last change of any name. */
   readonly changedAt: number;
   readonly now: number;
 }
@@ -28,21 +28,25 @@ export interface StoredWorkspace extends WorkspaceRow {
   readonly releasedNames: ReleasedNames;
 }
 
-/** The row with its document, as a statement of a session; undefined when the workspace is gone. */
+/** Loads the row with its document in a session, or undefined if the workspace does not exist. */
 export async function loadWorkspaceRow(
   session: Pick<Session, 'query'>,
   id: string,
 ): Promise<StoredWorkspace | undefined> {
   const rows = await session.query<
-    Omit<WorkspaceRow, 'document'> & { document: string; freed: Readonly<Record<string, ReleasedName>>; now: number }
+    Omit<WorkspaceRow, 'document'> & {
+      document: string;
+      releasedNames: Readonly<Record<string, ReleasedName>>;
+      now: number;
+    }
   >(
     toQuery(sql`select w.id, o.slug as organization, w.slug, w.name, w.version, w.database_schema as "databaseSchema", w.document::text as document, w.names, w.gates,
-  w.entity_ids as "entityIds", w.freed, ${NOW} as now
+  w.entity_ids as "entityIds", w.freed as "releasedNames", ${NOW} as now
 from ${WORKSPACES} where w.id = ${id}`),
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const { [LAST_CHANGE]: lastChange, ...names } = row.freed;
+  const { [LAST_CHANGE]: lastChange, ...names } = row.releasedNames;
   return {
     ...row,
     document: parseDocument(row.document),
@@ -51,14 +55,14 @@ from ${WORKSPACES} where w.id = ${id}`),
 }
 
 const NOW: Fragment = sql`(extract(epoch from clock_timestamp()) * 1000)::float8`;
-// A key beside the names; no name is empty.
+// Key of the last change among the names; no name is empty.
 const LAST_CHANGE = '';
-// Longer than the longest of requests.
+// Longer than the longest request.
 const RELEASED_RETENTION_MS = 86_400_000;
 
 /**
- * `freed` with these names added, without those that are older than every request. The next version is at least one
- * higher.
+ * Adds names to the column `freed` and removes names that were released before the oldest request. The next version is
+ * at least one higher.
  */
 const addReleasedNames = (keys: readonly string[]): Fragment => sql`(select jsonb_object_agg(f.key, f.since) from (
     select e.key, e.value as since from jsonb_each(freed) e
@@ -66,17 +70,17 @@ const addReleasedNames = (keys: readonly string[]): Fragment => sql`(select json
     union all select k, jsonb_build_object('version', (version + 1)::text, 'at', ${NOW}) from unnest(${[...keys, LAST_CHANGE]}::text[]) k
   ) f)`;
 
-/** A document that takes the place of another. */
+/** A document that replaces another. */
 export interface NewDocument {
   readonly document: SchemaDocument;
   readonly names: PhysicalNames;
   /** Names that are no longer in use. */
   readonly releasedNames: readonly string[];
-  /** The names of renamed entities in the document before, by their new ones. */
+  /** Previous names of renamed entities, by their new names. */
   readonly renamed: ReadonlyMap<string, string>;
 }
 
-/** Puts another document in force, in the transaction that changes the tables. */
+/** Activates a schema document in the transaction that changes the tables. */
 export function storeDocument(id: string, { document, names, releasedNames, renamed }: NewDocument): Fragment {
   const entities = Object.keys(document.entities);
   const before = entities.map((name) => renamed.get(name) ?? name);
@@ -85,7 +89,7 @@ export function storeDocument(id: string, { document, names, releasedNames, rena
   entity_ids = wda.entity_ids(entity_ids, ${entities}::text[], ${before}::text[]) where id = ${id}`;
 }
 
-/** The ids of a workspace's entities, by their names. */
+/** Loads the ids of a workspace's entities by their names. */
 export async function loadEntityIds(db: Database, id: string): Promise<ReadonlyMap<string, string>> {
   const rows = await db.query<{ ids: Readonly<Record<string, number>> }>(
     toQuery(sql`select entity_ids as ids from wda.workspace where id = ${id}`),
@@ -99,7 +103,7 @@ export function storeNames(id: string, names: PhysicalNames, releasedNames: read
 where id = ${id}`;
 }
 
-/** Some of the workspaces whose tables and columns have names in PostgreSQL that are not those of their documents. */
+/** Loads some of the workspaces whose tables or columns have names in PostgreSQL that differ from the document. */
 export async function loadUnfinalizedWorkspaces(db: Database, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(
     toQuery(
@@ -116,8 +120,8 @@ where id = ${id} and gates <> ${JSON.stringify(gates)}::jsonb`;
 }
 
 /**
- * Says anew how long the gates that a migration has closed stay closed. Closes none: it may be delivered when the gates are
- * open again. When it has waited for the row, PostgreSQL looks at `gates` anew and not at the migration.
+ * Updates how long the gates of a migration stay closed. Closes no gate: the statement may be delivered when the gates
+ * are open again. After waiting for a row lock PostgreSQL checks `gates` again, but not the migration.
  */
 export function refreshGates(
   id: string,
@@ -129,7 +133,7 @@ where id = ${id} and gates <> '{}' and gates <> ${JSON.stringify(gates)}::jsonb
   and exists (select from wda.migration where id = ${migrationId} and state = 'running')`;
 }
 
-/** The document in force as JSON text, as it was stored, and the names in PostgreSQL that differ from its own. */
+/** Loads the document in force as its stored JSON text, and the names in PostgreSQL that differ from its own. */
 export async function loadDocumentText(
   db: Database,
   id: string,

@@ -1,5 +1,5 @@
-// The identity provider of a workspace in the control tables. Snapshots carry it (load-workspace.ts); here it is
-// configured, and found by its issuer.
+// Identity provider of a workspace in the control tables: configuration, and search by issuer. Snapshots contain it
+// (load-workspace.ts).
 import type { Database, Session } from '../database/pool.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import { type Fragment, join, sql, toQuery } from '../sql/fragment.ts';
@@ -16,7 +16,7 @@ const COLUMNS: Fragment = sql`p.issuer_url as "issuerUrl", p.jwks_uri as "jwksUr
 
 type Queryable = Pick<Session, 'query'>;
 
-/** As long as the transaction lasts nobody else changes it, or makes one where there is none. */
+/** Locks the configuration until the end of the transaction, also when there is no row yet. */
 export async function lockIdentityProvider(
   session: Queryable,
   workspaceId: string,
@@ -32,7 +32,7 @@ export async function findIdentityProvider(db: Queryable, workspaceId: string): 
   return rows[0];
 }
 
-/** Replaces the whole configuration; undefined when the workspace is gone. */
+/** Replaces the whole configuration; undefined if the workspace does not exist. */
 export async function putIdentityProvider(
   db: Queryable,
   workspaceId: string,
@@ -53,7 +53,7 @@ returning ${COLUMNS}`),
   return rows[0];
 }
 
-/** Changes what is given of the configuration; undefined when there is none. */
+/** Changes the given members of the configuration; undefined if there is none. */
 export async function updateIdentityProvider(
   db: Queryable,
   workspaceId: string,
@@ -73,7 +73,7 @@ returning ${COLUMNS}`),
   return rows[0];
 }
 
-/** False when there is none. */
+/** Deletes the configuration; returns false if there is none. */
 export async function deleteIdentityProvider(db: Queryable, workspaceId: string): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`delete from wda.identity_provider where workspace_id = ${workspaceId} returning workspace_id`),
@@ -81,11 +81,10 @@ export async function deleteIdentityProvider(db: Queryable, workspaceId: string)
   return rows.length > 0;
 }
 
-// Workspaces that share an issuer mostly share all of it. A token is tried with at most this many different
-// configurations.
+// Limit of different configurations that a token is tried with. Workspaces that share an issuer mostly share all of it.
 const MAX_CONFIGURATIONS = 20;
 
-/** Enabled providers with this issuer, one workspace for each configuration. */
+/** Returns the enabled providers with this issuer, one workspace for each configuration. */
 export async function findProvidersByIssuer(db: Database, issuerUrl: string): Promise<readonly WorkspaceProvider[]> {
   const rows = await db.run(
     toQuery(

@@ -1,4 +1,4 @@
-// Facts about the whole installation: stored ones by name, and what its database is.
+// Facts about the whole installation: stored values by name, and properties of its database.
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
@@ -8,7 +8,7 @@ export async function loadFact(db: Database, name: string): Promise<string | und
   return rows[0]?.value;
 }
 
-/** The fact as whoever was first has stored it. */
+/** Returns the stored value of a fact; stores `value` unless another process was first. */
 export async function getOrStoreFact(db: Database, name: string, value: string): Promise<string> {
   await db.query(
     toQuery(sql`insert into wda.instance (name, value) values (${name}, ${value}) on conflict (name) do nothing`),
@@ -16,7 +16,10 @@ export async function getOrStoreFact(db: Database, name: string, value: string):
   return (await loadFact(db, name)) ?? value;
 }
 
-/** Random text of the installation by its name, made by whoever asks first; it is asked for once and then remembered. */
+/**
+ * Returns a random secret of the installation by name: the first process creates it; later calls use the value in
+ * memory.
+ */
 export function makeSecret(db: Database, name: string, bytes = 32): () => Promise<string> {
   let secret: Promise<string> | undefined;
   return () => {
@@ -40,7 +43,7 @@ export interface DatabaseFacts {
   /** The version of PostgreSQL, e.g. `18.1`. */
   readonly version: string;
   readonly name: string;
-  /** On disk, with all tables and indexes of everybody in this database. */
+  /** Size on disk of all tables and indexes of this database. */
   readonly bytes: number;
 }
 

@@ -1,4 +1,4 @@
-// The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
+// Builds the Workspace snapshot that requests use from rows of the control tables. No other file does.
 import type { Row, Session } from '../database/pool.ts';
 import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
 import type { Field, MigrationGate } from '../model/entity.ts';
@@ -14,7 +14,7 @@ import type { Databases } from './databases.ts';
 import { isUpToDate, upgradeWorkspaceIn } from './workspace-files.ts';
 import { WORKSPACES } from './workspaces.ts';
 
-/** One workspace as the control tables have it; `document` is what parseSchemaDocument gave. */
+/** Row of a workspace in the control tables; `document` is the result of parseSchemaDocument(). */
 export interface WorkspaceRow {
   readonly id: string;
   readonly organization: string;
@@ -25,13 +25,13 @@ export interface WorkspaceRow {
   readonly document: SchemaDocument;
   readonly names: PhysicalNames;
   readonly entityIds: Readonly<Record<string, number>>;
-  /** Of no other workspace, and not of the one that this was restored from. */
+  /** Random value that differs from that of every other workspace, including the one that a backup was made of. */
   readonly epoch?: string;
-  /** As the topology has them. */
+  /** Statement forms of the topology. */
   readonly statementForms?: object | undefined;
-  /** Of the workspace between the nodes of a cluster: how many have begun or ended. */
+  /** Number of moves between nodes of a cluster that have started plus those that have ended. */
   readonly moves?: number;
-  /** What a running migration refuses, by entity. */
+  /** Requests that a running migration refuses, by entity. */
   readonly gates: Readonly<Record<string, MigrationGate>>;
 }
 
@@ -93,8 +93,8 @@ const COLUMNS =
   ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
- * Loads the snapshot of a workspace by its slugs, or undefined when there is none. One statement, as the directory and the
- * workspace lie in one database. A workspace that lacks files of install/workspace gets them first.
+ * Loads the snapshot of a workspace by its slugs, or undefined if there is none. Uses one statement, as the directory
+ * and the workspace lie in one database. A workspace that lacks files of install/workspace gets them first.
  */
 export async function loadWorkspace(
   databases: Databases,
@@ -130,7 +130,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     isCurrent,
     ...settings
   ] = row as readonly string[];
-  // While it moves all goes through the coordinator: the old node learns of the end of the move a moment after it.
+  // During a move all requests use the coordinator: the old node sees the end of the move a moment after it.
   const isRelocating = Number(moves) % 2 === 1;
   const placement = isRelocating ? undefined : await topology.locate(databaseSchema as string);
   if (isCurrent === 'f') await upgradeWorkspaceIn(databases.forWorkspace({ id: id as string }), id as string);
@@ -156,7 +156,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   return placement === undefined ? workspace : { ...workspace, placement };
 }
 
-/** `entities` as PostgreSQL writes an array of numbers: `{1,2}`. */
+/** Parses a row of settings; `entities` is a PostgreSQL array of numbers: `{1,2}`. */
 function parseAgentSettings([enabled, writes, entities]: Row): AgentSettings {
   if (enabled === undefined || enabled === null) return DEFAULT_AGENT_SETTINGS;
   const ids = entities?.slice(1, -1).split(',') ?? null;
@@ -174,12 +174,14 @@ function parseIdentityProvider([issuerUrl, jwksUri, audience, permissions, enabl
   };
 }
 
-/** A document as it was stored: numbers with all digits, members in their order. */
+/** Parses a stored document: numbers with all digits, members in their order. */
 export function parseDocument(text: string): SchemaDocument {
   return parseExact(text) as SchemaDocument;
 }
 
-/** The version in force as the session sees it, in its transaction; undefined when the workspace is gone. */
+/**
+ * Returns the version in force as the session sees it in its transaction, or undefined if the workspace does not exist.
+ */
 export async function loadCurrentVersion(session: Session, id: string): Promise<string | undefined> {
   const [row] = await session.query<{ version: string }>(
     toQuery(sql`select version::text as version from wda.workspace where id = ${id}::bigint`),

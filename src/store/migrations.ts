@@ -1,4 +1,4 @@
-// Migrations in the control tables: what was requested, how far it is, how it ended.
+// Migrations in the control tables: their request, progress and outcome.
 import type { Database, Session } from '../database/pool.ts';
 import type { SchemaDocument } from '../schema/format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
@@ -12,7 +12,7 @@ type Queryable = Pick<Session, 'query'>;
 export type MigrationState = 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type Strategy = 'online' | 'blocking';
 
-/** How many records make a step impossible, and up to ten of their ids. */
+/** Number of records that make a step impossible, and up to ten of their ids. */
 export interface Conflicts {
   readonly count: number;
   readonly sampleIds: readonly number[];
@@ -31,9 +31,9 @@ export interface PlannedStep {
 
 export interface MigrationStep extends PlannedStep {
   readonly state: MigrationState;
-  /** 0 to 1. */
+  /** Progress from 0 to 1. */
   readonly progress: number;
-  /** While records are filled: how many are done, of about how many. */
+  /** Progress of a backfill: records that are done, and an estimate of all. */
   readonly records?: { readonly done: number; readonly total: number };
 }
 
@@ -46,7 +46,7 @@ export interface MigrationError {
   readonly sampleIds: readonly number[];
 }
 
-/** Who holds a lock that a migration waits for: a session of PostgreSQL. */
+/** The PostgreSQL session that holds a lock a migration waits for. */
 export type Waiting = LockHolder;
 
 export interface Migration {
@@ -87,7 +87,9 @@ export interface PlacedMigration extends Migration {
   readonly workspace: string;
 }
 
-/** Those that have not ended, the newest first: one of a workspace at most. `workspaceId`: of that one alone. */
+/**
+ * Loads migrations that have not ended, newest first; a workspace has at most one. `workspaceId`: id of one workspace.
+ */
 export function loadOpenMigrations(
   db: Database,
   workspaceId: string | null,
@@ -101,7 +103,7 @@ order by m.id desc limit ${limit}`),
   );
 }
 
-/** Asks the process that runs the migration to stop; false when it has ended. */
+/** Requests the cancellation of a migration; returns false if it has ended. */
 export async function requestCancel(db: Queryable, workspaceId: string, id: string): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`update wda.migration set cancel_requested = true
@@ -110,15 +112,15 @@ where workspace_id = ${workspaceId} and id = ${id} and state in ('pending', 'run
   return rows.length > 0;
 }
 
-/** A condition: the workspace is on its way to another node. */
+/** Builds a condition: the workspace is moving to another node. */
 export const isRelocating = (workspaceId: string): Fragment =>
   sql`exists (select from wda.workspace where id = ${workspaceId} and moves % 2 = 1)`;
 
-/** A condition: the workspace has a migration that has not ended. */
+/** Builds a condition: the workspace has a migration that has not ended. */
 export const isMigrating = (workspaceId: string): Fragment =>
   sql`exists (select from wda.migration where workspace_id = ${workspaceId} and state in ('pending', 'running'))`;
 
-/** Workspaces with a migration that has not ended, or with closed gates, whether or not anybody works on them. */
+/** Loads the workspaces with an open migration or closed gates, whether or not a process works on them. */
 export async function loadMigratingWorkspaces(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(
     toQuery(sql`select workspace_id as id from wda.migration where state in ('pending', 'running')
@@ -127,12 +129,12 @@ union select id from wda.workspace where gates <> '{}'`),
   return rows.map((row) => row.id);
 }
 
-/* ---- for the runner, which alone moves the state ---- */
+/* ---- for the runner, which alone changes the state ---- */
 
-// Each keeps the document that was asked for, which may be a megabyte.
+// Limit for each workspace: a row contains the requested document, which may be a megabyte.
 const MAX_MIGRATIONS = 200;
 
-/** Records a migration; of those before it the newest 199 are kept. */
+/** Records a migration and deletes all older ones but the newest 199. */
 export async function insertMigration(
   session: Queryable,
   migration: {
@@ -140,8 +142,8 @@ export async function insertMigration(
     readonly strategy: Strategy;
     readonly steps: readonly MigrationStep[];
     readonly document: SchemaDocument;
-    /** What it makes before it is in force, as JSON. */
-    readonly made: unknown;
+    /** Objects that it creates before the switch, as JSON. */
+    readonly temporaryObjects: unknown;
     readonly createdBy: Actor;
   },
 ): Promise<string> {
@@ -154,15 +156,15 @@ export async function insertMigration(
 )
 insert into wda.migration (workspace_id, strategy, steps, document, made, created_by)
 values (${migration.workspaceId}, ${migration.strategy}, ${JSON.stringify(migration.steps)}::jsonb, ${JSON.stringify(migration.document)}::json,
-  ${JSON.stringify(migration.made)}::jsonb, ${JSON.stringify(migration.createdBy)}::jsonb)
+  ${JSON.stringify(migration.temporaryObjects)}::jsonb, ${JSON.stringify(migration.createdBy)}::jsonb)
 returning id`),
   );
   return (rows[0] as { id: string }).id;
 }
 
 /**
- * Stores how far a migration is, or how it ended; false when it has ended already, and then nothing changes. A statement
- * that a slow network delivers late must not open it again: recovery would take back what is in force.
+ * Stores the progress or the outcome of a migration; returns false, without a change, if it has ended. A statement that
+ * a slow network delivers late must not open it again: recovery would revert the schema in force.
  */
 export async function updateMigration(
   session: Queryable,
@@ -194,7 +196,7 @@ export async function updateSteps(db: Database, id: string, steps: readonly Migr
   );
 }
 
-/** Notes which session a running migration waits for; null: for none any more. */
+/** Stores the session that a running migration waits for, or null when it no longer waits. */
 export async function updateWaiting(session: Queryable, id: string, waiting: Waiting | null): Promise<void> {
   const text = waiting === null ? null : JSON.stringify(waiting);
   await session.query(
@@ -204,26 +206,26 @@ where id = ${id} and state = 'running' and waiting is distinct from ${text}::jso
 }
 
 export async function isCancelRequested(session: Queryable, id: string): Promise<boolean> {
-  const rows = await session.query<{ asked: boolean }>(
-    toQuery(sql`select cancel_requested as asked from wda.migration where id = ${id}`),
+  const rows = await session.query<{ isRequested: boolean }>(
+    toQuery(sql`select cancel_requested as "isRequested" from wda.migration where id = ${id}`),
   );
-  return rows[0]?.asked === true;
+  return rows[0]?.isRequested === true;
 }
 
 export interface OpenMigration {
   readonly id: string;
   readonly state: 'pending' | 'running';
   readonly steps: readonly MigrationStep[];
-  readonly made: unknown;
+  readonly temporaryObjects: unknown;
   readonly cancelRequested: boolean;
-  /** Whether the document that was asked for is the one in force. */
+  /** Whether the requested document is in force. */
   readonly isInForce: boolean;
 }
 
-/** The migration of a workspace that has not ended; there is at most one. */
+/** Returns the open migration of a workspace; there is at most one. */
 export async function findOpenMigration(session: Queryable, workspaceId: string): Promise<OpenMigration | undefined> {
   const rows = await session.query<OpenMigration>(
-    toQuery(sql`select m.id, m.state, m.steps, m.made, m.cancel_requested as "cancelRequested",
+    toQuery(sql`select m.id, m.state, m.steps, m.made as "temporaryObjects", m.cancel_requested as "cancelRequested",
   coalesce(m.document::text = w.document::text, false) as "isInForce"
 from wda.migration m left join wda.workspace w on w.id = m.workspace_id
 where m.workspace_id = ${workspaceId} and m.state in ('pending', 'running')`),

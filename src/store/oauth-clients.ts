@@ -1,5 +1,4 @@
-// OAuth clients of a workspace in the control tables: made, listed, deleted, and looked up when they ask for a token or
-// use one.
+// OAuth clients of a workspace in the control tables: create, list, delete, and look up for tokens.
 import type { Database, Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
@@ -11,7 +10,7 @@ export interface OAuthClient {
   readonly clientId: string;
   readonly name: string;
   readonly permissions: Permissions;
-  /** Names of the entities that it reaches; null: all. */
+  /** Names of the entities that the client may access; null for all. */
   readonly entities: readonly string[] | null;
   readonly createdAt: Date;
 }
@@ -28,10 +27,10 @@ export interface OAuthClientToStore {
 
 const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, ${scopeNames(sql`c`)}, c.created_at as "createdAt"`;
 
-// One workspace's share of the control tables; nobody needs so many clients.
+// Limit for each workspace.
 const MAX_CLIENTS = 1000;
 
-/** Undefined when the workspace is gone; 409 when it has as many as it may have. */
+/** Creates a client; undefined if the workspace does not exist; 409 when it has the maximum number of clients. */
 export async function createOAuthClient(
   db: Pick<Session, 'query'>,
   client: OAuthClientToStore,
@@ -59,7 +58,10 @@ export function loadOAuthClients(
   return loadPage(db, sql`select ${COLUMNS} from wda.oauth_client c where c.workspace_id = ${workspaceId}`, page);
 }
 
-/** Deletes a client, and with the workspace's new version (000011) every verdict on its tokens; gives its name, undefined when there is none. */
+/**
+ * Deletes a client and returns its name, or undefined if there is none. The workspace's new version invalidates every
+ * cached decision on its tokens.
+ */
 export async function deleteOAuthClient(
   db: Pick<Session, 'query'>,
   workspaceId: string,
@@ -73,7 +75,7 @@ export async function deleteOAuthClient(
   return rows[0]?.name;
 }
 
-/** Who asks for a token. */
+/** A client that requests a token. */
 export interface RegisteredClient {
   readonly clientId: string;
   readonly workspaceId: string;
@@ -100,16 +102,16 @@ where c.client_id = ${clientId}`,
   return { clientId: id, workspaceId, organization, workspace, secretHash };
 }
 
-/** Who uses a token. */
+/** A client that uses a token. */
 export interface TokenClient {
   readonly workspaceId: string;
   readonly permissions: Permissions;
   readonly scope: Scope;
-  /** Version of the workspace when the client was found: a later one means that it must be looked up again. */
+  /** Version of the workspace when the client was read; with a later version it must be read again. */
   readonly workspaceVersion: number;
 }
 
-/** The client of a token, while both it and the key that signed the token are there. */
+/** Returns the client of a token, as long as it and the key that signed the token exist. */
 export async function findTokenClient(db: Database, clientId: string, kid: string): Promise<TokenClient | undefined> {
   const rows = await db.run(
     toQuery(

@@ -14,7 +14,7 @@ export interface Organization {
 
 const COLUMNS: Fragment = sql`o.id, o.slug, o.name, o.created_at as "createdAt"`;
 
-/** 409 when the slug is taken. */
+/** Creates an organization; 409 when the slug is in use. */
 export async function createOrganization(
   db: Pick<Session, 'query'>,
   { slug, name }: { readonly slug: string; readonly name: string },
@@ -36,7 +36,7 @@ export async function findOrganization(db: Database, slug: string): Promise<Orga
   return rows[0];
 }
 
-/** The organization if it owns the workspace. */
+/** Returns the organization if it owns the workspace. */
 export async function findOwningOrganization(
   db: Database,
   slug: string,
@@ -57,8 +57,8 @@ export function loadOrganizations(
 }
 
 /**
- * Changes what is given; the snapshots of all its workspaces are then replaced. Undefined when there is no such
- * organization.
+ * Changes the given members; the snapshots of all its workspaces are then replaced. Undefined if the organization does
+ * not exist.
  */
 export async function updateOrganization(
   db: Pick<Session, 'query'>,
@@ -83,7 +83,7 @@ from changed`),
   return { organization, workspaceIds };
 }
 
-/** False when there is no such organization; 409 while it has workspaces. */
+/** Deletes an organization; false if it does not exist; 409 while it has workspaces. */
 export async function deleteOrganization(db: Pick<Session, 'query'>, slug: string): Promise<boolean> {
   const rows = await db
     .query(toQuery(sql`delete from wda.organization o where o.slug = ${slug} returning o.id`))

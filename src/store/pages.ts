@@ -1,4 +1,4 @@
-// One page of a list of the control tables, with the total, in one statement.
+// Loads one page of a list of the control tables, with the total, in one statement.
 import type { Database } from '../database/pool.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
@@ -7,7 +7,9 @@ export interface PageOf<T> {
   readonly total: number;
 }
 
-/** `rows` selects what is listed, with a column `id` that orders it, newest last or, with `newestFirst`, first. */
+/**
+ * Loads a page. `rows` selects the list with a column `id` that orders it: newest last or, with `newestFirst`, first.
+ */
 export async function loadPage<T>(
   db: Pick<Database, 'query'>,
   rows: Fragment,

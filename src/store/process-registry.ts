@@ -1,14 +1,14 @@
-// The server processes that answer requests from memory (`wda.process`), and how they keep up with each other's changes. Two
-// rules make an acknowledged change hold everywhere:
+// The registry of server processes that answer requests from memory (`wda.process`), and the protocol that keeps their
+// memory consistent. Two rules make an acknowledged change visible in every process:
 //
-// - Nothing is used from memory for a request that came more than LEASE_MS after it was compared with the database, nor
-//   after the others have stopped to wait for this process. Each comparison reads the process's own row as well: when
-//   the row is gone the process registers first, and what it knew until then is void.
-// - Whoever has changed something asks all others to compare, and answers when all have: a process that finds itself asked
-//   compares all that it has before it uses it again, and then confirms. One that does not confirm within REGISTERED_MS is
-//   removed; by the first rule it uses nothing any more that it knew before.
+// - A process answers a request from memory only if that data was compared with the database less than LEASE_MS before
+//   the request, and only while the others wait for this process. Each comparison also reads the process's own row:
+//   when the row is missing the process registers first, and its earlier data is invalid.
+// - A process that has changed something requests a comparison from all others, and answers when all have confirmed. A
+//   process that sees the request compares its data before using it again, and then confirms. A process that does not
+//   confirm within REGISTERED_MS is removed; by the first rule it no longer uses its earlier data.
 //
-// Notifications only make this quick. They may be lost, and behind some poolers never come: a process that is used reads
+// Notifications only shorten the wait. They may be lost, and do not arrive through some poolers: a busy process reads
 // its row every 300 ms anyway.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -18,105 +18,111 @@ import type { Database } from '../database/pool.ts';
 import { serviceUnavailable } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
-/** Requests in flight: by workspace id, the oldest version that one of them was planned by. */
+/** Oldest version that a request in flight was planned by, by workspace id. */
 export type ActiveVersions = ReadonlyMap<string, string>;
 
-/** The row of this process, and the versions of workspaces, at one moment. */
+/** The row of this process, and the versions of workspaces, read together. */
 export interface RegistryRead {
-  /** Undefined when the other processes do not know it. */
+  /** Undefined when the process is not registered. */
   readonly self: { readonly requestNumber: string; readonly confirmedNumber: string } | undefined;
-  /** Versions in force by workspace id; a workspace that is gone is missing. */
+  /** Versions in force by workspace id, without deleted workspaces. */
   readonly versions: ReadonlyMap<string, string>;
 }
 
-/** Another process that was asked to compare. */
+/** Another process that must compare its memory with the database. */
 export interface RequestedProcess {
   readonly id: string;
-  /** Number of the question: the process has confirmed when its `heard` is at least this. */
+  /** Number of the request: the process has confirmed when its `heard` is at least this. */
   readonly requestNumber: string;
-  /** Its `heard` when it was asked. */
+  /** Its `heard` at the time of the request. */
   readonly confirmedNumber: string;
 }
 
-/** The statements of one process about the table that all share. */
+/** The statements of one process about the table `wda.process`. */
 export interface ProcessTable {
   readonly read: (workspaceIds: readonly string[]) => Promise<RegistryRead>;
   readonly register: (active: ActiveVersions) => Promise<void>;
-  /** Confirms a question; false when the process is not registered any more. */
+  /** Confirms a request; returns false when the process is no longer registered. */
   readonly confirm: (requestNumber: string, active: ActiveVersions) => Promise<boolean>;
-  /** Asks all others to compare, and wakes those that listen. */
+  /** Requests a comparison from all other processes, and wakes those that listen. */
   readonly requestComparison: () => Promise<readonly RequestedProcess[]>;
-  /** Of processes that were asked, those that have not confirmed; without those that are gone or have registered again. */
+  /** Returns the processes that have not confirmed yet, without those that were removed or have registered again. */
   readonly findUnconfirmed: (requested: readonly RequestedProcess[]) => Promise<readonly RequestedProcess[]>;
-  /** Whether another process, at its last confirmation, was answering a request by an older version of the workspace. */
+  /**
+   * Returns whether another process, at its last confirmation, was answering a request by an older version of the
+   * workspace.
+   */
   readonly hasOlderElsewhere: (workspaceId: string, version: string) => Promise<boolean>;
-  /** Removes processes that have not confirmed since they were asked. */
+  /** Removes processes that have not confirmed since the request. */
   readonly removeUnconfirmed: (unconfirmed: readonly RequestedProcess[]) => Promise<void>;
   /** Removes this process. */
   readonly remove: () => Promise<void>;
 }
 
 export interface Comparison {
-  /** Versions in force by workspace id; a workspace that is gone is missing. */
+  /** Versions in force by workspace id, without deleted workspaces. */
   readonly versions: ReadonlyMap<string, string>;
-  /** The time at which this was true, or earlier. */
+  /** Time at which this was true, or an earlier time. */
   readonly asOf: number;
 }
 
 export interface ProcessRegistry {
   /**
-   * For a request that came at `arrival`: what answers it must have been read or compared at this time or later;
-   * infinite when this process has to compare first.
+   * Returns the time since which data from memory must have been read or compared to answer a request that came at
+   * `receivedAt`; infinite when this process has to compare first.
    */
   validFrom(receivedAt: number): number;
-  /** Reads whether others have asked something of this process, and the versions of these workspaces. */
+  /** Reads pending requests of other processes, and the versions of these workspaces. */
   compare(workspaceIds: readonly string[]): Promise<Comparison>;
-  /** Called when another process may have changed something. A failure is met by the next comparison. */
+  /**
+   * Wakes the registry when another process may have changed something. A failed check is repeated by the next
+   * comparison.
+   */
   wake(): void;
   /**
-   * Resolves when no process answers later requests by what was true before this call: with true when all have
-   * confirmed it, with false after REGISTERED_MS. Never rejects, as the change stays.
+   * Resolves when no process answers later requests with data from before this call: with true when all have confirmed
+   * it, with false after REGISTERED_MS. Never rejects, as the change is committed.
    */
   invalidateAll(): Promise<boolean>;
   /**
-   * Whether no request is being answered that was planned by an older version of the workspace than this one, which
-   * is committed. It does not wait: ask again later. Removed processes are not asked; the statements they still run
-   * meet the tables as they are, as every statement does.
+   * Returns whether no request in flight was planned by a version of the workspace older than this one, which is
+   * committed. Does not wait: call it again later. Removed processes are ignored; the statements that they still run
+   * use the tables as they are, as every statement does.
    */
   isDrained(workspaceId: string, version: string): Promise<boolean>;
-  /** Called when this process answers nothing any more: the others need not wait for it. */
+  /** Unregisters this process when it answers no more requests, so that the others need not wait for it. */
   leave(): Promise<void>;
 }
 
 export interface ProcessRegistryOptions {
   readonly table: ProcessTable;
-  /** Milliseconds, never going back, also counting when the process stood still. */
+  /** Monotonic clock in milliseconds that also counts while the process is stopped. */
   readonly now: () => number;
   readonly active: () => ActiveVersions;
-  /** Called when others begin to wait for this process: it should soon listen for them. */
+  /** Called when others start to wait for this process: it should soon listen for them. */
   readonly onRegistered: () => void;
 }
 
 const LEASE_MS = 800;
 // Longer than the lease by the inaccuracy of clocks and timers.
 const REGISTERED_MS = 900;
-// The first question comes when the quickest process has about answered; later pauses are longer.
+// The first query comes when the quickest process has about confirmed; later pauses are longer.
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 25;
 const MAX_READS = 3;
 
 export function makeProcessRegistry({ table, now, active, onRegistered }: ProcessRegistryOptions): ProcessRegistry {
   let comparedAt = Number.NEGATIVE_INFINITY;
-  /** What was read before this time is void. */
+  /** Time before which data read is invalid. */
   let validSince = Number.NEGATIVE_INFINITY;
   let isWaking = false;
   let mustRepeat = false;
   let isLeaving = false;
 
-  /** False when the process is not registered any more. */
+  /** Confirms a request; returns false when the process is no longer registered. */
   async function confirm({ requestNumber, confirmedNumber }: NonNullable<RegistryRead['self']>): Promise<boolean> {
     if (requestNumber === confirmedNumber) return true;
-    // First stop using what is old, then confirm it.
+    // Data in memory must be invalid before the confirmation is sent.
     validSince = now();
     return table.confirm(requestNumber, active());
   }
@@ -130,7 +136,7 @@ export function makeProcessRegistry({ table, now, active, onRegistered }: Proces
         if (isLeaving) throw serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down');
         comparedAt = Number.NEGATIVE_INFINITY;
         await table.register(active());
-        // This process has heard of no change before now.
+        // This process has received no request before now.
         validSince = now();
         onRegistered();
       }
@@ -171,7 +177,7 @@ export function makeProcessRegistry({ table, now, active, onRegistered }: Proces
     validSince = now();
     const timer = new AbortController();
     const timeout = sleep(REGISTERED_MS, false, { signal: timer.signal }).catch(() => false);
-    // When the database does not answer, the leases of all others run out.
+    // When the database does not answer, the leases of all others expire.
     const confirmed = waitForConfirmations().catch(() => timeout);
     const isConfirmed = await Promise.race([confirmed, timeout]);
     timer.abort();
@@ -203,10 +209,10 @@ export function makeProcessRegistry({ table, now, active, onRegistered }: Proces
   };
 }
 
-// A crash loses nothing but a second of waiting, so a flush is not worth its time. The setting holds for the
-// transaction, which is this statement.
+// A crash loses only a second of waiting, so a flush is not worth its time. The setting is local to the transaction,
+// which is this statement.
 const WITHOUT_FLUSH: Fragment = sql`set_config('synchronous_commit', 'off', true) <> ''`;
-/** Processes are woken through this channel of LISTEN; the payload is the id of whoever asks. */
+/** Channel of LISTEN that wakes processes; the payload is the id of the sender. */
 const CHANNEL = 'wda_process';
 
 const toJson = (active: ActiveVersions): string => JSON.stringify(Object.fromEntries(active));
@@ -233,7 +239,7 @@ select id::text, version::text, null::text from wda.workspace where id = any(${w
     },
     async register(active) {
       const location = `${hostname()} ${process.pid}`;
-      // Flushed as any commit: a process must not believe in a row that a crash has undone.
+      // Flushed like any commit: a process must not rely on a row that a crash has undone.
       await db.run(
         toQuery(
           sql`insert into wda.process (id, place, busy) values (${id}, ${location}, ${toJson(active)}::jsonb) on conflict (id) do nothing`,
@@ -252,7 +258,7 @@ select id::text, version::text, null::text from wda.workspace where id = any(${w
       return rows.length > 0;
     },
     async requestComparison() {
-      // Rows are locked in one order, so that two processes that ask at once cannot deadlock.
+      // Rows are locked in one order, so that two concurrent requests cannot deadlock.
       const rows = await db.run(
         toQuery(
           sql`with other as materialized (
@@ -315,7 +321,7 @@ export interface OpenProcessRegistry extends ProcessRegistry {
   close(): Promise<void>;
 }
 
-// The database may be away; the others remove this process then.
+// Limit, as the database may be unavailable; the others remove this process then.
 const LEAVE_MS = 1000;
 
 /** Opens the registry of this process: its rows in the database `db`, and a session that listens for the others. */
@@ -360,7 +366,7 @@ export interface RegisteredProcess {
 // Far more than a database has connections for.
 const MAX_PROCESSES = 1000;
 
-/** Loads the registered processes, the oldest first. One that was killed is among them until the next change. */
+/** Loads the registered processes, oldest first. A killed one is listed until the next change. */
 export async function loadProcesses(db: Database): Promise<readonly RegisteredProcess[]> {
   return db.query<RegisteredProcess>(
     toQuery(
@@ -371,14 +377,13 @@ export async function loadProcesses(db: Database): Promise<readonly RegisteredPr
 
 // Clocks of one machine drift apart by less.
 const JUMP_MS = 100;
-// The wall clock is read at most once in this time: reading takes 0.4 µs on some machines, and each request asks for
-// the time.
+// Interval of reading the wall clock, as a read takes 0.4 µs on some machines and each request needs the time.
 const WALL_CLOCK_EVERY_MS = 1;
 
 /**
- * Makes a clock for leases, in milliseconds that never go back. The monotonic clock goes on while a process is stopped, but not
- * while its machine sleeps: when the wall clock has moved more, the difference is added. Something that seems too old by mistake
- * is only asked for again.
+ * Creates a clock for leases, in milliseconds that never go back. The monotonic clock advances while a process is
+ * stopped, but not while its machine sleeps: when the wall clock has advanced more, the difference is added. Data that
+ * seems too old by mistake is only read again.
  */
 export function makeClock(
   monotonic: () => number = () => performance.now(),

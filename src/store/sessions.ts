@@ -1,5 +1,5 @@
-// Sessions of the console in the control tables, and the links that make one. They are found by hash; who asks says how long
-// a session may be idle.
+// Console sessions and sign-in links in the control tables. They are found by hash; the caller defines how long a
+// session may be idle.
 import type { Database, Session } from '../database/pool.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
@@ -7,16 +7,19 @@ import type { WriteActivity } from './activity.ts';
 import { loadPage, type PageOf } from './pages.ts';
 import { readScope, scopeText } from './scopes.ts';
 
-/** Who has signed in: by an API key, or by the operator's key (its SHA-256, hex). */
+/** Owner of a session: an API key, or the operator's key (its SHA-256, hex). */
 export type Subject =
   | { readonly apiKeyId: string; readonly operatorHash?: undefined }
   | { readonly apiKeyId?: undefined; readonly operatorHash: string };
 
-/** A session in force, with what its key may do now; the operator's has the hash of the key that it was made by. */
+/**
+ * A session in force, with the current permissions of its key; that of the operator has the hash of the key that
+ * created it.
+ */
 export interface StoredSession {
   readonly id: string;
   readonly operatorHash: string | null;
-  /** When it or its key ends by itself, milliseconds since 1970. */
+  /** Milliseconds since 1970 at which the session or its key expires. */
   readonly expiresAt: number;
   readonly key: {
     readonly id: string;
@@ -33,7 +36,7 @@ export interface SessionToStore {
   readonly userAgent: string;
 }
 
-// Sessions of one key, or of the operator: a key may be shared. With one more the session ends that was used longest ago.
+// Limit for each key, which may be shared, and for the operator. A new session ends the least recently used one.
 const MAX_SESSIONS = 100;
 const MAX_LINKS = 20;
 
@@ -42,7 +45,7 @@ const idleFor = (seconds: number): Fragment => sql`make_interval(secs => ${secon
 const isSubject = ({ apiKeyId, operatorHash }: Subject): Fragment =>
   apiKeyId === undefined ? sql`operator_hash = ${operatorHash}` : sql`api_key_id = ${apiKeyId}`;
 
-/** The session with this hash; undefined when there is none, and when it or its key has expired. */
+/** Returns the session with this hash, or undefined if there is none, or if it or its key has expired. */
 export async function findSession(
   db: Database,
   idHash: Buffer,
@@ -76,7 +79,7 @@ export async function findSession(
   };
 }
 
-/** False when the key is gone. */
+/** Creates a session; returns false if the key does not exist. */
 export async function createSession(db: Database, session: SessionToStore): Promise<boolean> {
   const { idHash, subject, expiresAt, userAgent } = session;
   const { apiKeyId, operatorHash = null } = subject;
@@ -95,16 +98,16 @@ from ${owner} as holder (id) returning id`),
   return rows.length > 0;
 }
 
-/** False when there was none. */
+/** Ends a session; returns false if there was none. */
 export async function endSession(db: Database, idHash: Buffer): Promise<boolean> {
   const rows = await db.query(toQuery(sql`delete from wda.session where id_hash = ${idHash} returning id`));
   return rows.length > 0;
 }
 
-/** Whose sessions: those of a key (null: of none), or everybody's. */
+/** Filter of sessions: those of one key (null: of no key), or all. */
 export type SessionOwner = 'anybody' | { readonly apiKeyId: string | null };
 
-/** A session as lists show it. */
+/** A session in lists. */
 export interface OpenSession {
   readonly id: string;
   readonly key: {
@@ -120,17 +123,17 @@ export interface OpenSession {
   readonly userAgent: string;
 }
 
-/** What makes a session one that is in force. */
+/** Conditions for a session in force. */
 export interface InForce {
   readonly idleSeconds: number;
-  /** SHA-256 (hex) of the operator's key; undefined while it is not known. */
+  /** SHA-256 (hex) of the operator's key, or undefined while it is unknown. */
   readonly operatorHash: string | undefined;
 }
 
 const isOwnedBy = (owner: SessionOwner): Fragment =>
   owner === 'anybody' ? sql`true` : sql`s.api_key_id = ${owner.apiKeyId}::int8`;
 
-/** The sessions that are in force, the oldest first. */
+/** Loads the sessions in force, oldest first. */
 export function loadSessions(
   db: Database,
   owner: SessionOwner,
@@ -151,7 +154,7 @@ export function loadSessions(
   );
 }
 
-/** Ends a session by its id in lists; false when the holder has none of it. */
+/** Ends a session by its id in lists; returns false if the owner has no such session. */
 export async function endSessionById(
   session: Pick<Session, 'query'>,
   id: string,
@@ -163,7 +166,7 @@ export async function endSessionById(
   return rows.length > 0;
 }
 
-/** Notes that sessions were used, and with them their keys; one statement for all of them. */
+/** Stores the time of use of sessions and their keys, in one statement for all of them. */
 export async function touchSessions(db: Database, ids: readonly string[]): Promise<void> {
   await db.run(
     toQuery(
@@ -175,7 +178,7 @@ update wda.api_key set last_used_at = now() where id in (select api_key_id from 
   );
 }
 
-/** Removes sessions and links that have ended. */
+/** Deletes sessions and links that have expired. */
 export async function deleteExpiredSessions(db: Database, idleSeconds: number): Promise<void> {
   await db.query(
     toQuery(sql`with links as (delete from wda.console_link where expires_at <= now())
@@ -183,7 +186,7 @@ delete from wda.session where expires_at <= now() or last_used_at <= now() - ${i
   );
 }
 
-/** `note` is written with it. */
+/** Stores a sign-in link; `writeActivity` runs in the same transaction. */
 export async function storeLink(
   db: Database,
   link: { readonly codeHash: Buffer; readonly operatorHash: string; readonly seconds: number },
@@ -202,7 +205,7 @@ values (${link.codeHash}, ${link.operatorHash}, now() + make_interval(secs => ${
   });
 }
 
-/** Uses a link up. Gives the hash of the operator's key that it was made under; undefined when it is none any more. */
+/** Consumes a sign-in link. Returns the hash of the operator's key that created it, or undefined if it is invalid. */
 export async function consumeLink(db: Database, codeHash: Buffer): Promise<string | undefined> {
   const rows = await db.query<{ operatorHash: string }>(
     toQuery(

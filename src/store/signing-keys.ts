@@ -1,4 +1,5 @@
-// The keys that sign internal tokens, in the control tables: one signs, older ones verify until their tokens have expired.
+// The keys that sign internal tokens, in the control tables: one key signs, older ones verify until their tokens have
+// expired.
 import type { Database } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import type { WriteActivity } from './activity.ts';
@@ -9,15 +10,15 @@ export type StoredJwk = Readonly<Record<string, string>>;
 export interface StoredSigningKey {
   readonly kid: string;
   readonly publicJwk: StoredJwk;
-  /** Of the key that signs; null for those that only verify. */
+  /** Private half of the key that signs; null for keys that only verify. */
   readonly privateJwk: StoredJwk | null;
-  /** Longest lifetime of a token that it signs or has signed. */
+  /** Longest lifetime of the tokens that it signs or has signed. */
   readonly tokenLifetimeSeconds: number;
-  /** True when it has signed for as long as a key may. */
+  /** Whether it has signed for the maximum time. */
   readonly isDue: boolean;
   readonly createdAt: Date;
   readonly rotatedAt: Date | null;
-  /** When the last token has expired and the key is no longer published; null for the key that signs. */
+  /** Time at which the last token has expired and the key is no longer published; null for the key that signs. */
   readonly expiresAt: Date | null;
 }
 
@@ -28,7 +29,9 @@ export interface SigningKeyToStore {
   readonly tokenLifetimeSeconds: number;
 }
 
-/** Why a key is made: there is none; the present one is old; on request; or on request, ending all tokens as well. */
+/**
+ * Reason for a new key: there is none; the present one is old; on request; or on request, revoking all tokens as well.
+ */
 export type Rotation =
   | { readonly kind: 'first' }
   | { readonly kind: 'due'; readonly afterSeconds: number }
@@ -40,7 +43,10 @@ const GRACE_SECONDS = 60;
 
 const EXPIRES_AT = sql`k.rotated_at + make_interval(secs => k.token_lifetime_seconds + ${GRACE_SECONDS}::float8)`;
 
-/** The key that signs, if there is one, and those that still verify; newest first. `dueAfterSeconds` 0: never due. */
+/**
+ * Loads the key that signs, if there is one, and the keys that still verify; newest first. `dueAfterSeconds` 0: never
+ * due.
+ */
 export async function loadSigningKeys(db: Database, dueAfterSeconds: number): Promise<readonly StoredSigningKey[]> {
   return db.query<StoredSigningKey>(
     toQuery(sql`select k.kid, k.public_jwk as "publicJwk", k.private_jwk as "privateJwk",
@@ -51,7 +57,10 @@ from wda.signing_key k where k.rotated_at is null or now() < ${EXPIRES_AT} order
   );
 }
 
-/** Notes, before a key first signs in this process, that its tokens live this long. False when the key is gone. */
+/**
+ * Raises the lifetime of the key's tokens before a key first signs in this process. Returns false if the key does not
+ * exist.
+ */
 export async function raiseTokenLifetime(db: Database, kid: string, seconds: number): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`update wda.signing_key set token_lifetime_seconds = greatest(token_lifetime_seconds, ${seconds})
@@ -61,9 +70,9 @@ where kid = ${kid} returning kid`),
 }
 
 /**
- * Makes `key` the one that signs, unless the present one is not due, or another process was first. The key that it
- * replaces loses its private half and verifies until its tokens have expired; with `revoke` it is gone at once,
- * everywhere. `note` is written with it.
+ * Makes `key` the one that signs, unless the present one is not due, or another process was first. The replaced key
+ * loses its private half and verifies until its tokens have expired; with `revoke` it is deleted at once, in every
+ * process. `writeActivity` runs in the same transaction.
  */
 export async function rotateSigningKey(
   db: Database,
@@ -74,8 +83,8 @@ export async function rotateSigningKey(
   const age = rotation.kind === 'due' ? rotation.afterSeconds : 0;
   const replaces = rotation.kind !== 'first';
   await db.transaction(async (session) => {
-    // Two statements, as the index that allows one signing key must see the old one go before the new one comes. A
-    // second process waits here for the first, then finds nothing to replace, and its insert does nothing.
+    // Two statements, as the index that allows one signing key must see the old one removed before the new one is
+    // inserted. A second process waits here for the first, then has no key to replace, and its insert does nothing.
     await session.query(
       toQuery(sql`update wda.signing_key set rotated_at = now(), private_jwk = null
 where rotated_at is null and ${replaces}::bool and (${age}::float8 = 0 or created_at <= now() - make_interval(secs => ${age}::float8))`),

@@ -1,6 +1,6 @@
-// Indexes of texts after an update of ICU, of the system or of the PostgreSQL that comes with the server: the order of texts may
-// be another one, and then an index built before misses records and lets duplicates in. PostgreSQL only warns. So the
-// version is compared at the start, and the indexes of workspaces are built anew while requests go on.
+// Rebuilds text indexes after an update of ICU, of the system or of the bundled PostgreSQL: the sort order of texts may
+// have changed, and then an older index misses records and accepts duplicates. PostgreSQL only warns. So the version is
+// compared at the start, and the indexes of workspaces are rebuilt while requests go on.
 import { getSqlState } from '../database/errors.ts';
 import type { Database, Session } from '../database/pool.ts';
 import { TEXT_COLLATION } from '../model/field-types.ts';
@@ -13,17 +13,19 @@ export interface TextOrderOptions {
 }
 
 export interface TextOrder {
-  /** Compares, and rebuilds what is out of order unless another process does. */
+  /** Compares the version, and rebuilds outdated indexes unless another process does. */
   readonly check: () => Promise<void>;
-  /** Until the next look. */
+  /** Milliseconds until the next check. */
   readonly pauseMs: () => number;
 }
 
 const FIRST_CHECK_MS = 1000;
-// Replicas and restored disks may bring another version under a server that runs on.
+// Replicas and restored disks may bring another version to a running server.
 const CHECK_INTERVAL_MS = 3_600_000;
 const LOCK = 7_764_610_003;
-/** The fact that has the version whose order the indexes have, where PostgreSQL does not let us store it. */
+/**
+ * Name of the fact that stores the version of the indexes, for roles that PostgreSQL does not let change the collation.
+ */
 const VERSION_FACT = 'text_order';
 
 export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
@@ -35,10 +37,10 @@ export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
     if (change === undefined) return;
     await db.session(
       async (session) => {
-        const [lock] = await session.query<{ taken: boolean }>(
-          toQuery(sql`select pg_try_advisory_lock(${LOCK}::int8) as taken`),
+        const [lock] = await session.query<{ isLocked: boolean }>(
+          toQuery(sql`select pg_try_advisory_lock(${LOCK}::int8) as "isLocked"`),
         );
-        if (lock?.taken !== true) return;
+        if (lock?.isLocked !== true) return;
         try {
           // Another process may have just finished.
           if ((await findChange(db)) !== undefined) await rebuild(session, change);
@@ -61,7 +63,7 @@ export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
       try {
         await session.execute(sql`reindex index concurrently ${tableRef(index)}`.text);
       } catch (error) {
-        // Dropped meanwhile, with its workspace or by a migration.
+        // The index was dropped meanwhile, with its workspace or by a migration.
         if (['42P01', '42704'].includes(getSqlState(error) ?? '')) continue;
         if (getSqlState(error) === undefined) throw error;
         failed++;
@@ -84,7 +86,7 @@ interface Change {
   readonly to: string;
 }
 
-/** Undefined while the indexes have the order of the ICU that PostgreSQL works with. */
+/** Returns the change of the ICU version, or undefined while the indexes match it. */
 async function findChange(db: Database): Promise<Change | undefined> {
   const [row] = await db.query<{ from: string | null; to: string | null }>(
     toQuery(sql`select collversion as "from", pg_collation_actual_version(oid) as "to" from pg_collation
@@ -95,7 +97,10 @@ where collname = ${TEXT_COLLATION} and collnamespace = 'pg_catalog'::regnamespac
   return { from, to };
 }
 
-/** Only the owner of the collation may say so to PostgreSQL, which is often not the server's role. */
+/**
+ * Stores the version. PostgreSQL allows only the owner of the collation to refresh it, which often is not the server's
+ * role.
+ */
 async function storeVersion(db: Database, session: Session, version: string): Promise<void> {
   const collation: Fragment = sql`alter collation ${ident('pg_catalog')}.${ident(TEXT_COLLATION)} refresh version`;
   await session.execute(collation.text).catch(async (error) => {
@@ -104,7 +109,10 @@ async function storeVersion(db: Database, session: Session, version: string): Pr
   });
 }
 
-/** Of all workspaces: those of columns in that order, and those of expressions, which may use it. The small ones first. */
+/**
+ * Loads the indexes of all workspaces on columns with this collation and on expressions, which may use it. Small ones
+ * come first.
+ */
 const loadTextIndexes = (session: Session): Promise<TableName[]> =>
   session.query<TableName>(
     toQuery(sql`select n.nspname as schema, c.relname as name from wda.workspace w
@@ -115,7 +123,7 @@ where i.indisvalid and (i.indexprs is not null or exists (
 order by c.relpages, c.oid`),
   );
 
-/** What a rebuild has left that was ended in the middle. */
+/** Loads the invalid indexes that an interrupted rebuild has left. */
 const loadInvalidIndexes = (session: Session): Promise<TableName[]> =>
   session.query<TableName>(
     toQuery(sql`select n.nspname as schema, c.relname as name from wda.workspace w

@@ -1,5 +1,5 @@
-// Failovers: a standby that takes over gives numbers of transactions that the lost primary had given, too, so the version of a
-// lost write could be that of another record. PostgreSQL begins another timeline then, and all workspaces another epoch.
+// Detects failovers: a promoted standby reuses transaction numbers of the lost primary, so the version of a lost write
+// could be that of another record. PostgreSQL starts another timeline then, and all workspaces get another epoch.
 import { getSqlState } from '../database/errors.ts';
 import type { Database } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
@@ -9,13 +9,13 @@ export interface TimelineWatch {
   readonly check: () => Promise<void>;
 }
 
-/** The fact that has the timeline whose numbers the versions are. */
+/** Name of the fact with the timeline that the versions belong to. */
 const TIMELINE_FACT = 'timeline';
 
-/** Timelines by the names of the facts that have them; undefined where nobody ever tells. */
+/** Loads timelines by the names of their facts, or undefined if the databases do not report them. */
 export type LoadTimelines = () => Promise<ReadonlyMap<string, string> | undefined>;
 
-/** Renews the epochs of all workspaces when a timeline is another one than it was; `announced` is called then. */
+/** Renews the epochs of all workspaces when a timeline has changed, and calls `announced` then. */
 export function makeTimelineWatch(
   db: Database,
   announce: () => Promise<unknown>,
@@ -40,7 +40,7 @@ export function makeTimelineWatch(
   };
 }
 
-/** Undefined where PostgreSQL does not tell: databases of some clouds have no log of this form. */
+/** Returns undefined if PostgreSQL does not report it: some cloud databases have no WAL in this form. */
 async function loadTimelines(db: Database): ReturnType<LoadTimelines> {
   try {
     const [row] = await db.query<{ timeline: string }>(
@@ -54,7 +54,7 @@ async function loadTimelines(db: Database): ReturnType<LoadTimelines> {
   }
 }
 
-/** True for the first process that sees it. */
+/** Renews the epochs; returns true for the first process that detects the change. */
 async function renew(db: Database, fact: string, from: string, to: string): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`with first as (

@@ -1,5 +1,6 @@
-// Snapshots of workspaces by slug, in bounded memory, as new as the process registry demands: versions are compared with the
-// database while requests come, so no notification can be missed, and an idle server asks nothing.
+// Cache of workspace snapshots by slug, in bounded memory, as fresh as the process registry requires: versions are
+// compared with the database while requests come, so no notification can be missed, and an idle server sends no
+// queries.
 import { LRUCache } from 'lru-cache';
 import type { Metric } from '../metric.ts';
 import type { Scope } from '../model/principal.ts';
@@ -8,19 +9,20 @@ import type { Workspace } from '../model/workspace.ts';
 import type { ProcessRegistry } from './process-registry.ts';
 
 export interface WorkspaceCache {
-  /** The snapshot when it is in memory and fresh; nobody waits for the database. */
+  /** Returns the snapshot if it is in memory and fresh, without waiting for the database. */
   getCached(organization: string, slug: string): Workspace | undefined;
-  /** The snapshot, at once when it is fresh. */
+  /** Returns the snapshot, at once when it is fresh. */
   get(organization: string, slug: string): Promise<Workspace | undefined>;
   /**
-   * The snapshot as it is now, at most 50 ms old. Asked before a request is refused because its snapshot lacks a name.
+   * Returns the current snapshot, at most 50 ms old. Used before a request is refused because its snapshot lacks a
+   * name.
    */
   getRecent(organization: string, slug: string): Promise<Workspace | undefined>;
-  /** The part of a whole snapshot that a scope reaches; the same one each time, while it is in memory. */
+  /** Returns the part of a whole snapshot that a scope may access; the same object each time, while it is in memory. */
   restrict(workspace: Workspace, scope: Scope): Workspace;
-  /** True when another snapshot has taken the place of this one, or of that it is a part of, or must be read. */
+  /** Returns whether a newer snapshot has replaced this one, or the one that it is a part of, or must be read. */
   isReplaced(workspace: Workspace): boolean;
-  /** Something in the workspace was changed by this process. */
+  /** Invalidates the snapshot after a change by this process. */
   invalidate(workspaceId: string): void;
   size(): number;
 }
@@ -29,20 +31,20 @@ export interface WorkspaceCacheOptions {
   readonly load: (organization: string, slug: string) => Promise<Workspace | undefined>;
   readonly compare: ProcessRegistry['compare'];
   readonly validFrom: ProcessRegistry['validFrom'];
-  /** Milliseconds, never going back. */
+  /** Monotonic clock in milliseconds. */
   readonly now: () => number;
   readonly maximum: number;
 }
 
-// From this age on versions are compared in the background, so that requests need not wait for it.
+// Age from which versions are compared in the background, so that requests need not wait for it.
 const CHECK_AFTER_MS = 300;
-// Refusals cost one comparison in this time, however many they are.
+// Interval in which refusals cost one comparison, however many they are.
 const RECENT_MS = 50;
 
-// Parts of snapshots in memory, all together, in entities: one has some 2 kB.
+// Limit of restricted snapshots in memory, counted in entities, which have some 2 kB each.
 const MAX_RESTRICTED_ENTITIES = 20_000;
 
-/** A snapshot and the time that the database is known to have agreed with it. */
+/** A snapshot and the latest time at which the database agreed with it. */
 interface Entry {
   readonly workspace: Workspace;
   asOf: number;
@@ -50,9 +52,12 @@ interface Entry {
 
 export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCache {
   const snapshots = new LRUCache<string, Entry>({ max: options.maximum });
-  /** Slugs that named nothing, with the time at which that was known. */
+  /** Slugs without a workspace, with the time of their lookup. */
   const missing = new LRUCache<string, number>({ max: 1000 });
-  /** By snapshot and scope. A version is never given again, so nothing of another document is found. */
+  /**
+   * Restricted snapshots by snapshot and scope. A version is never reused, so a cached part never belongs to another
+   * document.
+   */
   const restrictedSnapshots = new LRUCache<string, Workspace>({
     maxSize: MAX_RESTRICTED_ENTITIES,
     sizeCalculation: ({ entities }) => entities.size + 1,
@@ -79,13 +84,12 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   function load(key: string, organization: string, slug: string): Promise<void> {
     const running = loading.get(key);
     if (running !== undefined) return running;
-    // The answer may be outdated when it arrives: it counts as known at the time of the question.
+    // The answer may be outdated when it arrives: it is valid as of the time of the query.
     const asOf = options.now();
     const promise = options
       .load(organization, slug)
       .then((workspace) => {
-        // A change that came while loading has removed the entry from `loading`: what was read may be older than the
-        // change.
+        // A change during the load has removed the entry from `loading`: the result may be older than the change.
         if (loading.get(key) !== promise) return;
         if (workspace === undefined) missing.set(key, asOf);
         else snapshots.set(key, { workspace, asOf });
@@ -98,8 +102,8 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   }
 
   /**
-   * Ends after two questions at most, unless changes keep coming: the second one was asked after this request came.
-   * `age`: how old the snapshot may be at most.
+   * Loads twice at most, unless changes keep coming: the second load starts after this request came. `age`: maximum age
+   * of the snapshot.
    */
   async function getFresh(
     organization: string,
@@ -125,7 +129,7 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
     const now = options.now();
     const entry = snapshots.get(`${organization}/${slug}`);
     if (entry === undefined || entry.asOf < options.validFrom(now)) return undefined;
-    // A failed check is found by the request that has to wait for one.
+    // A failed check is reported by the request that has to wait for one.
     if (now - entry.asOf > CHECK_AFTER_MS && checking === undefined) check().catch(() => undefined);
     return entry.workspace;
   }

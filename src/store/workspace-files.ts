@@ -1,11 +1,11 @@
-// Brings the PostgreSQL schema of a workspace up to the last file of install/workspace: when its snapshot is loaded, when its
-// schema document is changed, and in the background soon after the start.
+// Upgrades the PostgreSQL schema of a workspace to the last file of install/workspace: when its snapshot is loaded,
+// when its schema document is changed, and in the background soon after the start.
 import { getLastFile, runFiles } from '../database/install.ts';
 import type { Database, Session } from '../database/pool.ts';
 import { inTransaction } from '../database/transaction.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
-/** Whether the schema of the workspace `w` has run the last file. */
+/** Builds a condition: the schema of the workspace `w` has run the last file. */
 export const isUpToDate = (): Fragment => sql`exists (
   select from wda.installed i where i.schema = w.database_schema and i.folder = 'workspace' and i.name = ${getLastFile('workspace')})`;
 
@@ -13,10 +13,10 @@ export const isUpToDate = (): Fragment => sql`exists (
 const STATEMENT_TIMEOUT = sql`set local statement_timeout = '600s'`.text;
 const WORKSPACES_PER_RUN = 20;
 const PAUSE_MS = 1000;
-// Only a workspace that a process of an older version has created meanwhile lacks files then.
+// Pause without work: only a process of an older version could still create a workspace that lacks files.
 const IDLE_PAUSE_MS = 3_600_000;
 
-/** Runs the files that the schema of the workspace lacks; does nothing for a workspace that is gone. */
+/** Runs the files that the schema of the workspace lacks; does nothing if the workspace does not exist. */
 export async function upgradeWorkspace(session: Session, id: string): Promise<void> {
   const [outdated] = await session.query(
     toQuery(sql`select from wda.workspace w where w.id = ${id}::bigint and not ${isUpToDate()}`),
@@ -24,7 +24,7 @@ export async function upgradeWorkspace(session: Session, id: string): Promise<vo
   if (outdated === undefined) return;
   await inTransaction(session, 0, async () => {
     await session.execute(STATEMENT_TIMEOUT);
-    // The lock on the row keeps others from dropping the schema.
+    // The row lock keeps other sessions from dropping the schema.
     const [workspace] = await session.query<{ schema: string }>(
       toQuery(sql`select database_schema as schema from wda.workspace where id = ${id}::bigint for key share`),
     );
@@ -32,7 +32,7 @@ export async function upgradeWorkspace(session: Session, id: string): Promise<vo
   });
 }
 
-/** The same for work that has no session. */
+/** Upgrades a workspace in a session of its own. */
 export const upgradeWorkspaceIn = (db: Database, id: string): Promise<void> =>
   db.session((session) => upgradeWorkspace(session, id), { purpose: 'migration', tenant: id });
 

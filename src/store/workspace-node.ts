@@ -1,9 +1,12 @@
-// The node on which a workspace lies, for work that begins without its snapshot.
+// Finds the node of a workspace, for work that starts without its snapshot.
 import type { NodeStatus } from '../database/executor.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import type { Databases } from './databases.ts';
 
-/** Undefined for a workspace that lies in the database itself, or is gone. No node is asked. */
+/**
+ * Returns the node, or undefined for a workspace in the database itself and for one that does not exist. Sends nothing
+ * to a node.
+ */
 export async function findNode(databases: Databases, id: string): Promise<NodeStatus | undefined> {
   const [row] = await databases
     .forWorkspace({ id })

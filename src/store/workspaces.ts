@@ -1,5 +1,5 @@
-// Which workspaces exist: their organizations, their slugs, and where their tables lie. Their documents are in
-// catalog/; migrate/ creates and deletes them, together with their tables.
+// Workspaces in the directory: their organizations, slugs, and the place of their tables. documents.ts has their
+// documents; migrations/workspace.ts creates and deletes them, together with their tables.
 import type { Database, Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
@@ -31,13 +31,13 @@ export async function findWorkspace(
   return rows[0];
 }
 
-/** By its id, which a principal knows. */
+/** Returns a workspace by its id. */
 export async function findWorkspaceById(db: Database, id: string): Promise<WorkspaceSummary | undefined> {
   const rows = await db.query<WorkspaceSummary>(toQuery(sql`select ${COLUMNS} from ${WORKSPACES} where w.id = ${id}`));
   return rows[0];
 }
 
-/** The workspaces of an organization that exists. */
+/** Loads the workspaces of an existing organization. */
 export function loadWorkspaces(
   db: Database,
   organizationId: string,
@@ -47,8 +47,8 @@ export function loadWorkspaces(
 }
 
 /**
- * The row of a new workspace with its document, as JSON text, and the name of its PostgreSQL schema; undefined when there is
- * no such organization. For a transaction that makes the tables.
+ * Inserts the row of a new workspace with its document, as JSON text, and the name of its PostgreSQL schema; undefined
+ * if the organization does not exist. For a transaction that creates the tables.
  */
 export async function insertWorkspace(
   session: Pick<Session, 'query'>,
@@ -72,7 +72,7 @@ returning created_at as "createdAt"`),
   return row && { id, organization, slug, name, databaseSchema, createdAt: row.createdAt };
 }
 
-/** Deletes the row with all that refers to it, for a transaction that drops the tables. */
+/** Deletes the row with all rows that reference it, for a transaction that drops the tables. */
 export async function deleteWorkspaceRow(session: Pick<Session, 'query'>, id: string): Promise<void> {
   await session.query(
     toQuery(sql`with gone as (delete from wda.workspace where id = ${id} returning database_schema)
@@ -80,12 +80,13 @@ delete from wda.installed where schema in (select database_schema from gone)`),
   );
 }
 
-// Slugs that a workspace of an owner may have had: each stays reserved for it.
+// Limit of the slugs of a workspace, former ones included: each stays reserved for it.
 const MAX_SLUGS = 20;
 
 /**
- * Changes what is given; 409 when the slug is taken, undefined when the workspace is gone. Only the operator may give a
- * workspace the slug that another one had: clients that still call it would send their bodies to somebody else.
+ * Changes the given members; 409 when the slug is in use, undefined if the workspace does not exist. Only the operator
+ * may give a workspace the former slug of another one: clients that still use it would send their bodies to the wrong
+ * workspace.
  */
 export async function updateWorkspace(
   db: Pick<Session, 'query'>,

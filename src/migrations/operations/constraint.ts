@@ -1,5 +1,5 @@
-// Demands of fields and relations that stay: a value at all, a length, a range, a list of values, a record that they refer
-// to. Nobody waits when a demand is added: it first holds for new writes, then existing records are checked.
+// Constraints of existing fields and relations: required, length, range, list of values, reference. Adding one blocks
+// no request: it first applies to new writes, then existing records are checked.
 
 import type { Field } from '../../model/entity.ts';
 import { derivedName } from '../../model/physical-name.ts';
@@ -25,10 +25,10 @@ import {
 } from '../operation.ts';
 import { type ChangedTable, getTargetLocks, pathOfField } from './field.ts';
 
-/** The records that a condition holds for, as an obstacle's query; `records` has their ids. */
+/** Builds the conflict query for the records that satisfy a condition; `records` has their ids. */
 export function buildConflictQuery(records: Fragment, condition: Fragment): Fragment {
   const from = sql`${records} where ${condition}`;
-  // Ids are looked for only when there are any: usually one look at the records is enough.
+  // Ids are selected only when there are conflicts: usually one scan of the records is enough.
   return sql`select c.count, case when c.count > 0 then array(select id from ${from} order by id limit 10) else '{}' end as ids from (select count(*) as count from ${from}) c`;
 }
 
@@ -75,7 +75,7 @@ export function liftRequired({ table }: ChangedTable, field: Field): Operation {
 const LABELS = { length: 'maxLength', range: 'the bounds', enum: 'the values' } as const;
 const MEMBERS = { length: 'maxLength', range: 'min', enum: 'values' } as const;
 
-/** A check on a column that stays as it is; `was`: the one of its kind that it has now, under another name. */
+/** Replaces a check on an unchanged column; `previous`: its current check of the same kind. */
 export function changeCheck(
   { table, isEmpty, isBlocking }: ChangedTable,
   check: Check,
@@ -120,7 +120,7 @@ export function dropCheck({ table }: ChangedTable, check: Check, field: Field): 
   });
 }
 
-/** The foreign key of a column that stays; `was`: the one that it has now. */
+/** Replaces the foreign key of an unchanged column; `previous`: its current foreign key. */
 export function changeReference(
   { table, isEmpty, isBlocking }: ChangedTable,
   reference: Reference,
@@ -166,7 +166,7 @@ export function changeReference(
   });
 }
 
-/** The column stays as a field of its own. */
+/** Drops the foreign key of a relation whose column stays as a field. */
 export function loosenReference({ table }: ChangedTable, field: Field, previous: Reference): Operation {
   return buildOperation({
     kind: 'dropRelation',

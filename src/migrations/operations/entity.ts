@@ -3,7 +3,10 @@ import { hasTextIndex, type Table } from '../../schema/tables.ts';
 import { createTable, dropConstraint, dropTable, type Extensions, finishTable } from '../ddl.ts';
 import { buildOperation, inSharedTransaction, lockExclusive, lockShared, type Operation } from '../operation.ts';
 
-/** `isNew`: whether the same change creates the table of an entity, so that nobody can hold a lock on it. */
+/**
+ * Creates an entity. `isNew`: whether the same change creates the table of an entity, so that no session can hold a
+ * lock on it.
+ */
 export function createEntity(table: Table, isNew: (entity: string) => boolean, extensions: Extensions): Operation {
   return buildOperation({
     kind: 'createEntity',
@@ -31,7 +34,7 @@ export function dropEntity(table: Table): Operation {
     description: `drop entity ${table.entity} and all of its records`,
     destructive: true,
     statements: [
-      // Foreign keys go first, as tables that refer to each other could not be dropped one by one.
+      // Foreign keys are dropped first, as tables that reference each other could not be dropped one by one.
       ...table.references.map(({ name }) => inSharedTransaction('detach', dropConstraint(table, name))),
       inSharedTransaction('drop', dropTable(table)),
     ],

@@ -1,4 +1,4 @@
-// Fields and belongsTo relations that come and go on an entity that is there already, and their defaults.
+// Fields and belongsTo relations that are added to and dropped from an existing entity, and their defaults.
 
 import type { Field } from '../../model/entity.ts';
 import { type Generated, generatedBy, isGenerated } from '../../model/field-types.ts';
@@ -34,9 +34,9 @@ import {
 
 export interface ChangedTable {
   readonly table: Table;
-  /** Whether it had no records when the change was planned; then everything is quick and is done at once. */
+  /** Whether the table had no records when the change was planned; then each operation is quick and runs at once. */
   readonly isEmpty: boolean;
-  /** Whether all is done in one transaction, under locks: on an empty table, or with `blocking`. */
+  /** Whether all statements run in one transaction, under locks: on an empty table, or with `blocking`. */
   readonly isBlocking: boolean;
   readonly extensions: Extensions;
 }
@@ -52,7 +52,7 @@ export function addField(changedTable: ChangedTable, field: Field): Operation {
   const { table, isEmpty, isBlocking } = changedTable;
   const checks = table.checks.filter((check) => check.field === field);
   const requiresNoRecords = field.required && field.default === undefined;
-  // PostgreSQL writes the table anew only for a default that differs from record to record; any other default is a note in
+  // PostgreSQL rewrites the table only for a default that differs from record to record; any other default is stored in
   // its catalog, whatever the number of records.
   const generated = generatedBy(field.type, field.default);
   const rewrites = !isEmpty && generated?.varies === true;
@@ -80,7 +80,7 @@ export function addField(changedTable: ChangedTable, field: Field): Operation {
   });
 }
 
-/** A generated value for each record: new ones get it by the default, the others a batch at a time. */
+/** Generates a value for each record: new ones get it by the default, the others in batches. */
 function fillGenerated(table: Table, field: Field, generated: Generated): readonly Statement[] {
   const column = ident(field.column);
   const value = toFillValue(table, generated);
@@ -103,7 +103,7 @@ function fillGenerated(table: Table, field: Field, generated: Generated): readon
   ];
 }
 
-/** For a record that is there. A cluster takes no function into an update that does not call itself immutable. */
+/** Builds the value for an existing record. Citus accepts only functions marked immutable in an update. */
 const toFillValue = ({ schema }: Table, generated: Generated): Fragment =>
   generated.word === 'uuid' ? sql`${internalRef(schema, 'uuid_for')}("id")` : keyword(generated.expression);
 
@@ -115,7 +115,7 @@ function describeFilling(field: Field): string {
     : ', its default in existing records';
 }
 
-/** The column of a belongsTo relation with its foreign key. New columns are null, so nothing has to be looked at. */
+/** Adds the column of a belongsTo relation with its foreign key. New columns are null, so no record is validated. */
 export function addRelation(
   changedTable: ChangedTable,
   field: Field,
@@ -161,7 +161,7 @@ export function dropRelation(table: Table, field: Field, reference: Reference): 
   });
 }
 
-/** The lock on the other table of a reference; none on its own. */
+/** Returns the lock on the other table of a reference, or none for a self reference. */
 export function getTargetLocks(
   table: Table,
   { target }: Reference,
@@ -171,8 +171,8 @@ export function getTargetLocks(
 }
 
 /**
- * `early`: set before a constraint of the same change that the present default (or null) breaks, so that records which are
- * created without the field meet the constraint from the start.
+ * Changes a default. `early`: set before a constraint of the same change that the present default (or null) violates,
+ * so that records which are created without the field satisfy the constraint from the start.
  */
 export function changeDefault(
   { table, isBlocking }: ChangedTable,

@@ -1,4 +1,4 @@
-// Indexes and unique constraints that are added to, or dropped from, an entity that exists.
+// Indexes and unique constraints that are added to, or dropped from, an existing entity.
 
 import { NO_LANGUAGE } from '../../model/entity.ts';
 import type { Index, IndexMethod, Table } from '../../schema/tables.ts';
@@ -22,7 +22,7 @@ import {
 } from '../operation.ts';
 import type { ChangedTable } from './field.ts';
 
-/** `columnsExist` is false when a column comes with the same change. */
+/** Adds an index. `columnsExist` is false when the same change adds a column of it. */
 export function addIndex(
   { table, isEmpty, isBlocking, extensions }: ChangedTable,
   index: Index,
@@ -54,7 +54,7 @@ export function addIndex(
         ...preparations.map((each) => inSharedTransaction('create', each)),
         inSharedTransaction('attach', statement),
       ],
-      // `create index` lets others read, but not write.
+      // `create index` allows other sessions to read, but not to write.
       locks: [index.unique ? lockExclusive(table.name) : lockShared(table.name)],
     });
   }
@@ -96,7 +96,7 @@ const KINDS: Readonly<Record<IndexMethod['kind'], string>> = {
   parts: 'index of parts of texts',
 };
 
-/** What an index costs that others do not. 49 µs of the database for an insert become 95. */
+/** Notes on the cost of special indexes: an insert with a search index takes the database 95 instead of 49 µs. */
 const COST_NOTES: Readonly<Record<IndexMethod['kind'], string>> = {
   values: '',
   words: ', which doubles the time of an insert',
@@ -117,7 +117,7 @@ function getPath(table: Table, index: Index): string {
   return `entities.${table.entity}.indexes`;
 }
 
-/** Records that share their values with another one; null is never the same as null. */
+/** Selects records that share their values with another record; null never equals null. */
 function duplicates(table: Table, index: Index): Fragment {
   const columns = join(index.fields.map((field) => ident(field.column)));
   return sql`with standing as (

@@ -1,5 +1,5 @@
-// A field that changes its type: at once by writing the table anew, or online by a second column. Triggers keep that equal
-// to the first while existing values are converted; in the end it takes the place of the first.
+// A field that changes its type: in one step by rewriting the table, or online by a second column. Triggers synchronize
+// that column with the first while existing values are converted; in the end it replaces the first.
 
 import type { Field } from '../../model/entity.ts';
 import { fieldType } from '../../model/field-types.ts';
@@ -53,12 +53,15 @@ export interface TypeChange {
   readonly old: Table;
   readonly previous: Field;
   readonly next: Field;
-  /** Foreign keys of the column. */
+  /** Foreign key of the column. */
   readonly reference: Reference | undefined;
   readonly targetIsNew: boolean;
 }
 
-/** Undefined when there are records and no value of the old type means anything in the new one. */
+/**
+ * Changes the type; returns undefined if there are records and no value of the old type has an equivalent in the new
+ * one.
+ */
 export function changeType(change: TypeChange): Operation | undefined {
   const { changedTable, previous, next } = change;
   const cast = findCast(previous, next);
@@ -99,7 +102,7 @@ const makeConverter =
   (column: Fragment): Fragment =>
     cast.kind === 'convert' ? cast.value(column, schema) : sql`null::${columnType(next)}`;
 
-/** Under one lock: all that depends on the column is dropped before and made again after. */
+/** Rewrites the table under one lock: objects that depend on the column are dropped before and created again after. */
 function rewrite(change: TypeChange, cast: Cast): Parts {
   const { changedTable, old, previous, next, reference, targetIsNew } = change;
   const { table } = changedTable;
@@ -209,8 +212,8 @@ function convert(change: TypeChange, cast: Cast): Parts {
 }
 
 /**
- * Values that the new type cannot hold, or that break what the new document demands of the field; null, too, when the field
- * becomes required by the same change.
+ * Finds values that the new type cannot hold, or that violate the new constraints of the field, including null when the
+ * same change makes the field required.
  */
 function buildConflictCheck(
   { changedTable, previous, next, reference, targetIsNew }: TypeChange,
@@ -240,7 +243,7 @@ function buildConflictCheck(
   };
 }
 
-/** A condition: the value refers to no record. A table that comes with the same change has none. */
+/** Builds the condition that the value references no record. A table that the same change creates has no records. */
 function buildOrphanCondition(table: Table, { target }: Reference, value: Fragment, targetIsNew: boolean): Fragment {
   if (targetIsNew) return sql`${value} is not null`;
   const other = tableRef({ schema: table.schema, name: target });

@@ -46,8 +46,8 @@ const FOLLOWS: Readonly<Record<string, Readonly<Partial<Record<Event['name'], st
     lost: 'abandoned (nothing made)',
   },
   concluding: { recorded: 'ended', threw: 'abandoned', lost: 'abandoned' },
-  'abandoned (nothing made)': { found: 'stopping (nothing made)' },
-  abandoned: { found: 'stopping' },
+  'abandoned (nothing made)': { discovered: 'stopping (nothing made)' },
+  abandoned: { discovered: 'stopping' },
   ended: {},
 };
 
@@ -106,7 +106,7 @@ test('whatever comes, a migration has ended or somebody can bring it to its end,
     if (state.name === 'ended') return assert.ok(ALL_EVENTS.every((event) => attempt(state, event) === undefined));
     // Nobody disturbs it from here on.
     if (isWorking(state)) state = next(state, { name: 'lost' });
-    state = next(state, { name: 'found' });
+    state = next(state, { name: 'discovered' });
     for (const name of ['interrupted', 'reverted', 'recorded'] as const) state = attempt(state, { name }) ?? state;
     assert.equal(state.name, 'ended');
   });
@@ -231,7 +231,7 @@ test('whatever is refused, lost or killed, the new shape stays once it is there,
     while (world.row === 'pending' || world.row === 'running') {
       if (world.row === 'pending') assert.equal(world.isMade, false);
       assert.equal(world.document, 'old');
-      carryOn(next({ name: 'abandoned', stored: world.row }, { name: 'found' }), world, queue);
+      carryOn(next({ name: 'abandoned', stored: world.row }, { name: 'discovered' }), world, queue);
     }
     assert.deepEqual(
       { ...world, cancelRequested: false },
