@@ -1,12 +1,12 @@
-// API keys: `wda_` + 256 random bits + a checksum, so that junk is refused without asking the database. Only the
-// SHA-256 of a key is stored; it is found by that hash, never compared.
+// API keys: `wda_` + 256 random bits + a checksum, so that junk is rejected without asking the database. Only the
+// SHA-256 of a key is stored, and keys are looked up by it.
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 export interface NewKey {
   /** The secret, shown once. */
   readonly key: string;
-  /** Its first characters, to recognise it by. */
+  /** First characters, by which people recognise the key. */
   readonly prefix: string;
   readonly hash: Buffer;
 }

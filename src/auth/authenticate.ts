@@ -1,4 +1,4 @@
-// Authorization header or session -> Principal; the one entry for every request. Refusals are the same whether or not the
+// Authenticates every request: Authorization header or session -> Principal. Errors are the same whether or not the
 // organization, workspace or entity exists.
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -14,19 +14,19 @@ import { readJwt } from './jwt.ts';
 
 export interface Authenticator {
   /**
-   * Looks up the credential of a data request again. A token of an identity provider is judged by the workspace that it
-   * is used for (undefined: it does not exist); only such a token causes the workspace to be loaded. `resource`: the URL
-   * that tokens must be for, of requests of agents. Throws 401.
+   * Authenticates a data request. A token of an identity provider is validated for the workspace that it is used for
+   * (undefined if that does not exist); only such a token loads the workspace. `resource`: URL that tokens must be
+   * issued for, in requests of agents. Throws 401.
    */
   authenticate(credential: Credential, workspace?: FindWorkspace, resource?: string): Promise<Principal>;
   /**
-   * The same for the admin API, which belongs to no workspace: a token is judged by any workspace that knows its
-   * issuer.
+   * Authenticates a request of the admin API, which belongs to no workspace: a token is validated by any workspace that
+   * has its issuer.
    */
   identify(credential: Credential): Promise<Principal>;
   /**
-   * The principal of a data request, from memory when the workspace has not changed since the credential was looked
-   * up; undefined when it must be looked up, as every session must. Throws 401 without a credential.
+   * Returns the cached principal of a data request, or undefined if the workspace has changed since or the credential
+   * is a session, which is always looked up. Throws 401 without a credential.
    */
   recall(credential: Credential, workspace: Workspace, resource?: string): Principal | undefined;
   /** Writes the last use of the keys that were used since the last flush. */
@@ -34,10 +34,10 @@ export interface Authenticator {
   size(): number;
 }
 
-/** A principal, and how long it may be taken from memory. */
+/** A principal with the time that it may be cached. */
 export interface Verified {
   readonly principal: Owner | External;
-  /** The workspace's version when the credential was verified. */
+  /** Version of the workspace when the credential was verified. */
   readonly workspaceVersion: number;
   /** Milliseconds since 1970; infinite for a credential that does not expire. */
   readonly expiresAt: number;
@@ -46,15 +46,15 @@ export interface Verified {
 export interface AuthenticatorOptions {
   readonly findApiKey: (hash: Buffer) => Promise<StoredKey | undefined>;
   readonly touchApiKeys: (ids: readonly string[]) => Promise<void>;
-  /** SHA-256 (hex) of the operator's key; undefined while it is not known yet. */
+  /** SHA-256 (hex) of the operator's key, or undefined if it is not loaded yet. */
   readonly operatorHash: () => string | undefined;
-  /** Internal token (a JWT whose `iss` is ours) -> owner. Throws 401. */
+  /** Verifies an internal token (a JWT with our `iss`) and returns its owner. Throws 401. */
   readonly verifyInternal: TokenVerifier | undefined;
-  /** Any other JWT -> user of the workspace's identity provider. Throws the spec's 401s. */
+  /** Verifies any other JWT and returns a user of the workspace's identity provider. Throws the spec's 401s. */
   readonly verifyExternal: TokenVerifier | undefined;
-  /** Any other JWT -> user of the provider of some workspace. Throws the spec's 401s. */
+  /** Verifies any other JWT and returns a user of the provider of some workspace. Throws the spec's 401s. */
   readonly identifyExternal: ((token: string) => Promise<Verified>) | undefined;
-  /** A session of the console. Throws 401. */
+  /** Verifies a session of the console. Throws 401. */
   readonly verifySession: (session: SessionCredential) => Promise<Principal>;
   /** `iss` of internal tokens. */
   readonly issuer: string;
@@ -62,12 +62,12 @@ export interface AuthenticatorOptions {
   readonly now: () => number;
 }
 
-/** The workspace of the request; undefined when it does not exist. */
+/** Finds the workspace of the request, or undefined if it does not exist. */
 export type FindWorkspace = () => Promise<Workspace | undefined>;
 
 /**
- * Judges a token for the workspace it is used for (undefined: none, or one that does not exist), and for the resource that
- * it is used at (RFC 8707; undefined: the API).
+ * Verifies a token for its workspace (undefined if there is none) and for the resource that it is used at (RFC 8707;
+ * undefined for the API).
  */
 export type TokenVerifier = (
   token: string,
@@ -76,11 +76,11 @@ export type TokenVerifier = (
 ) => Promise<Verified>;
 
 interface Verdict extends Verified {
-  /** What it holds for besides; undefined: for the API, and of a key for all. */
+  /** Resource that a token is valid for, or undefined for the API and for keys, which are valid for all. */
   readonly resource: string | undefined;
-  /** When the credential was looked up, milliseconds since 1970. */
+  /** Time of the lookup of the credential, milliseconds since 1970. */
   readonly requestedAt: number;
-  /** When the last use was noted, milliseconds since 1970. */
+  /** Time of the last recorded use, milliseconds since 1970. */
   recordedAt: number;
 }
 
@@ -90,7 +90,7 @@ const RECORD_INTERVAL_MS = 60_000;
 // Snapshots are compared with the database every 800 ms at most: until then a verdict may have a later version than the
 // snapshot.
 const MAX_AHEAD_MS = 1000;
-// Longer than any credential of ours; a JWT of a real provider is 1 to 4 kB.
+// Longer than any of our credentials; a JWT of a real provider is 1 to 4 kB.
 const MAX_HEADER = 8192;
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
@@ -100,8 +100,8 @@ const RESOURCE_SCHEME = 'Resource ';
 const OPERATOR: Operator = { kind: 'operator', scope: null, credentialId: 'operator' };
 
 export function makeAuthenticator(options: AuthenticatorOptions): Authenticator {
-  // Keyed by the header in its usual form: one look-up from header to principal, and one verdict per credential,
-  // however the header is written.
+  // Keyed by the header in its usual form: one lookup from header to principal, and one verdict per credential, however
+  // the header is written.
   const verdicts = new LRUCache<string, Verdict>({ max: MAX_VERDICTS });
   const usedKeyIds = new Set<string>();
 
@@ -161,7 +161,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         const { verifyInternal, verifyExternal } = options;
         const verifier = jwt.claims.iss === options.issuer ? verifyInternal : verifyExternal;
         if (verifier === undefined) throw invalidCredential();
-        // Our own tokens say which workspace they are for.
+        // Internal tokens name their workspace.
         return verifier(credential, verifier === verifyInternal ? undefined : await workspace?.(), resource);
       });
     },
@@ -181,7 +181,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     },
     recall(authorization, workspace, resource) {
       if (isSession(authorization)) return undefined;
-      // Only a header of the usual form is a name of its own: another could be written as the name for a resource.
+      // Only a header of the usual form is its own cache key: another could be written like the key for a resource.
       const isUsual = resource === undefined && authorization?.startsWith(USUAL_SCHEME) === true;
       const verdict = (isUsual ? verdicts.get(authorization) : undefined) ?? findVerdict(authorization, resource);
       if (verdict === undefined) return undefined;
@@ -207,21 +207,21 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
 }
 
 /**
- * True when a verdict of a later version holds until the snapshot has been compared. A database that went back ends it,
- * too.
+ * True when a verdict of a later version is valid until the snapshot has been compared. It also expires when the
+ * database's version goes back.
  */
 function isNewer({ workspaceVersion, requestedAt }: Verdict, version: number, now: number): boolean {
   return workspaceVersion > version && now >= requestedAt && now - requestedAt < MAX_AHEAD_MS;
 }
 
 /**
- * A token has a verdict for the API and one for the resource that it was used at last: senders choose the paths of
- * resources, and must not fill the memory of others with them.
+ * Builds the cache key of a verdict: a token has one for the API and one for the last resource that it was used at.
+ * Senders choose the paths of resources, and must not fill the cache with them.
  */
 const makeVerdictKey = (credential: string, resource: string | undefined): string =>
   (resource === undefined ? USUAL_SCHEME : RESOURCE_SCHEME) + credential;
 
-/** The bearer credential (RFC 6750 section 2.1); 401 when there is none or the header is malformed. */
+/** Parses the bearer credential (RFC 6750 section 2.1); 401 when there is none or the header is malformed. */
 function parseCredential(authorization: string | undefined): string {
   if (authorization === undefined || authorization.trim() === '') throw missingCredential();
   const match = authorization.length > MAX_HEADER ? null : BEARER.exec(authorization);

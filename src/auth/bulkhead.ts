@@ -1,22 +1,21 @@
-// The share of the database that all unknown callers have together: look-ups of keys, of tokens' clients and providers,
-// and of workspaces that are not in memory. A few look-ups run at a time, so that a crowd of strangers cannot fill the
-// queue in which the statements of known callers wait. A look-up takes half a millisecond: some 100,000 a second are
-// possible.
+// Bulkhead of the database for all unauthenticated requests: lookups of keys, of clients and providers of tokens, and
+// of workspaces that are not cached. A few lookups run at a time, so that a flood of unauthenticated requests cannot
+// fill the queue of authenticated ones. A lookup takes half a millisecond: some 100,000 a second are possible.
 
 import { serviceUnavailable } from '../errors.ts';
 import { toControlError } from '../store/control-error.ts';
 
 /**
- * Does the work when there is room for it. Rejects with 503 when there was no room in time, or when too many wait;
- * errors of the database become refusals.
+ * Runs the work when a slot is free. Rejects with 503 when none was free in time, or when too many wait; translates
+ * database errors.
  */
 export type Bulkhead = <T>(work: () => Promise<T>) => Promise<T>;
 
 const MAX_CONCURRENT = 50;
-// Each is a request in memory, some kB.
+// Each waiting request takes some kB of memory.
 const MAX_WAITING = 10_000;
 
-/** `waitMs`: how long a look-up may wait before it begins. */
+/** Creates the bulkhead. `waitMs`: how long a lookup may wait before it starts. */
 export function makeBulkhead(waitMs: number): Bulkhead {
   let free = MAX_CONCURRENT;
   const waiting = new Set<() => void>();

@@ -1,5 +1,5 @@
-// What a token of an identity provider says about itself, against what the workspace asks for and the time (RFC 7519
-// section 4.1). Pure: takes claims and a moment, gives a refusal or nothing.
+// Checks the claims of a token of an identity provider against the workspace's configuration and the time (RFC 7519
+// section 4.1). Pure: takes claims and a moment, returns an error or undefined.
 import type { ApiError } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import {
@@ -17,11 +17,11 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface Moment {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** How far the clocks of provider and server may differ, in milliseconds. */
+  /** Tolerated clock difference between provider and server, in milliseconds. */
   readonly skew: number;
 }
 
-/** When the token stops being valid, milliseconds since 1970; undefined when `exp` is no NumericDate. */
+/** Returns the end of the token's validity, milliseconds since 1970, or undefined if `exp` is not a NumericDate. */
 export function getExpiry(claims: Claims, { skew }: Pick<Moment, 'skew'>): number | undefined {
   const exp = parseNumericDate(getOwn(claims, 'exp'));
   return exp === undefined ? undefined : exp + skew;
@@ -32,14 +32,14 @@ export function checkExpiry(claims: Claims, moment: Moment): ApiError | undefine
   return expiry !== undefined && moment.now >= expiry ? tokenExpired() : undefined;
 }
 
-/** `audience` null: any. A configured one must be in `aud`, case and all. */
+/** Checks that `aud` contains the configured audience, case-sensitively. `audience` null: any. */
 export function checkAudience(claims: Claims, audience: string | null): ApiError | undefined {
   return audience === null || hasAudience(claims, audience) ? undefined : audienceMismatch();
 }
 
 /**
- * Of a token that is used at a resource (RFC 8707), it must be in `aud`, or else the configured audience. A token that is
- * for nothing in particular could be one that was given to another server.
+ * Checks that `aud` contains the resource that the token is used at (RFC 8707), or else the configured audience. A
+ * token without an audience could have been issued for another server.
  */
 export function checkResource(claims: Claims, audience: string | null, resource: string): ApiError | undefined {
   const isAllowed = hasAudience(claims, resource) || (audience !== null && hasAudience(claims, audience));
@@ -68,13 +68,13 @@ export function checkNotBefore(claims: Claims, { now, skew }: Moment): ApiError 
   return now + skew < notBefore ? tokenNotYetValid() : undefined;
 }
 
-/** Seconds since 1970, with or without a fraction, as milliseconds. */
+/** Converts seconds since 1970, with or without a fraction, to milliseconds. */
 function parseNumericDate(value: unknown): number | undefined {
   const milliseconds = Number(numberText(value) ?? Number.NaN) * 1000;
   return Number.isFinite(milliseconds) ? milliseconds : undefined;
 }
 
-/** Never a member of Object.prototype. */
+/** Returns an own member of the claims, never one of Object.prototype. */
 function getOwn(claims: Claims, name: string): unknown {
   return Object.hasOwn(claims, name) ? claims[name] : undefined;
 }

@@ -1,4 +1,4 @@
-// Errors of tokens: the words of the specification, then those of the contract.
+// Errors of tokens: the texts of the specification, then those of the contract.
 import { type ApiError, unauthorized } from '../errors.ts';
 
 export const noIdentityProvider = (): ApiError =>
@@ -30,5 +30,5 @@ export const signatureInvalid = (): ApiError => unauthorized('INVALID_SIGNATURE'
 
 export const tokenNotYetValid = (): ApiError => unauthorized('TOKEN_NOT_YET_VALID', 'Token is not valid yet', true);
 
-/** Opaque and malformed tokens. */
+/** Error of opaque and malformed tokens. */
 export const notAJwt = (): ApiError => unauthorized('NOT_A_JWT', 'Token is not a valid JWT', true);

@@ -1,6 +1,6 @@
-// Tokens of the workspace's identity provider -> external users. buildChecks() has the order of refusals; nothing
-// of a token but its issuer is judged before its signature. Keys come from the configuration alone: the token's own
-// `jwk`, `jku`, `x5c` and `x5u` are never looked at.
+// Verifies tokens of the workspace's identity provider and returns external users. buildChecks() has their order;
+// only the issuer of a token is read before its signature is verified. Keys come from the configuration alone: the
+// token's own `jwk`, `jku`, `x5c` and `x5u` are ignored.
 import { hash } from 'node:crypto';
 import { compactVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
@@ -25,7 +25,7 @@ import { type Algorithm, isAlgorithm, type VerificationKey } from './jwk.ts';
 import { type Jwt, type JwtHeader, readJwt } from './jwt.ts';
 import type { KeySet, KeySets } from './key-set.ts';
 
-/** The parts of a workspace that a token is judged by. */
+/** Parts of a workspace that tokens are validated with. */
 export type TokenWorkspace = Pick<Workspace, 'id' | 'version' | 'identityProvider'>;
 
 export type CheckName =
@@ -44,27 +44,27 @@ export type CheckName =
 
 export interface CheckResult {
   readonly check: CheckName;
-  /** null: not made, as an earlier check failed or the claim is absent that it is about. */
+  /** Result of the check, or null if it was skipped because an earlier check failed or its claim is absent. */
   readonly passed: boolean | null;
-  /** The message that a request would get, when the check failed. */
+  /** Message that a request would get, or null if the check passed. */
   readonly message: string | null;
 }
 
 export interface Explanation {
   readonly checks: readonly CheckResult[];
-  /** Claims of the token, believed or not; null when it is no JWT. */
+  /** Claims of the token, verified or not, or null if it is not a JWT. */
   readonly claims: Claims | null;
-  /** The user that a request with this token would be; null when it would be refused. */
+  /** User that a request with this token would have, or null if it would be rejected. */
   readonly principal: External | null;
 }
 
 export interface ExternalTokens {
   /**
-   * `place` undefined: the workspace does not exist, which is answered like one without a provider. `resource`: what the
-   * token must be for, unless it is for the audience of the provider. Throws the specification's 401s.
+   * Verifies a token. `workspace` undefined: it does not exist, which is treated like one without a provider.
+   * `resource`: required audience of the token, unless it has that of the provider. Throws the specification's 401s.
    */
   verify(token: string, workspace: TokenWorkspace | undefined, resource?: string): Promise<Verified>;
-  /** Every check that can be made, in order, whatever the earlier ones said. */
+  /** Runs every possible check in order, whatever the earlier results. */
   explain(token: string, workspace: TokenWorkspace): Promise<Explanation>;
 }
 
@@ -92,16 +92,15 @@ interface Check {
   readonly validate: (validation: TokenValidation) => Promise<ApiError | undefined>;
 }
 
-// A verified token is taken from memory for this long; then it is verified again, as the provider's keys may have
-// changed.
+// Milliseconds that a verified token is cached; then it is verified again, as the provider's keys may have changed.
 const TRUST_MS = 5 * 60_000;
-// Keys tried for one token: several under one `kid`, or all that fit when it names none.
+// Maximum of keys tried for one token: several with one `kid`, or all suitable ones when it has none.
 const MAX_TRIES = 16;
-// Verdicts on signatures, by key set and token: a token that is sent again after a refusal costs a hash, not a
-// verification (the whole judgement: 27 µs against 165 µs with RS256).
+// Cache of signature results, by key set and token: a token that is sent again after an error costs a hash and no
+// verification (the whole validation: 27 µs against 165 µs with RS256).
 const MAX_SIGNATURES = 10_000;
 
-/** Builds the checks of a token, in the order in which they are made. */
+/** Builds the checks of a token, in their order. */
 function buildChecks(keySets: KeySets): readonly Check[] {
   const signatures = new LRUCache<string, boolean>({ max: MAX_SIGNATURES });
 
@@ -124,7 +123,7 @@ function buildChecks(keySets: KeySets): readonly Check[] {
         getClaims(validation).iss === getProvider(validation).issuerUrl ? undefined : issuerMismatch(),
     },
     {
-      // Before the keys: an algorithm that nobody may use must not cause a fetch.
+      // Checked before the keys: an unsupported algorithm must not cause a fetch.
       name: 'algorithm',
       needs: ['format'],
       validate: async ({ jwt }) => (getAlgorithm((jwt as Jwt).header) === undefined ? signatureInvalid() : undefined),
@@ -214,7 +213,7 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
       const claims = validation.jwt?.claims ?? {};
       const results = new Map<CheckName, CheckResult>();
       for (const { name, needs, validate } of checks) {
-        // A request meets the check of the end's presence later: without an end nothing is said about it.
+        // A request checks the presence of `exp` later: without it this check is skipped.
         const isAbsent = name === 'expiry' && checkExpiryClaim(claims) !== undefined;
         const possible = !isAbsent && needs.every((needed) => results.get(needed)?.passed === true);
         const error = possible ? await validate(validation) : undefined;
@@ -254,8 +253,8 @@ function toPrincipal(validation: TokenValidation, workspaceId: string): External
 }
 
 /**
- * undefined when the token must be refused. `crit` names extensions that must be understood (RFC 7515 section 4.1.11),
- * and we know none.
+ * Returns the algorithm, or undefined if the token must be rejected. `crit` names extensions that must be supported
+ * (RFC 7515 section 4.1.11), and we support none.
  */
 function getAlgorithm({ alg, critical }: JwtHeader): Algorithm | undefined {
   return critical || !isAlgorithm(alg) ? undefined : alg;
@@ -265,7 +264,7 @@ function findCandidates(keySet: KeySet, kid: string | undefined, algorithm: Algo
   return keySet.keys.filter((key) => (kid === undefined || key.kid === kid) && key.fits(algorithm)).slice(0, MAX_TRIES);
 }
 
-/** A key that cannot be imported verifies nothing, like a key that did not sign the token. */
+/** Verifies a signature. A key that cannot be imported counts as one that did not sign the token. */
 async function verifySignature(token: string, key: VerificationKey, algorithm: Algorithm): Promise<boolean> {
   try {
     await compactVerify(token, await key.import(algorithm), { algorithms: [algorithm] });

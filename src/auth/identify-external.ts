@@ -1,4 +1,4 @@
-// Whether a token comes from any identity provider. No external user may use the admin API, so it is enough that some
+// Identifies tokens of any identity provider. No external user may use the admin API, so it is enough that some
 // workspace knows the issuer and accepts the token.
 
 import { isStorable } from '../model/exact-json.ts';
@@ -8,7 +8,7 @@ import { noIdentityProvider } from './errors.ts';
 import type { ExternalTokens } from './external-token.ts';
 import { readJwt } from './jwt.ts';
 
-/** Throws the first provider's refusal when none accepts the token. */
+/** Creates the verifier. It throws the error of the first provider when none accepts the token. */
 export function makeIdentifyExternal(
   findProviders: (issuer: string) => Promise<readonly WorkspaceProvider[]>,
   tokens: ExternalTokens,

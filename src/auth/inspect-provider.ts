@@ -1,5 +1,5 @@
-// Whether the configuration of an identity provider can work. Takes its URLs; gives what is wrong with them, and as
-// warnings what the provider does wrong at the moment, which may pass.
+// Inspects the configuration of an identity provider: returns mistakes in its URLs, and as warnings the current
+// problems of the provider, which may be temporary.
 
 import { type Contact, type HttpClient, HttpClientError } from '../http-client/http-client.ts';
 import { fetchKeySet, type KeySource } from './key-set.ts';
@@ -8,11 +8,11 @@ export interface Inspection {
   readonly mistakes: readonly UrlMistake[];
   /** Sentences for the administrator. */
   readonly warnings: readonly string[];
-  /** The warnings tell about a private network: they are for whoever runs the server. */
+  /** Whether the warnings describe a private network, which only the operator of the server may see. */
   readonly isPrivate: boolean;
 }
 
-/** What everybody else gets in place of such warnings. */
+/** Replacement of such warnings for everyone else. */
 export const PRIVATE_WARNING =
   'No token can be verified at the moment. The provider is in a private network: the log of the server says what is wrong';
 
@@ -23,7 +23,7 @@ export interface UrlMistake {
 
 const RESOLVE_TIMEOUT_MS = 3000;
 
-/** `ownIssuer`: the issuer of internal tokens; no provider may use it. */
+/** Inspects a provider. `ownIssuer`: issuer of internal tokens, which no provider may use. */
 export async function inspectProvider(outbound: HttpClient, ownIssuer: string, source: KeySource): Promise<Inspection> {
   const urlMistakes = [
     ...findIssuerMistakes(outbound, ownIssuer, source.issuerUrl),
@@ -62,7 +62,7 @@ function findUriMistakes(outbound: HttpClient, { jwksUri }: KeySource): UrlMista
   return message === undefined ? [] : [{ field: 'jwksUri', message }];
 }
 
-/** A name that does not resolve is no mistake: it may resolve tomorrow, and each connection judges it again. */
+/** Finds forbidden addresses. A name that does not resolve now is no mistake: each connection checks it again. */
 async function findAddressMistakes(outbound: HttpClient, { issuerUrl, jwksUri }: KeySource): Promise<UrlMistake[]> {
   const signal = AbortSignal.timeout(RESOLVE_TIMEOUT_MS);
   const checkAddress = async (field: UrlMistake['field'], url: string): Promise<UrlMistake[]> => {

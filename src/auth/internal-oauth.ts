@@ -1,4 +1,4 @@
-// Our own OAuth 2.0, put together over the control tables: the keys, the verifier of tokens, the token endpoint.
+// Assembles our own OAuth 2.0 server on the control tables: keys, verifier of tokens and token endpoint.
 
 import type { Database } from '../database/pool.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
@@ -22,10 +22,10 @@ export interface InternalOAuthOptions {
   readonly signingKeyDays: number;
   readonly rateLimit: RateLimit;
   readonly waitForThrottle: () => Promise<void>;
-  /** Look-ups for callers that have shown no secret yet go through it. */
+  /** Limits lookups for callers who have not presented a secret yet. */
   readonly bulkhead: Bulkhead;
   readonly registry: Pick<ProcessRegistry, 'validFrom' | 'compare'>;
-  /** Milliseconds, never going back: the clock of `registry`. */
+  /** Monotonic milliseconds, on the clock of `registry`. */
   readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
   readonly onDisconnect: (message: string, error: unknown) => void;
@@ -77,7 +77,7 @@ export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth 
   };
 }
 
-/** Turns errors of the database into refusals. */
+/** Translates errors of the control database. */
 function withControlErrors<T>(work: Promise<T>): Promise<T> {
   return work.catch((error) => {
     throw toControlError(error);

@@ -1,5 +1,5 @@
-// Internal token (RFC 9068, signed by us) -> owner of a workspace. A token is valid when its key, its claims and its
-// client are; the client is looked up in the database, so deleting it ends its tokens.
+// Verifies internal tokens (RFC 9068, signed by us) and returns the owner of a workspace. A token is valid while its
+// key, claims and client are; the client is looked up in the database, so deleting it ends its tokens.
 import { type CryptoKey, errors, type JWTPayload, jwtVerify } from 'jose';
 import { invalidCredential } from '../errors.ts';
 import { CLIENT_ID } from '../model/principal.ts';
@@ -9,14 +9,14 @@ import { notAJwt, signatureInvalid, tokenExpired } from './errors.ts';
 import { isClientId } from './oauth-client.ts';
 import { SIGNING_ALGORITHM } from './signing-keys.ts';
 
-/** The claim that holds the id of the token's workspace. */
+/** Claim with the id of the token's workspace. */
 export const WORKSPACE_CLAIM = 'workspace_id';
 
 export interface InternalTokenOptions {
-  /** Our `iss`, and the `aud` of our tokens: they are for this API only. */
+  /** Our `iss`, and the `aud` of our tokens, which are for this API only. */
   readonly issuer: string;
   readonly verificationKey: (kid: string) => Promise<CryptoKey | undefined>;
-  /** The token's client, as long as client and key exist. */
+  /** Finds the token's client while client and key exist. */
   readonly findClient: (clientId: string, kid: string) => Promise<TokenClient | undefined>;
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number;
@@ -55,8 +55,8 @@ export function makeInternalVerifier(options: InternalTokenOptions): TokenVerifi
 }
 
 /**
- * RFC 9068 section 4; what only our own tokens can have is required as well. A token for a resource is for that alone, one
- * for the API for all of it. Throws 401.
+ * Parses and verifies a token by RFC 9068 section 4; the claims of our own tokens are required as well. A token for a
+ * resource is valid for that alone, one for the API for all of it. Throws 401.
  */
 async function readToken(
   text: string,

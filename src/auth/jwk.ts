@@ -1,5 +1,5 @@
 // Public keys of a JWK Set (RFC 7517) that may verify signatures here: RSA of 2048 bits or more and the three NIST
-// curves. Anything else in a set is ignored, so that one odd key does not make the others useless.
+// curves. Other keys are ignored, so that one unsupported key does not make the others useless.
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 
 export const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const;
@@ -9,23 +9,23 @@ export interface VerificationKey {
   readonly kid: string | undefined;
   /** True when the key belongs to the algorithm and may be used for it. */
   readonly fits: (algorithm: Algorithm) => boolean;
-  /** Rejects when it is not a key. Imported once for each algorithm. */
+  /** Imports the key once for each algorithm; rejects when it is invalid. */
   readonly import: (algorithm: Algorithm) => Promise<CryptoKey>;
 }
 
 const CURVES: Readonly<Record<string, Algorithm>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' };
 const MIN_RSA_BITS = 2048;
-// A larger key only makes each verification expensive; nobody signs tokens with one.
+// Larger keys are not used in practice and only make each verification expensive.
 const MAX_RSA_BITS = 8192;
 const MAX_EXPONENT_BITS = 32;
-// Providers publish two or three.
+// Providers publish two or three keys.
 const MAX_KEYS = 100;
 
 export function isAlgorithm(text: string): text is Algorithm {
   return (ALGORITHMS as readonly string[]).includes(text);
 }
 
-/** The usable keys of a JWK Set document; undefined when the document is not one. */
+/** Parses the usable keys of a JWK Set document, or returns undefined if it is not one. */
 export function parseKeySet(document: unknown): readonly VerificationKey[] | undefined {
   const keys = (document as { keys?: unknown } | null)?.keys;
   if (!Array.isArray(keys)) return undefined;
@@ -55,7 +55,7 @@ function parseKey(jwk: unknown): VerificationKey | undefined {
   };
 }
 
-/** Only the public members go on: a set that shows private keys must not make us hold them. */
+/** Parses the type of a key. Only public members are kept: private keys in a set must not be stored. */
 function parseFamily(
   material: Readonly<Record<string, unknown>>,
 ): { readonly key: JWK; readonly algorithms: readonly Algorithm[] } | undefined {
@@ -72,7 +72,7 @@ function parseFamily(
   return undefined;
 }
 
-/** Length of an unsigned big-endian number in base64url, without leading zeros. */
+/** Counts the bits of an unsigned big-endian number in base64url, without leading zeros. */
 function countBits(text: string): number {
   const bytes = Buffer.from(text, 'base64url');
   const first = bytes.findIndex((byte) => byte !== 0);

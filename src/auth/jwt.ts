@@ -1,10 +1,9 @@
-// A JSON Web Token in compact form, taken apart strictly and not yet verified (RFC 7515 section 7.1, RFC 7519). Takes
-// text, gives header and claims.
+// Parses a JSON Web Token in compact form strictly, without verifying it (RFC 7515 section 7.1, RFC 7519).
 import { MAX_NESTING, nestingDepth, parseExact } from '../model/exact-json.ts';
 
 export interface Jwt {
   readonly header: JwtHeader;
-  /** Numbers that a double would change keep their text, see model/exact-json.ts. */
+  /** Claims, in which numbers that a double would change keep their text, see model/exact-json.ts. */
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
@@ -18,7 +17,7 @@ export interface JwtHeader {
 const BASE64URL = /^[A-Za-z0-9_-]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** undefined unless the text has three parts, of which the first two are JSON objects without repeated members. */
+/** Parses a token, or returns undefined unless it has three parts, the first two JSON objects without duplicates. */
 export function readJwt(token: string): Jwt | undefined {
   const parts = token.split('.');
   if (parts.length !== 3 || !parts.every(isBase64Url)) return undefined;
@@ -48,12 +47,12 @@ function readObject(part: string): Record<string, unknown> | undefined {
 }
 
 /**
- * True when an object in this JSON text names a member twice. RFC 7519 section 4 lets a reader refuse such text or take
- * the last one; the signer may have looked at the first, so we refuse.
+ * True when an object in this JSON text has a duplicate member. RFC 7519 section 4 allows to reject such text or to use
+ * the last one; the signer may have read the first, so it is rejected.
  */
 function repeatsMember(text: string): boolean {
   const open: (Set<string> | undefined)[] = [];
-  // Strings with the colon that makes them names, and brackets; nothing else matters in text that has been parsed.
+  // Matches member names with their colon, and brackets; nothing else matters in text that has been parsed.
   for (const [piece, name, colon] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*(:?)|[{}[\]]/g)) {
     if (name !== undefined) {
       if (colon !== ':') continue;

@@ -1,16 +1,16 @@
-// The key sets of identity providers: found by URI or by discovery (OpenID Connect Discovery 1.0), kept, and fetched
-// again no more often than the rules below allow, whatever tokens arrive. An outage of a provider, or of the network,
-// does not affect users whose key is known.
+// Caches key sets of identity providers: located by URI or by discovery (OpenID Connect Discovery 1.0), and refetched
+// no more often than the rules below allow, whatever tokens arrive. An outage of a provider, or of the network, does
+// not affect users whose key is cached.
 import { LRUCache } from 'lru-cache';
 import { type Contact, type HttpClient, HttpClientError } from '../http-client/http-client.ts';
 import type { Metric } from '../metric.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import { parseKeySet, type VerificationKey } from './jwk.ts';
 
-/** Where the keys of a provider are. */
+/** Location of the keys of a provider. */
 export type KeySource = Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>;
 
-/** Keys as they were published at one moment; when others are published, that is another object. */
+/** Keys as published at one moment; a changed set is another object. */
 export interface KeySet {
   /** Unique in this process. */
   readonly id: number;
@@ -18,11 +18,11 @@ export interface KeySet {
 }
 
 export interface KeySets {
-  /** The keys that are known; fetched when there are none. Throws OutboundError. */
+  /** Returns the cached keys, or fetches them if there are none. Throws HttpClientError. */
   getCurrent(source: KeySource): Promise<KeySet>;
   /**
-   * Keys other than `than`, which did not verify a token; fetched when the rules allow it. undefined when there are
-   * none.
+   * Refetches the key set, unless `previous` is outdated already or the rules below forbid it. Returns undefined if
+   * there is no newer one.
    */
   fetchNewer(source: KeySource, previous: KeySet): Promise<KeySet | undefined>;
   size(): number;
@@ -30,19 +30,20 @@ export interface KeySets {
 
 export interface KeySetOptions {
   readonly outbound: HttpClient;
-  /** Milliseconds, never going back. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly onError: (source: KeySource, error: HttpClientError) => void;
 }
 
 const MAX_SETS = 1000;
 const REFRESH_AFTER_MS = 10 * 60_000;
-// After a time without tokens the keys may be hours old: the first token waits for newer ones, unless the last fetch failed.
+// After a time without tokens the keys may be hours old: the first token waits for a refetch, unless the last fetch
+// failed.
 const WAIT_AFTER_MS = 15 * 60_000;
 const USELESS_AFTER_MS = 24 * 3_600_000;
-// Tokens that no known key verifies cause one fetch in this time, however many they are.
+// Tokens with unknown keys cause one fetch in this time, however many they are.
 const UNKNOWN_EVERY_MS = 30_000;
-// After failures: 10, 20, 30, 30 … s. Nobody waits for the network in between.
+// After failures: 10, 20, 30, 30 … s. Requests do not wait for the network in between.
 const RETRY_AFTER_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 30_000;
 const FETCH_TIMEOUT_MS = 5000;
@@ -50,13 +51,13 @@ const FETCH_TIMEOUT_MS = 5000;
 interface Entry {
   readonly source: KeySource;
   set: KeySet | undefined;
-  /** The JSON text that the set was made from. */
+  /** JSON text of the set. */
   text: string;
   fetchedAt: number;
   failures: number;
   retryAt: number;
   failure: HttpClientError | undefined;
-  /** Last fetch for the sake of a token that no key verified. */
+  /** Time of the last fetch for a token with an unknown key. */
   unknownAt: number;
   running: Promise<void> | undefined;
 }
@@ -85,7 +86,7 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
     return entry;
   }
 
-  /** One fetch at a time; resolves when it is done, with the outcome in the entry. */
+  /** Fetches the key set, once at a time; resolves with the outcome in the entry. */
   function refresh(entry: Entry): Promise<void> {
     entry.running ??= fetchKeySet(outbound, entry.source)
       .then(
@@ -140,7 +141,7 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
   };
 }
 
-/** The keys as they are published now, in 5 s at most. Throws OutboundError, its message naming the URL. */
+/** Fetches the published keys, in 5 s at most. Throws HttpClientError, its message naming the URL. */
 export async function fetchKeySet(
   outbound: HttpClient,
   source: KeySource,
@@ -155,7 +156,7 @@ export async function fetchKeySet(
   return { keys, text: JSON.stringify(document) };
 }
 
-/** Where the provider describes itself (OpenID Connect Discovery 1.0 section 4). */
+/** Builds the URL of the provider's metadata (OpenID Connect Discovery 1.0 section 4). */
 export function buildDiscoveryUrl(issuerUrl: string): string {
   return `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }

@@ -1,11 +1,11 @@
-// OAuth clients: a public id and a secret of 256 random bits each. Only the SHA-256 of a secret is stored; with that much
-// randomness a slow hash would guard nothing.
+// OAuth clients: a public id and a secret of 256 random bits each. Only the SHA-256 of a secret is stored; with that
+// much randomness a slow hash would add nothing.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { hashCredential } from './api-key.ts';
 
 export interface NewOAuthClient {
   readonly clientId: string;
-  /** Shown once. */
+  /** The secret, shown once. */
   readonly clientSecret: string;
   readonly secretHash: Buffer;
 }
@@ -21,12 +21,12 @@ export function makeOAuthClient(): NewOAuthClient {
   };
 }
 
-/** True when the text has the form of a client id. Anything else is refused without asking the database. */
+/** True when the text has the form of a client id. Other text is rejected without asking the database. */
 export function isClientId(text: string): boolean {
   return ID_FORM.test(text);
 }
 
-/** `hash`: SHA-256 of the right secret, hex. */
+/** True for the right secret. `hash`: its SHA-256, hex. */
 export function isSecret(secret: string, hash: string): boolean {
   return timingSafeEqual(hashCredential(secret), Buffer.from(hash, 'hex'));
 }

@@ -1,5 +1,6 @@
-// Sessions of the console: a key or a link is exchanged for 256 random bits, of which only the SHA-256 is stored. A session is
-// looked up by every request that it sends, in one statement: what ends it, or its key, is in force at once and in every process.
+// Sessions of the console: a key or a link is exchanged for 256 random bits, of which only the SHA-256 is stored. Every
+// request of a session looks it up, in one statement: the end of a session, or of its key, applies at once and in every
+// process.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { invalidCredential, sessionEnded } from '../errors.ts';
 import type { SessionCredential } from '../model/credential.ts';
@@ -24,24 +25,24 @@ export interface NewLink {
 export interface Sessions {
   /** Exchanges an API key or the operator's key for a session; 401 for anything else. */
   signIn(key: string, userAgent: string): Promise<NewSession>;
-  /** Exchanges the code of a link, which then is used up; 401 for one that was used, is too old, or never was. */
+  /** Exchanges the one-time code of a link for a session; 401 when it was used, has expired, or never existed. */
   signInByLink(code: string, userAgent: string): Promise<NewSession>;
-  /** A code that signs the operator in once; undefined while the operator's key is not known. `note` is written with it. */
+  /** Creates a one-time code that signs the operator in, or undefined if the operator's key is not loaded. */
   makeLink(writeActivity?: WriteActivity): Promise<NewLink | undefined>;
-  /** Whose session it is, and what it may do now; 401 when it has ended. */
+  /** Returns the principal of the session with its current permissions; 401 when it has ended. */
   verify(credential: SessionCredential): Promise<Principal>;
-  /** False when there was none. */
+  /** Ends the session; false when it does not exist. */
   end(credential: SessionCredential): Promise<boolean>;
   /** Writes the last use of the sessions that were used since the last flush. */
   flush(): Promise<void>;
-  /** Removes those that have ended. */
+  /** Removes expired sessions. */
   sweep(): Promise<void>;
 }
 
 export interface SessionOptions {
   readonly findApiKey: (hash: Buffer) => Promise<StoredKey | undefined>;
   readonly find: (idHash: Buffer) => Promise<StoredSession | undefined>;
-  /** False when the key is gone. */
+  /** Stores the session; false when its key does not exist any more. */
   readonly store: (session: SessionToStore) => Promise<boolean>;
   readonly remove: (idHash: Buffer) => Promise<boolean>;
   readonly touch: (ids: readonly string[]) => Promise<void>;
@@ -51,7 +52,7 @@ export interface SessionOptions {
     writeActivity?: WriteActivity,
   ) => Promise<void>;
   readonly takeLink: (codeHash: Buffer) => Promise<string | undefined>;
-  /** SHA-256 (hex) of the operator's key in force; undefined while it is not known yet. */
+  /** SHA-256 (hex) of the current operator's key, or undefined if it is not loaded yet. */
   readonly operatorHash: () => string | undefined;
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number;
@@ -61,19 +62,19 @@ const MAX_AGE_MS = 7 * 24 * 3600 * 1000;
 const LINK_SECONDS = 600;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const MAX_USER_AGENT = 300;
-// More are not noted until the next flush: their last use is then that of the request after it.
+// Further sessions are not recorded until the next flush: their last use is then that of the request after it.
 const MAX_USED = 10_000;
 
 const makeSecret = (): string => randomBytes(32).toString('base64url');
 
-/** The session of an id; undefined for text that is none. */
+/** Parses a session id, or returns undefined if the text is not one. */
 export const parseSession = (id: string): SessionCredential | undefined =>
   SECRET.test(id) ? { sessionHash: hashCredential(id) } : undefined;
 
 export function makeSessions(options: SessionOptions): Sessions {
   const usedIds = new Set<string>();
 
-  /** `until`: when its key expires, milliseconds since 1970. */
+  /** Creates a session. `until`: expiry of its key, milliseconds since 1970. */
   async function createSession(
     subject: Subject,
     userAgent: string,
@@ -133,7 +134,7 @@ export function makeSessions(options: SessionOptions): Sessions {
   };
 }
 
-/** The same credential id as that of the key: they share their rate, and the keys of their requests. */
+/** Creates the principal of a session. It shares rate limits and idempotency keys with its key (same credential id). */
 function toPrincipal({ id: sessionId, key, expiresAt }: StoredSession): Principal {
   if (key === null) return { kind: 'operator', scope: null, credentialId: 'operator', sessionId, expiresAt };
   const { id, workspaceId, permissions, scope } = key;

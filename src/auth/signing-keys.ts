@@ -1,33 +1,30 @@
-// The keys of internal tokens as one process knows them: the one to sign with, the ones to verify with, the set to
-// publish. Stored keys are read again while they are used, and as directory/process-registry.ts demands.
+// Caches the keys of internal tokens: the one to sign with, the ones to verify with, the set to publish. Stored keys
+// are reloaded while they are used, and as store/process-registry.ts requires.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose';
 import type { WriteActivity } from '../store/activity.ts';
 import type { Rotation, SigningKeyToStore, StoredJwk, StoredSigningKey } from '../store/signing-keys.ts';
 
-/** RFC 7518 section 3.4: signatures of 64 bytes, keys that any verifier takes. */
+/** RFC 7518 section 3.4: signatures of 64 bytes, keys that any verifier supports. */
 export const SIGNING_ALGORITHM = 'ES256';
 
-/** Where the keys are kept. */
+/** Store of the keys. */
 export interface SigningKeyStore {
   readonly load: () => Promise<readonly StoredSigningKey[]>;
   readonly rotate: (key: SigningKeyToStore, rotation: Rotation, writeActivity?: WriteActivity) => Promise<void>;
-  /** False when the key is gone. */
+  /** Raises the token lifetime of a key; false when the key does not exist any more. */
   readonly raiseTokenLifetime: (kid: string, seconds: number) => Promise<boolean>;
 }
 
 export interface SigningKeysOptions {
   readonly store: SigningKeyStore;
   readonly tokenLifetimeSeconds: number;
-  /** A key that has signed for this long is replaced when the next token is asked for; 0: never. */
+  /** Age at which a signing key is replaced for the next token; 0: never. */
   readonly rotateAfterSeconds: number;
-  /**
-   * For a request that came at `arrival`: what answers it must have been read at this time or later; infinite: read
-   * first.
-   */
+  /** Earliest load time of keys that may serve a request from `arrivedAt`, or Infinity if they must be loaded first. */
   readonly validFrom: (arrivedAt: number) => number;
   readonly refreshValidity: () => Promise<unknown>;
-  /** Milliseconds, never going back. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
 }
 
@@ -37,28 +34,27 @@ export interface SigningKey {
 }
 
 export interface SigningKeys {
-  /** The key that signs; made when there is none, replaced when it is due. */
+  /** Returns the signing key; creates it when there is none, and replaces it when it is due. */
   signingKey(): Promise<SigningKey>;
-  /** The public key of this id; undefined when no process knows it. */
+  /** Returns the public key of this id, or undefined if no process knows it. */
   verificationKey(kid: string): Promise<CryptoKey | undefined>;
-  /** What verifies, newest first; public halves are in it, private ones must not leave. */
+  /** Lists the keys that verify, newest first, with their private halves, which must not leave the server. */
   list(): Promise<readonly StoredSigningKey[]>;
-  /** Makes another key sign from now on. With `revoke` the tokens of all older keys end. `note` is written with it. */
+  /** Makes another key sign from now on, and writes the activity. With `revoke` the tokens of all older keys end. */
   rotate(revoke: boolean, writeActivity?: WriteActivity): Promise<void>;
 }
 
 interface LoadedKeys {
   readonly stored: readonly StoredSigningKey[];
   readonly byKid: ReadonlyMap<string, CryptoKey>;
-  /** When reading began. */
+  /** Start of the load. */
   readonly startedAt: number;
 }
 
-// Keys up to this age are used without a new reading: with the time that a reading takes, well below the second that is
-// promised.
+// Keys up to this age are used without a reload: with the duration of a reload, well below the promised second.
 const FRESH_MS = 500;
-// Between two readings for unknown key ids. A token with one waits for the next one instead of being refused, so that a new key
-// is known to whoever asks, and a flood of made-up ids costs four readings a second and no more.
+// Pause between two reloads for unknown key ids. A token with one waits for the next reload and is not rejected at
+// once, so that every process accepts a new key, and a flood of made-up ids costs four reloads a second and no more.
 const UNKNOWN_PAUSE_MS = 250;
 
 export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
@@ -80,7 +76,7 @@ export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
     return cached;
   }
 
-  /** The keys as they stand now or later: a reading that begins after this call, shared by all who wait for it. */
+  /** Loads the current keys: a load that starts after this call, shared by all waiting callers. */
   function reload(pauseMs = 0): Promise<LoadedKeys> {
     next ??= (async () => {
       await running?.catch(() => undefined);
@@ -116,7 +112,7 @@ export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
         await store.raiseTokenLifetime(key.kid, tokenLifetimeSeconds);
         key = findSigningKey(await reload());
       }
-      // Another process can take the key away between two statements only by a rotation, which leaves one.
+      // Only a rotation in another process can remove the key between two statements, and it leaves a new one.
       if (key === undefined) throw new Error('there is no signing key');
       return { kid: key.kid, privateJwk: key.privateJwk as StoredJwk };
     },
@@ -141,6 +137,6 @@ async function makeKey(tokenLifetimeSeconds: number): Promise<SigningKeyToStore>
   const { publicKey, privateKey } = await generateKeyPair(SIGNING_ALGORITHM, { extractable: true });
   const publicJwk = (await exportJWK(publicKey)) as StoredJwk;
   const privateJwk = (await exportJWK(privateKey)) as StoredJwk;
-  // RFC 7638: the id of a key follows from the key, so no two keys share one.
+  // RFC 7638: the id of a key is its thumbprint, so it is unique.
   return { kid: await calculateJwkThumbprint(publicJwk), publicJwk, privateJwk, tokenLifetimeSeconds };
 }

@@ -1,7 +1,6 @@
 // The token endpoint (RFC 6749 section 4.4: client credentials), by the certified library oidc-provider: it reads the
-// request, authenticates the client, makes the token and answers, refusals included. What it does not do here:
-// sessions, cookies, storage (JWT access tokens are not stored), the key set and the metadata, which routes/oauth.ts
-// has.
+// request, authenticates the client, creates the token and replies, errors included. Not used here: sessions, cookies,
+// storage (JWT access tokens are not stored), the key set and the metadata, which are in routes/oauth.ts.
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Adapter, Configuration, errors as oidcErrors, Provider } from 'oidc-provider';
@@ -13,48 +12,49 @@ import { isClientId, isSecret } from './oauth-client.ts';
 import { SIGNING_ALGORITHM, type SigningKey } from './signing-keys.ts';
 
 export interface TokenEndpointOptions {
-  /** Our `iss`; also the resource that tokens are for unless another is asked for (RFC 8707). */
+  /** Our `iss`; also the default resource of tokens (RFC 8707). */
   readonly issuer: string;
-  /** The other resource that tokens of a client may be for; undefined: none. */
+  /** Returns the other resource that tokens of a client may be issued for, or undefined if there is none. */
   readonly getResource: (client: Pick<RegisteredClient, 'organization' | 'workspace'>) => string | undefined;
   readonly path: string;
   readonly tokenLifetimeSeconds: number;
   readonly signingKey: () => Promise<SigningKey>;
   readonly findClient: (clientId: string) => Promise<RegisteredClient | undefined>;
-  /** Counts requests of clients that have shown their secret. */
+  /** Rate limit of clients that have presented their secret. */
   readonly rateLimit: RateLimit;
-  /** Resolves when a refusal may be sent. */
+  /** Resolves when an error may be sent. */
   readonly waitForThrottle: () => Promise<void>;
   readonly onError: (message: string, error: unknown) => void;
-  /** Called when a client does not wait for its answer. */
+  /** Called when a client disconnects before its reply. */
   readonly onDisconnect: (message: string, error: unknown) => void;
 }
 
-/** Of a client, in the words of the library: the other resource that its tokens may be for. */
+/** Client metadata (in the library's sense) with the other resource that its tokens may be issued for. */
 const RESOURCE = 'workspace_resource';
 
-/** Answers a request by itself. */
+/** Handles a request, including its response. */
 export type NodeHandler = (message: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Gives the handler for one POST request, with the key that signs now. */
+/** Creates the function that returns the handler of one POST request with the current signing key. */
 export function makeTokenEndpoint(options: TokenEndpointOptions): () => Promise<NodeHandler> {
   let cached: { readonly kid: string; readonly handler: Promise<NodeHandler> } | undefined;
   return async () => {
     const key = await options.signingKey();
-    // The library takes its keys once, when it is made; making it takes half a millisecond.
+    // The library takes its keys once, at construction, which takes half a millisecond.
     if (cached?.kid !== key.kid) cached = { kid: key.kid, handler: makeHandler(options, key) };
     return cached.handler;
   };
 }
 
 async function makeHandler(options: TokenEndpointOptions, key: SigningKey): Promise<NodeHandler> {
-  // Loaded when the first token is asked for: it takes 140 ms and 30 MB that a server without clients need not spend.
+  // Loaded for the first token request: it takes 140 ms and 30 MB that a server without clients need not spend.
   const { default: OidcProvider, errors } = await import('oidc-provider');
   const provider = new OidcProvider(options.issuer, buildConfiguration(options, key, errors));
-  // Secrets are stored as hashes: the library lets this method be replaced for that.
+  // Secrets are stored as hashes: the library allows to replace this method for that.
   provider.Client.prototype.compareClientSecret = async function compareHash(secret) {
     if (!isSecret(secret, this.clientSecret ?? '')) return false;
-    // Counted only now: a client's id is not secret, and others who know it must not use up the client's limit.
+    // Counted only after the secret was verified: client ids are public, and a stranger must not use up the client's
+    // limit.
     await applyRateLimit(this.clientId);
     return true;
   };
@@ -68,9 +68,9 @@ async function makeHandler(options: TokenEndpointOptions, key: SigningKey): Prom
   throttleErrors(provider, options.waitForThrottle);
   keepServerHeaders(provider);
   provider.on('server_error', (_context, error) => options.onError('the token endpoint failed', error));
-  // Koa prints errors that nobody listens to; the library's types do not know that it is one.
+  // Koa logs unhandled errors to stderr, so a listener is added. The library's types hide that it is a Koa app.
   (provider as EventEmitter).on('error', (error, context?: { readonly req: IncomingMessage }) => {
-    if (context?.req.socket.destroyed) options.onDisconnect('a client of the token endpoint went away', error);
+    if (context?.req.socket.destroyed) options.onDisconnect('a client of the token endpoint has disconnected', error);
     else options.onError('the token endpoint failed', error);
   });
   return provider.callback() as NodeHandler;
@@ -95,9 +95,9 @@ function buildConfiguration(options: TokenEndpointOptions, key: SigningKey, erro
     ttl: { ClientCredentials: tokenLifetimeSeconds },
     extraClientMetadata: { properties: [WORKSPACE_CLAIM, RESOURCE] },
     extraTokenClaims: ({ oidc }) => ({ [WORKSPACE_CLAIM]: oidc.client?.[WORKSPACE_CLAIM] }),
-    // The server decides for all paths alike which origins may call.
+    // CORS is decided by the server for all paths alike.
     clientBasedCORS: () => true,
-    // Clients that ask for HTML get the same JSON.
+    // Clients that accept HTML get the same JSON.
     renderError(context, out) {
       context.type = 'json';
       context.body = out;
@@ -118,7 +118,7 @@ function buildConfiguration(options: TokenEndpointOptions, key: SigningKey, erro
           };
         },
       },
-      // It would fetch URLs for callers without a credential.
+      // Disabled, as it would fetch URLs for callers without a credential.
       clientIdMetadataDocument: disabled,
       devInteractions: disabled,
       dPoP: disabled,
@@ -129,7 +129,7 @@ function buildConfiguration(options: TokenEndpointOptions, key: SigningKey, erro
   };
 }
 
-/** Clients come from the control tables; nothing else is looked up, and nothing is ever stored. */
+/** Adapter of the library: clients come from the control tables; it neither finds nor stores anything else. */
 function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeof oidcErrors): Adapter {
   const never = (): Promise<never> => Promise.reject(new TypeError(`the token endpoint stores no ${model}`));
   return {
@@ -158,7 +158,7 @@ function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeo
   };
 }
 
-/** Gives one of our refusals (429, 503) in the library's form. */
+/** Converts one of our errors (429, 503) to the library's form. */
 function toTemporaryError(error: ApiError, errors: typeof oidcErrors): Error {
   const { status, message, headers } = error;
   return Object.assign(new errors.CustomOIDCProviderError(TEMPORARY_ERROR, message), {
@@ -169,12 +169,10 @@ function toTemporaryError(error: ApiError, errors: typeof oidcErrors): Error {
   });
 }
 
-/**
- * The error code of refusals that may be gone when the request is repeated (RFC 6749 has it for its other endpoint).
- */
+/** Error code of transient errors (RFC 6749 has it for its other endpoint). */
 export const TEMPORARY_ERROR = 'temporarily_unavailable';
 
-// Headers that the library would set by itself for CORS; ours stay.
+// CORS headers that the library would set itself; ours are kept.
 const CORS_HEADERS = ['Access-Control-Allow-Origin', 'Access-Control-Expose-Headers'] as const;
 
 function throttleErrors(provider: Provider, throttle: () => Promise<void>): void {
@@ -196,7 +194,7 @@ function keepServerHeaders(provider: Provider): void {
       if (value === undefined) res.removeHeader(name);
       else res.setHeader(name, value);
     }
-    // A connection that stays open would have to read a refused body to its end.
+    // A connection that stays open would have to read a rejected body to its end.
     if (!req.complete) res.setHeader('Connection', 'close');
   });
 }

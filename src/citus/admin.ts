@@ -1,4 +1,4 @@
-// What operators see of a cluster and do with it, behind the routes of /cluster: nodes, where workspaces lie, moves between nodes.
+// Administers a cluster for the routes of /cluster: nodes, placements of workspaces, relocations between nodes.
 
 import {
   type Cluster,
@@ -43,7 +43,7 @@ import {
   requestRelocationCancel,
 } from './relocations.ts';
 
-/** `begin` starts the moves that were stored, and does not wait for them. */
+/** Creates the cluster's administration. `startRelocations` starts stored relocations without waiting for them. */
 export function makeCluster(db: Database, startRelocations: () => void): Cluster {
   return {
     loadView: () => loadClusterView(db),
@@ -86,7 +86,7 @@ export function makeCluster(db: Database, startRelocations: () => void): Cluster
         (session, actor) => insertRelocations(session, [requested], actor),
         () => ({ subject: slug, details: { from: source, to: target.name } }),
       );
-      // Somebody else was quicker.
+      // A concurrent request was faster.
       if (insertedId === undefined) throw workspaceMoves();
       startRelocations();
       return { move: toMoveView(await getRelocation(db, insertedId)) };
@@ -131,7 +131,7 @@ async function getRelocation(db: Database, id: string): Promise<Relocation> {
   return relocation;
 }
 
-/** The node of a name, `host:port`, or the host alone where it has one node. 400 with those that there are. */
+/** Finds a node by its name, `host:port`, or by its host if that has only one node. 400 with the names of all nodes. */
 function getNodeByName(nodes: readonly ClusterNode[], name: string): ClusterNode {
   const candidates = nodes.filter((node) => node.isActive && node.takesWorkspaces);
   const exact = candidates.filter((node) => node.name === name);
@@ -141,7 +141,7 @@ function getNodeByName(nodes: readonly ClusterNode[], name: string): ClusterNode
   throw unknownNode(name, closest(name, names), names);
 }
 
-/** Citus tells every node where tables lie, and copies by logical replication, which the source must be able to send. */
+/** Checks that all nodes respond, as Citus tells each of a move, and that sources have logical replication. */
 async function checkNodes(db: Database, sources: ReadonlySet<string>): Promise<void> {
   const results = await queryNodes<string>(db, "select to_json(current_setting('wal_level'))");
   const unavailable = results.filter(({ node, result }) => node.isActive && result === undefined);
@@ -155,7 +155,7 @@ async function checkNodes(db: Database, sources: ReadonlySet<string>): Promise<v
   }
 }
 
-/** 409 while its schema is being changed or it is being moved, also before that has begun. */
+/** Throws 409 while the schema of the workspace is being changed, or its relocation is pending or running. */
 async function throwIfBusy(db: Pick<Database, 'query'>, workspaceId: string): Promise<void> {
   const [row] = await db.query<{ migrating: boolean }>(toQuery(sql`select ${isMigrating(workspaceId)} as migrating`));
   if (row?.migrating === true) throw anotherMigrationRuns();
@@ -174,7 +174,7 @@ async function buildPlan(db: Database) {
     .filter(({ isActive }) => isActive)
     .map(({ name, takesWorkspaces }) => ({ node: name, takesWorkspaces }));
   const moves = planRebalance(rebalanceNodes, workspaceLoads, MAX_PLANNED_MOVES);
-  // What takes nothing and holds nothing, as most coordinators, is no part of it.
+  // Nodes that take and hold no workspaces, as most coordinators, are left out.
   const bytes = new Map(rebalanceNodes.filter((one) => one.takesWorkspaces).map(({ node }) => [node, 0]));
   for (const one of workspaceLoads) bytes.set(one.node, (bytes.get(one.node) ?? 0) + one.bytes);
   return { moves, bytes };
@@ -220,7 +220,7 @@ function toPlanView({ moves, bytes }: Awaited<ReturnType<typeof buildPlan>>): Re
   };
 }
 
-/** Bytes by the PostgreSQL schema; null: its node does not answer. */
+/** Loads the bytes of a PostgreSQL schema, or null if its node does not respond. */
 async function loadByteCounts(
   db: Database,
   workspaces: readonly { readonly databaseSchema: string }[],

@@ -1,6 +1,6 @@
-// What a server is where its database coordinates a Citus cluster; src/citus/ is loaded by that (services), and by nothing else.
-// Each part is where the interface of the same name says what it is for: topology/topology.ts, sql/statement-forms.ts, db/behind.ts,
-// routes/admin/cluster.ts.
+// Assembles the parts of a server whose database coordinates a Citus cluster; only services.ts loads src/citus/. Each
+// part implements the interface of the same name: topology/topology.ts, sql/statement-forms.ts,
+// database/cluster-dialect.ts, admin-api/cluster.ts.
 
 import type { Cluster } from '../admin-api/cluster.ts';
 import { setClusterDialect } from '../database/cluster-dialect.ts';
@@ -29,18 +29,20 @@ export interface CoordinatorOptions
   extends Pick<NodeReadsOptions, 'open' | 'now' | 'log'>,
     Omit<RelocationOptions, 'db'> {
   readonly db: Database;
-  /** Whether reads may go past the coordinator. */
+  /** Whether reads may bypass the coordinator. */
   readonly nodeReads: boolean;
 }
 
 export interface Coordinator {
   readonly topology: Topology;
   readonly cluster: Cluster;
-  /** Gives the role its settings on the nodes; throws InvalidSession where they are of no use. In one process at the start. */
+  /**
+   * Applies the role's settings on the nodes, in one process at the start; throws InvalidSession if they are unusable.
+   */
   readonly prepare: () => Promise<void>;
   readonly jobs: readonly Job[];
   readonly metrics: readonly Metric[];
-  /** Databases of nodes that are open. */
+  /** Open databases of nodes. */
   readonly databases: () => readonly Database[];
   readonly stop: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -49,7 +51,7 @@ export interface Coordinator {
 const CHECK_INTERVAL_MS = 5000;
 const FOLD_ALL_MS = 300_000;
 
-/** A table that was made before the database was a cluster lies where it lay. */
+/** A table that was created before the database was a cluster is a local one. */
 const TABLE_BYTES = sql`case when exists (select from pg_dist_partition p where p.logicalrelid = c.oid) then citus_relation_size(c.oid)
     else pg_relation_size(c.oid) end`;
 
@@ -90,14 +92,14 @@ export async function connectCoordinator(options: CoordinatorOptions): Promise<C
   };
   return {
     topology,
-    // A failure is met again by the job.
+    // The job retries and reports a failure.
     cluster: makeCluster(db, () => void relocationRunner.run().catch(() => undefined)),
     prepare: () => prepareNodes(db, log),
     jobs: [
       { name: 'watch-nodes', scope: 'process', everyMs: CHECK_INTERVAL_MS, run: watch.check },
       { name: 'move-workspaces', scope: 'process', everyMs: CHECK_INTERVAL_MS, run: relocationRunner.run },
       { name: 'watch-worker-timelines', scope: 'process', everyMs: CHECK_INTERVAL_MS, run: timelineWatch.check },
-      // Processes fold where they read; one of them looks after nodes that none is connected to.
+      // Processes fold totals of the nodes that they read; one of them folds those of nodes without a connection.
       { name: 'fold-read-nodes', scope: 'process', everyMs: totals.pauseMs, run: totals.fold },
       { name: 'fold-node-totals', scope: 'installation', everyMs: FOLD_ALL_MS, db, run: totals.foldAll },
     ],

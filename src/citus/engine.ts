@@ -1,5 +1,6 @@
-// What Citus and the nodes of its cluster must be like. The coordinator opens sessions on the nodes, and tells them nothing of the
-// settings of its own sessions: a worker in the zone of Berlin would tell datetimes an hour late, as if they were of UTC.
+// Checks the requirements for Citus and the nodes of its cluster. The coordinator opens sessions on the nodes, but does
+// not send them the settings of its own sessions: a worker in the zone of Berlin would return datetimes an hour late,
+// as if they were UTC.
 
 import { SEMANTIC_SETTINGS } from '../database/connect.ts';
 import { InvalidSession } from '../database/errors.ts';
@@ -11,27 +12,30 @@ import { queryNodes } from './nodes.ts';
 export const TRIGGERS_SETTING = 'citus.enable_unsafe_triggers';
 
 export interface Citus {
-  /** `13.2-1`. */
+  /** Version, such as `13.2-1`. */
   readonly version: string;
   /**
-   * Whether tables of workspaces may have triggers. Our triggers write to the schema of their table alone, which lies
-   * on the same node: what Citus calls unsafe does not concern them.
+   * Whether tables of workspaces may have triggers. Our triggers only write to the schema of their table, which lies on
+   * the same node, so the risk that Citus warns of does not exist.
    */
   readonly hasTriggers: boolean;
 }
 
-// The first that has schemas as units: citus_schema_distribute(), citus_schema_move().
+// The first version with distributed schemas: citus_schema_distribute(), citus_schema_move().
 const MIN_VERSION = 12;
 
-/** Why a cluster of this version, as of `13.2-1`, is of no use to the server; undefined when it is. In words for whoever runs it. */
+/**
+ * Returns why a cluster of this version, such as `13.2-1`, is unusable, for operators, or undefined if it is usable.
+ */
 export function findVersionProblem(version: string): string | undefined {
   if (Number.parseInt(version, 10) >= MIN_VERSION) return undefined;
   return `The database is a cluster of Citus ${version}, and workspaces can lie on nodes since Citus ${MIN_VERSION}: update it on all nodes, then run ALTER EXTENSION citus UPDATE on each`;
 }
 
 /**
- * Why our role is of no use on the cluster; undefined when it is. Citus makes tables by connections of the owner of its extension
- * and gives to the nodes what is done to roles that it knows: of another one each create of a table waits for itself.
+ * Returns why our role is unusable on the cluster, or undefined if it is usable. Citus creates tables by connections of
+ * the owner of its extension and propagates changes of roles that it knows: with another role each create of a table
+ * deadlocks with itself.
  */
 export async function findRoleProblem(session: Pick<Session, 'query'>): Promise<string | undefined> {
   const [row] = await session.query(
@@ -43,7 +47,7 @@ export async function findRoleProblem(session: Pick<Session, 'query'>): Promise<
     : 'The role of DATABASE_URL is none that Citus knows, as its extension belongs to another one: connect as its owner, or run CREATE EXTENSION citus on each node as this role before the nodes are added';
 }
 
-/** Undefined on plain PostgreSQL. */
+/** Returns the Citus of the database, or undefined on plain PostgreSQL. */
 export async function findCitus(session: Pick<Session, 'query'>): Promise<Citus | undefined> {
   const [row] = await session.query<{ version: string; triggers: string | null }>(
     toQuery(sql`select extversion as version, current_setting(${TRIGGERS_SETTING}, true) as triggers
@@ -53,9 +57,9 @@ from pg_extension where extname = 'citus'`),
 }
 
 /**
- * Gives our role the settings in this database, which Citus passes on to all nodes, also to those that join later; changes
- * nothing where it has them. Logs what the cluster lacks. Throws InvalidSession when it is too old
- * or does not know our role, and when a worker that answers has other settings all the same.
+ * Gives our role its settings in this database, which Citus propagates to all nodes, also to those that join later;
+ * changes nothing when it has them. Logs what the cluster lacks. Throws InvalidSession when it is too old or does not
+ * know our role, and when a worker that responds still has other settings.
  */
 export async function prepareNodes(
   db: Database,
@@ -75,7 +79,7 @@ export async function prepareNodes(
     const isNew = await db.transaction(applySettings, { purpose: 'migration' });
     if (isNew) log.info('our role has its settings on the nodes of the cluster', {});
   } catch (error) {
-    // A node is down, or we may not: what counts is what they have.
+    // A node is down, or we lack the permission: the current settings of the nodes are checked below.
     log.warn('our role could not be given its settings on the nodes of the cluster', { error: String(error) });
   }
   const names = join(Object.keys(SEMANTIC_SETTINGS).map(literal));
@@ -84,7 +88,7 @@ export async function prepareNodes(
     sql`select json_object_agg(name, setting) from pg_settings where name in (${names})`.text,
   );
   for (const { node, result } of results) {
-    // The coordinator runs its part in the session that asks.
+    // The coordinator runs its part in the calling session.
     if (result === undefined || node.isCoordinator) continue;
     const [mismatch] = Object.entries(SEMANTIC_SETTINGS).filter(([name, value]) => result[name] !== value);
     if (mismatch === undefined) continue;
@@ -94,10 +98,10 @@ export async function prepareNodes(
   }
 }
 
-/** False when the role had them. */
+/** Applies the settings; false when the role had them. */
 async function applySettings(session: Pick<Session, 'query' | 'execute'>): Promise<boolean> {
   const settings = Object.entries(SEMANTIC_SETTINGS);
-  // Several processes may start at the same time, and PostgreSQL refuses who is second.
+  // Several processes may start at the same time, and PostgreSQL rejects the second one.
   await session.query(toQuery(sql`select pg_advisory_xact_lock(hashtextextended('settings of nodes', 0))`));
   const [row] = await session.query<{ role: string; database: string; has: boolean }>(
     toQuery(sql`select session_user as role, current_database() as database, not exists (
@@ -106,7 +110,7 @@ async function applySettings(session: Pick<Session, 'query' | 'execute'>): Promi
   join pg_roles o on o.oid = r.setrole where d.datname = current_database() and o.rolname = session_user) as has`),
   );
   if (row === undefined || row.has) return false;
-  // Connections to nodes that began with other settings are closed with the transaction.
+  // Cached connections with the previous settings are closed at the end of the transaction.
   await session.execute('set local citus.max_cached_conns_per_worker = 0');
   const role = sql`alter role ${ident(row.role)} in database ${ident(row.database)}`;
   for (const [name, value] of settings) {

@@ -1,12 +1,12 @@
-// Locks and indexes on the nodes of a Citus cluster, where the tables of workspaces lie. The coordinator knows nothing of
-// what works on a node for somebody who is connected there, nor how far an index is there. All by questions to the nodes.
+// Finds locks and index builds on the nodes of a Citus cluster, where the tables of workspaces lie. The coordinator
+// knows neither the work of sessions on a node nor the progress of an index there, so the nodes are queried.
 import type { Session } from '../database/pool.ts';
 import { type Fragment, join, literal, sql, toQuery } from '../sql/fragment.ts';
 import type { LockHolder, TableLocks } from '../topology/topology.ts';
 
 type Queryable = Pick<Session, 'query'>;
 
-/** The rows of each node, none of one that does not answer; `question` gives one JSON value, or null. */
+/** Returns the rows of each node that responds. The query returns one JSON value or null. */
 async function queryWorkers<T>(
   session: Queryable,
   statement: Fragment,
@@ -22,7 +22,7 @@ const SINCE = sql`to_char(a.xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI
 const HOLDER_JSON = sql`json_build_object('pid', l.pid, 'since', ${SINCE},
   'application', coalesce(a.application_name, case when l.pid is null then 'prepared transaction' end, ''))`;
 
-/** The locks on tables of a schema on a node, under the names that Citus gives them there. */
+/** Builds the condition for locks on tables of a schema on a node, by the names of their shards. */
 function buildLockCondition({ schema, tables, exclusive }: TableLocks): Fragment {
   const names = tables.length === 0 ? sql`null` : join(tables.map(literal));
   return sql`l.locktype = 'relation' and l.granted and ${exclusive ? sql`true` : sql`l.mode <> 'AccessShareLock'`}
@@ -32,7 +32,7 @@ function buildLockCondition({ schema, tables, exclusive }: TableLocks): Fragment
     where t.relnamespace = to_regnamespace(${literal(`"${schema}"`)}) and t.relname in (${names})))`;
 }
 
-/** The session on a node that holds the tables and began first; its application has the node's name behind it. */
+/** Finds the session on a node that holds the tables and started first; its application ends with the node's name. */
 export async function findLockHolderOnNodes(session: Queryable, locks: TableLocks): Promise<LockHolder | undefined> {
   const [first] = await queryWorkers<LockHolder>(
     session,
@@ -48,7 +48,7 @@ const addNodeName = ({ pid, application, since, node }: LockHolder & { readonly 
   since,
 });
 
-/** Ends autovacuums on the nodes that hold the tables. */
+/** Cancels autovacuums on the nodes that hold the tables. */
 export async function endVacuumsOnNodes(session: Queryable, locks: TableLocks): Promise<void> {
   await queryWorkers(
     session,
@@ -57,11 +57,11 @@ export async function endVacuumsOnNodes(session: Queryable, locks: TableLocks): 
   );
 }
 
-/** What works on a node for a session of the coordinator, by the number that Citus gives that session. */
+/** Builds the condition for sessions on a node that work for a session of the coordinator, by its number in Citus. */
 const buildSessionCondition = (gpid: string): Fragment =>
   sql`w.application_name = ${literal(`citus_internal gpid=${gpid}`)} and w.datname = current_database()`;
 
-/** Citus's number of a session of the coordinator. */
+/** Loads Citus's number of a session of the coordinator. */
 async function loadGpid(session: Queryable, pid: number): Promise<string> {
   const [row] = await session.query<{ gpid: string }>(
     toQuery(sql`select citus_calculate_gpid(citus_nodeid_for_gpid(citus_backend_gpid()), ${pid}::int4)::text as gpid`),
@@ -69,7 +69,7 @@ async function loadGpid(session: Queryable, pid: number): Promise<string> {
   return row?.gpid ?? '';
 }
 
-/** For whom a session of the coordinator waits on the nodes. */
+/** Finds the session that blocks a session of the coordinator on the nodes. */
 export async function findBlockerOnNodes(session: Queryable, pid: number): Promise<LockHolder | undefined> {
   const [first] = await queryWorkers<LockHolder>(
     session,
@@ -89,7 +89,9 @@ from pg_stat_activity a where a.pid = citus_pid_for_gpid(${gpid}::int8)`),
 
 const COORDINATOR_APPLICATION = /^citus_internal gpid=(\d+)$/;
 
-/** The share, 0 to 1, that is built of an index on the nodes; undefined when none is. `share`: of the view that tells it. */
+/**
+ * Finds the built share, 0 to 1, of an index on the nodes, or undefined if none is built. `progress`: column for it.
+ */
 export async function findIndexProgressOnNodes(
   session: Queryable,
   pid: number,

@@ -1,6 +1,5 @@
-// The nodes of a Citus cluster as databases of their own: reads of a workspace go straight to the node that holds it. A node
-// is used once it has shown that it is the one that the coordinator means; while it cannot be reached, or has shown nothing,
-// reads go through the coordinator.
+// Reads from the nodes of a Citus cluster directly: reads of a workspace go to the node that holds it. A node is used
+// once its identity is confirmed; until then, and while it is unreachable, reads go through the coordinator.
 
 import { getSqlState, isConnectionLoss, StaleStatement } from '../database/errors.ts';
 import type { Database, Executor, StatementOptions } from '../database/pool.ts';
@@ -11,13 +10,14 @@ import { queryNodes } from './nodes.ts';
 
 export interface Nodes {
   /**
-   * Runs reads on the node of the placement; undefined while they are to go through the coordinator. They throw
-   * StaleStatement when the node is away, so that the request is planned again, for the coordinator.
+   * Returns the executor of reads on the node of the placement, or undefined if they have to go through the
+   * coordinator. Reads throw StaleStatement when the node becomes unavailable, so that the request is planned again for
+   * the coordinator.
    */
   readonly reader: (placement: Placement) => Executor | undefined;
-  /** Those that are open. */
+  /** Open databases of nodes. */
   readonly databases: () => readonly Database[];
-  /** Those that are read now. */
+  /** Nodes that reads use at the moment. */
   readonly usable: () => readonly UsableNode[];
   readonly close: (graceMs?: number) => Promise<void>;
 }
@@ -28,11 +28,11 @@ export interface UsableNode {
 }
 
 export interface NodeReadsOptions {
-  /** That of the coordinator. */
+  /** Database of the coordinator. */
   readonly coordinator: Database;
-  /** Makes the database at another address, with the same credentials. Opens nothing before it is asked. */
+  /** Creates the database at another address, with the same credentials. Connects at the first query. */
   readonly open: (address: Pick<ClusterNode, 'host' | 'port'>) => Database;
-  /** What is to be done before a node is read, each time that it has shown itself. */
+  /** Prepares a node for reads, each time that its identity was confirmed. */
   readonly beforeUse: (node: UsableNode) => Promise<void>;
   readonly now: () => number;
   readonly log: Record<'info' | 'warn', (message: string, facts: Record<string, unknown>) => void>;
@@ -42,15 +42,15 @@ interface NodeEntry {
   readonly node: ClusterNode;
   readonly database: Database;
   readonly reader: Executor;
-  /** 'new' until the first proof. */
+  /** 'new' until the first confirmation. */
   state: 'new' | 'usable' | 'away';
-  /** Not asked again before. */
+  /** Earliest time of the next probe. */
   retryAt: number;
 }
 
-// A node that is away is asked again so often; requests that wait for nothing bring it about.
+// Milliseconds between probes of an unavailable node, which requests start without waiting for them.
 const PROBE_INTERVAL_MS = 5000;
-// Of a cluster with more nodes the rest is read through the coordinator.
+// With more nodes the remaining ones are read through the coordinator.
 const MAX_NODES = 64;
 
 export function makeNodeReads({ coordinator, open, beforeUse, now, log }: NodeReadsOptions): Nodes {
@@ -76,25 +76,25 @@ export function makeNodeReads({ coordinator, open, beforeUse, now, log }: NodeRe
     if (entry.state === 'away') return;
     entry.state = 'away';
     entry.retryAt = now() + PROBE_INTERVAL_MS;
-    log.warn('a node of the cluster is away: what it holds is read through the coordinator', formatAddress(entry.node));
+    log.warn('a node of the cluster is unavailable: it is read through the coordinator', formatAddress(entry.node));
   }
 
-  /** In the background: whoever asks now goes through the coordinator. */
+  /** Probes the node in the background: current requests go through the coordinator. */
   function probe(entry: NodeEntry): void {
-    // Once at a time.
+    // Prevents concurrent probes.
     entry.retryAt = Number.POSITIVE_INFINITY;
     const { node, database } = entry;
     isExpectedNode(coordinator, entry)
       .then(async (isExpected) => {
         if (isExpected) {
           await beforeUse({ group: node.group, database });
-          // One that had its place and another address is nobody's any more.
+          // An entry of the same group with another address is obsolete.
           for (const other of entries.values()) if (other.node.group === node.group) other.state = 'away';
           entry.state = 'usable';
-          log.info('reads go straight to a node of the cluster', formatAddress(node));
+          log.info('reads of a node of the cluster bypass the coordinator', formatAddress(node));
           return;
         }
-        const message = 'an address of the cluster leads elsewhere from here: it is read through the coordinator';
+        const message = 'the address of a node is that of another server from here: it is read through the coordinator';
         if (entry.state === 'new') log.warn(message, formatAddress(node));
         entry.state = 'away';
       })
@@ -131,7 +131,7 @@ export function makeNodeReads({ coordinator, open, beforeUse, now, log }: NodeRe
 
 const formatAddress = ({ host, port }: ClusterNode) => ({ node: `${host}:${port}` });
 
-/** Reads of records go to the node, or the request is planned anew. */
+/** Reads records on the node, or has the request planned again. */
 function makeReader(database: Database, onUnavailable: () => void): Executor {
   return {
     isTransaction: false,
@@ -144,7 +144,7 @@ function makeReader(database: Database, onUnavailable: () => void): Executor {
   };
 }
 
-/** The same, or an error once the node is known to be silent: a machine that has stopped closes no connection. */
+/** Rejects once the node is known to be silent: a machine that has stopped closes no connection. */
 function rejectWhenUnavailable<T>(result: Promise<T>, node: StatementOptions['node']): Promise<T> {
   if (node === undefined) return result;
   return new Promise((resolve, reject) => {
@@ -153,12 +153,12 @@ function rejectWhenUnavailable<T>(result: Promise<T>, node: StatementOptions['no
   });
 }
 
-// 28: its credentials; 3D000: its database; 42501: its rights; 53300: its connections; 57P03: it is starting.
+// 28: credentials; 3D000: database; 42501: permissions; 53300: too many connections; 57P03: starting up.
 function isNodeUnavailable(error: unknown): boolean {
   const cause = error instanceof ApiError ? error.cause : error;
   const state = getSqlState(cause);
   if (state !== undefined) return /^(08|28|3D000|42501|53300|57P0[123])/.test(state);
-  // `timeout expired` is the driver's, of a connection that was not opened in time.
+  // `timeout expired` is the driver's message for a connection that was not established in time.
   return (
     isConnectionLoss(cause) ||
     (cause instanceof Error && /InvalidSession|timeout/.test(`${cause.name} ${cause.message}`))
@@ -166,12 +166,13 @@ function isNodeUnavailable(error: unknown): boolean {
 }
 
 /**
- * Whether the address leads from here where it leads from the coordinator: names such as localhost, and networks of
- * containers, may mean another server there. Told by the number that each cluster of databases is made with.
+ * True when the address leads to the same node from here as from the coordinator: names such as localhost, and networks
+ * of containers, may mean another server. Compares the system identifier of the database cluster.
  */
 async function isExpectedNode(coordinator: Database, { node, database }: NodeEntry): Promise<boolean> {
   const identityQuery = sql`select to_json(system_identifier::text || ' ' || current_database()) from pg_control_system()`;
-  // First what fails at once for a node that is away: the coordinator asks all of them, and waits for those that are silent.
+  // Queries the node first, which fails at once if it is down: the coordinator asks all nodes, and waits for silent
+  // ones.
   const [row] = await database.query<{ identity: string; group: number }>(
     toQuery(sql`select (${identityQuery}) as identity, groupid as "group" from pg_dist_local_group`),
   );

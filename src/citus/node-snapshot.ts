@@ -1,13 +1,13 @@
-// The snapshot of a workspace as it is on its node: the same entities, whose tables have other names there. Reads that go straight
-// to the node are planned by it.
+// Builds the snapshot of a workspace for its node: the same entities with the names of their shards. Reads that bypass
+// the coordinator are planned with it.
 import type { Entity } from '../model/entity.ts';
 import type { Placement, Workspace } from '../model/workspace.ts';
 import { integerLiteral, sql } from '../sql/fragment.ts';
 
-/** The table of kept totals; its shard has its number behind this name. */
+/** Table of stored totals; its shard has its number after this name. */
 const TOTAL = '$total';
 
-/** The snapshot for the node that holds the workspace; undefined while a table is not known to lie there. */
+/** Builds the snapshot for the node of the workspace, or returns undefined if a table has no known placement. */
 export function buildNodeSnapshot(workspace: Workspace): Workspace | undefined {
   const { placement } = workspace;
   if (placement === null || placement === undefined) return undefined;
@@ -24,9 +24,10 @@ export function buildNodeSnapshot(workspace: Workspace): Workspace | undefined {
 }
 
 /**
- * The entity of a snapshot for a node, as the root of a statement: it is read only while it lies there. Whatever else the
- * statement reads lies in the same place. What is left of a table that was moved away is of the past, so the condition fails
- * then (22012). It is asked once a statement, of the same snapshot as the records: 5 % of a read by id.
+ * Returns the entity of a node's snapshot as the root of a statement, with a condition that the table still lies there;
+ * all other tables of the statement lie on the same node. A table that remains after a move is outdated, so the
+ * condition fails then (22012). It is evaluated once a statement, in the same snapshot as the records: 5 % of a read by
+ * id.
  */
 export function buildNodeRoot({ node: { group }, shard }: Placement, entity: Entity): Entity {
   const [number, node] = [shard, group].map((digits) => integerLiteral(Number(digits)));
@@ -34,7 +35,7 @@ export function buildNodeRoot({ node: { group }, shard }: Placement, entity: Ent
   return { ...entity, table: { ...entity.table, node: { key: `${group}:${shard}`, guard } } };
 }
 
-/** The snapshot and the entity for a read, each made once for as long as the snapshot lives. */
+/** Caches the snapshots and entities of nodes for as long as their snapshots live. */
 export function makeSnapshotsOnNodes() {
   const snapshots = new WeakMap<Workspace, Workspace>();
   const roots = new WeakMap<Entity, Entity>();

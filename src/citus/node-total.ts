@@ -1,8 +1,9 @@
-// Totals on a node of a Citus cluster, where the tables of a workspace lie as shards. Triggers of a shard can use other shards of
-// the node alone, so the functions that keep totals are made there once more, from the same text, with the names of shards.
+// Totals on a node of a Citus cluster, where the tables of a workspace lie as shards. Triggers of a shard can only use
+// shards of the same node, so the functions that maintain totals are created there, too, from the same text with the
+// names of shards.
 //
-// A move leaves triggers and functions behind and takes the rows of totals along. What is left does no harm: nobody writes
-// there any more, and a workspace that comes back has its functions made anew with its first total.
+// A move leaves triggers and functions on the old node and copies the rows of totals. The remains are harmless: there
+// are no more writes, and a workspace that returns gets new functions with its first total.
 
 import { INSTALL_FILES } from '../database/install.ts';
 import { type Fragment, integerLiteral, literal, sql } from '../sql/fragment.ts';
@@ -13,13 +14,13 @@ type NodeTotalLocation = Required<TotalLocation>;
 
 const CREATE_FUNCTION = /^create (?:or replace )?(function \{schema\}\."\$(\w+)"\([\s\S]*)/m;
 const IN_SCHEMA = /\{schema\}\."\$(\w+)"/g;
-/** The file says it once. */
+/** The condition occurs once in the file. */
 const RELATION_CONDITION = 'b.relation = c.relname';
 const PATH = sql`set search_path = pg_catalog, pg_temp`.text;
-// Else Citus leaves shards out of pg_class.
+// Without it Citus hides shards in pg_class.
 const SEES_SHARDS = sql`set citus.override_table_visibility = off`.text;
 
-/** For a transaction on the node. */
+/** Statements that install the functions, for a transaction on the node. */
 function install(location: NodeTotalLocation): readonly string[] {
   const getName = (name: string): string => totalRef(location, name as (typeof TOTAL_OBJECTS)[number]).text;
   const functions = TOTAL_OBJECTS.filter((name) => name !== 'total').map((name) => {
@@ -30,9 +31,9 @@ function install(location: NodeTotalLocation): readonly string[] {
     return /\bpg_class\b/.test(text) ? text.replace(PATH, `${PATH} ${SEES_SHARDS}`) : text;
   });
   return [
-    // Functions of a node are not for the others.
+    // Functions of a node must not be propagated to the others.
     sql`set local citus.enable_ddl_propagation = off`.text,
-    // As install/workspace does it elsewhere.
+    // Same settings as in install/workspace.
     sql`alter table ${totalRef(location, 'total')} alter column relid set statistics 0, alter column slot set statistics 0`
       .text,
     ...functions,
@@ -40,7 +41,7 @@ function install(location: NodeTotalLocation): readonly string[] {
   ];
 }
 
-/** The statement that makes a function of a workspace; `named(name)` gives the name to put there for each `$name` in it. */
+/** Builds the statement that creates a function of a workspace; `getName(name)` replaces each `$name` in it. */
 function buildFunction(name: string, getName: (name: string) => string): string {
   const text = INSTALL_FILES.workspace
     .flatMap(({ statements }) => statements)
@@ -50,14 +51,14 @@ function buildFunction(name: string, getName: (name: string) => string): string 
   return `create or replace ${text.replaceAll(IN_SCHEMA, (_, one) => getName(one))}`;
 }
 
-/** The name of a table by what stands in its base (notedAs). */
+/** Parses the name of a table from the `relation` of its stored total. */
 const parseTableName = (storedName: string): string => storedName.replace(/@\d+$/, '');
 
-/** Whether the shards of the place are those that are in use: while they are moved others are there already, or still. */
+/** Builds the condition that the shards are in use: during a move there are others as well. */
 const isInUse = ({ total: { shard, group } }: NodeTotalLocation): Fragment =>
   sql`exists (select from pg_catalog.pg_dist_placement where shardid = ${integerLiteral(Number(shard))} and groupid = ${integerLiteral(Number(group))})`;
 
-/** Where totals are or were kept on the node that is asked: rows of (schema, shard). */
+/** Query for the stored totals on the connected node: rows of (schema, shard). */
 const TOTALS_ON_NODE = sql`select n.nspname as schema, s.shardid::text as shard
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 join pg_dist_shard s on s.logicalrelid = c.oid
@@ -67,8 +68,8 @@ where c.relname = '$total' and c.relkind = 'r'
   and to_regprocedure(format('%I.%I(bool)', n.nspname, '$fold_totals_' || s.shardid)) is not null`;
 
 /**
- * Folds all totals of the node that is asked, for a command of the coordinator. For nodes that no server is connected to: their
- * triggers go on adding rows.
+ * Folds all totals of the connected node, as a command of the coordinator. For nodes that no server is connected to,
+ * whose triggers still add rows.
  */
 export const FOLD_NODE = sql`do $$
 declare
@@ -83,7 +84,7 @@ begin
   end loop;
 end $$`.text;
 
-// Citus lets nobody lock a shard by mistake.
+// Citus prevents accidental locks on shards.
 const lockable = sql`set local citus.enable_manual_changes_to_shards = on; `;
 
 export const buildNodeTotals = (group: string): NodeTotals => ({

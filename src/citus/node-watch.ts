@@ -1,7 +1,7 @@
-// Which nodes of the cluster do not answer, as each process sees it: for /readyz and metrics, and so that requests for what
-// lies there are refused at once. A coordinator waits for a node that has fallen silent without end, and nothing that is sent
-// to the coordinator ends that: of what is known to be away nothing is asked. A server whose worker is away goes on for all
-// workspaces that lie elsewhere, so it is no reason to send it no requests.
+// Watches which nodes of the cluster do not respond, in each process: for /readyz and metrics, and to reject requests
+// for their workspaces at once. A coordinator waits for a silent node without end, and nothing that is sent to the
+// coordinator stops that, so no query is sent to an unavailable node. A server with an unavailable worker still serves
+// all workspaces on other nodes, so it stays ready.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NodeStatus } from '../database/executor.ts';
 import type { Database } from '../database/pool.ts';
@@ -11,20 +11,20 @@ import type { EveryNode } from '../topology/topology.ts';
 import { type ClusterNode, type NodeResult, queryNodes } from './nodes.ts';
 
 export interface NodeWatch {
-  /** Asks all nodes; one that was there is away when it is silent twice. */
+  /** Queries all nodes; an available one becomes unavailable when it is silent twice. */
   readonly check: () => Promise<void>;
-  /** Looks soon, as something took suspiciously long. */
+  /** Checks the nodes soon, after something took suspiciously long. */
   readonly checkSoon: () => void;
   readonly getNode: (placement: Pick<Placement, 'node'>) => NodeStatus;
   readonly everyNode: EveryNode;
-  /** `host:port` of the nodes that did not answer the last look. */
+  /** Names (`host:port`) of the nodes that did not respond to the last check. */
   readonly listUnavailable: () => readonly string[];
   readonly getMetrics: () => readonly Metric[];
 }
 
-// Between two looks for a suspicion.
+// Interval of checks on suspicion.
 const MIN_CHECK_INTERVAL_MS = 2000;
-// Twice what a node that is away from the beginning takes.
+// Twice the time of a query that meets a node which is already down.
 const CHECK_TIMEOUT_MS = 3000;
 
 type Log = Record<'info' | 'warn', (message: string, facts: Record<string, unknown>) => void>;
@@ -36,7 +36,7 @@ function makeWatchedNode(isUnavailable: () => boolean): WatchedNode {
   return {
     isUnavailable,
     onUnavailable(listener) {
-      // Of its own, as one function may be given twice.
+      // Wrapped, as the same function may subscribe twice.
       const subscriber = (): void => listener();
       listeners.add(subscriber);
       return () => void listeners.delete(subscriber);
@@ -50,11 +50,11 @@ function makeWatchedNode(isUnavailable: () => boolean): WatchedNode {
 export function makeNodeWatch(db: Database, log: Log): NodeWatch {
   let nodes = { up: 0, down: 0 };
   let downNodes: readonly string[] = [];
-  /** By the numbers of their groups. */
+  /** Unavailable nodes by group id. */
   let unavailable: ReadonlyMap<string, ClusterNode> = new Map();
   let checking: Promise<void> | undefined;
   let checkedAt = Number.NEGATIVE_INFINITY;
-  /** As many as there are nodes, by the numbers of their groups. */
+  /** Watched nodes by group id, at most one per node of the cluster. */
   const watchedNodes = new Map<string, WatchedNode>();
   const all = makeWatchedNode(() => unavailable.size > 0);
 
@@ -64,12 +64,12 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
     return watchedNode;
   }
 
-  /** Undefined: a node fell silent under the question, which tells nothing of the others. */
+  /** Queries all nodes, or returns undefined if one fell silent during the query, which leaves the others unknown. */
   async function queryOnce(): Promise<readonly NodeResult<boolean>[] | undefined> {
     const query = queryNodes<boolean>(db, 'select to_json(true)', { limitMs: CHECK_TIMEOUT_MS, purpose: 'look' }).then(
       (results) => results.filter(({ node }) => node.isActive),
     );
-    // The coordinator says so much later, or nothing at all while the node is silent.
+    // The coordinator reports a silent node much later, or never.
     query.catch(() => undefined);
     const timeoutController = new AbortController();
     const timeout = sleep(CHECK_TIMEOUT_MS, undefined, { signal: timeoutController.signal, ref: false });
@@ -77,7 +77,7 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
   }
 
   async function queryWithRetry(): Promise<readonly NodeResult<boolean>[]> {
-    // New connections are refused, or have a limit.
+    // The second query gets new connections, which are refused or time out.
     const results = (await queryOnce()) ?? (await queryOnce());
     if (results === undefined) throw new Error('the nodes of the cluster could not be asked in time');
     return results;
@@ -95,7 +95,7 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
     if (unavailable.size > 0) all.notify();
   }
 
-  /** Logs what differs from the look before. */
+  /** Logs the changes since the last check. */
   function logChanges(results: readonly NodeResult<boolean>[]): void {
     for (const { node, result, failure } of results) {
       const wasDown = downNodes.includes(node.name);
@@ -133,6 +133,6 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
   };
 }
 
-// Whoever asks a node that refuses is told at once, and what is open to it goes on.
+// A node that refuses connections fails fast and needs no gate, as open connections still work.
 const findTimedOut = (results: readonly NodeResult<boolean>[]): ReadonlyMap<string, ClusterNode> =>
   new Map(results.flatMap(({ node, hasTimedOut }) => (hasTimedOut ? [[String(node.groupId), node]] : [])));

@@ -1,43 +1,43 @@
-// The nodes of a Citus cluster: which there are, which answer, and what lies on them. All by questions to the coordinator.
+// Queries the nodes of a Citus cluster through the coordinator: which exist, which respond, and what lies on them.
 import type { Database, Session } from '../database/pool.ts';
 import { join, literal, sql, toQuery } from '../sql/fragment.ts';
 
 export interface ClusterNode {
-  /** `host:port`, as Citus calls it. */
+  /** Name in Citus, `host:port`. */
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Of Citus: all tables with this number of a placement lie on this node. */
+  /** Citus's group id: all tables whose placement has this number lie on this node. */
   readonly groupId: number;
   readonly isCoordinator: boolean;
   /** False after citus_disable_node(). */
   readonly isActive: boolean;
-  /** Whether workspaces may lie there (`shouldhaveshards`); a node that is to be emptied says no. */
+  /** Whether workspaces may lie there (`shouldhaveshards`); false for a node that is to be emptied. */
   readonly takesWorkspaces: boolean;
 }
 
-/** What a node says of itself; undefined bytes: it did not answer. */
+/** Result of a query on a node. */
 export interface NodeResult<T> {
   readonly node: ClusterNode;
-  /** Undefined: it did not answer, or the question failed there. */
+  /** Result, or undefined if the node did not respond or the query failed there. */
   readonly result: T | undefined;
   /**
-   * It did not answer, and the longest time that a node has for that was over. Of several it cannot be told which kept the
-   * others waiting. False for one that refuses: it is down, or has all the connections that it may.
+   * Whether the node exceeded its timeout. With several such nodes it is unknown which of them delayed the others.
+   * False for a node that refuses: it is down, or has reached its connection limit.
    */
   readonly hasTimedOut: boolean;
-  /** Why there is no answer, in the database's words, for the log. */
+  /** Error message of the database for the log, or undefined if there is a result. */
   readonly failure: string | undefined;
 }
 
-// A node that answers takes milliseconds. Without an end a machine that is off would be waited for half a minute.
+// A node that responds takes milliseconds. Without a timeout a machine that is off would cost half a minute.
 const CONNECT_TIMEOUT_MS = 1500;
 const QUERY_TIMEOUT_MS = 10_000;
 const COMMAND_TIMEOUT_MS = 60_000;
-// For a coordinator that is late to end the question; then it waits for a silent node, and ends nothing.
+// Grace for a coordinator that is late to cancel the query; later it waits for a silent node, and cancels nothing.
 const CUT_DELAY_MS = 500;
 
-/** The primary nodes, the coordinator first. */
+/** Loads the primary nodes, the coordinator first. */
 export function loadNodes(session: Pick<Session, 'query'>): Promise<ClusterNode[]> {
   return session.query<ClusterNode>(
     toQuery(sql`select nodename || ':' || nodeport as name, nodename as host, nodeport as port, groupid as "groupId",
@@ -47,9 +47,9 @@ from pg_dist_node where noderole = 'primary' order by groupid <> 0, nodename, no
 }
 
 /**
- * Asks each active node the same question, a statement with one row of one JSON value, all at the same time. A node that falls
- * silent under the question fails it, half a second after `limitMs`. `purpose`: whose connections it takes, as such a node keeps
- * one so long.
+ * Runs the same query, with one row of one JSON value, on each active node concurrently. A node that falls silent
+ * during the query fails it half a second after `limitMs`. `purpose`: selects the connections, as such a node occupies
+ * one until then.
  */
 export async function queryNodes<T>(
   db: Database,
@@ -87,7 +87,7 @@ from run_command_on_all_nodes(${statement}) r join pg_dist_node n using (nodeid)
   });
 }
 
-/** Runs a command on each active node of a cluster, in a transaction of its own, whatever becomes of it on the others. */
+/** Runs a command on each active node of a cluster, in its own transaction, whatever its outcome on the others. */
 export async function runOnNodes(db: Database, command: string): Promise<void> {
   await db.transaction(
     async (session) => {
@@ -98,7 +98,7 @@ export async function runOnNodes(db: Database, command: string): Promise<void> {
   );
 }
 
-/** Bytes of tables with their indexes, by the PostgreSQL schema of a workspace, on each node; `only`: of these schemas. */
+/** Loads the bytes of tables with their indexes on each node, by the PostgreSQL schema. `only`: these schemas. */
 export function loadSizes(
   db: Database,
   schemas?: readonly string[],
@@ -115,8 +115,8 @@ export function loadSizes(
 }
 
 /**
- * The timelines of the workers, as each has standbys of its own and versions of records are its numbers: by a name of each
- * worker that answers, which stays when its address changes.
+ * Loads the timelines of the workers, as each has its own standbys and transaction numbers, which record versions use:
+ * by a name of each worker that responds, which stays when its address changes.
  */
 export async function loadWorkerTimelines(db: Database): Promise<ReadonlyMap<string, string>> {
   const results = await queryNodes<string>(

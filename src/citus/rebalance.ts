@@ -1,4 +1,4 @@
-// The plan of a rebalance: which workspaces to move so that the nodes hold about the same number of bytes. Pure.
+// Plans a rebalance: selects workspaces to move so that the nodes hold about the same number of bytes. Pure.
 
 export interface RebalanceNode {
   readonly node: string;
@@ -19,20 +19,20 @@ export interface PlannedRelocation<W> {
   readonly bytes: number;
 }
 
-/** Nodes differ by at most this share of what each should hold; less is not worth a move. */
+/** Tolerated deviation from a node's target size, as a share of it; less is not worth a move. */
 export const TOLERANCE = 0.1;
 
 interface NodeLoad<W> {
   readonly node: string;
   bytes: number;
-  /** The largest first. */
+  /** Workspaces, the largest first. */
   readonly workspaces: WorkspaceLoad<W>[];
 }
 
 /**
- * Moves in their order, `limit` at most. What lies on nodes that take no workspaces goes first, the largest workspace
- * to the node with the least; then from the fullest node to the emptiest, each time the workspace that comes closest to
- * half of what they differ by. No workspace is moved twice.
+ * Plans the moves in their order, `limit` at most. Nodes that take no workspaces are emptied first, the largest
+ * workspace to the node with the least; then moves go from the fullest node to the emptiest, each time with the
+ * workspace that comes closest to half of their difference. No workspace is moved twice.
  */
 export function planRebalance<W>(
   nodes: readonly RebalanceNode[],
@@ -56,7 +56,7 @@ export function planRebalance<W>(
   const targetBytes = workspaces.reduce((sum, { bytes }) => sum + bytes, 0) / loads.size;
   const all = [...loads.values()];
   for (const one of misplacedWorkspaces) addRelocation(one, findLeastLoaded(all));
-  // Nodes without a workspace that would help are left out: what is on one huge workspace cannot be divided.
+  // Nodes without a suitable workspace are left out: one huge workspace cannot be divided.
   let sources = all;
   while (relocations.length < limit && sources.length > 0) {
     const [from, to] = [findMostLoaded(sources), findLeastLoaded(all)];
@@ -76,7 +76,7 @@ export function planRebalance<W>(
   }
   return relocations.slice(0, limit);
 
-  /** Not among those of the other node that may be moved. */
+  /** Adds a move; the workspace is no longer a candidate on its new node. */
   function addRelocation({ workspace, node, bytes }: WorkspaceLoad<W>, to: NodeLoad<W>): void {
     relocations.push({ workspace, from: node, to: to.node, bytes });
     to.bytes += bytes;

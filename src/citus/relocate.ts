@@ -1,19 +1,19 @@
-// The move of one distributed schema from a node of the cluster to another, without a window in which a version of a record
-// could mean another one.
+// Relocates one distributed schema from a node of the cluster to another, so that at no time a version of a record can
+// stand for another one.
 //
-// A version is the number of the transaction that wrote the row, and each node counts its own: after the move all numbers
-// are others, and an old one may be, by chance, that of a changed record. A new epoch does not do it alone, as whatever is
-// in force when the move is committed is used by statements before and behind that moment: renewed before, it stands in
-// versions of both nodes; renewed after, the old one does. So there are three steps:
+// A version is the number of the transaction that wrote the row, and each node counts its own: after the move all
+// numbers differ, and an old one may, by chance, be that of a changed record. A new epoch alone is not enough, as
+// statements before and after the commit of the move use the current one: renewed before, it is part of versions of
+// both nodes; renewed after, the old one is. So there are three steps:
 //
-//   1. `moves` of the workspace becomes odd. From then on versions name the table, too (sql/table.ts), which is another one
-//      on each node. When no request is left that was planned before (isSettled), nobody gives or compares plain numbers.
-//   2. citus_schema_move() in a transaction. When it returns writes wait and reads are still answered by the old node. Only
-//      if no table has the same number on both nodes, and `moves` is what it was, it is committed. Otherwise it is undone.
-//   3. When all nodes know of it `moves` becomes even: plain numbers again, with another one of `moves` behind them.
+//   1. `moves` of the workspace becomes odd. From then on versions contain the table, too (sql/table.ts), which differs
+//      between nodes. When all requests that were planned before have ended (isDrained), no plain numbers are in use.
+//   2. citus_schema_move() in a transaction. When it returns, writes wait and the old node still serves reads. It is
+//      committed only if no table has the same number on both nodes, and `moves` is unchanged. Else it is rolled back.
+//   3. When all nodes know of the move, `moves` becomes even: plain numbers again, followed by another value of `moves`.
 //
-// A version of step 1 is never right after step 3, nor one of before after step 1: those clients get 412 and read again.
-// Whoever dies in between leaves `moves` odd, which costs nothing, and the next turn goes on.
+// A version of step 1 never matches after step 3, nor an earlier one after step 1: those clients get 412 and read
+// again. A crash in between leaves `moves` odd, which is harmless, and the next run continues.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getSqlState, isLockTimeout, isNodeLoss } from '../database/errors.ts';
 import type { Database, Session } from '../database/pool.ts';
@@ -23,10 +23,10 @@ import { type ClusterNode, queryNodes } from './nodes.ts';
 import { findNodeName } from './placements.ts';
 import { lockMoves, markRelocating, unmarkRelocating } from './relocations.ts';
 
-// Requests queue behind a move that waits for a lock, and then for the last changes to arrive, which takes some tenths of a
-// second: together less than two seconds.
+// Requests queue up while a move waits for a lock, and then for the last changes to arrive, which takes some tenths of
+// a second: together less than two seconds.
 const LOCK_TIMEOUT_MS = 1000;
-// Imports hold their tables for minutes, and the copy is lost with each try.
+// Imports lock their tables for minutes, and each failed attempt loses the copy.
 const MAX_ATTEMPTS = 5;
 const PAUSE_MS = 2000;
 const POLL_INTERVAL_MS = 50;
@@ -38,17 +38,17 @@ export interface RelocationTask {
   readonly workspaceId: string;
   readonly databaseSchema: string;
   readonly target: ClusterNode;
-  /** Called when the workspace has another snapshot; resolves with true when every process has said that it knows. */
+  /** Announces a new snapshot of the workspace; resolves with true when every process has acknowledged it. */
   readonly announce: () => Promise<boolean>;
   readonly isDrained: (version: string) => Promise<boolean>;
-  /** The longest time that a request can take. */
+  /** Maximum duration of a request in milliseconds. */
   readonly forgottenAfterMs: number;
 }
 
-/** A reason of ours why a move has not come to its end. */
+/** A failure of a relocation that this server detected itself. */
 export class RelocationFailure extends Error {}
 
-/** Moves the schema, unless it lies there; afterwards versions are plain. Throws when it could not, with nothing moved. */
+/** Relocates the schema, unless it lies there; afterwards versions are plain. Throws when nothing was moved. */
 export async function relocateSchema(task: RelocationTask): Promise<void> {
   const { session, databaseSchema, target } = task;
   if ((await findNodeName(session, databaseSchema)) !== target.name) {
@@ -59,17 +59,17 @@ export async function relocateSchema(task: RelocationTask): Promise<void> {
   await endTableVersions(task);
 }
 
-/** Afterwards versions are plain, whatever they were; only while no move of the schema is under way. */
+/** Makes versions plain again; only while no move of the schema is running. */
 export async function endTableVersions({ session, workspaceId, announce }: RelocationTask): Promise<void> {
   if (await unmarkRelocating(session, workspaceId)) await announce();
 }
 
-/** Gives the number of `moves` that is in force everywhere, in every request that is being answered. */
+/** Returns the value of `moves` once it applies in every process and every running request. */
 async function beginTableVersions(task: RelocationTask): Promise<number> {
   const { session, workspaceId, announce, isDrained, forgottenAfterMs } = task;
   const row = await markRelocating(session, workspaceId);
   if (row === undefined) throw new RelocationFailure('the workspace is gone');
-  // Of a process that says nothing it is not known what it still does.
+  // The work of a process that does not respond is unknown.
   if (!(await announce())) await sleep(forgottenAfterMs);
   const deadline = performance.now() + forgottenAfterMs + AGREEMENT_TIMEOUT_MS;
   while (!(await isDrained(row.version))) {
@@ -82,7 +82,7 @@ async function beginTableVersions(task: RelocationTask): Promise<number> {
 async function switchOver(task: RelocationTask, moves: number): Promise<void> {
   const { db, session, workspaceId, databaseSchema, target } = task;
   await inTransaction(session, LOCK_TIMEOUT_MS, async () => {
-    // The same limit on the nodes.
+    // Sets the same timeout on the nodes.
     await session.execute(
       `set local citus.propagate_set_commands = 'local'; set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
     );
@@ -97,7 +97,7 @@ async function switchOver(task: RelocationTask, moves: number): Promise<void> {
   });
 }
 
-/** Tables have the same number on two nodes. The next try makes them anew. */
+/** Signals that tables have the same number on two nodes. The next attempt creates new ones. */
 class SameNumbers extends Error {}
 
 async function hasSameNumbers(db: Database, session: Session, databaseSchema: string): Promise<boolean> {
@@ -117,7 +117,7 @@ where c.relnamespace = to_regnamespace(quote_ident(${databaseSchema}))`),
   });
 }
 
-/** The coordinator commits first, and a node that knows of it later would still answer from its own table. */
+/** Waits for the nodes: until a node learns of the coordinator's commit it would still serve its own table. */
 async function waitForNodes({ db, session, databaseSchema, target }: RelocationTask): Promise<void> {
   const [row] = await session.query<{ shards: string }>(
     toQuery(sql`select array_agg(s.shardid)::text as shards
@@ -140,10 +140,10 @@ async function withRetry(work: () => Promise<void>): Promise<void> {
       await work();
       return;
     } catch (error) {
-      // A node that was lost for a moment: the coordinator keeps connections to it that are of no more use.
+      // After a short loss of a node the coordinator keeps broken connections to it.
       const isNodeLost = isNodeLoss(error) || getSqlState(error)?.startsWith('08') === true;
-      // 42710: a move that died in another database of these servers left a role of the name that Citus gives. The next try
-      // has another number in it.
+      // 42710: a crashed move of another database of these servers left a role with the name that Citus uses. The next
+      // attempt has another number in it.
       const isRetryable =
         isLockTimeout(error) || isNodeLost || error instanceof SameNumbers || getSqlState(error) === '42710';
       if (!isRetryable || attempt === MAX_ATTEMPTS) throw error;

@@ -1,4 +1,4 @@
-// Does the moves that were asked for, one at a time in the whole installation, each under the lock of its workspace.
+// Runs the requested relocations, one at a time in the whole installation, each under the lock of its workspace.
 import { getSqlState, isLockTimeout, isNodeLoss } from '../database/errors.ts';
 import type { Database, Session } from '../database/pool.ts';
 import type { Metric } from '../metric.ts';
@@ -17,10 +17,10 @@ import {
 
 export interface RelocationOptions {
   readonly db: Database;
-  /** As Sessions.withLock of migrate/: the lock of a workspace, in a session that ends with this process. */
+  /** Sessions.withLock of migrations/: the lock of a workspace, in a session that ends with this process. */
   readonly withLock: <T>(workspaceId: string, work: (session: Session) => Promise<T>, busy: () => T) => Promise<T>;
   readonly isClosing: () => boolean;
-  /** The workspace has another snapshot. */
+  /** Called when the workspace has a new snapshot. */
   readonly changed: (workspaceId: string) => void;
   /** See ProcessRegistry.isDrained. */
   readonly invalidateAll: () => Promise<boolean>;
@@ -30,14 +30,14 @@ export interface RelocationOptions {
 }
 
 export interface RelocationRunner {
-  /** Does all moves that can be done now; a call while it does is the same turn. */
+  /** Runs all relocations that are possible now; a call during a run joins it. */
   run(): Promise<void>;
   readonly getMetrics: () => readonly Metric[];
 }
 
-// "wdam": no other lock of ours, as those of workspaces have another form.
+// "wdam": distinct from other locks of ours, as those of workspaces have another form.
 const RELOCATION_LOCK = sql`${0x7764616d}::int8`;
-// A move whose process died is begun again; one that takes processes with it is not.
+// A relocation whose process crashed is repeated; one that crashes processes is not.
 const MAX_ATTEMPTS = 5;
 const MAX_OPEN = 1000;
 
@@ -46,7 +46,7 @@ export function makeRelocationRunner(options: RelocationOptions): RelocationRunn
   let running: Promise<void> | undefined;
   const outcomes = { succeeded: 0, failed: 0, cancelled: 0 };
 
-  /** False when somebody else works on it, or on another one. */
+  /** Attempts a relocation; false when another process works on it, or on another one. */
   const attempt = (id: string, workspaceId: string): Promise<boolean> =>
     withLock(
       workspaceId,
@@ -91,7 +91,7 @@ export function makeRelocationRunner(options: RelocationOptions): RelocationRunn
       await relocateSchema(task);
       await end(session, id, 'succeeded');
     } catch (error) {
-      // Whoever finds it open goes on: a workspace that has moved is at its end only when all nodes know.
+      // The next run continues an open relocation: one with a moved schema ends only when all nodes know of it.
       if (isClosing() || (await findNodeName(session, databaseSchema)) === target.name) throw error;
       await endTableVersions(task);
       const isCancelled =
@@ -132,7 +132,7 @@ export function makeRelocationRunner(options: RelocationOptions): RelocationRunn
 
 class RelocationCancelled extends Error {}
 
-/** In words for the operator; what the database says is in the log. */
+/** Describes a failure for the operator; database errors are in the log. */
 function describeFailure(error: unknown): string {
   if (error instanceof RelocationFailure) return error.message;
   const state = getSqlState(error) ?? '';

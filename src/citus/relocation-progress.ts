@@ -1,4 +1,4 @@
-// How far a running move is, as Citus tells it.
+// Loads the progress of a running relocation from Citus.
 
 import type { MoveProgress } from '../admin-api/cluster.ts';
 import { getSqlState, isNodeLoss } from '../database/errors.ts';
@@ -7,7 +7,7 @@ import { sql, toQuery } from '../sql/fragment.ts';
 
 type Phase = MoveProgress['phase'];
 
-// The words of Citus (src/backend/distributed/operations/shard_transfer.c), in their order.
+// Phases in the words of Citus (src/backend/distributed/operations/shard_transfer.c), in their order.
 const PHASES: Readonly<Record<string, Phase>> = {
   'Setting Up': 'preparing',
   'Copying Data': 'copying',
@@ -18,12 +18,13 @@ const PHASES: Readonly<Record<string, Phase>> = {
   Completing: 'switching',
 };
 
-// What waits for a node that does not answer, or for a connection: an answer without progress is better than none.
+// Limits the wait for a silent node or a connection: a response without progress is better than none.
 const TIMEOUT_MS = 1500;
 
 /**
- * Undefined while Citus tells nothing of the schema: the move waits for its turn, is at its beginning or end, or another
- * database of the same nodes has a move. Citus shows the moves of all databases, and fails at a shard that is none of its own.
+ * Loads the progress, or returns undefined if Citus has none for the schema: the move waits, is at its beginning or
+ * end, or another database of the same nodes has a move. Citus lists the moves of all databases, and fails at a foreign
+ * shard.
  */
 export async function loadProgress(
   db: Pick<Database, 'transaction'>,
@@ -42,13 +43,13 @@ where c.relnamespace = to_regnamespace(quote_ident(${databaseSchema}))`),
     );
     return row === undefined || row.status === null ? undefined : toProgress(row);
   } catch (error) {
-    // XX000 is what Citus gives an error of no other state.
+    // XX000: Citus's SQLSTATE for errors without another one.
     if (getSqlState(error) === 'XX000' || getSqlState(error) === '57014' || isNodeLoss(error)) return undefined;
     throw error;
   }
 }
 
-/** One row for all tables of the schema: they move together. */
+/** Combines the progress of all tables of the schema, which move together. */
 export function toProgress(row: {
   readonly status: string | null;
   readonly done: string | null;

@@ -1,4 +1,4 @@
-// Moves in the control tables: what was asked for, and how it ended. Also where workspaces lie, by their slugs.
+// Relocations in the control tables: requests and outcomes. Also the nodes of workspaces, by their slugs.
 import type { Session } from '../database/pool.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { Actor } from '../store/activity.ts';
@@ -16,11 +16,11 @@ export interface Relocation {
   readonly databaseSchema: string;
   readonly organization: string;
   readonly workspace: string;
-  /** `host:port` of nodes. */
+  /** Node, `host:port`. */
   readonly source: string;
   readonly target: string;
   readonly state: RelocationState;
-  /** When it was asked for; null: the node did not tell. */
+  /** Bytes at the time of the request, or null if the node did not respond. */
   readonly bytes: string | null;
   readonly attempts: number;
   readonly error: string | null;
@@ -47,7 +47,7 @@ export interface PlacedWorkspace {
   readonly node: string;
 }
 
-// Some kilobytes of history; those that have not ended are kept however many they are.
+// Some kilobytes of history; open relocations are kept however many they are.
 const MAX_FINISHED = 1000;
 
 const COLUMNS: Fragment = sql`m.id, m.workspace_id as "workspaceId", w.database_schema as "databaseSchema", o.slug as organization, w.slug as workspace,
@@ -58,7 +58,7 @@ const IS_OPEN: Fragment = sql`m.state in ('pending', 'running')`;
 
 export const isOpen = ({ state }: Pick<Relocation, 'state'>): boolean => state === 'pending' || state === 'running';
 
-/** Newest first. */
+/** Loads relocations, newest first. */
 export const loadRelocations = (
   db: Queryable,
   page: { readonly page: number; readonly size: number },
@@ -71,13 +71,13 @@ export async function findRelocation(db: Queryable, id: string): Promise<Relocat
   return relocation;
 }
 
-/** In their order. */
+/** Loads relocations by their ids, in their order. */
 export const loadRelocationsByIds = (db: Queryable, ids: readonly string[]): Promise<Relocation[]> =>
   db.query<Relocation>(
     toQuery(sql`select ${COLUMNS} from ${RELOCATIONS} where m.id = any(${ids}::int8[]) order by m.id`),
   );
 
-/** Those that have not ended, in their order; the one that was begun comes first. */
+/** Loads the open relocations in their order, the running one first. */
 export const loadOpenRelocations = (db: Queryable, limit: number): Promise<Relocation[]> =>
   db.query<Relocation>(
     toQuery(
@@ -86,8 +86,8 @@ export const loadOpenRelocations = (db: Queryable, limit: number): Promise<Reloc
   );
 
 /**
- * Notes moves that are to be done in this order, and gives their ids. A workspace that has one already is left out.
- * `createdBy`: who asked.
+ * Stores relocations to be run in this order, and returns their ids. Workspaces with an open one are skipped.
+ * `createdBy`: the requesting principal.
  */
 export async function insertRelocations(
   session: Queryable,
@@ -111,7 +111,7 @@ returning id`),
   return rows.map(({ id }) => id);
 }
 
-/** The move of the workspace that has not ended. */
+/** Finds the open relocation of the workspace. */
 export async function findOpenRelocation(session: Queryable, workspaceId: string): Promise<Relocation | undefined> {
   const [relocation] = await session.query<Relocation>(
     toQuery(sql`select ${COLUMNS} from ${RELOCATIONS} where ${IS_OPEN} and m.workspace_id = ${workspaceId}`),
@@ -119,7 +119,7 @@ export async function findOpenRelocation(session: Queryable, workspaceId: string
   return relocation;
 }
 
-/** A pending move ends at once; of a running one whoever does it is asked to stop. False when it has ended. */
+/** Cancels a pending relocation at once; requests that a running one stops. False when it has ended. */
 export async function requestRelocationCancel(session: Queryable, id: string): Promise<boolean> {
   const rows = await session.query(
     toQuery(sql`update wda.move m set cancel_requested = true,
@@ -130,7 +130,7 @@ where m.id = ${id} and ${IS_OPEN} returning id`),
   return rows.length > 0;
 }
 
-/* ---- for the mover, which alone moves the state of what has begun ---- */
+/** ---- state changes of running relocations, by the job alone ---- */
 
 export async function beginRelocation(session: Queryable, id: string, source: string): Promise<void> {
   await session.query(
@@ -152,9 +152,9 @@ export async function endRelocation(
   );
 }
 
-/* ---- where workspaces lie ---- */
+/** ---- nodes of workspaces ---- */
 
-/** The oldest first; `node`: those that lie there. */
+/** Loads the workspaces, oldest first. `node`: only those on it. */
 export function loadPlacedWorkspaces(
   db: Queryable,
   page: { readonly page: number; readonly size: number },
@@ -167,13 +167,13 @@ export function loadPlacedWorkspaces(
 const PLACED_WORKSPACES: Fragment = sql`select w.id, o.slug as organization, w.slug as workspace, w.database_schema as "databaseSchema", p.node
 from ${WORKSPACES} join (${PLACEMENTS}) p on p.schema = w.database_schema`;
 
-/** All of them, for the plan of a rebalance. */
+/** Loads all workspaces, for the plan of a rebalance. */
 export const loadAllPlacedWorkspaces = (db: Queryable): Promise<PlacedWorkspace[]> =>
   db.query<PlacedWorkspace>(toQuery(PLACED_WORKSPACES));
 
-/* ---- `wda.workspace.moves`: how many moves have begun or ended. Part of the versions of records (relocate.ts) ---- */
+/** ---- `wda.workspace.moves`: number of starts and ends of relocations, part of record versions (relocate.ts) ---- */
 
-/** Makes it odd, and gives it with the version of the workspace from which it is so; undefined: the workspace is gone. */
+/** Makes `moves` odd, and returns it with the version of the workspace, or undefined if the workspace was deleted. */
 export async function markRelocating(
   session: Queryable,
   workspaceId: string,
@@ -185,7 +185,7 @@ returning moves, version::text as version`),
   return row;
 }
 
-/** Makes it even; false when it was. */
+/** Makes `moves` even; false when it was. */
 export async function unmarkRelocating(session: Queryable, workspaceId: string): Promise<boolean> {
   const rows = await session.query(
     toQuery(sql`update wda.workspace set moves = moves + 1 where id = ${workspaceId} and moves % 2 = 1 returning id`),
@@ -193,7 +193,7 @@ export async function unmarkRelocating(session: Queryable, workspaceId: string):
   return rows.length > 0;
 }
 
-/** As it is until the end of the transaction. */
+/** Locks and returns `moves` until the end of the transaction. */
 export async function lockMoves(session: Queryable, workspaceId: string): Promise<number | undefined> {
   const [row] = await session.query<{ moves: number }>(
     toQuery(sql`select moves from wda.workspace where id = ${workspaceId} for share`),

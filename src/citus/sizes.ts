@@ -1,11 +1,12 @@
-// Sizes of workspaces for their statistics: nodes are asked, as the coordinator has empty tables of these names.
+// Measures the sizes of workspaces for their statistics on the nodes, as the coordinator has empty tables of these
+// names.
 import type { Database } from '../database/pool.ts';
 import { type Fragment, join, literal, sql, toQuery } from '../sql/fragment.ts';
 import type { NodeSizes } from '../topology/topology.ts';
 import { queryNodes } from './nodes.ts';
 import { buildGroupQuery } from './placements.ts';
 
-/** The sizes of the tables `place` by the answers of the nodes, which have nothing of a table that is locked. */
+/** Builds the sizes of the tables `place` from the nodes' responses, which omit locked tables. */
 const buildMeasured = (results: string): Fragment => sql`
   select p.workspace, p.entity, p.at, p.oid, t.name is null as is_locked, t.last_pages, t.last_records,
     coalesce(t.counted, 0) as counted, coalesce(t.pages, 0) as pages, null::int8 as kept,

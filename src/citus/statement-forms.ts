@@ -1,7 +1,7 @@
-// Forms of statements that Citus takes. Of an insert of rows that no table gives it copies what the parts before gave to all
-// workers, and none may be away, unless the insert looks at a table: then all of it goes to the node of that table alone. Such an
-// insert calls no function that tells the time, as Citus (13.2) writes it wrongly where it puts in what the function gave: each
-// value is made in the part before, defaults among them.
+// Forms of statements that Citus supports. For an insert of rows from a CTE Citus copies the rows of earlier CTEs to
+// all workers, which must all be available, unless the insert reads a table: then all of it goes to the node of that
+// table alone. Such an insert must not call a function of the current time, as Citus (13.2) replaces the call by a
+// malformed value: each value is computed in an earlier CTE, defaults included.
 import type { Field } from '../model/entity.ts';
 import { columnDefault } from '../model/field-types.ts';
 import type { Scan } from '../plan/scan.ts';
@@ -10,7 +10,7 @@ import { empty, type Fragment, ident, join, keyword, sql } from '../sql/fragment
 import type { Assigned, Rows, RowsOfInsert, StatementForms } from '../sql/statement-forms.ts';
 import { renderTarget } from '../sql/table.ts';
 
-/** The rows as a part of their own. */
+/** Renders the rows as a separate CTE. */
 function insertRows(scan: Scan, { assigned, from, order = empty, name }: Rows): RowsOfInsert {
   const all = [...assigned, ...generatedValues(scan, assigned)];
   const part = ident(name);
@@ -26,10 +26,10 @@ ${part} as materialized (select ${values}${rank} from ${from}),`,
   };
 }
 
-/** True, and read from nothing. */
+/** Builds a condition that is always true and reads no rows. */
 const buildTrueCondition = (scan: Scan): Fragment => sql`not exists (select from ${renderTarget(scan)} limit 0)`;
 
-/** What the database would put into the other columns by a function. */
+/** Lists the values of other columns whose default is a function. */
 function generatedValues({ entity }: Scan, assigned: readonly Assigned[]): readonly Assigned[] {
   const columns = new Set(assigned.map(([column]) => column));
   return [...entity.fields.values()].flatMap((field: Field): readonly Assigned[] => {
@@ -39,8 +39,9 @@ function generatedValues({ entity }: Scan, assigned: readonly Assigned[]): reado
 }
 
 /**
- * Locks of tables are taken on the coordinator, through which all others come, and not on every node, one of which may be away.
- * And the node with the records has the settings that follow: Citus sends it whole texts, so nothing else may stand in theirs.
+ * Takes locks of tables on the coordinator only, through which all other sessions come, and not on every node, one of
+ * which may be unavailable. The settings that follow also apply on the node with the records: Citus sends it whole
+ * messages, so each of these has its own.
  */
 const importSettings = sql`set local citus.enable_ddl_propagation = off; set local citus.propagate_set_commands = 'local'; `;
 

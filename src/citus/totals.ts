@@ -1,5 +1,5 @@
-// Kept totals on the nodes of a cluster, where they are kept past the coordinator as they are read past it. A node that is away
-// keeps the others from nothing.
+// Maintains totals on the nodes of a cluster, bypassing the coordinator like the reads of them. An unavailable node
+// does not delay the others.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getSqlState, isStaleSnapshot, toOutage } from '../database/errors.ts';
 import type { Database } from '../database/pool.ts';
@@ -13,20 +13,20 @@ import { runOnNodes } from './nodes.ts';
 interface NodeState {
   readonly totals: Totals;
   folding: Promise<void> | undefined;
-  /** Not folded before. */
+  /** Earliest time of the next fold. */
   foldAt: number;
-  /** The last turn has failed, and it was said. */
+  /** Whether the last run failed and was reported. */
   isFailing: boolean;
 }
 
 export interface ClusterTotals extends Pick<Totals, 'fold' | 'pauseMs' | 'stop'> {
   /** See Topology. */
   readonly maintain: Topology['maintainTotal'];
-  /** For a node that is about to be read: what happened there while it was not may have silenced triggers. */
+  /** Checks a node before its first read: changes in the meantime may have disabled triggers. */
   readonly check: (node: UsableNode) => Promise<void>;
   /**
-   * Folds what writers have added on nodes that no server is connected to, as with WDA_NODE_READS=off: what triggers add is
-   * bounded by that.
+   * Folds the rows that writers have added on nodes without a connection, as with WDA_NODE_READS=off, to limit their
+   * number.
    */
   readonly foldAll: () => Promise<void>;
 }
@@ -37,14 +37,14 @@ interface ClusterTotalsOptions {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// As makeTotals(): nobody waits longer for the end.
+// Same limit as in makeTotals().
 const STOP_MS = 1000;
-// As makeTotals(), for a cluster of which no node is read yet.
+// Same interval as in makeTotals(), for a cluster without nodes that are read.
 const FOLD_MS = 2000;
 
-/** The totals of the nodes that are read. */
+/** Creates the totals of the nodes that are read. */
 export function makeClusterTotals({ db, nodes, onError }: ClusterTotalsOptions): ClusterTotals {
-  // As many as there are nodes.
+  // States by database, at most one per node of the cluster.
   const states = new Map<Database, NodeState>();
   let isStopped = false;
 
@@ -59,12 +59,12 @@ export function makeClusterTotals({ db, nodes, onError }: ClusterTotalsOptions):
     return state;
   }
 
-  /** What reads of the node report, and what passes when the workspace has moved, is no news. */
+  /** Reports an error, unless reads of the node report it or it is transient after a relocation. */
   function report(message: string, error: unknown): void {
     if (!isTransient(error)) onError(message, error);
   }
 
-  /** In the background: a node that is silent is waited for by nobody else. */
+  /** Folds in the background: a silent node delays no other work. */
   function fold(state: NodeState): void {
     if (isStopped || state.folding !== undefined || performance.now() < state.foldAt) return;
     state.folding = state.totals
@@ -84,7 +84,7 @@ export function makeClusterTotals({ db, nodes, onError }: ClusterTotalsOptions):
 
   return {
     maintain({ table: { schema, name, total }, statementForms }) {
-      // Far from its records only the node can keep their number, and whoever reads there asks for it.
+      // Only the node of the records can maintain their total, when it is read directly.
       if (total === undefined) return statementForms !== undefined;
       const node = nodes.usable().find(({ group }) => group === total.group);
       if (node !== undefined) getState(node).totals.maintain({ table: { schema, name, total } });
@@ -108,6 +108,6 @@ export function makeClusterTotals({ db, nodes, onError }: ClusterTotalsOptions):
   };
 }
 
-// 55000: while the workspace is moved its tables are published, and no row of a total may be deleted.
+// 55000: during a relocation the tables are published without replica identity, so no row of a total may be deleted.
 const isTransient = (error: unknown): boolean =>
   isStaleSnapshot(error) || isLockConflict(error) || getSqlState(error) === '55000' || toOutage(error).isTransient;

@@ -1,8 +1,8 @@
-// The IP address of a client as the key of a rate limit.
+// Rate-limit keys of client IP addresses.
 
 /**
- * Rate-limit key of a client IP (RFC 4291 section 2.2). IPv6 is truncated to its first 64 bits, since a subscriber owns the
- * whole prefix.
+ * Returns the rate-limit key of a client IP (RFC 4291 section 2.2). IPv6 is truncated to its first 64 bits, since a
+ * subscriber owns the whole prefix.
  */
 export function getRateLimitKey(address: string | undefined): string {
   const [text = ''] = (address ?? '').split('%');

@@ -1,7 +1,7 @@
 // Errors below /console/api.
 import { ApiError } from '../errors.ts';
 
-/** `Authorization` at the console's door. */
+/** Error of an `Authorization` header below /console/api. */
 export const sessionOnly = (): ApiError =>
   new ApiError(
     'SESSION_REQUIRED',
@@ -11,11 +11,11 @@ export const sessionOnly = (): ApiError =>
     },
   );
 
-/** A session in force where its key is not valid. 401 would say that one must sign in again. */
+/** Error of a session in a workspace where its key is not valid. A 401 would ask to sign in again. */
 export const sessionNotHere = (): ApiError =>
   new ApiError('SESSION_NOT_VALID_HERE', 'The key that you have signed in with is not valid here');
 
-/** At the console's door: the request of a page that is not the console's. */
+/** Error of a request below /console/api from another page than the console's. */
 export const foreignPage = (): ApiError =>
   new ApiError(
     'FOREIGN_PAGE',

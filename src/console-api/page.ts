@@ -1,4 +1,5 @@
-// The console's page: the files of its build, read once into memory, so that no path of a request reaches the file system.
+// Serves the console's page: the files of its build, read once into memory, so that no path of a request reaches the
+// file system.
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -12,7 +13,7 @@ export interface PageFile {
   readonly brotli: Buffer | undefined;
 }
 
-/** The files of a build by their paths below its folder; undefined when there is no build. */
+/** Reads the files of a build by their relative paths, or returns undefined if there is no build. */
 export function readBuild(folder: string): ReadonlyMap<string, PageFile> | undefined {
   if (!existsSync(join(folder, INDEX))) return undefined;
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -52,7 +53,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const OFF = ['accelerometer', 'camera', 'display-capture', 'geolocation', 'gyroscope', 'hid', 'magnetometer'];
 const OFF_TOO = ['microphone', 'midi', 'payment', 'publickey-credentials-get', 'serial', 'usb', 'xr-spatial-tracking'];
 
-/** The headers of the page (CSP level 3): only our own files run, nothing is sent elsewhere, nobody frames it. */
+/** Headers of the page (CSP level 3): only our scripts run, requests go to our origin only, framing is forbidden. */
 const buildPageHeaders = (nonce: string): Readonly<Record<string, string>> => ({
   'Cache-Control': 'no-cache',
   'Content-Security-Policy': [
@@ -79,7 +80,7 @@ const UNBUILT = `<!doctype html>
 </html>
 `;
 
-/** Everything below /console/ that the door does not take. `build`: undefined when there is none. */
+/** Creates the mount of /console/ without the proxy. `build`: files, or undefined if there is no build. */
 export function makePageMount(build: ReadonlyMap<string, PageFile> | undefined): Mount {
   const index = build?.get(INDEX)?.bytes.toString('utf8') ?? UNBUILT;
   return {
@@ -107,11 +108,11 @@ export function makePageMount(build: ReadonlyMap<string, PageFile> | undefined):
   };
 }
 
-/** The mount of `/` for people: a browser is sent to the console, everybody else gets the answer of the API. */
+/** Creates the mount of `/` for people: redirects browsers to the console, passes other clients to the API's index. */
 export function makeFrontMount(index: Mount): Mount {
   return {
     ...index,
-    // They are described by the other.
+    // Described by the other mount.
     operations: [],
     matches: (url) => url === '/' || url.startsWith('/?'),
     async handle(raw) {
@@ -127,7 +128,7 @@ const makeRedirect = (location: string): Reply => ({
   body: { kind: 'empty' },
 });
 
-/** Names of assets have a hash of what is in them. */
+/** Creates the reply of a file. Asset names contain a hash of their content. */
 function makeFileReply(name: string, { bytes, brotli }: PageFile, accepted: string | undefined): Reply {
   const isCoded = brotli !== undefined && acceptsBrotli(accepted);
   return {

@@ -1,5 +1,5 @@
-// Proxy of the console: /console/api/… runs the handlers of /api/… with the session in place of the Authorization header. It
-// decides nothing about rights, as the handlers do that for the principal of the session.
+// Proxy of the console: /console/api/… runs the handlers of /api/… with the session in place of the Authorization
+// header. Permissions are checked by the handlers for the principal of the session.
 import { ApiError, notFound, sessionEnded } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import { DEFAULT_ERROR_HANDLING, type Mount, UNKNOWN } from '../http/router.ts';
@@ -9,13 +9,13 @@ import { checkOrigin } from './same-origin.ts';
 import type { SessionEndpoint } from './session.ts';
 
 const CONSOLE = '/console';
-/** Where the page takes the code of a link, behind the #. */
+/** Path of the page that reads the code of a link from the fragment. */
 export const CONSOLE_LOGIN = `${CONSOLE}/login`;
 const PROXY = `${CONSOLE}/api`;
 const PROXY_PATTERN = /^\/console\/api(?:[/?]|$)/;
 const SESSION_PATH = `${PROXY}/session`;
 
-/** No answer may be kept, and no page of another origin reads or embeds one. */
+/** Forbids caching, and reading or embedding by pages of another origin. */
 const OWN_HEADERS = [
   ...['X-Content-Type-Options', 'nosniff'],
   ...['Cache-Control', 'no-store'],
@@ -26,7 +26,7 @@ const OWN_HEADERS = [
 export interface SessionProxyOptions extends SessionEndpoint {
   /** Mounts of `/api/…`. */
   readonly mounts: readonly Mount[];
-  /** Throws 401 when the session has ended. */
+  /** Verifies the session; throws 401 when it has ended. */
   readonly verify: (session: SessionCredential) => Promise<unknown>;
   readonly publicUrl: string;
 }
@@ -46,7 +46,7 @@ export function createSessionProxy({
     ...DEFAULT_ERROR_HANDLING,
     ownHeaders: OWN_HEADERS,
     readyFirst: true,
-    // They are those of /api.
+    // Described by the mounts of /api.
     operations: [],
     matches: (url) => PROXY_PATTERN.test(url),
     getGroup: (url) => findMount(url)?.getGroup?.(url.slice(CONSOLE.length)) ?? '',
@@ -58,7 +58,7 @@ export function createSessionProxy({
     async handle(raw) {
       const { method, path, headers } = raw;
       const inner = findMount(path);
-      // To browsers, OPTIONS asks whether a page of another origin may send something. None may.
+      // OPTIONS is a preflight of a page of another origin, and none is allowed.
       if (method === 'OPTIONS' || (inner === undefined && !isSessionPath(path))) {
         throw notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`);
       }
@@ -78,7 +78,7 @@ export function createSessionProxy({
 
 const isSessionPath = (url: string): boolean => url.split('?')[0] === SESSION_PATH;
 
-/** The request as the handlers of /api get it. */
+/** Builds the request for the handlers of /api. */
 function toInnerRequest(raw: RawRequest, credential: Credential): RawRequest {
   const { id, arrivedAt, method, path, query, headers, address, signal } = raw;
   const { cookie, ...otherHeaders } = headers;

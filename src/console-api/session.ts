@@ -1,4 +1,5 @@
-// /console/api/session: a key or a link becomes a session, in a cookie that no script reads; DELETE ends it.
+// Handles /console/api/session: exchanges a key or a link for a session, in a cookie that no script reads; DELETE ends
+// it.
 import { parseSession as toSession } from '../auth/sessions.ts';
 import { badRequest, methodNotAllowed, sessionEnded } from '../errors.ts';
 import { readJsonValue } from '../http/body.ts';
@@ -13,21 +14,21 @@ export interface SessionEndpointOptions {
   readonly sessions: {
     readonly signIn: (key: string, userAgent: string) => Promise<CreatedSession>;
     readonly signInByLink: (code: string, userAgent: string) => Promise<CreatedSession>;
-    /** False when there was none. */
+    /** Ends the session; false when it does not exist. */
     readonly end: (session: SessionCredential) => Promise<boolean>;
   };
   /** Part of the cookie's name. */
   readonly instanceName: () => Promise<string>;
   readonly isHttps: boolean;
-  /** Counts an attempt of an address; 429 when there were too many. */
+  /** Counts an attempt of an IP address; 429 when there were too many. */
   readonly attempts: RateLimit;
 }
 
 /** Sessions as the proxy needs them. */
 export interface SessionEndpoint {
-  /** Answers at /console/api/session. */
+  /** Handles /console/api/session. */
   readonly handleSession: (raw: RawRequest) => Promise<Reply>;
-  /** The session in the cookies of a request, ended or not; undefined when there is none. */
+  /** Finds the session in the cookies of a request, ended or not, or undefined if there is none. */
   readonly findSession: (cookies: string | undefined) => Promise<SessionCredential | undefined>;
 }
 
@@ -37,7 +38,7 @@ interface CreatedSession {
 }
 
 const MAX_BODY = 8192;
-// A browser has one; others were put there.
+// A browser has one cookie; others were planted.
 const MAX_SIGN_OUTS = 3;
 
 export function createSessionEndpoint({
@@ -48,7 +49,7 @@ export function createSessionEndpoint({
 }: SessionEndpointOptions): SessionEndpoint {
   const cookie = async (): Promise<SessionCookie> => makeSessionCookie(await instanceName(), isHttps);
 
-  /** The last is the one that counts. */
+  /** Reads the sessions in the cookies, of which the last one counts. */
   async function readSessions(cookies: string | undefined): Promise<SessionCredential[]> {
     if (cookies === undefined) return [];
     return (await cookie()).read(cookies).flatMap((id) => toSession(id) ?? []);
@@ -71,7 +72,7 @@ export function createSessionEndpoint({
     return json(201, { data: { expiresAt: expiresAt.toISOString() } }, { 'Set-Cookie': write(id, seconds) });
   }
 
-  /** Ends the sessions of a browser; false when it had none. Whoever signs in anew leaves none behind. */
+  /** Ends the sessions of a browser, also before another sign-in; false when it had none. */
   async function signOut({ headers }: RawRequest): Promise<boolean> {
     let isEnded = false;
     for (const one of (await readSessions(headers.cookie)).slice(-MAX_SIGN_OUTS))
@@ -82,7 +83,7 @@ export function createSessionEndpoint({
   async function handleSession(raw: RawRequest): Promise<Reply> {
     if (raw.method === 'POST') return signIn(raw);
     if (raw.method !== 'DELETE') throw methodNotAllowed(raw.method, ['POST', 'DELETE']);
-    // Refused like any request without a session, so at the pace of those.
+    // Rejected and throttled like any request without a session.
     if (!(await signOut(raw))) throw sessionEnded();
     const { write } = await cookie();
     return noContent({ 'Set-Cookie': write('', 0) });
@@ -99,7 +100,7 @@ function parseSignIn(body: unknown): SignInInput {
   const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
   const [name, value] = members[0] ?? [];
   if (members.length === 1 && typeof value === 'string') {
-    // People paste keys with what stands around them.
+    // Keys are often pasted with surrounding white space.
     if (name === 'key') return { key: value.trim() };
     if (name === 'code') return { code: value };
   }

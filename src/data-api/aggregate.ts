@@ -1,4 +1,4 @@
-// Aggregates: one statement each, from the words of the call, or its body, to groups with what was summed up of them.
+// Executes aggregates: one statement each, from the parameters or the body of the call to groups with their values.
 import { responseTooLarge } from '../errors.ts';
 import { planAggregate } from '../plan/aggregate.ts';
 import { type AggregateRequest, parseAggregateBody, parseAggregateRequest } from '../request/aggregate.ts';
@@ -15,7 +15,7 @@ export function aggregate(deps: ReadDeps, context: EntityContext): Promise<Reply
   return runAggregate(deps, deps.prepared.aggregate(context, prepare), context);
 }
 
-/** The same with a body, as a query is a list with one. */
+/** Executes an aggregate whose parameters are in the body. */
 export async function summarize(deps: ReadDeps, context: EntityContext): Promise<Reply> {
   parseParameters(context.call.query, []);
   const request = parseAggregateBody(await context.call.body());

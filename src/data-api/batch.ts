@@ -1,5 +1,5 @@
-// Operations on several entities in one transaction: each passes the stages of a single request with the executor of the
-// transaction, and the first that fails undoes all.
+// Executes operations on several entities in one transaction: each passes the stages of a single request with the
+// executor of the transaction, and the first that fails rolls back all.
 
 import type { Executor } from '../database/pool.ts';
 import { badRequest, responseTooLarge } from '../errors.ts';
@@ -22,13 +22,13 @@ import { replayTooLarge } from './errors.ts';
 import { buildRecordQuery, REPLAYED, type TransactionKey } from './idempotency.ts';
 import { parseResponse, runTransaction, type TransactionDeps } from './transaction.ts';
 
-// {"operations": [{"body": record}, …]}
+// Depth of {"operations": [{"body": record}, …]}
 const RECORD_DEPTH = 4;
 
 const readItems = async ({ config }: TransactionDeps, parts: CallParts): Promise<readonly BatchItem[]> =>
   parseBatch(await parts.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }), config.maxBatch);
 
-/** 200 with the answers in order, all of them or none. */
+/** Returns 200 with the responses in order. All operations succeed or none. */
 export async function batch(
   deps: TransactionDeps,
   context: RequestContext,
@@ -49,7 +49,7 @@ export async function batch(
     runTransaction(deps, context, { isDryRun, isRepeatable: key !== undefined }, async (executor, current) => {
       const { linked, getUsedFields: usedOf } = linkBatch(items, current.workspace.entities);
       await key?.begin(executor);
-      // A reply that is stored is known by the ids of its records.
+      // A stored reply is identified by the ids of its records.
       const getUsedFields = (index: number) =>
         key === undefined ? usedOf(index) : new Set(['id', ...(usedOf(index) ?? [])]);
       const outcomes = await runOperations({ deps, context: current, executor, getUsedFields }, linked);
@@ -64,8 +64,8 @@ export async function batch(
 }
 
 /**
- * The reply of a batch that was done before. Who sees all records gets what was stored of it; for anybody else, and when
- * it was too long to be stored, its records are read anew: 404 when one is not there any more.
+ * Replays a batch that was done before. A sender who sees all records gets the stored reply; for other senders, and
+ * when it was too long to be stored, the records are read again: 404 when one no longer exists.
  */
 export async function replayBatch(
   deps: TransactionDeps,
@@ -111,7 +111,7 @@ export async function replayBatch(
   return jsonText(200, `{"data":[${responses.join()}]}`, { [REPLAYED]: 'read' });
 }
 
-/** A read of the whole record that an operation has written; a read stays what it was. */
+/** Builds a read of the whole record that an operation has written; a read stays unchanged. */
 function buildRead({ entities }: Workspace, { method, entity, query }: BatchItem): Pick<BatchItem, 'method' | 'query'> {
   if (method === 'GET') return { method, query };
   return { method: 'GET', query: buildRecordQuery(entities.get(entity)) };
@@ -123,13 +123,13 @@ interface Run {
   readonly deps: TransactionDeps;
   readonly context: RequestContext;
   readonly executor: Executor;
-  /** The fields of the record of an operation that are needed, if any. */
+  /** Fields of the operation's record that are used, or undefined if none are. */
   readonly getUsedFields: (index: number) => ReadonlySet<string> | undefined;
 }
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** The fields of an answered record that later operations refer to. */
+/** Parses the fields of a returned record that later operations refer to. */
 async function parseRecord(
   responseText: string,
   fields: ReadonlySet<string>,
@@ -141,16 +141,16 @@ async function parseRecord(
 
 interface Outcome {
   readonly status: number;
-  /** Of the record that it wrote or read, when that was looked at. */
+  /** Id of the record that the operation wrote or read, or null if its response was not parsed. */
   readonly id: string | null;
-  /** The JSON text of its answer. */
+  /** JSON text of the response. */
   readonly text: string;
 }
 
-/** Runs one operation of a batch; `executor`: of its statements. */
+/** Runs one operation of a batch with its statements on `executor`. */
 type RunOperation = (index: number, one: LinkedItem, executor: Executor) => Promise<Outcome>;
 
-/** For the operations of one batch, in their order. */
+/** Creates the function that runs the operations of one batch in order. */
 function makeRunOperation({ deps, context, getUsedFields }: Run): RunOperation {
   const records = new Map<number, JsonRecord>();
   const maxBytes = deps.config.maxResponseBytes;
@@ -172,7 +172,7 @@ function makeRunOperation({ deps, context, getUsedFields }: Run): RunOperation {
     });
 }
 
-/** Runs one operation after the other. */
+/** Runs the operations one after the other. */
 async function runInOrder(run: Run, linked: readonly LinkedItem[]): Promise<readonly Outcome[]> {
   const runOperation = makeRunOperation(run);
   const outcomes: Outcome[] = [];
@@ -180,7 +180,7 @@ async function runInOrder(run: Run, linked: readonly LinkedItem[]): Promise<read
   return outcomes;
 }
 
-/** An operation has to ask once more after others were sent: what it would be told has to be told by those before alone. */
+/** Signals that an operation needs another statement, which must not see the effects of later operations. */
 class OutOfStep extends Error {
   constructor() {
     super('an operation asks again after others were sent');
@@ -189,10 +189,10 @@ class OutOfStep extends Error {
 }
 
 /**
- * The same, but an operation waits only for the records that it refers to: its statement is sent after those of the ones
- * before it, while these are being answered. Most operations are one statement. One that is refused by what PostgreSQL or
- * the body says is refused as it would be in order; when one has to ask why, all of it must be done again in order, for
- * which this throws OutOfStep.
+ * Runs the operations pipelined: an operation waits only for the records that it refers to, and its statement is sent
+ * after those of earlier operations while these are still running. Most operations are one statement. Errors by
+ * PostgreSQL or by the body are the same as in order; when an operation needs another statement to find the reason,
+ * this throws OutOfStep and the batch is run again in order.
  */
 async function runPipelined(run: Run, linked: readonly LinkedItem[]): Promise<readonly Outcome[]> {
   const runOperation = makeRunOperation(run);
@@ -213,7 +213,7 @@ async function runPipelined(run: Run, linked: readonly LinkedItem[]): Promise<re
       slices.addTime(performance.now() - startedAt);
     }
   } catch {
-    // What is thrown is found below, where those before it have been answered.
+    // The loop below rethrows the error after those of earlier operations.
   }
   const outcomes = await Promise.allSettled(steps.map(({ outcome }) => outcome));
   return outcomes.map((outcome, index) => {
@@ -225,16 +225,16 @@ async function runPipelined(run: Run, linked: readonly LinkedItem[]): Promise<re
 const getSources = ({ id, members }: LinkedItem): readonly number[] =>
   [...(id === undefined ? [] : [id]), ...members.values()].map(({ from }) => from);
 
-/** The executor of one operation among others that are under way. */
+/** Executor of one operation among others in flight. */
 interface Step {
   readonly executor: Executor;
-  /** Resolves when it has given its first statement to the transaction. */
+  /** Resolves when the operation has sent its first statement. */
   readonly statementSent: Promise<void>;
-  /** True when it had to ask again, and could not. */
+  /** True when the operation needed another statement that it could not send. */
   readonly isOutOfStep: () => boolean;
 }
 
-/** `isLast`: whether no operation was begun after it. */
+/** Creates a step. `isLast`: whether no later operation has started. */
 function makeStep(executor: Executor, isLast: () => boolean): Step {
   const { promise: statementSent, resolve } = Promise.withResolvers<void>();
   let isOutOfStep = false;
@@ -256,7 +256,7 @@ function makeStep(executor: Executor, isLast: () => boolean): Step {
   };
 }
 
-/** The operation as a call of its own, references replaced by what they stand for. */
+/** Builds the call of an operation, with references replaced by their values. */
 function buildCall({ item, id, members }: LinkedItem, records: ReadonlyMap<number, JsonRecord>): Call {
   const value = ({ from, field }: { from: number; field: string }): unknown => {
     const record = records.get(from) as JsonRecord;

@@ -1,5 +1,5 @@
-// Which records stand in the way of a write of many, once it has refused: looked for by statements of their own, so that
-// records that nothing stands in the way of are asked for nothing.
+// Finds the records that caused an error of a bulk write. They are queried after the error, so that a successful write
+// costs no extra statement.
 import { getSqlState, getViolatedConstraint } from '../database/errors.ts';
 import { conflict, type Detail, type DetailCode, validationFailed } from '../errors.ts';
 import { findConstraintOwner } from '../model/constraint-owner.ts';
@@ -27,17 +27,17 @@ import { runRead } from './reads.ts';
 import type { WriteKind } from './record-error.ts';
 import type { WriteDeps } from './writes.ts';
 
-/** Records that are written together. `targets`: which ones, for those that are there already. */
+/** Records that are written together. `targets`: the existing ones. */
 export interface BulkWrite {
   readonly kind: WriteKind;
   readonly items: readonly Assignment[];
   readonly listed: ListColumns | undefined;
   readonly targets: readonly Target[] | undefined;
-  /** What finds records that are there already, of an upsert. */
+  /** Fields by which an upsert finds existing records. */
   readonly key?: readonly Field[];
 }
 
-/** Throws the refusal of an upsert that did not find or make all records, unless the reason is none of the request's own. */
+/** Throws the error of an upsert that did not find or create all records, unless the request is not its cause. */
 export async function explainUpsert(
   deps: WriteDeps,
   context: EntityContext,
@@ -49,7 +49,7 @@ export async function explainUpsert(
   await rejectDuplicates(deps, context, what, { fields: key.fields, takenBy: { kind: 'request' } });
 }
 
-/** Throws the refusal that names the records which the database refused, when they can be found. */
+/** Throws an error that names the records which the database rejected, if they can be found. */
 export async function explain(deps: WriteDeps, context: EntityContext, what: BulkWrite, error: unknown): Promise<void> {
   switch (getSqlState(error)) {
     case '23503': {
@@ -61,7 +61,7 @@ export async function explain(deps: WriteDeps, context: EntityContext, what: Bul
     case '23505': {
       const fields = uniqueFields(context, error);
       const isProvided = (field: Field): boolean => what.listed?.columns.includes(field) === true;
-      // Records that are changed have the rest.
+      // Updated records have the remaining fields.
       if (fields === undefined || !(what.targets === undefined ? fields.every(isProvided) : fields.some(isProvided)))
         return;
       return rejectDuplicates(deps, context, what, { fields, takenBy: getTakenBy(what) }, error);
@@ -70,7 +70,7 @@ export async function explain(deps: WriteDeps, context: EntityContext, what: Bul
   }
 }
 
-/** Throws the conflict that names the records to which others refer, if they can be found. */
+/** Throws the conflict that names the records which others reference, if they can be found. */
 async function rejectReferenced(
   deps: WriteDeps,
   context: EntityContext,
@@ -95,7 +95,7 @@ const getTakenBy = ({ key, targets }: BulkWrite): UniqueConflictScope =>
 
 export const joinNames = (fields: readonly Field[]): string => fields.map(({ name }) => name).join(', ');
 
-/** Throws the conflict that names the records whose values of the fields are taken, if there are any. */
+/** Throws the conflict that names the records whose values already exist, if there are any. */
 async function rejectDuplicates(
   deps: WriteDeps,
   context: EntityContext,
@@ -121,7 +121,7 @@ async function rejectDuplicates(
   throw conflict('NOT_UNIQUE', message, details, error);
 }
 
-/** The fields of the constraint that was violated, if the records of a request give all of them. */
+/** Returns the fields of the violated constraint, or undefined if the records of the request do not set them. */
 function uniqueFields({ workspace, entity }: EntityContext, error: unknown): readonly Field[] | undefined {
   const owner = workspace.constraints.get(getViolatedConstraint(error) ?? '');
   if (owner?.kind !== 'unique' || owner.entity !== entity.name) return undefined;
@@ -129,7 +129,7 @@ function uniqueFields({ workspace, entity }: EntityContext, error: unknown): rea
   return fields.includes(undefined) ? undefined : (fields as Field[]);
 }
 
-/** 404 when one of the records is not there for the principal, 412 when one has not the version that it must have. */
+/** Throws 404 when a record is absent or hidden from the principal, 412 when one does not have the required version. */
 export async function requireAll(deps: WriteDeps, context: EntityContext, targets: readonly Target[]): Promise<void> {
   if (targets.length === 0) return;
   const statement = compile(planFind(context.entity, context), deps.compileOptions);
@@ -146,7 +146,7 @@ export async function requireAll(deps: WriteDeps, context: EntityContext, target
 
 const STALE = { field: null, code: 'STALE_VERSION', message: 'has changed since it was read' } as const;
 
-/** References of the records that lead to nothing that the principal can see. */
+/** Finds references to records that are absent or hidden from the principal. */
 export async function findMissingReferences(
   deps: WriteDeps,
   context: EntityContext,

@@ -1,4 +1,4 @@
-// Many records of one entity in one request: one statement that writes all of them or none.
+// Writes many records of one entity in one request, by one statement that writes all of them or none.
 import { getSqlState, INCOMPLETE_STATEMENT, isRetryable, isStaleSnapshot } from '../database/errors.ts';
 import type { Database, Executor, Row } from '../database/pool.ts';
 import { badRequest, type Detail, notUnique, serviceUnavailable, validationFailed } from '../errors.ts';
@@ -47,15 +47,15 @@ import { upsertWithVersion } from './errors.ts';
 import { toRecordError } from './record-error.ts';
 import { retryWrite, type WriteDeps } from './writes.ts';
 
-/** `databases`: where dry runs have transactions of their own. */
+/** Dependencies of bulk writes. `databases`: for the own transactions of dry runs. */
 export type WriteManyDeps = WriteDeps & { readonly databases: Databases };
 
-// {\"data\": [record, …]}
+// Depth of {"data": [record, …]}
 const RECORD_DEPTH = 3;
 
 const DRY = { dryRun: true };
 
-/** What is told of a write beside its records. */
+/** Builds the metadata of a write's reply. */
 const buildMeta = ({ isDryRun }: BulkOptions) => (isDryRun ? DRY : {});
 
 export async function bulkCreate(deps: WriteManyDeps, original: EntityContext): Promise<Reply> {
@@ -82,20 +82,20 @@ export async function bulkCreate(deps: WriteManyDeps, original: EntityContext): 
 const getProjection = (entity: Entity, { isMinimal }: BulkOptions): Projection =>
   isMinimal ? projectId(entity) : projectRecord(entity);
 
-/** 400 for the header that guards one record: ignored, it would let others be overwritten. */
+/** Throws 400 for the header that guards one record: ignoring it would let others be overwritten. */
 function rejectIfMatch({ call }: EntityContext, where: string): void {
   if (call.conditions.ifMatch === undefined) return;
   throw badRequest('PARAMETER_CONFLICT', `If-Match is for one record. Of many each has its own version: ${where}`);
 }
 
-/** In a dry run whatever its statements write is undone at once. */
+/** Rolls back each statement of a dry run at once. */
 function withRollback({ databases }: WriteManyDeps, context: EntityContext, { isDryRun }: BulkOptions): EntityContext {
   return isDryRun
     ? { ...context, executor: makeRollbackExecutor(databases.forWorkspace(context.workspace), context) }
     : context;
 }
 
-/** Runs each statement in a transaction of its own, which is rolled back. */
+/** Runs each statement in its own transaction, which is rolled back. */
 function makeRollbackExecutor(database: Database, { workspace, signal, deadline, node }: EntityContext): Executor {
   return {
     isTransaction: false,
@@ -157,7 +157,7 @@ async function bulkUpsert(
         throw toRecordError(error, context.workspace, entity.name, 'create');
       }
       await explainUpsert(deps, readContext, what, key);
-      // What came after the statement began to look is seen by the next.
+      // Retries once: the next statement sees records that were added after this one started.
       if (attempts === 1 && !executor.isTransaction) return undefined;
       if (hidesRows(plan.scan)) throw notUnique(joinNames(key.fields), error);
       if (executor.isTransaction)
@@ -168,12 +168,12 @@ async function bulkUpsert(
   return makeUpsertReply(data, inserted, key.mode === 'skip' ? 0 : items.length - inserted);
 }
 
-/** Who asks why a statement was refused: its transaction, which holds nothing else, cannot be asked any more. */
+/** Moves follow-up queries out of the failed transaction, which holds nothing else and accepts no more statements. */
 function outsideTransaction({ databases }: WriteManyDeps, context: EntityContext): EntityContext {
   return context.executor.isTransaction ? { ...context, executor: databases.forWorkspace(context.workspace) } : context;
 }
 
-// PostgreSQL's for a record that one statement would change twice, and ours.
+// PostgreSQL's code for a record that one statement would change twice, and ours.
 const CONFLICT_STATES: readonly string[] = ['21000', INCOMPLETE_STATEMENT];
 
 export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): Promise<Reply> {
@@ -199,7 +199,7 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
       }),
     );
   if (items.length === 0) return makeUpdateReply('[]', options.versions ? '[]' : null);
-  // A record of somebody else does not exist, whatever is asked of it.
+  // A record of another owner does not exist, whatever the request says.
   if (items.some((item) => foreignColumn(entity, principal, item) !== undefined))
     await requireAll(deps, context, targets);
   const guarded = targets.some(({ version }) => version !== undefined);
@@ -214,7 +214,7 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
   return makeUpdateReply(row.data, row.versions);
 }
 
-/** Dangling references beside other mistakes: when every record could be read that far, so that each has its place. */
+/** Finds missing references in addition to other mistakes, if every record could be parsed and so has its index. */
 async function findMissingIfComplete(
   deps: WriteDeps,
   context: EntityContext,
@@ -253,7 +253,7 @@ async function deleteAll(
   { isDryRun }: BulkOptions,
 ): Promise<Reply> {
   rejectIfMatch(context, 'POST …/_bulk/delete takes {"ids": [1], "versions": {"1": "…"}}');
-  // Nobody should take it for a delete.
+  // The reply must not look like that of a delete.
   const reply = isDryRun ? json(200, { meta: DRY }) : noContent();
   if (targets.length === 0) return reply;
   const guarded = targets.some(({ version }) => version !== undefined);
@@ -276,7 +276,7 @@ interface AssignmentResult {
   readonly details: readonly Detail[];
 }
 
-/** Checks the records one by one, in pieces, until there are as many mistakes as one answer tells. */
+/** Checks the records one by one, in slices, until there are as many mistakes as one response lists. */
 function* planAssignments(
   records: readonly unknown[],
   assign: (record: unknown) => ReturnType<typeof planAssignment>,
@@ -308,7 +308,7 @@ function* planAssignments(
   return { items, details };
 }
 
-/** The records of an update, with what each of them changes. */
+/** Parses the records of an update, with the changes of each. */
 function* parseChanges(
   records: readonly unknown[],
   { entity }: EntityContext,
@@ -346,7 +346,7 @@ function* parseChanges(
   return { items, targets, details: all.slice(0, MAX_DETAILS) };
 }
 
-/** The statement wrote all, or it is known which records stand in its way; see repeatedly(). */
+/** Writes all records, or throws an error that names those which prevent it; retried by retryWrite(). */
 async function write<Row>(
   deps: WriteManyDeps,
   context: EntityContext,
@@ -358,7 +358,7 @@ async function write<Row>(
   return retryWrite(context, async () => {
     try {
       const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
-      // A delete counts, and of none it tells by that.
+      // A delete returns a count, where 0 means that no record was deleted.
       if (row !== undefined && (what.kind !== 'delete' || row[0] !== '0')) return statement.read(row);
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;

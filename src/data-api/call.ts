@@ -1,4 +1,4 @@
-// The call that an HTTP request of the data API makes: its path and method, and what it says besides.
+// Parses the call of an HTTP request of the data API: path, method and other parts.
 import type { Config } from '../config.ts';
 import { type ApiError, notFound, shorten, unsupportedMediaType } from '../errors.ts';
 import { readJsonValue } from '../http/body.ts';
@@ -13,14 +13,14 @@ import type { RequestContext } from './context.ts';
 
 type BodyLimits = Pick<Config, 'maxBodyBytes'>;
 
-/** The call of a request below /api/v1/ with these segments: 404 and 405 for those that are none. */
+/** Parses the call of a request below /api/v1/ with these segments: 404 or 405 when there is none. */
 export function parseCall(
   { request, workspace }: Pick<RequestContext, 'request' | 'workspace'>,
   segments: readonly string[],
   limits: BodyLimits,
 ): Call {
   const tail = segments.length > 3 ? segments.slice(3).join('/') : undefined;
-  // A slash that was escaped separates no segments.
+  // An escaped slash does not separate segments.
   const isPath =
     tail === undefined
       ? segments.length === 3
@@ -32,7 +32,7 @@ export function parseCall(
   return callAt(request.method, segments[2] as string, tail, callParts(request, limits));
 }
 
-/** What an HTTP request says besides its method and path. */
+/** Parts of an HTTP request other than its method and path. */
 export function callParts(request: RawRequest, { maxBodyBytes }: BodyLimits): CallParts {
   const { headers, query } = request;
   return {

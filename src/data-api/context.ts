@@ -1,5 +1,4 @@
-// The context of a request of the data API: who asks, of which workspace, until when, and for which entity. A request is
-// refused in this order:
+// Context of a request of the data API: principal, workspace, deadline and entity. A request is refused in this order:
 //
 //   authenticate()   credential (401), rate limit (429), workspace (404)
 //   router.ts        path (404), method (405)
@@ -26,16 +25,16 @@ import type { ResponseForm } from '../workspace-schema/idempotency-keys.ts';
 /** A request whose sender is authenticated. */
 export interface RequestContext extends Access {
   readonly request: RawRequest;
-  /** Tells that nobody waits for the reply any more. */
+  /** Aborts when the client disconnects. */
   readonly signal: RawRequest['signal'];
   readonly deadline: Deadline;
-  /** Since when credential and snapshot have been in force at least, on the clock of performance.now(). */
+  /** Time of the oldest check of credential and snapshot, on the clock of performance.now(). */
   readonly checkedAt: number;
-  /** The request by the credential and the snapshot that are in force now; 401 or 404 when it is not allowed any more. */
+  /** Returns the request with the current credential and snapshot; 401 or 404 when it is no longer allowed. */
   readonly refresh: () => Promise<RequestContext>;
 }
 
-/** A principal in a snapshot, of which it sees what its scope reaches. */
+/** A principal with the part of a snapshot that is within its scope. */
 export interface Access {
   readonly workspace: Workspace;
   readonly principal: Principal;
@@ -45,16 +44,16 @@ export interface Access {
 export interface EntityContext extends RequestContext {
   readonly call: Call;
   readonly entity: Entity;
-  /** Runs the statements of the call: the lanes of the database, or the transaction that the call is part of. */
+  /** Runs the statements of the call: pools of the database, or the transaction that the call is part of. */
   readonly executor: Executor;
-  /** The key of a single write. */
+  /** Idempotency-Key of a single write. */
   readonly key: StatementKey | undefined;
   /** The node of the workspace on a cluster. */
   readonly node: StatementOptions['node'];
-  /** See Work. */
+  /** See StatementOptions. */
   readonly isStale: (now: number) => boolean;
   readonly confirm: () => Promise<boolean>;
-  /** The call by what is in force now, authorized again. */
+  /** Returns the call, authorized again with the current credential and snapshot. */
   readonly refresh: () => Promise<EntityContext>;
 }
 
@@ -67,9 +66,9 @@ export interface StatementKey {
 export interface Address {
   readonly organization: string;
   readonly workspace: string;
-  /** The URL that tokens must be for; undefined: they are for the API. */
+  /** URL that tokens must be issued for, or undefined if they are for the API. */
   readonly resource?: string | undefined;
-  /** Where the metadata of the resource are, which a refused credential is told (RFC 9728 section 5.1). */
+  /** URL of the resource metadata, sent with a 401 (RFC 9728 section 5.1). */
   readonly metadata?: string | undefined;
 }
 
@@ -88,12 +87,12 @@ export interface AuthorizationDeps {
   readonly databases: Databases;
 }
 
-/** One deadline for all that a request asks of the database, queues included. */
+/** One deadline for all database work of a request, queues included. */
 export class Deadline {
   readonly #limitMs: number;
   #at: number | undefined;
 
-  /** It runs from start() on, or from the first question on: a body may take its time to arrive. */
+  /** Starts at start() or at the first use of `at`, since a body may take its time to arrive. */
   constructor(limitMs: number) {
     this.#limitMs = limitMs;
   }
@@ -102,7 +101,7 @@ export class Deadline {
     this.#at ??= now + this.#limitMs;
   }
 
-  /** On the clock of performance.now(). */
+  /** Time of the deadline on the clock of performance.now(). */
   get at(): number {
     this.#at ??= performance.now() + this.#limitMs;
     return this.#at;
@@ -111,7 +110,7 @@ export class Deadline {
 
 /* ---- authentication ---- */
 
-/** The context of a request by its credential: 401, 429 or 404. */
+/** Authenticates a request: 401, 429 or 404. */
 export async function authenticate(
   deps: AuthenticationDeps,
   request: RawRequest,
@@ -127,7 +126,7 @@ export async function authenticate(
   }
 }
 
-/** The context of a request for a principal who is authenticated elsewhere. `restrict`: makes a part of the snapshot. */
+/** Creates the context of a request for a principal who is authenticated elsewhere. `restrict`: limits the snapshot. */
 export async function impersonate(
   deps: ContextDeps,
   request: RawRequest,
@@ -143,12 +142,12 @@ export async function impersonate(
   return makeContext(deps, request, await loadAccess(), loadAccess);
 }
 
-/** The context for another request of the same sender, with a deadline of its own. */
+/** Creates the context of another request of the same sender, with its own deadline. */
 export async function forward(deps: ContextDeps, context: RequestContext, request: RawRequest) {
   return makeContext(deps, request, await context.refresh(), context.refresh);
 }
 
-/** The context when its sender reaches no more than the entities of these ids. */
+/** Limits the context to the entities with these ids. */
 export function restrict(deps: ContextDeps, context: RequestContext, ids: readonly string[]): RequestContext {
   const restrictAccess = ({ workspace, principal }: Access): Access => {
     const restricted = narrowed(principal, ids);
@@ -177,12 +176,12 @@ function makeContext(
   return { ...common, workspace, principal, checkedAt: request.arrivedAt };
 }
 
-/** In place of a rate limit, for a request that was counted before. */
+/** Skips the rate limit of a request that was counted before. */
 const noLimit: RateLimit = async () => undefined;
 
 /**
- * Credential and workspace. A workspace that does not exist and one of somebody else look the same to all but the
- * operator. The credential is looked at and counted before the database is asked for the workspace.
+ * Finds principal and workspace. A workspace that does not exist and one of another tenant look the same to all but the
+ * operator. The credential is checked and counted before the database is asked for the workspace.
  */
 async function resolveAccess(
   deps: AuthenticationDeps,
@@ -204,7 +203,7 @@ async function resolveAccess(
   try {
     return await findAccess(deps, credential, address, rateLimit);
   } catch (error) {
-    // A refusal by a snapshot of the past is looked up once more.
+    // A 401 by an outdated snapshot is checked once more.
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
     const current = cache.getCached(organization, slug);
     if (current === undefined || !(await hasChanged(cache, current))) throw error;
@@ -212,7 +211,7 @@ async function resolveAccess(
   }
 }
 
-/** Looks the credential up, in the workspace or not. */
+/** Looks the credential up, with or without the workspace. */
 async function findAccess(
   { cache, authenticator }: AuthenticationDeps,
   credential: RawRequest['credential'],
@@ -229,20 +228,20 @@ async function findAccess(
   return { workspace: cache.restrict(workspace, principal.scope), principal };
 }
 
-/** True when the snapshot has been replaced, so that a refusal by it would be one by the past. */
+/** True when the snapshot has been replaced, so that its refusal may be outdated. */
 export async function hasChanged(cache: WorkspaceCache, workspace: Workspace): Promise<boolean> {
   const unrestricted = getUnrestricted(workspace);
-  // Without the database the snapshot is as good as its lease.
+  // Without the database the snapshot is valid until its lease ends.
   return (await cache.getRecent(workspace.organization, workspace.slug).catch(() => unrestricted)) !== unrestricted;
 }
 
 /* ---- authorization ---- */
 
-// For so long after a request was admitted it need not be asked whether its snapshot is still in force: the lease of a
-// snapshot ends 100 ms before others stop waiting for this process (directory/process-registry.ts).
+// Milliseconds after admission during which a snapshot counts as current without a check: its lease ends 100 ms before
+// others stop waiting for this process (store/process-registry.ts).
 const TRUST_MS = 20;
 
-/** The context of a call that the principal may make: 403, 404 or 503. */
+/** Authorizes a call for its principal: 403, 404 or 503. */
 export function authorize(
   deps: AuthorizationDeps,
   context: RequestContext,
@@ -274,7 +273,7 @@ export function authorize(
     executor: onNode?.executor ?? executor,
     key,
     node,
-    // A process that was forgotten meanwhile, or heard nothing, does not know.
+    // A process that was removed from the registry, or received no messages, cannot tell.
     isStale: (now) => cache.isReplaced(workspace) || (now - checkedAt > TRUST_MS && !isFresh()),
     confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === getUnrestricted(workspace),
     async refresh() {
@@ -284,7 +283,7 @@ export function authorize(
   };
 }
 
-/** Whose statement it is, and for how long somebody waits for it. */
+/** Tenant, timeouts and cancellation of a statement. */
 export function buildStatementOptions(context: EntityContext, expected: Expected): StatementOptions {
   const { signal, workspace, deadline, isStale, confirm, node } = context;
   return { expected, tenant: workspace.id, deadline: deadline.at, signal: signal, isStale, confirm, node };

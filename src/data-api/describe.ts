@@ -1,5 +1,5 @@
-// What a workspace says of itself, as the sender of the request may use it: an index of its entities for people and
-// agents, and the OpenAPI document for programs.
+// Describes a workspace as the sender may use it: an index of its entities for people and agents, and the OpenAPI
+// document for programs.
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
@@ -20,47 +20,49 @@ import { JSON_TYPE, json, type Reply } from '../response/reply.ts';
 import type { Access } from './context.ts';
 
 export interface Descriptions {
-  /** 200 with the entities and their operations; 400 for a query parameter. */
+  /** Returns 200 with the entities and their operations; 400 for a query parameter. */
   readonly index: (context: DescribeContext) => Reply;
-  /** 200 with the OpenAPI document, or 304; 400 for a query parameter; 503 when too many others are being made. */
+  /**
+   * Returns 200 with the OpenAPI document, or 304; 400 for a query parameter; 503 when too many others are generated.
+   */
   readonly document: (context: DescribeContext) => Promise<Reply>;
-  /** The same with the schema, in the form of the schema document. */
+  /** Returns the schema in the form of the schema document, with the same status codes. */
   readonly schema: (context: DescribeContext) => Promise<Reply>;
 }
 
-/** What of the request a description depends on. */
+/** Parts of a request that a description depends on. */
 export interface DescribeContext extends Access {
   readonly request: Pick<RawRequest, 'query' | 'headers' | 'slices'>;
 }
 
-/** A document as it is sent. */
+/** A document in its encoded form. */
 interface CachedDocument {
   readonly tag: string;
   readonly plain: Buffer;
   readonly zipped: Buffer;
 }
 
-// Plain and zipped, some twenty documents of workspaces of 200 entities.
+// Plain and compressed, some twenty documents of workspaces of 200 entities.
 const MAX_CACHE_BYTES = 64 * 1024 * 1024;
 const TAG_CHARACTERS = 22;
-// While one is made it takes some 10 MB. A workspace of 200 entities has more of them than anybody could keep, one for
-// each choice of entities.
+// Generating one takes some 10 MB. A workspace of 200 entities has too many documents to cache all, one for each choice
+// of entities.
 const MAX_CONCURRENT = 2;
 const MAX_WAITING = 1000;
 const WAIT_MS = 30_000;
-/** A document is made for everybody who waits for it, also when who was first has left. */
+/** A document is generated for all who wait for it, even if the first of them has disconnected. */
 const NEVER_ABORTED = { isAborted: () => false, onAbort: () => () => undefined };
 
 const zip = promisify(gzip);
 
-/** `mcp`: whether agents are served. */
+/** Creates the descriptions. `mcp`: whether agents are served. */
 export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean }): Descriptions {
   const cache = new LRUCache<string, CachedDocument>({
     maxSize: MAX_CACHE_BYTES,
     sizeCalculation: ({ plain, zipped }, key) => plain.length + zipped.length + 2 * key.length,
   });
   const limiter = makeConcurrencyLimiter({ count: MAX_CONCURRENT, resources: 'documents', maxWaiting: MAX_WAITING });
-  /** One for all who ask at the same time: 200 entities take some 100 ms. */
+  /** Shared generation for concurrent requests: 200 entities take some 100 ms. */
   const pendingDocuments = new Map<string, Promise<CachedDocument>>();
 
   const buildUrl = ({ workspace }: Access, operation: WorkspaceOperationName): string =>
@@ -77,7 +79,7 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
       operations,
     }));
     const data = { organization: workspace.organization, workspace: workspace.slug, entities, openapi, mcp };
-    // RFC 8631.
+    // service-desc: RFC 8631.
     return json(200, { data }, { Link: `<${openapi}>; rel="service-desc"; type="application/json"` });
   }
 
@@ -100,13 +102,13 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     return makeReply(await getDocument(workspace, `schema ${viewClass.mayWrite}`, make), headers);
   };
 
-  /** What was made of this snapshot for this key, or is made now. */
+  /** Returns the document of this snapshot and key from the cache, or generates it. */
   async function getDocument(
     workspace: Workspace,
     what: string,
     text: () => Promise<string | Buffer>,
   ): Promise<CachedDocument> {
-    // What is shown of a part is not what is shown of the whole: it has fewer relations.
+    // The description of a part differs from that of the whole: it has fewer relations.
     const key = `${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''} ${what}`;
     async function make(): Promise<CachedDocument> {
       const deadline = performance.now() + WAIT_MS;

@@ -1,14 +1,14 @@
 // Errors of reads and writes of records.
 import { ApiError, badRequest, conflict, type Detail, listed } from '../errors.ts';
 
-/** The records of a request that was done before have grown. */
+/** Records of a replayed response that have grown too large. */
 export const replayTooLarge = (limit: number): ApiError =>
   new ApiError(
     'REPLAY_TOO_LARGE',
     `The request was done before, with its Idempotency-Key, and with its records of today the answer would be larger than ${limit} bytes. Read them by their ids`,
   );
 
-/** A write whose record is too large for any answer; it was undone. */
+/** Error of a write whose record is too large for any response; it was rolled back. */
 export const recordTooLarge = (cause: unknown): ApiError =>
   new ApiError(
     'RECORD_TOO_LARGE',
@@ -16,11 +16,11 @@ export const recordTooLarge = (cause: unknown): ApiError =>
     { cause },
   );
 
-/** The same of many records: `by` as `orders.customer`, `details` one for each. */
+/** Error of a bulk delete: `by` as `orders.customer`, `details` one for each record. */
 export const recordsStillReferenced = (ids: readonly string[], by: string, details: readonly Detail[]): ApiError =>
   conflict('STILL_REFERENCED', `Records cannot be deleted, as others refer to them by ${by}: ${listed(ids)}`, details);
 
-/** `entity` has had the largest id there is. */
+/** Error of an `entity` that has used the largest possible id. */
 export const idsUsedUp = (entity: string, cause: unknown): ApiError =>
   new ApiError(
     'IDS_USED_UP',
@@ -29,7 +29,7 @@ export const idsUsedUp = (entity: string, cause: unknown): ApiError =>
   );
 
 /**
- * True for a refusal that another schema, other settings or an open gate might not give; false for refusals because of
+ * True for an error that another schema, other settings or an open gate might not give; false for errors caused by
  * records.
  */
 export const isBySchema = (error: unknown): boolean =>
@@ -40,14 +40,14 @@ export const isBySchema = (error: unknown): boolean =>
     error.code === 'SCHEMA_MIGRATION_IN_PROGRESS') &&
   error.reason !== 'RECORD_NOT_FOUND';
 
-/** An upsert may create, so it cannot demand a version. */
+/** Error of an upsert with If-Match: it may create, so it cannot require a version. */
 export const upsertWithVersion = (): ApiError =>
   badRequest(
     'PARAMETER_CONFLICT',
     'If-Match does not go together with onConflict: update the record by its id to ask for a version of it',
   );
 
-/** Hidden and absent records are named alike. */
+/** Same message for hidden and absent records, so that they cannot be told apart. */
 export const recordsNotFound = (ids: readonly string[]): ApiError =>
   new ApiError('RECORDS_NOT_FOUND', `Records not found: ${listed(ids)}`);
 
@@ -68,7 +68,7 @@ export const keyInUse = (cause: unknown): ApiError =>
     cause,
   });
 
-/** A write or a COMMIT was sent, and no answer came. No Retry-After: a repetition might write twice. */
+/** Error of a write or a COMMIT that was sent without a response. No Retry-After: a retry might write twice. */
 export const writeUnknown = (cause: unknown): ApiError =>
   new ApiError(
     'OUTCOME_UNKNOWN',

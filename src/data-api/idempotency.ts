@@ -1,7 +1,8 @@
-// Writes with an Idempotency-Key: done once, however often they are sent. The key is stored with the records: in the same
-// statement, when the write is one, else in a transaction of its own. So do all writes on a cluster: of a statement that
-// writes to two tables it copies the rows between them to all workers, also to one that is down and has nothing to do with
-// the workspace. Whatever stands in the way of a write, the key is looked up, and the response of the first request replayed.
+// Executes writes with an Idempotency-Key only once, however often they are sent. The key is stored with the records:
+// in the same statement when the write is one, else in its own transaction. On a cluster every write uses a
+// transaction: for a statement that writes to two tables Citus copies the rows between them to all workers, even to one
+// that is down and has nothing to do with the workspace. Whatever prevents a write, the key is looked up and the
+// response of the first request replayed.
 import { createHash, hash } from 'node:crypto';
 import { isLockTimeout, translateStatementError } from '../database/errors.ts';
 import type { Executor, StatementOptions, Transaction } from '../database/pool.ts';
@@ -22,10 +23,10 @@ import { parseResponse, runTransaction, type TransactionDeps } from './transacti
 
 /** Stores the key in a transaction. */
 export interface TransactionKey {
-  /** Reads the body, which may take its time: a transaction is begun afterwards, as its connection is one of few. */
+  /** Reads the body, which may take its time: the transaction starts afterwards, as its connection is one of few. */
   readonly readBody: () => Promise<void>;
   readonly begin: (executor: Executor) => Promise<void>;
-  /** `records`: JSON, for the replay. */
+  /** Stores the reply. `records`: JSON, for the replay. */
   readonly finish: (executor: Executor, reply: Reply, records: string) => Promise<void>;
 }
 
@@ -37,27 +38,27 @@ export const REPLAYED = 'Idempotent-Replayed';
 
 const MAX_ATTEMPTS = 3;
 
-/** Identifies a key: whose it is, in which workspace, for which method and path. */
+/** Hashes the scope of a key: workspace, client, method and path. */
 function hashScope({ principal, workspace }: Access, method: string, path: string, key: string): string {
   return bytea([workspace.id, getClientId(principal), method, path, key].join('\n'));
 }
 
 const bytea = (data: string | Uint8Array): string => `\\x${hash('sha256', data, 'hex')}`;
 
-/** API key, client, or issuer and subject. */
+/** Returns the id of the API key or client, or issuer and subject. */
 function getClientId(principal: Principal): string {
   return principal.kind === 'external'
     ? `${principal.credentialId} ${JSON.stringify(principal.claims.iss ?? null)} ${JSON.stringify(principal.claims.sub ?? null)}`
     : principal.credentialId;
 }
 
-/** With a key the write may be sent again, whatever became of it. */
+/** Marks the error as retryable: with a key the write may be sent again, whatever its outcome. */
 function retryableError(error: unknown): unknown {
   if (!(error instanceof ApiError)) return translateStatementError(error);
   return error.code === 'OUTCOME_UNKNOWN' ? databaseUnavailable(error) : error;
 }
 
-/** The part of a reply that is stored. `records`: JSON, for the replay. */
+/** Selects the part of a reply that is stored. `records`: JSON, for the replay. */
 function toStoredResponse({ status, headers, body }: Reply, records: string): StoredResponse {
   return {
     status,
@@ -68,14 +69,14 @@ function toStoredResponse({ status, headers, body }: Reply, records: string): St
   };
 }
 
-/** The query string of a read that gives the record as writes do. */
+/** Builds the query string of a read that returns the record in the form of a write's response. */
 export const buildRecordQuery = (entity: Entity | undefined): string =>
   `expand=&fields=${[...(entity?.fields.keys() ?? [])].join()}`;
 
 /**
- * The reply of `write`, which stores it under the key of the request; or of the request that was done with the key before, by
- * `replay`. 422 when that one was another, 409 when it is still under way at the deadline. Without `single` a write takes its
- * key before all else. `body`: read for the fingerprint; undefined when the request has none.
+ * Executes `write`, which stores its reply under the key of the request, or replays the reply of an earlier request
+ * with the key by `replay`. 422 when that was a different request, 409 when it is still running at the deadline.
+ * `body`: read for the fingerprint, or undefined if the request has none.
  */
 export async function executeIdempotent(
   { keys, databases }: IdempotencyDeps,
@@ -137,8 +138,8 @@ export async function executeIdempotent(
       }
       if (error instanceof ApiError && error.status === 401) throw error;
       if (isPastDeadline) throw keys.isConflict(cause) ? keyInUse(error) : retryableError(error);
-      // Also of a write whose connection was lost: what became of it is known by its key. When nobody can look, nothing
-      // is known: what stands in the way may be what the same request has written.
+      // Looks the key up even if the connection of the write was lost. When the lookup fails, the outcome is unknown:
+      // the conflict may be with records that the same request has written.
       const storedResponse = await keys.find(executor, name, work()).catch((findError) => {
         throw retryableError(findError);
       });
@@ -149,20 +150,20 @@ export async function executeIdempotent(
         return reply;
       }
       if (isKeyLast && isLockTimeout(error)) {
-        // Whoever has locked the record may be the same request, at its end: that shows once the key is taken first.
+        // The record may be locked by the same request, just before its end: storing the key first shows it.
         isKeyLast = false;
         statementKey = undefined;
         continue;
       }
       if (!keys.isConflict(cause)) throw retryableError(error);
       if (++conflicts === MAX_ATTEMPTS) throw keyInUse(error);
-      // It has expired, or who had it was undone.
+      // The key has expired, or its request was rolled back.
       await keys.forget(executor, name, work());
     }
   }
 }
 
-/** 422 when the key was used for another request. */
+/** Throws 422 when the key was used for another request. */
 function requireSameRequest(
   keys: IdempotencyKeys,
   storedResponse: { readonly fingerprint: string },
@@ -179,7 +180,7 @@ function requireSameRequest(
 const isOneStatement = ({ operation, query }: Call): boolean =>
   operation === 'update' || operation === 'delete' || (operation === 'create' && query === '');
 
-/** The reply of a call that is done once. */
+/** Executes a call once per key. */
 export function executeCallIdempotent(
   deps: IdempotencyDeps,
   context: RequestContext,
@@ -206,7 +207,7 @@ async function writeCall(
   const isOnNode = context.workspace.entities.get(call.entity)?.statementForms !== undefined;
   if (statementKey !== undefined && isOneStatement(call) && !isOnNode)
     return deps.execute(context, call, executor, statementKey);
-  // Refuses what is refused whatever the body says, so that nobody waits for that.
+  // Throws errors that do not depend on the body before the body is read.
   const { access } = OPERATIONS[call.operation];
   await deps.retry.run(context, { call, executor }, async ({ workspace, principal }) => {
     admit(workspace, principal, call.entity, access);
@@ -227,7 +228,7 @@ interface WriteResponseBody {
   readonly meta?: Meta;
 }
 
-/** What a replay needs when the reply is too long to be stored: its ids as JSON, with `meta` when it has any. */
+/** Extracts the parts of a reply that is too long to be stored: its ids as JSON, with `meta` when there is any. */
 async function storedRecords({ body }: Reply, context: RequestContext): Promise<string> {
   if (body.kind !== 'text') return '[]';
   const { data, meta } = (await parseResponse(body.text, context)) as WriteResponseBody;
@@ -240,7 +241,7 @@ function parseStoredRecords(text: string): { readonly ids: readonly number[]; re
   return 'ids' in stored ? stored : { ids: stored, meta: {} };
 }
 
-/** The reply again, for who may still write and, if it holds records, see them all. */
+/** Replays a reply for a principal who may still write and, if it holds records, sees them all. */
 async function replayCall(
   deps: IdempotencyDeps,
   original: RequestContext,
@@ -278,17 +279,17 @@ async function replayCall(
   return jsonText(storedResponse.status, bulkWriteEnvelope(`[${records.join()}]`, meta), { ...headers, ...read });
 }
 
-/** Reads an entity for a replay. */
+/** Access to an entity for a replay. */
 interface Reader {
   readonly deps: IdempotencyDeps;
   readonly context: RequestContext;
   readonly entity: string;
 }
 
-// Reads that are under way together, so that a database far away is not waited for a thousand times.
+// Concurrent reads, so that a distant database does not cost a thousand round trips.
 const MAX_CONCURRENT_READS = 8;
 
-/** The records as they are now; 404 when one is not there for the principal, 400 when they have grown too large together. */
+/** Reads the current records; 404 when one is absent or hidden from the principal, 400 when they are too large. */
 async function readAll(reader: Reader, ids: readonly number[], query: string): Promise<string[]> {
   const records: string[] = [];
   const { maxResponseBytes } = reader.deps.config;
@@ -305,10 +306,10 @@ async function readAll(reader: Reader, ids: readonly number[], query: string): P
   return records;
 }
 
-// The most that `in` takes.
+// Maximum of values of the operator `in`.
 const MAX_IDS = 1000;
 
-/** 404 when one of the records is not there for the principal: a statement for each thousand. */
+/** Throws 404 when a record is absent or hidden from the principal, by one statement for each thousand. */
 async function requireVisible(reader: Reader, ids: readonly number[]): Promise<void> {
   for (let from = 0; from < ids.length; from += MAX_IDS) {
     const some = new Set(ids.slice(from, from + MAX_IDS));
@@ -318,7 +319,7 @@ async function requireVisible(reader: Reader, ids: readonly number[]): Promise<v
   }
 }
 
-/** The reply to a read of the entity; `etag`: of a record. */
+/** Executes a read of the entity. `etag`: entity tag of a record. */
 async function executeRead(
   { deps, context, entity }: Reader,
   segment: string,
@@ -334,7 +335,7 @@ async function executeRead(
 
 /** Stores the key in the transaction of an import. */
 export interface ImportKey {
-  /** Takes the key, once the file has been read; waits for an import that has it. */
+  /** Stores the key once the file has been read; waits for a running import with the same key. */
   readonly begin: (session: Transaction) => Promise<void>;
   readonly finish: (session: Transaction, reply: Reply) => Promise<void>;
 }
@@ -342,14 +343,14 @@ export interface ImportKey {
 export interface ImportFile {
   readonly chunks: AsyncIterable<Buffer>;
   readonly maxBytes: number;
-  /** How long another import with the key is waited for, in milliseconds. */
+  /** Milliseconds to wait for another import with the key. */
   readonly waitMs: number;
 }
 
 /**
- * The reply of `run`, which stores it under the key that the request names, if it does; or of the import that was done
- * with it before. 422 when that was of another file or query, 409 when it is still under way after `waitMs`. A file is hashed
- * while it is read, so the key is taken when it has been read and before anything of it is checked against records.
+ * Executes `run`, which stores its reply under the key of the request, if there is one; or replays an earlier import
+ * with it. 422 when that had another file or query, 409 when it is still running after `waitMs`. A file is hashed while
+ * it is read, so the key is stored after that and before its rows are checked against records.
  */
 export async function importIdempotent(
   keys: IdempotencyKeys,
@@ -367,7 +368,7 @@ export async function importIdempotent(
   const key = (): RequestKey => ({ ...name, fingerprint: fingerprint() });
   const work = () => ({ tenant: workspace.id, deadline: performance.now() + waitMs, signal: signal });
 
-  /** Called once the file has been read. */
+  /** Replays the stored response, once the file has been read. */
   function replay(storedResponse: StoredResponse & { readonly fingerprint: string }): Reply {
     requireSameRequest(keys, storedResponse, fingerprint());
     keys.count('replayed');

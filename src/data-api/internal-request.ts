@@ -1,20 +1,20 @@
-// A request of the data API that did not come by HTTP, in the form of one that did: so it passes the same stages.
+// Internal requests of the data API, in the form of HTTP requests, so that they pass the same stages.
 import { payloadTooLarge } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 
 export interface InternalRequest {
   readonly method: string;
-  /** As of a request, with `/api/v1/`. */
+  /** Path with `/api/v1/`, as in a request. */
   readonly path: string;
-  /** Undecoded, without `?`. */
+  /** Query string, not decoded, without `?`. */
   readonly query?: string;
-  /** If-Match, Idempotency-Key. */
+  /** Headers, such as If-Match and Idempotency-Key. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A JSON value, whose numbers may keep their digits (model/exact-json.ts); undefined: none. */
+  /** A JSON value, whose numbers may keep their digits (model/exact-json.ts), or undefined if there is no body. */
   readonly body?: unknown;
 }
 
-/** Where the request came from: whoever waits for the reply, and the id by which it is logged. */
+/** Origin of an internal request: the client that waits for the reply, and the id for the log. */
 export type RequestSource = Pick<RawRequest, 'id' | 'arrivedAt' | 'signal' | 'slices'>;
 
 export function makeRequest(
@@ -30,7 +30,7 @@ export function makeRequest(
     method,
     path,
     query,
-    // Who asks is known.
+    // The principal is already authenticated.
     credential: undefined,
     address: undefined,
     headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },

@@ -1,4 +1,5 @@
-// Compiled requests by their words: the next request with the same words goes from header to bound statement at once.
+// Caches compiled requests by their text: the next request with the same text goes from header to bound statement at
+// once.
 import { LRUCache } from 'lru-cache';
 import { nodeKey } from '../model/entity.ts';
 import type { AggregatePlan } from '../plan/aggregate.ts';
@@ -45,18 +46,18 @@ export interface PreparedStatements {
   readonly list: (context: EntityContext, prepare: () => PreparedList) => PreparedList;
   readonly read: (context: EntityContext, prepare: () => PreparedRead) => PreparedRead;
   readonly aggregate: (context: EntityContext, prepare: () => PreparedAggregate) => PreparedAggregate;
-  /** The statement of a write. Rendering it anew for each request would cost 7 µs, twice the checking of its body. */
+  /** Returns the statement of a write. Rendering it each time would cost 7 µs, twice the validation of a body. */
   readonly write: <P extends WritePlan>(context: EntityContext, plan: P) => Compiled<ResultOf<P>>;
 }
 
-// An entry is some 3 kB, of an entity of 500 fields 100.
+// An entry is some 3 kB, for an entity of 500 fields 100.
 const MAX_READS = 8000;
 const MAX_READS_BYTES = 67_108_864;
-// Of dashboards, which ask the same again and again: an entry is some 4 kB.
+// Aggregates are repeated by dashboards; an entry is some 4 kB.
 const MAX_AGGREGATES = 2000;
 const MAX_AGGREGATES_BYTES = 16_777_216;
 const MAX_CACHED_QUERY = 1000;
-// Writes by what decides their text: the entity and the columns given. An entry is some 2 kB, of an entity of 500 fields 50.
+// Writes are cached by entity and columns. An entry is some 2 kB, for an entity of 500 fields 50.
 const MAX_WRITES = 2000;
 const MAX_WRITES_BYTES = 16_777_216;
 
@@ -77,7 +78,7 @@ export function makePreparedStatements(options: CompileOptions): PreparedStateme
     write<P extends WritePlan>(context: EntityContext, plan: P) {
       const key = buildKey(context, formatWriteKey(plan));
       const cached = writes.get(key);
-      // The key has the kind of the plan in it, which decides the type.
+      // The key contains the kind of the plan, which determines the type.
       if (cached !== undefined) return cached as Compiled<ResultOf<P>>;
       const statement = compile(plan, options);
       writes.set(key, statement);
@@ -86,7 +87,7 @@ export function makePreparedStatements(options: CompileOptions): PreparedStateme
   };
 }
 
-/** What decides the text of a write besides the entity. */
+/** Formats the parts of a plan that determine the text of a write, except its entity. */
 function formatWriteKey(plan: WritePlan): string {
   switch (plan.kind) {
     case 'create':
@@ -109,7 +110,7 @@ function formatWriteKey(plan: WritePlan): string {
   }
 }
 
-/** References that are null are not looked at, so two writes of the same columns may have different texts. */
+/** Formats the references that a write checks: null ones are not, so writes of the same columns may differ. */
 function formatChecksKey({ references }: CreatePlan | UpdatePlan | UpsertPlan): string {
   return references.length === 0 ? '' : references.map(({ field }) => field.name).join();
 }
@@ -132,13 +133,13 @@ function getOrPrepare<T extends object>(cache: LRUCache<string, T>, context: Ent
   return entry;
 }
 
-/** What a plan depends on besides `words`: who asks, which document of which workspace, and which part of it. */
+/** Builds the cache key: principal kind, workspace version, part of the workspace, entity and `suffix`. */
 function buildKey({ principal, workspace, entity }: EntityContext, suffix: string): string {
-  // The same words have other tables on a node.
+  // The same request uses other tables on a node.
   return `${principal.kind} ${workspace.id}.${workspace.version} ${nodeKey(entity)} ${workspace.part?.key ?? ''} ${entity.name} ${suffix}`;
 }
 
-/** In bytes, roughly: a plan has as many objects as its text has names. */
+/** Estimates the size in bytes: a plan has as many objects as its text has names. */
 function measureList({ statement, estimate }: PreparedList): number {
   return estimateBytes(statement) + statement.text.length + (estimate === undefined ? 0 : estimateBytes(estimate));
 }

@@ -1,4 +1,4 @@
-// List, query and read: one statement each, from the words of the call to its reply.
+// Executes list, query and read: one statement each, from the parameters of the call to its reply.
 import { hash } from 'node:crypto';
 import type { Config } from '../config.ts';
 import { isStaleSnapshot } from '../database/errors.ts';
@@ -34,8 +34,8 @@ export interface ReadDeps {
   readonly compileOptions: CompileOptions;
 }
 
-// Counting so many records takes about as long as everything else about a list (0.3 ms); keeping their number costs
-// each create and delete a little.
+// Counting so many records takes about as long as the rest of a list (0.3 ms); a stored total costs each create and
+// delete a little.
 export const MIN_STORED_TOTAL = 5000;
 
 export function list(deps: ReadDeps, context: EntityContext): Promise<Reply> {
@@ -90,7 +90,7 @@ async function runList(
 }
 
 /**
- * The record as the statement shows it; undefined when it may be too large. 404 when it is not there, or not for the
+ * Returns the record of the row, or undefined if it may be too large. 404 when it is absent or hidden from the
  * principal.
  */
 function toRepresentation(row: RecordRow | undefined, statement: Compiled<RecordRow>): Representation | undefined {
@@ -99,7 +99,7 @@ function toRepresentation(row: RecordRow | undefined, statement: Compiled<Record
   return data === null ? undefined : { data, version, tag: buildEntityTag(statement, version, data) };
 }
 
-/** Of a record without related ones only the careful text tells whether it is too large. */
+/** Reads a record with the size-guarded statement, which alone detects one that is too large without related ones. */
 async function readBounded(
   { config }: Pick<ReadDeps, 'config'>,
   context: EntityContext,
@@ -114,15 +114,15 @@ async function readBounded(
   return representation;
 }
 
-/** The entity tag of a record: its version, and what tells two representations of it apart. */
+/** Builds the entity tag of a record: its version, and a hash or tag that tells two representations of it apart. */
 export function buildEntityTag({ tag }: Pick<Statement, 'tag'>, version: string, data: string): string {
-  // With related records in it, that is the text itself.
+  // A record with related records is identified by its text.
   return `${version}.${tag ?? hash('sha1', data, 'base64url')}`;
 }
 
 /**
- * Runs a statement that reads; the database's refusals become ours, all but that of a stale snapshot. On the lane of
- * writes it comes after the writes of the same request.
+ * Runs a statement that reads, and translates database errors except that of a stale snapshot. On the pool of writes it
+ * runs after the writes of the same request.
  */
 export async function runRead<Result>(
   context: EntityContext,

@@ -1,4 +1,4 @@
-// PostgreSQL's errors of statements on records -> refusals that name the field, the relation or the migration they are about.
+// Translates PostgreSQL's errors of statements on records into API errors that name the field, relation or migration.
 import {
   type DatabaseError,
   getViolatedConstraint,
@@ -23,8 +23,7 @@ import { idsUsedUp, recordTooLarge, writeUnknown } from './errors.ts';
 export type WriteKind = 'create' | 'update' | 'delete';
 
 /**
- * Any error of running a statement for a record of `entity` -> ApiError. `write`: what the statement does; undefined when
- * it reads.
+ * Translates an error of a statement on a record of `entity`. `write`: kind of the statement, or undefined for a read.
  */
 export function toRecordError(
   error: unknown,
@@ -45,7 +44,7 @@ export function toRecordError(
     case TOO_LARGE:
       return write === undefined ? translateStatementError(error) : recordTooLarge(error);
     case '54000':
-      // A text of a gigabyte that PostgreSQL could not go on building, or an entry of an index.
+      // A text of about a gigabyte that PostgreSQL could not build, or an index entry that is too long.
       if (write === undefined) return translateStatementError(error);
       if (error.routine === 'enlargeStringInfo') return recordTooLarge(error);
       return validationFailed([{ field: null, code: 'TOO_LONG', message: 'a value is too long for the index on it' }]);
@@ -83,7 +82,7 @@ const joinNames = ({ fields }: Violated): string => fields.join(', ');
 const invalidValue = (field: string | null, code: Detail['code'], message: string): ApiError =>
   validationFailed([{ field, code, message }]);
 
-/** The entity that a migration holds: the statement's own, or one that a foreign key of either leads to. */
+/** Finds the entity that a migration has gated: the statement's own, or one at the other end of a foreign key. */
 function findGated(entities: Workspace['entities'], name: string): Entity | undefined {
   const entity = entities.get(name);
   if (entity === undefined || entity.gate !== null) return entity;

@@ -1,5 +1,5 @@
-// Runs a request again with a newer snapshot of its workspace, and knows which snapshots requests in flight were planned by,
-// so that a migration can tell when nobody uses an old name any more.
+// Retries a request with a newer snapshot of its workspace, and tracks the snapshot versions of requests in flight, so
+// that a migration knows when no request uses an old name any more.
 
 import { isLockTimeout, isStaleSnapshot, StaleStatement, translateStatementError } from '../database/errors.ts';
 import type { Executor } from '../database/executor.ts';
@@ -13,28 +13,30 @@ import { isBySchema } from './errors.ts';
 
 export interface SnapshotRetry {
   /**
-   * Runs `work` for the context, and again with a newer snapshot
-   * - after a refusal that names what the schema has or allows, when the schema has changed since;
-   * - when PostgreSQL knew a name no more, or the schema was replaced while the statement waited, a few times at most.
-   * In a transaction it runs once: what was done there before is gone, so whoever began the transaction plans all of it again.
-   * A call that waited for a lock too long is refused by the gate that was closed meanwhile, if there is one.
+   * Runs `work` for the context, and retries it with a newer snapshot
+   * - after an error that depends on the schema, if the schema has changed since;
+   * - when PostgreSQL no longer knew a name, or the schema was replaced while the statement waited, a few times at
+   *   most.
+   * In a transaction it runs once: earlier statements are rolled back, so the owner of the transaction plans all of it
+   * again. A call that waited for a lock too long gets the error of the gate that was closed meanwhile, if there is
+   * one.
    */
   readonly run: <T>(
     context: RequestContext,
     attempt: Attempt,
     work: (context: RequestContext) => Promise<T>,
   ) => Promise<T>;
-  /** Requests in flight: by workspace id, the oldest version that one of them was planned by. */
+  /** Oldest snapshot version of the requests in flight, by workspace id. */
   readonly oldestInFlight: () => ReadonlyMap<string, string>;
 }
 
 export interface Attempt {
   readonly executor: Executor;
-  /** undefined: there are several, which are authorized one by one. */
+  /** The call, or undefined for several calls that are authorized one by one. */
   readonly call?: Call;
 }
 
-// A schema that changes more often than this while one request waits is the reason of its refusal.
+// A schema that changes more often than this during one request is the reason of its error.
 const MAX_RETRIES = 3;
 
 export function makeSnapshotRetry(cache: WorkspaceCache): SnapshotRetry {
@@ -48,9 +50,9 @@ export function makeSnapshotRetry(cache: WorkspaceCache): SnapshotRetry {
 
   return {
     async run(context, { executor, call }, work) {
-      // An import reads its body once, so the snapshot is compared before instead of after.
+      // An import reads its body once, so its snapshot is compared before the work and not after an error.
       const isImport = call?.operation === 'import';
-      // Transfers may take an hour; they hold their tables and compare the version before they use a name.
+      // Transfers may take an hour; they lock their tables and compare the version before they use a name.
       const isTransfer = isImport || call?.operation === 'export';
       let current = isImport && (await hasChanged(cache, context.workspace)) ? await context.refresh() : context;
       for (let retries = 0; ; ) {
@@ -68,7 +70,8 @@ export function makeSnapshotRetry(cache: WorkspaceCache): SnapshotRetry {
           if (!(isSchemaError && (await hasChanged(cache, workspace)))) {
             if (!isStaleSnapshot(error)) throw error;
             if (retries++ === MAX_RETRIES) throw translateStatementError(error);
-            // What was only not confirmed is compared; PostgreSQL's word is newer than any comparison.
+            // An error of this process may be due to an old snapshot, which is compared; a StaleStatement of PostgreSQL
+            // needs none.
             if (!(error instanceof StaleStatement) && !cache.isReplaced(workspace)) cache.invalidate(workspace.id);
           }
           current = await context.refresh();

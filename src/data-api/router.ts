@@ -1,4 +1,4 @@
-// The data API: request -> context -> operation -> handler -> reply. context.ts has the order of refusals.
+// Routes the data API: request -> context -> operation -> handler -> reply. context.ts has the order of refusals.
 
 import { methodNotAllowed } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
@@ -54,18 +54,18 @@ export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databas
 }
 
 export interface DataApiDeps extends OperationDeps, Pick<AuthenticationDeps, 'authenticator' | 'rateLimit'> {
-  /** `_mcp`. */
+  /** Handler of `_mcp`. */
   readonly agents: AgentHandler;
   /** URL of the token endpoint. */
   readonly tokenUrl: string;
 }
 
 export interface DataApi {
-  /** Answers below /api/v1/. */
+  /** Mount of /api/v1/. */
   readonly mount: Mount;
   /**
-   * The reply to a request for records of a principal about whom an administrator asks. `restrict`: makes the part of the
-   * snapshot in force that is asked.
+   * Executes a request for records as another principal, for an administrator. `restrict`: selects the part of the
+   * current snapshot.
    */
   readonly executeAs: (
     principal: Principal,
@@ -76,13 +76,13 @@ export interface DataApi {
   readonly oldestInFlight: SnapshotRetry['oldestInFlight'];
 }
 
-/** Answers requests of agents, by other requests of the same sender. */
+/** Handles requests of agents by other requests of the same sender. */
 export type AgentHandler = (context: RequestContext, api: AgentApi) => Promise<Reply>;
 
 export interface AgentApi {
-  /** The reply to a request for records of the sender of the context. */
+  /** Executes a request for records as the sender of the context. */
   readonly execute: (context: RequestContext, request: RawRequest) => Promise<Reply>;
-  /** The context when its sender reaches no more than the entities of these ids. */
+  /** Limits the context to the entities with these ids. */
   readonly restrict: (context: RequestContext, ids: readonly string[]) => RequestContext;
 }
 
@@ -112,10 +112,10 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     mcp: (context) => deps.agents(context, agentApi),
   };
 
-  /** Runs a call for records, once when it is a write with an Idempotency-Key. */
+  /** Runs a call for records; a write with an Idempotency-Key runs only once. */
   function executeCall(context: RequestContext, call: Call): Promise<Reply> {
     const { access, body } = OPERATIONS[call.operation];
-    // An import is one stream and one transaction: it takes its key by itself.
+    // An import is one stream and one transaction, and stores its key itself.
     const isWrite = access === 'write' && call.operation !== 'import';
     const isIdempotent = isWrite && hasIdempotencyKey(context) && !isDryRun(call);
     if (body === 'none') context.deadline.start(context.request.arrivedAt);
@@ -140,7 +140,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     return reply.catch((error) => rethrow(error, context, false));
   }
 
-  /** The path of a workspace, and what its tokens must be for. */
+  /** Parses the workspace in a path and the resource that its tokens must be for. */
   function parseAddress([organization = '', workspace = '']: readonly string[], operation?: string): Address {
     if (operation !== 'mcp') return { organization, workspace };
     const path = agentsPath(organization, workspace);
@@ -153,7 +153,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     () =>
       request.body(config.maxBulkBytes);
 
-  /** Throws the error as it is told, with what is known of the node of the workspace. */
+  /** Rethrows the error, translated when the node of the workspace is unavailable. */
   function rethrow(error: unknown, { workspace }: RequestContext, mayBeApplied: boolean): never {
     throw databases.topology.getNode(workspace)?.isUnavailable() === true
       ? toUnavailableError(error, mayBeApplied)
@@ -179,7 +179,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   };
 }
 
-/** The operations on entities, for calls from wherever they come. */
+/** Creates the operations on entities, for external and internal calls. */
 export function makeOperations(deps: OperationDeps): { readonly execute: ExecuteCall; readonly retry: SnapshotRetry } {
   const compileOptions = { maxResponseBytes: deps.config.maxResponseBytes };
   const own: ReadDeps & WriteManyDeps = { ...deps, compileOptions, prepared: makePreparedStatements(compileOptions) };
@@ -213,7 +213,7 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
 function makeMount(handle: Mount['handle']): Mount {
   return {
     matches: (url) => url.startsWith(PREFIX),
-    // Each workspace has operations of its own.
+    // Each workspace has its own operations.
     operations: [],
     readyFirst: true,
     getGroup: (url) => parseGroup(url, PREFIX),
@@ -226,6 +226,6 @@ function makeMount(handle: Mount['handle']): Mount {
 
 const hasIdempotencyKey = ({ request }: RequestContext): boolean => request.headers['idempotency-key'] !== undefined;
 
-/** True for what is undone, which needs no key. */
+/** True for a dry run, which is rolled back and needs no key. */
 const isDryRun = ({ query }: Call): boolean =>
   parseQueryString(query).some(({ name, value }) => name === 'dryRun' && value === 'true');

@@ -1,5 +1,5 @@
-// A request that is one transaction of several statements: begun again as a whole after a deadlock, a serialization
-// failure or a change of the schema, and never left half done.
+// Runs a request of several statements in one transaction, which is retried as a whole after a deadlock, a
+// serialization failure or a change of the schema.
 import type { Config } from '../config.ts';
 import {
   clientDisconnected,
@@ -26,7 +26,7 @@ export interface TransactionDeps {
   readonly execute: ExecuteCall;
 }
 
-/** Runs a call on an executor: the lanes of a database, or a transaction. */
+/** Runs a call on an executor: the pools of a database, or a transaction. */
 export type ExecuteCall = (
   context: RequestContext,
   call: Call,
@@ -35,18 +35,18 @@ export type ExecuteCall = (
 ) => Promise<Reply>;
 
 export interface TransactionOptions {
-  /** Everything is done, and undone. */
+  /** Whether everything is executed and rolled back. */
   readonly isDryRun: boolean;
-  /** Whether the request may be sent again when nobody knows what became of it. */
+  /** Whether the request may be sent again when its outcome is unknown. */
   readonly isRepeatable: boolean;
 }
 
-// Of the whole transaction, after a deadlock or a serialization failure.
+// Retries of the whole transaction after a deadlock or a serialization failure.
 const MAX_RETRIES = 3;
 
 const DRY_RUN_ROLLBACK = new Error('a dry run is undone');
 
-/** The result of `work`, once it is committed. `executor`: the transaction; `current`: by the schema that is in force. */
+/** Returns the result of `work` after the commit. `executor`: the transaction; `current`: by the current schema. */
 export function runTransaction<T>(
   { databases, retry }: TransactionDeps,
   context: RequestContext,
@@ -80,7 +80,7 @@ export function runTransaction<T>(
       if (error !== DRY_RUN_ROLLBACK) {
         if (isAtCommit && (isConnectionLoss(error) || isOutcomeUnknown(error)))
           throw isRepeatable ? databaseUnavailable(error) : writeUnknown(error);
-        // A COMMIT that was cancelled has done nothing. What the work has thrown is for those who can repeat it.
+        // A cancelled COMMIT has done nothing. Errors of the work are left to the caller, who can retry it.
         throw isAtCommit ? translateStatementError(error) : error;
       }
     }
@@ -96,7 +96,7 @@ function getRemainingMs(deadline: Deadline): number {
   return remainingMs;
 }
 
-/** Repeats deadlocks and serialization failures: nothing of the transaction was kept. */
+/** Retries deadlocks and serialization failures, whose transactions are rolled back. */
 async function retryConflicts<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
   for (let retries = 0; ; retries++) {
     try {
@@ -109,10 +109,10 @@ async function retryConflicts<T>(deadline: Deadline, work: () => Promise<T>): Pr
   }
 }
 
-// So few characters are read in half a millisecond.
+// So many characters are parsed in half a millisecond.
 const MAX_SYNC_CHARACTERS = 8192;
 
-/** A reply of our own as a value. A long one is read in pieces. */
+/** Parses a reply of this server. A long one is parsed in slices. */
 export async function parseResponse(text: string, { request, signal }: RequestContext): Promise<unknown> {
   return text.length <= MAX_SYNC_CHARACTERS
     ? parseExact(text)

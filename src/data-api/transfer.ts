@@ -1,4 +1,4 @@
-// What imports and exports share: the permit to hold one of the few connections for files.
+// Permits shared by imports and exports, one for each of the few connections for files.
 
 import type { Config } from '../config.ts';
 import { makeConcurrencyLimiter } from '../limits/concurrency.ts';
@@ -15,7 +15,7 @@ export interface TransferDeps {
   readonly takePermit: TakePermit;
 }
 
-/** Resolves with the function that gives the permit back; 503 when too many wait, or none came in time. */
+/** Takes a permit and resolves with the function that releases it; 503 when too many wait, or none was free in time. */
 export type TakePermit = (context: EntityContext) => Promise<() => void>;
 
 export function makeTakePermit({ transferConnections, maxQueue }: Config): TakePermit {

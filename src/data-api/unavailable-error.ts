@@ -1,10 +1,11 @@
-// What is told of a request whose workspace lies on a node of the cluster that does not answer.
+// Errors of requests whose workspace lies on a node of the cluster that does not respond.
 import { ApiError, workspaceUnavailable } from '../errors.ts';
 import { writeUnknown } from './errors.ts';
 
 /**
- * An error that was met while the node is known to be away. What took too long there was no question of what was asked, and
- * a write that was sent may be done when the node goes on. `mayBeDone`: nothing undoes the write.
+ * Translates an error that was met while the node is known to be unavailable. A timeout there was not caused by the
+ * request, and a write that was sent may be applied when the node recovers. `mayBeApplied`: the write is not rolled
+ * back.
  */
 export function toUnavailableError(error: unknown, mayBeApplied: boolean): unknown {
   if (!(error instanceof ApiError)) return error;

@@ -1,5 +1,5 @@
-// Create, update and delete: one statement each that checks whatever could change between a look and a write. Nothing
-// of a record that the principal cannot see shows in an answer: it is absent, as a target and as a reference.
+// Executes create, update and delete: one statement each that checks whatever could change between a read and a write.
+// A record that the principal cannot see is treated as absent, as a target and as a reference.
 
 import { getSqlState, isRetryable, isStaleSnapshot } from '../database/errors.ts';
 import { type Detail, preconditionFailed, recordNotFound, serviceUnavailable, validationFailed } from '../errors.ts';
@@ -26,13 +26,13 @@ import { toRecordError, type WriteKind } from './record-error.ts';
 
 export type WriteDeps = Omit<ReadDeps, 'totals'>;
 
-/** A write of one record: `target` is the record that is there already, `values` what a create or update gives. */
+/** A write of one record. `target`: the existing record; `values`: those of a create or update. */
 interface Write {
   readonly target?: Target;
   readonly values?: Assignment;
 }
 
-/** A record, with the versions that it may have. */
+/** A record, with its acceptable versions. */
 interface Target extends Guard {
   readonly id: string;
 }
@@ -40,13 +40,13 @@ interface Target extends Guard {
 type Outcome<Row> =
   | { readonly kind: 'written'; readonly row: Row }
   | { readonly kind: 'missing' }
-  /** It has none of the versions of If-Match. */
+  /** The record has none of the versions of If-Match. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'badReference'; readonly details: readonly Detail[] };
 
 const WRITE_ATTEMPTS = 4;
 
-/** A create, or an upsert when the query asks for one. */
+/** Creates a record, or upserts it when the query asks for it. */
 export function create(deps: WriteDeps, context: EntityContext): Promise<Reply> {
   const upsert = parseCreateOptions(context.call.query);
   return upsert === undefined ? insert(deps, context) : insertOrUpdate(deps, context, upsert);
@@ -63,7 +63,7 @@ async function insert(deps: WriteDeps, context: EntityContext): Promise<Reply> {
   return makeCreatedReply(context, statement, row);
 }
 
-/** 201 with the place of the record. */
+/** Builds the 201 reply with the Location of the record. */
 function makeCreatedReply({ entity, workspace }: EntityContext, statement: Statement, row: WrittenRow): Reply {
   const tag = buildEntityTag(statement, row.version, row.data);
   return recordReply(201, { data: row.data, tag }, buildLocation(workspace, entity, row.id));
@@ -87,11 +87,11 @@ export async function update(deps: WriteDeps, context: EntityContext): Promise<R
   const { call, entity, principal } = context;
   const id = parseId(call.id);
   parseParameters(call.query, []);
-  // The body is checked before it is said that there can be no such record.
+  // The body is validated before the 404 of the record.
   const { values, details } = planAssignment(await call.body(), entity, id ?? '0');
   await rejectInvalid(deps, context, details, { values, target: { id: id ?? '0', ...UNGUARDED } });
   if (id === undefined) throw recordNotFound();
-  // A record of somebody else does not exist, whatever is asked of it.
+  // A record of another owner does not exist, whatever the request says.
   const isForeign = foreignColumn(entity, principal, values) !== undefined;
   if (isForeign && (await findVersion(deps, context, id)) === undefined) throw recordNotFound();
   const target = { id, ...parseGuard(call.conditions.ifMatch) };
@@ -113,7 +113,7 @@ export async function remove(deps: WriteDeps, context: EntityContext): Promise<R
 
 const UNGUARDED: Guard = { guarded: false, versions: [] };
 
-/** The row of a write that was done; its refusal otherwise. */
+/** Returns the row of a successful write, or throws its error. */
 function requireWritten<Row>(outcome: Outcome<Row>): Row {
   switch (outcome.kind) {
     case 'written':
@@ -129,7 +129,7 @@ function requireWritten<Row>(outcome: Outcome<Row>): Row {
   }
 }
 
-/** Throws every mistake of a body at once, references that point nowhere among them. */
+/** Throws every mistake of a body at once, including missing references. */
 async function rejectInvalid(
   deps: WriteDeps,
   context: EntityContext,
@@ -139,7 +139,7 @@ async function rejectInvalid(
   if (details.length > 0) throw validationFailed([...details, ...(await findMissingReferences(deps, context, what))]);
 }
 
-/** The references of a body to records that are not there for the principal. */
+/** Finds references in a body to records that are absent or hidden from the principal. */
 async function findMissingReferences(
   { compileOptions }: WriteDeps,
   context: EntityContext,
@@ -157,7 +157,7 @@ async function findMissingReferences(
   }));
 }
 
-/** Version of a record that the principal can see; undefined when there is none. */
+/** Returns the version of a record that the principal can see, or undefined if there is none. */
 async function findVersion(
   { config, compileOptions }: WriteDeps,
   context: EntityContext,
@@ -178,10 +178,10 @@ function buildInputs({ principal }: EntityContext, { target, values }: Write): I
 }
 
 /**
- * Runs a write until it has written a row, or until it is known why it does not. Deadlocks and serialization failures
- * are repeated, as nothing of them was kept. When no row was written the record or a reference says why; a reason that
- * has gone meanwhile is a reason to try again. After an error in a transaction nothing is repeated and nothing asked: the
- * error names the reference then, or is the cause of the refusal that is thrown.
+ * Retries a write until it has written a row or the reason of its failure is found. Deadlocks and serialization
+ * failures are retried, as they are rolled back. When no row was written, the record or a reference tells the reason;
+ * if it has gone meanwhile, the write is retried. In a transaction nothing is retried or queried after an error: the
+ * error names the reference, or becomes the cause of the error that is thrown.
  */
 async function write<Row>(
   deps: WriteDeps,
@@ -216,8 +216,8 @@ async function write<Row>(
 }
 
 /**
- * Runs an upsert. It writes and reads nothing when a record with its key came after it began to look, which the next
- * attempt sees, or when the principal cannot see that record. Then the plain create says what a create is told.
+ * Runs an upsert. It writes and reads nothing when a record with its key was added after it started, which the next
+ * attempt sees, or when the principal cannot see that record. Then a plain create determines the error.
  */
 async function writeUpsert(
   deps: WriteDeps,
@@ -258,9 +258,8 @@ async function writeUpsert(
 const toUpsertedRow = (row: WrittenRow | undefined): UpsertedRow | undefined => row && { ...row, isCreated: true };
 
 /**
- * Runs `attempt` until it has an outcome. Deadlocks and serialization failures are repeated, as nothing of them was
- * kept; and so is what had no outcome, as the reason has gone meanwhile. After an error in a transaction nothing is
- * repeated.
+ * Retries `attempt` until it has an outcome: after deadlocks and serialization failures, which are rolled back, and
+ * when it returns undefined, as the reason has gone meanwhile. In a transaction nothing is retried after an error.
  */
 export async function retryWrite<T>(context: EntityContext, attempt: () => Promise<T | undefined>): Promise<T> {
   for (let attempts = 1; ; attempts++) {
@@ -278,7 +277,7 @@ export async function retryWrite<T>(context: EntityContext, attempt: () => Promi
   }
 }
 
-/** What a write is answered with when it is done. */
+/** Builds the response of a successful write. */
 function buildResponseForm({ workspace, entity }: EntityContext, { tag }: Statement, what: Write): ResponseForm {
   const kind = getWriteKind(what);
   const locationPrefix = kind === 'create' ? buildLocation(workspace, entity, '') : undefined;

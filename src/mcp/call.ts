@@ -1,5 +1,5 @@
-// A tool with its arguments -> the request of the data API that does it -> the text that the agent gets. Nothing here
-// decides who may do what: each request is answered by the pipeline for the principal who asks.
+// Calls a tool: tool and arguments -> request of the data API -> text for the agent. Permissions are not decided here:
+// each request is executed by the pipeline for the agent's principal.
 import { badRequest } from '../errors.ts';
 import { type Members, readMembers } from '../request/members.ts';
 import { formatAccess, formatEntities, formatEntityList } from './descriptions.ts';
@@ -12,7 +12,7 @@ import { createRecord, deleteRecord, updateRecord } from './write-tools.ts';
 const DEFAULT_ROWS = 20;
 const MAX_DESCRIBED = 20;
 
-/** Throws refusals. */
+/** Runs a tool. Throws API errors. */
 export async function callTool(name: ToolName, args: unknown, toolContext: ToolContext): Promise<Outcome> {
   const members = readMembers(args ?? {}, Object.keys(TOOLS[name].properties), 'the arguments');
   for (const requiredName of TOOLS[name].required)
@@ -70,7 +70,7 @@ const TOOL_HANDLERS: Readonly<Record<ToolName, ToolHandler>> = {
     formatAccess(agentContext, has('entity') ? text('entity') : undefined),
 };
 
-/** The JSON text of the answer to `_query`. */
+/** Executes `_query` and returns the JSON text of its response. */
 async function executeQuery(
   entity: string,
   body: Readonly<Record<string, unknown>>,

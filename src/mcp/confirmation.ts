@@ -1,19 +1,19 @@
-// Confirmations of writes: a text that only this installation can make, for one change of one principal. It holds nothing
-// but its end, so whoever has it can read nothing from it.
+// Confirmation tokens of writes, which only this installation can create, for one change of one principal. They contain
+// only their expiry, so they disclose nothing.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { numberText } from '../model/exact-json.ts';
 
 export interface Confirmations {
-  /** The text that confirms the change. */
+  /** Creates a confirmation token of the change. */
   make(change: unknown): Promise<string>;
-  /** True for the text of this very change, for ten minutes after it was made. */
+  /** Verifies a confirmation token of this very change (valid for ten minutes). */
   check(text: string, change: unknown): Promise<boolean>;
 }
 
 const LIFETIME_MS = 600_000;
 const FORM = /^([0-9a-z]{1,11})\.([\w-]{22})$/;
 
-/** `secret`: the same in all processes. `now`: milliseconds since 1970. */
+/** Creates the confirmations. `secret`: the same in all processes. `now`: milliseconds since 1970. */
 export function makeConfirmations(secret: () => Promise<string>, now: () => number): Confirmations {
   async function sign(until: string, change: unknown): Promise<string> {
     const payload = `${until} ${toCanonicalJson(change)}`;
@@ -35,7 +35,7 @@ export function makeConfirmations(secret: () => Promise<string>, now: () => numb
   };
 }
 
-/** JSON whose members are in the order of their names: an agent may send them in another order the second time. */
+/** Formats JSON with sorted members: an agent may send them in another order the second time. */
 function toCanonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null || numberText(value) !== undefined) {
     return JSON.stringify(value) ?? 'null';

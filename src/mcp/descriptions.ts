@@ -1,5 +1,5 @@
-// What agents are told of the entities of a workspace, as short text: a model pays for each word. Made of the view that
-// the OpenAPI document is made of.
+// Describes the entities of a workspace to agents, in short text, as a model pays for each word. Based on the same view
+// as the OpenAPI document.
 import { unknownEntity } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
@@ -8,22 +8,22 @@ import type { Workspace } from '../model/workspace.ts';
 import type { EntityView, RelationView } from '../openapi/view.ts';
 import { explainRows } from '../plan/explain.ts';
 
-/** Who asks, and what the place lets them do. */
+/** Principal and workspace of an agent, with the limits of its URL. */
 export interface AgentContext {
   readonly workspace: Workspace;
   readonly principal: Principal;
-  /** Of each entity that agents reach. */
+  /** Views of the entities that agents reach. */
   readonly views: readonly EntityView[];
-  /** Why nothing may be written; undefined when it may. */
+  /** Reason why writes are forbidden, or undefined if they are allowed. */
   readonly readOnlyReason: string | undefined;
 }
 
-// Together with the names some 11 kB for 200 entities of 20 characters each: below 12 kB.
+// Including the names some 11 kB for 200 entities of 20 characters each: below 12 kB.
 const LIST_CHARACTERS = 11_000;
 const LONGEST_DESCRIPTION = 200;
 const LONGEST_FIELD_DESCRIPTION = 100;
 
-/** A line for each entity whose name or description has the text. */
+/** Formats a line for each entity whose name or description contains the text. */
 export function formatEntityList(
   { workspace, views, readOnlyReason }: AgentContext,
   search: string | undefined,
@@ -50,7 +50,7 @@ export function formatEntityList(
 const LEGEND =
   'Fields as "name type"; ? may be null, ! a create must give it, = its default. Relations as "name -> entity". Every entity has id.';
 
-/** Fields and relations of the named entities; 404 for a name that is none. */
+/** Formats fields and relations of the named entities; 404 for an unknown name. */
 export function formatEntities(agentContext: AgentContext, names: readonly string[]): string {
   const { workspace, views } = agentContext;
   const descriptions = names.map((name) => {
@@ -114,14 +114,14 @@ function formatRelation(name: string, { relation, isList }: RelationView, requir
   return `${to} (one, key ${relation.column}${required.has(relation.column) ? '!' : relation.required ? '' : '?'})`;
 }
 
-/** Which records an external user sees; undefined for all. */
+/** Describes the records that an external user sees, or returns undefined if it sees all. */
 function describeRows(entity: Entity, principal: Principal): string | undefined {
   if (principal.kind !== 'external') return undefined;
   const [explained] = explainRows([entity], principal.claims);
   return explained === undefined || explained.sees === 'all' ? undefined : explained.filter;
 }
 
-/** Who the caller is, what it may do, and which records it sees of the named entity or of all. */
+/** Formats the caller, its permissions, and which records of the named entity, or of all, it sees. */
 export function formatAccess(agentContext: AgentContext, name: string | undefined): string {
   const { workspace, principal, views, readOnlyReason } = agentContext;
   const selectedViews = name === undefined ? views : views.filter(({ entity }) => entity.name === name);
@@ -166,7 +166,7 @@ export const formatWorkspace = ({ organization, slug }: Pick<Workspace, 'organiz
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
-/** The text in one line, cut at so many characters. */
+/** Formats the text in one line of at most so many characters. */
 function truncateLine(text: string, characters: number): string {
   const flat = text.replace(/\s+/g, ' ').trim();
   return flat.length <= characters

@@ -1,4 +1,4 @@
-// The endpoint of agents: what is asked of a request before the protocol is spoken, and what its tools stand on.
+// Endpoint of agents: checks a request before the protocol handles it, and creates the context of its tools.
 import type { Config } from '../config.ts';
 import type { RequestContext } from '../data-api/context.ts';
 import { makeRequest } from '../data-api/internal-request.ts';
@@ -28,15 +28,15 @@ import { describeTool, findTool, formatInstructions, listTools, TOOLS, type Tool
 
 export interface AgentDeps {
   readonly config: Pick<Config, 'mcp' | 'mcpMaxRows' | 'mcpMaxBytes' | 'publicUrl' | 'corsOrigins' | 'maxBodyBytes'>;
-  /** Calls of tools, apart from other requests. */
+  /** Rate limit of tool calls, separate from that of other requests. */
   readonly rateLimit: RateLimit;
-  /** Called with each call of a tool; never with values. */
+  /** Called for each tool call, without values. */
   readonly onCall: (facts: Readonly<Record<string, unknown>>) => void;
   readonly onError: (message: string, error: unknown) => void;
   readonly confirmations: Confirmations;
 }
 
-/** `POST …/{workspace}/_mcp`: one JSON-RPC message and its answer. */
+/** Creates the handler of `POST …/{workspace}/_mcp`: one JSON-RPC message and its response. */
 export function makeAgents(deps: AgentDeps): AgentHandler {
   const { config, rateLimit } = deps;
   return async (context, api) => {
@@ -62,11 +62,11 @@ export function makeAgents(deps: AgentDeps): AgentHandler {
 
 export interface Narrowing {
   readonly isReadOnly: boolean;
-  /** Names; undefined: all. */
+  /** Names of entities, or undefined for all. */
   readonly entities: readonly string[] | undefined;
 }
 
-/** What the URL takes away from what the credential may do; a misspelt word would take nothing away, so it is 400. */
+/** Parses the URL's restrictions of the credential. A misspelt word would restrict nothing, so it is a 400. */
 function parseNarrowing(query: string): Narrowing {
   const parameters = parseParameters(query, ['access', 'entities']);
   const access = parameters.get('access');
@@ -75,7 +75,7 @@ function parseNarrowing(query: string): Narrowing {
   return { isReadOnly: access === 'read', entities: parameters.get('entities')?.split(',') };
 }
 
-/** What the settings of the workspace and the address leave of the entities. A name that means nothing is 400. */
+/** Limits the context to entities that the settings of the workspace and the URL allow. An unknown name is a 400. */
 function narrow(context: RequestContext, { restrict }: AgentApi, names: readonly string[] | undefined): RequestContext {
   const { entities } = context.workspace.agents;
   const open = entities === null ? context : restrict(context, entities);
@@ -91,7 +91,7 @@ function narrow(context: RequestContext, { restrict }: AgentApi, names: readonly
   );
 }
 
-/** Browsers tell where a page comes from; a page of somebody else must not use a server that only this machine reaches. */
+/** Checks the Origin header of browsers: a foreign page must not use a server that only this machine reaches. */
 function checkOrigin(origin: string | undefined, { publicUrl, corsOrigins }: AgentDeps['config']): void {
   if (origin === undefined || corsOrigins === '*' || corsOrigins.includes(origin)) return;
   if (origin !== new URL(publicUrl).origin) throw foreignOrigin(origin);
@@ -107,19 +107,19 @@ async function parseMessage(raw: RawRequest, maxBytes: number): Promise<Message>
 
 const getParams = ({ params }: Message) => (isRecord(params) ? params : {});
 
-/** What a host says of itself and of its caller, beside the parameters. */
+/** Returns the metadata of the host and its caller, separate from the parameters. */
 function getMeta(message: Message): Message {
   const { _meta: meta } = getParams(message);
   return isRecord(meta) ? meta : {};
 }
 
-/** The known tool that the message calls. */
+/** Returns the tool that the message calls, or undefined if it is unknown. */
 function getTool(message: Message): ToolName | undefined {
   const { name } = getParams(message);
   return message.method === 'tools/call' && typeof name === 'string' ? findTool(name) : undefined;
 }
 
-/** The headers of the protocol; never the credential. */
+/** Returns the headers of the protocol, never the credential. */
 function getProtocolHeaders({ headers }: RawRequest): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
@@ -167,7 +167,7 @@ function makeSession(
     const facts = {
       requestId: request.id,
       tool,
-      // Other text is of the client.
+      // Other text is input of the client and not logged.
       entity: entity !== undefined && workspace.entities.has(entity) ? entity : undefined,
       principal: principal.credentialId,
       client: getClient(message, request),
@@ -189,7 +189,7 @@ function makeSession(
   return { instructions: formatInstructions(location), tools: names.map(describeTool), call };
 }
 
-/** A clause; undefined when the principal may write. */
+/** Returns a clause with the reason, or undefined if the principal may write. */
 function getReadOnlyReason({ workspace, principal }: RequestContext, isReadOnly: boolean): string | undefined {
   if (isReadOnly) return 'the address of this server says access=read';
   if (!mayWrite(principal)) return 'your credential may only read';
@@ -206,7 +206,7 @@ function toToolResult(outcome: Outcome, canElicit: boolean): ToolResult {
 
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
-/** An answer to the question of a call, as the host sends it back: the call again, with what came with the question. */
+/** Returns the reply to a confirmation question, which the host sends with the call again. */
 function getConfirmAction(message: Message): string | undefined {
   const { inputResponses } = getParams(message);
   const answer = isRecord(inputResponses) ? inputResponses.confirm : undefined;
@@ -218,7 +218,7 @@ const isDeclined = (message: Message): boolean => {
   return response !== undefined && response !== 'accept';
 };
 
-/** A host that can ask a person must: what the agent says of a confirmation counts only where the host cannot. */
+/** Reads the confirmation of a call. An agent's confirmation counts only if its host cannot ask a person. */
 function readConfirmation(
   message: Message,
   { workspace, principal }: RequestContext,
@@ -242,7 +242,7 @@ function readConfirmation(
 const CLIENT_INFO = 'io.modelcontextprotocol/clientInfo';
 const CLIENT_CHARACTERS = 60;
 
-/** What the host calls itself, for the log. */
+/** Returns the name of the host, for the log. */
 function getClient(message: Message, { headers }: RawRequest): string | undefined {
   const info = getMeta(message)[CLIENT_INFO];
   const name = isRecord(info) && typeof info.name === 'string' ? info.name : headers['user-agent'];

@@ -1,5 +1,6 @@
-// What a message says besides the arguments of its tool. The SDK holds all that it is given against schemas in one piece:
-// 300,000 wrong values took it 5 seconds. Arguments are read by the tools themselves, so it gets none, and few other values.
+// Builds the envelope of a message: all but the arguments of its tool. The SDK validates all its input against schemas
+// in one piece: 300,000 invalid values took 5 seconds. Tools read their arguments themselves, so the SDK gets none, and
+// few other values.
 import { badRequest } from '../errors.ts';
 import { isRecord } from '../request/members.ts';
 
@@ -7,7 +8,7 @@ export type Message = Readonly<Record<string, unknown>>;
 
 const MAX_VALUES = 500;
 
-/** The message with `{}` in place of its arguments; 400 when that has too many values. */
+/** Replaces the arguments of a message by `{}`; 400 when the rest has too many values. */
 export function toEnvelope(message: Message): Message {
   const { params } = message;
   const isBare = !isRecord(params) || !isRecord(params.arguments);
@@ -18,7 +19,7 @@ export function toEnvelope(message: Message): Message {
   return envelope;
 }
 
-/** What is left of so many values when those in this one are taken away, and itself; it stops looking below 0. */
+/** Subtracts the number of values in this one, itself included, from `values`; stops below 0. */
 function countRemaining(value: unknown, values: number): number {
   let remaining = values - 1;
   if (typeof value !== 'object' || value === null) return remaining;

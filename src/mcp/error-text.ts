@@ -1,4 +1,4 @@
-// A refusal as text that a model can act on: the words that people get, and every mistake.
+// Formats an error for a model: the same message as for people, and every mistake.
 import type { ApiError } from '../errors.ts';
 
 const MAX_DETAILS = 20;

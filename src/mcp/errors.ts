@@ -1,10 +1,10 @@
 // Errors of tools and messages of agents.
 import { type ApiError, badRequest, conflict, forbidden, hint, listed, notFound, shorten } from '../errors.ts';
 
-/** By the settings of the server or of the workspace. */
+/** Error of a server or workspace whose settings exclude agents. */
 export const agentsNotServed = (): ApiError => notFound('AGENTS_NOT_SERVED', 'This workspace is not served to agents');
 
-/** `why`: a clause. */
+/** Error of a forbidden write. `why`: a clause. */
 export const agentsMayNotWrite = (why: string): ApiError =>
   forbidden('AGENTS_READ_ONLY', `Nothing may be written here: ${why}`);
 
@@ -14,10 +14,10 @@ export const confirmationRefused = (): ApiError =>
     'The confirmation does not fit: it is for other arguments, the record has changed since, or it is older than ten minutes. Ask again without it',
   );
 
-export const noSuchEntities = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
+export const noSuchEntities = (name: string, suggestion: string | null, names: Iterable<string>): ApiError =>
   badRequest(
     'UNKNOWN_ENTITIES',
-    `entities: there is no entity ${shorten(name)}.${hint(suggestion)} Known: ${listed(known)}`,
+    `entities: there is no entity ${shorten(name)}.${hint(suggestion)} Known: ${listed(names)}`,
   );
 
 export const foreignOrigin = (origin: string): ApiError =>

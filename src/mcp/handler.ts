@@ -1,6 +1,6 @@
-// The protocol of agents (MCP 2026-07-28, and the handshake of 2025), by its official SDK: versions, headers, the form of
-// messages and results. The only importer of the SDK, and itself imported at the first request of an agent: that takes
-// 0.2 s and 30 MB, which a server without agents need not spend.
+// Handles the protocol of agents (MCP 2026-07-28, and the handshake of 2025) by its official SDK: versions, headers,
+// the form of messages and results. Only this file imports the SDK, and it is itself loaded at the first request of an
+// agent: that takes 0.2 s and 30 MB, which a server without agents need not spend.
 import {
   type AuthInfo,
   type CallToolResult,
@@ -19,44 +19,44 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { Message } from './envelope.ts';
 import type { ToolDefinition } from './tools.ts';
 
-/** What one request of an agent may do. */
+/** Instructions, tools and calls that one request of an agent may use. */
 export interface AgentSession {
   readonly instructions: string;
   readonly tools: readonly ToolDefinition[];
-  /** Does the call that the request is about; undefined: there is no tool of this name. Never throws. */
+  /** Runs the tool call of the request, or returns undefined if there is no tool of this name. Never throws. */
   readonly call: (name: string) => Promise<ToolResult | undefined>;
 }
 
-/** A text, or a question to a person that the host is to ask, with what it sends back. */
+/** A text, or a question that the host is to ask a person, with the data that it sends back. */
 export type ToolResult =
   | { readonly kind: 'text'; readonly text: string; readonly isError: boolean }
   | { readonly kind: 'ask'; readonly message: string; readonly state: string };
 
-/** The name of the only question of a call. */
+/** Name of the only question of a call. */
 export const QUESTION = 'confirm';
 
 /** A request in the form that the SDK takes. */
 export interface AgentRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The JSON-RPC message, without the arguments of its tool. */
+  /** JSON-RPC message without the arguments of its tool. */
   readonly envelope: Message;
 }
 
 const LIST_MS = 300_000;
 const CACHED = { ttlMs: LIST_MS, cacheScope: 'private' } as const;
 
-// No streams of changes, so none is open.
+// There are no streams of changes, so none may be opened.
 const modern = createMcpHandler(({ authInfo }) => makeServer(authInfo), { legacy: 'reject', maxSubscriptions: 0 });
 
-/** The answer to one message. One message of one principal: nothing is kept between two. */
+/** Handles one message of one principal; no state is kept between two. */
 export async function serveAgent({ url, headers, envelope }: AgentRequest, session: AgentSession): Promise<Response> {
   const request = new Request(url, {
     method: 'POST',
-    // The answer is always JSON.
+    // The response is always JSON.
     headers: { ...headers, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
   });
-  // The credential was looked at before: the SDK gets what the session may do, and passes it on.
+  // The credential was verified before: the SDK only passes the session on.
   const options = {
     authInfo: { token: '', clientId: '', scopes: [], extra: { session } } satisfies AuthInfo,
     parsedBody: envelope,
@@ -102,7 +102,7 @@ async function callTool(name: string, { http }: ServerContext): Promise<CallTool
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool of this name. Known: ${toolNames}`);
   }
   if (result.kind === 'ask') {
-    // Nothing to fill in: the host asks for a yes or a no.
+    // Without form fields: the host asks for a yes or a no.
     const question = inputRequired.elicit({
       message: result.message,
       requestedSchema: { type: 'object', properties: {} },

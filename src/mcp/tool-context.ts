@@ -1,4 +1,4 @@
-// Where a tool is used, and what comes of it: the forms that its parts agree on.
+// Context and outcome of a tool call.
 
 import type { InternalRequest } from '../data-api/internal-request.ts';
 import type { AgentWrites } from '../model/agent-settings.ts';
@@ -7,33 +7,33 @@ import type { Confirmations } from './confirmation.ts';
 import type { AgentContext } from './descriptions.ts';
 
 export interface ToolLimits {
-  /** Records of a page. */
+  /** Maximum of records on a page. */
   readonly maxRows: number;
-  /** Of the text of a result. */
+  /** Maximum of bytes of the text of a result. */
   readonly maxBytes: number;
 }
 
-/** Where a tool is used. */
+/** Context of a tool call. */
 export interface ToolContext extends ToolLimits {
   readonly agentContext: AgentContext;
-  /** The data API's answer to whoever uses the tool. Throws its refusals. */
+  /** Executes a request of the data API as the caller. Throws its errors. */
   readonly execute: (internalRequest: InternalRequest) => Promise<Reply>;
   readonly writes: AgentWrites;
   readonly confirmationState: ConfirmationState;
 }
 
-/** What is known of a confirmation of the call. */
+/** State of the confirmation of a call. */
 export interface ConfirmationState {
-  /** Its text, once somebody has agreed. */
+  /** Confirmation token, or undefined if there is no consent yet. */
   readonly confirmation: string | undefined;
-  /** Whether the host asks a person by itself. Otherwise the agent is told the text, to repeat it. */
+  /** Whether the host can ask a person itself. Otherwise the agent gets the token and repeats it. */
   readonly canElicit: boolean;
-  /** The workspace, and who agrees. */
+  /** Workspace and principal who confirm. */
   readonly subject: readonly unknown[];
   readonly confirmations: Confirmations;
 }
 
-/** The text of a result, or a change that waits for a yes. */
+/** Text of a result, or a change that waits for its confirmation. */
 export type Outcome = string | Preview;
 
 export interface Preview {

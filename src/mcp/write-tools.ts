@@ -1,5 +1,5 @@
-// The tools that write: a request of the data API each, which may wait for a person's yes. What is confirmed is done once,
-// and only to the version of the record that the person was shown.
+// Tools that write: each runs one request of the data API, which may need a person's confirmation. A confirmed change
+// is executed once, and only on the version of the record that the person has seen.
 
 import type { InternalRequest } from '../data-api/internal-request.ts';
 import { badRequest } from '../errors.ts';
@@ -13,15 +13,15 @@ import { buildEntityPath, buildRecordPath, encodePart, formatData } from './path
 import type { Outcome, ToolContext } from './tool-context.ts';
 import type { ToolName } from './tools.ts';
 
-/** A write before it is done. */
+/** A write before its execution. */
 interface Change {
   readonly tool: ToolName;
   readonly args: Readonly<Record<string, unknown>>;
   readonly request: InternalRequest;
-  /** The record as it is, for the words; undefined: there is none yet. */
+  /** Request for the current record, for the preview, or undefined if it does not exist yet. */
   readonly read: InternalRequest | undefined;
   readonly title: string;
-  /** Lines for a person. */
+  /** Formats the lines of the preview. */
   readonly lines: (before: Readonly<Record<string, unknown>>) => readonly string[];
   readonly doneMessage: string;
 }
@@ -86,13 +86,13 @@ export function deleteRecord({ members, text, has }: Members, toolContext: ToolC
 function getRecord(members: Members['members'], name: string): Readonly<Record<string, unknown>> {
   const record = members[name];
   if (!isRecord(record)) throw badRequest('INVALID_TOOL_ARGUMENTS', `${name} must be a JSON object of fields`);
-  // Before all of them are put in words.
+  // Checked before the members are formatted.
   if (Object.keys(record).length > MAX_MEMBERS)
     throw badRequest('INVALID_TOOL_ARGUMENTS', `${name} has more than ${MAX_MEMBERS} members`);
   return record;
 }
 
-/** Does the change, or says what is to be confirmed. */
+/** Executes the change, or returns the preview to confirm. */
 async function executeChange(toolContext: ToolContext, change: Change): Promise<Outcome> {
   const { request, doneMessage } = change;
   if (toolContext.writes === 'on') return formatDone(await toolContext.execute(request), doneMessage, toolContext);
@@ -116,14 +116,14 @@ async function executeChange(toolContext: ToolContext, change: Change): Promise<
     headers: {
       ...request.headers,
       ...(version === undefined ? {} : { 'if-match': chooseIfMatch(request.headers?.['if-match'], version) }),
-      // So it is done once, however often it is confirmed.
+      // Executes it once, however often it is confirmed.
       'idempotency-key': `mcp-${confirmation}`,
     },
   });
   return formatDone(reply, doneMessage, toolContext);
 }
 
-/** The version that the person was shown, unless the call asks for others alone: `*` would be whatever comes between. */
+/** Chooses the version that the person has seen, unless the call requires other ones: `*` would match any later one. */
 function chooseIfMatch(ifMatch: string | undefined, version: string): string {
   const [currentVersion = ''] = getVersions([version.slice(1)]);
   return ifMatch === undefined || isCurrent(parseEntityTags(ifMatch), currentVersion) ? version : ifMatch;
@@ -133,7 +133,7 @@ function formatDone({ body, headers }: Reply, doneMessage: string, toolContext: 
   if (body.kind !== 'text') return doneMessage;
   const etag = headers.ETag === undefined ? '' : `\netag: ${headers.ETag}`;
   const text = `${doneMessage} ${formatData(body.text, toolContext)}${etag}`;
-  // It is done, so a refusal would be a lie.
+  // The change is done, so an error would be wrong.
   return Buffer.byteLength(text) <= toolContext.maxBytes
     ? text
     : `${doneMessage} The record is too long to be shown here.${etag}`;

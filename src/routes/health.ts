@@ -15,13 +15,13 @@ const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 export interface MetaServices {
   readonly db: Database;
   readonly metrics: () => Promise<string>;
-  /** Why requests cannot be served, or undefined. */
+  /** Returns why requests cannot be served, or undefined if they can. */
   readonly unready: () => string | undefined;
-  /** Nodes of the database's cluster that do not answer. */
+  /** Nodes of the database's cluster that do not respond. */
   readonly nodesDown: () => readonly string[];
 }
 
-/** For people who open the address in a browser. */
+/** Index for people who open the server's URL in a browser. */
 export const INDEX_ROUTE: Route = makeRoute('/', {
   id: 'server.index',
   summary: 'What is served where',
@@ -43,12 +43,12 @@ export const INDEX_ROUTE: Route = makeRoute('/', {
     }),
 });
 
-/** Answered whether or not the server is ready. */
+/** Creates the routes, which respond whether or not the server is ready. */
 export function metaRoutes({ db, metrics, unready, nodesDown }: MetaServices): Route[] {
   const readMetrics = memoize(metrics, METRICS_TTL_MS, () => performance.now());
-  // One question to the database for all who ask at the same time, as no credential is needed.
+  // One database query for all concurrent requests, as no credential is needed.
   const probeDatabase = memoize(
-    // As if a tenant asked: statements of nobody may go another way than those of requests.
+    // With a tenant, as statements without one may take another path than those of requests.
     () => db.run(toQuery(sql`select 1`, 'ready'), 'read', { tenant: 'ready' }),
     0,
     () => performance.now(),
@@ -98,7 +98,7 @@ interface Spec extends Pick<Description, 'id' | 'summary' | 'description'> {
   readonly handle: () => Promise<Reply>;
 }
 
-/** A GET route without query parameters, for anybody. */
+/** Creates a public GET route without query parameters. */
 function makeRoute(pattern: string, { response, errors, handle, ...texts }: Spec): Route {
   return {
     method: 'GET',
@@ -122,7 +122,7 @@ function makeStatusShape(status: string): Shape {
   return objectShape({ status: { type: 'string', enum: [status] } });
 }
 
-/** `nodesDown` is there only when there are some. */
+/** `nodesDown` is present only when there are some. */
 const READY_SHAPE: Shape = {
   ...makeStatusShape('ready'),
   properties: { status: { type: 'string', enum: ['ready'] }, nodesDown: TEXTS },

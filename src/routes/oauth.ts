@@ -1,6 +1,6 @@
-// OAuth 2.0 of our own: token endpoint, key set, metadata (RFC 8414). Everything at these paths answers in the form of
-// RFC 6749, refusals included. A library speaks the protocol of the token endpoint; the two documents are ours, because
-// the library would list endpoints that are not there and build URLs from the Host header.
+// Routes of our own OAuth 2.0: token endpoint, key set, metadata (RFC 8414). All responses of these paths have the form
+// of RFC 6749, errors included. A library implements the token endpoint; the two documents are ours, because the
+// library would list endpoints that do not exist and build URLs from the Host header.
 import { type NodeHandler, TEMPORARY_ERROR } from '../auth/token-endpoint.ts';
 import { type ApiError, methodNotAllowed } from '../errors.ts';
 import { isAt, type Mount } from '../http/router.ts';
@@ -22,7 +22,7 @@ const KEYS_PATH = '/oauth/jwks';
 const METADATA_PATH = '/.well-known/oauth-authorization-server';
 const KEY_SET_TYPE = 'application/jwk-set+json';
 
-/** A refusal that may be gone when the request is repeated. */
+/** Describes an error that may be gone when the request is repeated. */
 const makeTransientError = (status: 429 | 503, when: string): ErrorDescription => ({
   status,
   code: TEMPORARY_ERROR,
@@ -160,7 +160,7 @@ export function oauthMounts({ publicUrl, tokenEndpoint, publicKeys, algorithm }:
   ];
 }
 
-/** A mount of one path with every method, whose refusals have the form of RFC 6749. */
+/** Creates a mount of one path with every method, whose errors have the form of RFC 6749. */
 function makeMount(operation: Operation, { readyFirst, handle }: Pick<Mount, 'readyFirst' | 'handle'>): Mount {
   const { method, pattern: path } = operation;
   const methods = method === 'GET' ? ['GET', 'HEAD'] : [method];
@@ -179,9 +179,9 @@ function makeMount(operation: Operation, { readyFirst, handle }: Pick<Mount, 're
 }
 
 /**
- * RFC 8414 section 2; `response_types_supported` is required there, and there are none without an authorization endpoint.
- * The URL of one is there all the same: the official client of agents refuses metadata without it, and sends nobody to an
- * endpoint that supports no response type.
+ * Builds the metadata (RFC 8414 section 2); `response_types_supported` is required there, and is empty without an
+ * authorization endpoint. The URL of one is present all the same: the official client of agents rejects metadata
+ * without it, and never uses an endpoint that supports no response type.
  */
 function buildMetadata(publicUrl: string): Readonly<Record<string, unknown>> {
   return {
@@ -195,7 +195,7 @@ function buildMetadata(publicUrl: string): Readonly<Record<string, unknown>> {
   };
 }
 
-/** One of our refusals in the form of RFC 6749 section 5.2. */
+/** Converts one of our errors to the form of RFC 6749 section 5.2. */
 function toErrorReply({ status, message, headers }: ApiError): Reply {
   const error = status === 503 || status === 429 ? TEMPORARY_ERROR : status >= 500 ? 'server_error' : 'invalid_request';
   return json(status, { error, error_description: message }, headers);

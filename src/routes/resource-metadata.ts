@@ -1,4 +1,5 @@
-// What clients of agents learn before they have a credential (RFC 9728): which URL tokens must be for, and who gives them.
+// Serves resource metadata to agents' clients before they have a credential (RFC 9728): required resource of tokens,
+// and their issuers.
 import { methodNotAllowed, notFound } from '../errors.ts';
 import { DEFAULT_ERROR_HANDLING, type Mount } from '../http/router.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -8,13 +9,13 @@ import { json } from '../response/reply.ts';
 
 export interface ResourceMetadataServices {
   readonly publicUrl: string;
-  /** False: no workspace is served to agents. */
+  /** Whether workspaces may be served to agents. */
   readonly mcp: boolean;
   readonly findWorkspace: (
     organization: string,
     slug: string,
   ) => Workspace | undefined | Promise<Workspace | undefined>;
-  /** Resolves when somebody without a credential may be answered. */
+  /** Resolves when an unauthenticated request may get its response. */
   readonly waitForThrottle: () => Promise<void>;
 }
 
@@ -50,12 +51,12 @@ const METADATA: Operation = {
 };
 
 /**
- * `GET /.well-known/oauth-protected-resource/api/v1/{org}/{ws}/_mcp`. We come first among those who give tokens: a client
- * that has our secret must never send it to the provider of a tenant. A workspace that does not exist, has no provider or is
- * not served to agents names us alone.
+ * Creates the mount of `GET /.well-known/oauth-protected-resource/api/v1/{org}/{ws}/_mcp`. We are the first
+ * authorization server in the list: a client that has our secret must never send it to the provider of a tenant. A
+ * workspace that does not exist, has no provider or is not served to agents names only us.
  *
- * Nobody has a credential here, and a slug that is not in memory is asked for in the database: answers have the pace of
- * refusals, all of them, as its delay would otherwise tell which workspaces there are.
+ * Requests have no credential, and an uncached slug is looked up in the database: all responses are throttled like
+ * errors, as their delay would otherwise reveal which workspaces exist.
  */
 export function resourceMetadataMount({
   publicUrl,

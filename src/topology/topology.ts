@@ -1,6 +1,6 @@
-// Where the tables of workspaces lie: in the one database, or on nodes that it coordinates. Everything that depends on it
-// asks this interface, which says "here" by default; src/citus/ is the other answer, and is loaded only where the database
-// coordinates a cluster.
+// Topology of the tables of workspaces: in one database, or on nodes that it coordinates. Everything that depends on it
+// uses this interface, whose default is one database; src/citus/ is the other implementation and is loaded only where
+// the database coordinates a cluster.
 
 import type { NodeStatus } from '../database/executor.ts';
 import type { Database, Executor, Session } from '../database/pool.ts';
@@ -12,18 +12,18 @@ type Queryable = Pick<Session, 'query'>;
 
 /** All nodes together: unavailable while any of them is silent. */
 export interface EveryNode extends NodeStatus {
-  /** `host:port` of those that are silent. */
+  /** Names (`host:port`) of the silent nodes. */
   readonly names: () => readonly string[];
 }
 
-/** What a read works with on the node of its workspace. */
+/** Target of a read on the node of its workspace. */
 export interface NodeRead {
   readonly workspace: Workspace;
   readonly entity: Entity;
   readonly executor: Executor;
 }
 
-/** Tables of a schema that somebody waits for; `exclusive`: readers are in the way, too. */
+/** Tables of a schema that are to be locked. `exclusive`: readers block it, too. */
 export interface TableLocks {
   readonly schema: string;
   readonly tables: readonly string[];
@@ -32,62 +32,62 @@ export interface TableLocks {
 
 /** A session of PostgreSQL that holds a lock. */
 export interface LockHolder {
-  /** Null for a prepared transaction, which has no process. */
+  /** Process id, or null for a prepared transaction, which has no process. */
   readonly pid: number | null;
   /** `application_name` of the session. */
   readonly application: string;
-  /** Begin of its transaction; null when the database does not let us see it. */
+  /** Start of its transaction, or null if the database hides it. */
   readonly since: string | null;
 }
 
-/** What nodes say of tables, as rows of (schema, name, last_pages, …) in a query, and whose nodes did not answer. */
+/** Sizes of tables as reported by nodes, and the workspaces whose nodes did not respond. */
 export interface NodeSizes {
-  /** Joins `place` of the statistics with what the nodes said, in the columns of `measured`. */
+  /** Joins `place` of the statistics with the sizes, as columns of `measured`. */
   readonly measured: Fragment;
-  /** Ids of workspaces of which nothing is known. */
+  /** Ids of workspaces whose sizes are unknown. */
   readonly unavailable: ReadonlySet<string>;
 }
 
 export interface Topology {
-  /** The node of a workspace by its PostgreSQL schema; undefined for one that lies in the database itself. */
+  /** Finds the node of a workspace by its PostgreSQL schema, or undefined if it lies in the database itself. */
   readonly locate: (databaseSchema: string) => Promise<Placement | undefined>;
-  /** The node as statements wait for it; undefined as above. */
+  /** Returns the status of the workspace's node, or undefined if it lies in the database itself. */
   readonly getNode: (workspace: Pick<Workspace, 'placement'>) => NodeStatus | undefined;
-  /** For what all nodes are told, such as each change of a table. */
+  /** Status for statements that reach all nodes, such as each change of a table. */
   readonly everyNode: EveryNode | undefined;
-  /** `host:port` of nodes that do not answer. */
+  /** Names (`host:port`) of nodes that do not respond. */
   readonly listUnavailableNodes: () => readonly string[];
-  /** A statement took suspiciously long: looks after the nodes soon. */
+  /** Requests a prompt check of the nodes after a suspiciously slow statement. */
   readonly checkSoon: () => void;
-  /** Reads past the coordinator; undefined while they go the common way. */
+  /** Returns the target of reads that bypass the coordinator, or undefined if they go through it. */
   readonly routeRead: (workspace: Workspace, entity: Entity) => NodeRead | undefined;
-  /** True when the total of the entity is kept on a node, or cannot be kept from here. */
+  /** True when the total of the entity is maintained on a node, or cannot be maintained from here. */
   readonly maintainTotal: (entity: Pick<Entity, 'table' | 'statementForms'>) => boolean;
-  /** How statements about records are written (sql/statement-forms.ts); undefined: as anywhere. */
+  /** Forms of statements about records (sql/statement-forms.ts), or undefined for the standard ones. */
   readonly statementForms: object | undefined;
-  /** Why tables of workspaces can have no triggers, as words behind the description of a step; undefined: they can. */
+  /** Reason why tables of workspaces cannot have triggers, as a suffix of a step's description, or undefined. */
   readonly triggersMissing: string | undefined;
-  /** Bytes of the table `c.oid`, as SQL. */
+  /** SQL for the bytes of the table `c.oid`. */
   readonly tableBytes: Fragment;
-  /** Statements by which a transaction takes locks where it is, and not on every node. */
+  /** Statements that make a transaction take locks locally, and not on every node. */
   readonly localLockStatements: readonly Fragment[];
-  /** Before the schema of a workspace with tables of these names is made, in its transaction. */
+  /** Prepares the schema of a new workspace with tables of these names, in its transaction. */
   readonly prepareSchema: (session: Queryable, tables: readonly string[]) => Promise<void>;
-  /** The session on a node that holds the tables and began first. */
+  /** Finds the session on a node that holds the tables and started first. */
   readonly findLockHolder: (session: Queryable, locks: TableLocks) => Promise<LockHolder | undefined>;
-  /** For whom a session of the database waits on nodes. */
+  /** Finds the session on a node that blocks a session of the database. */
   readonly findBlocker: (session: Queryable, pid: number) => Promise<LockHolder | undefined>;
-  /** Ends autovacuums on nodes that hold the tables. */
+  /** Cancels autovacuums on nodes that hold the tables. */
   readonly endVacuums: (session: Queryable, locks: TableLocks) => Promise<void>;
-  /** The share, 0 to 1, that is built of an index on nodes for a session of the database; `share`: of the view that tells it. */
+  /** Finds the built share, 0 to 1, of an index on nodes for a session of the database. `progress`: column for it. */
   readonly findIndexProgress: (session: Queryable, pid: number, progress: Fragment) => Promise<number | undefined>;
-  /** Sizes of the tables of some workspaces, as nodes have them; undefined: the database itself knows. */
+  /** Measures table sizes of some workspaces on their nodes, or returns undefined if the database itself knows them. */
   readonly measureSizes: (db: Database, workspaceIds: readonly string[]) => Promise<NodeSizes | undefined>;
 }
 
 const findNothing = async (): Promise<undefined> => undefined;
 
-/** One PostgreSQL. */
+/** Topology of a single PostgreSQL. */
 export const ONE_DATABASE: Topology = {
   locate: findNothing,
   getNode: () => undefined,
@@ -108,7 +108,7 @@ export const ONE_DATABASE: Topology = {
   measureSizes: findNothing,
 };
 
-/** Whether the database coordinates a cluster of Citus, the one kind that there is. */
+/** True when the database coordinates a cluster of Citus, the only supported kind. */
 export async function coordinatesNodes(db: Queryable): Promise<boolean> {
   const rows = await db.query(toQuery(sql`select from pg_extension where extname = 'citus'`));
   return rows.length > 0;

@@ -1,5 +1,5 @@
-// Counts the records of a table for its kept total, in one snapshot and beside those who write: the first time for the
-// base, later to find and mend what writers past the triggers have left. Takes a table, gives what was wrong.
+// Counts the records of a table for its stored total, in one snapshot and without blocking writers: first for the base,
+// later to repair drift caused by writes that bypassed the triggers.
 
 import type { Database, Session } from '../database/pool.ts';
 import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable, withLockRetry } from '../database/transaction.ts';
@@ -14,29 +14,29 @@ import {
   type Trigger,
 } from './trigger.ts';
 
-/** A total that was wrong, and is right now. */
+/** A total that was wrong, and is repaired. */
 export interface Difference {
   readonly relation: string;
   readonly storedTotal: string;
   readonly actualTotal: string;
 }
 
-/** A table by the name that it has in the database, or on the node of the cluster, that is asked. */
+/** A table by its name in the database, or on the queried node of the cluster. */
 export type TotalTable = Pick<EntityTable, 'schema' | 'name' | 'total'>;
 
-/** How totals are kept on a node of a cluster, where tables and functions have other names. */
+/** Totals on a node of a cluster, where tables and functions have other names. */
 export interface NodeTotals {
-  /** The number of its group. */
+  /** Group id of the node. */
   readonly group: string;
-  /** Where totals are or were kept: rows of (schema, shard, outdated). */
+  /** Query for the locations of stored totals: rows of (schema, shard, outdated). */
   readonly totalsQuery: Fragment;
-  /** The name of a table by what stands in its base (notedAs). */
+  /** Parses the name of a table from the `relation` of its stored total. */
   readonly parseTableName: (storedName: string) => string;
-  /** Makes the functions that keep the totals of the place, in a transaction. */
+  /** Statements that create the functions of the totals, for a transaction. */
   readonly install: (location: Required<TotalLocation>) => readonly string[];
-  /** A condition: the tables are those that are in use. */
+  /** Builds the condition that the tables are in use. */
   readonly isInUse: (location: Required<TotalLocation>) => Fragment;
-  /** Before a table is locked. */
+  /** Statements before a table is locked. */
   readonly lockable: Fragment;
 }
 
@@ -45,23 +45,23 @@ interface CountOptions {
   readonly node?: NodeTotals | undefined;
 }
 
-/** `first`: it is not kept yet. `again`: to see whether it is right. */
+/** `first`: there is no total yet. `again`: checks the total. */
 export type CountReason = 'first' | 'again';
 
-// Advisory locks of two numbers, as install/workspace knows them: 1 counts again, else the oid of a table; that of the
-// totals themselves folds.
+// Advisory locks of two numbers, as in install/workspace: 1 serializes recounts, else the oid of a table; that of the
+// totals themselves serializes folds.
 const LOCK_CLASS = 0x776461;
 const RECOUNT_LOCK = 1;
-// 64 MB: 0.05 to 0.1 s from memory. Between two slices nobody is kept waiting.
+// 64 MB: 0.05 to 0.1 s from memory. Between two slices waiting sessions proceed.
 const SLICE_PAGES = 8192;
-// A total is looked at each hour, and for at most a fiftieth of the time.
+// A total is checked each hour, and for at most a fiftieth of the time.
 const MIN_PAUSE_S = 3600;
 const PAUSE_FACTOR = 50;
 const RETRY_AFTER_S = 600;
 
 /**
- * Sees to it that the total of a table is kept, and is right. Does nothing where it must not be kept, for a table that is
- * gone, and while somebody else is at it; one process of all counts again at a time. Gives what was wrong.
+ * Stores the total of a table, or checks it. Does nothing where no total may be stored, for a dropped table, and while
+ * another session does it; only one process recounts at a time. Returns the difference, if any.
  */
 export async function recount(
   db: Database,
@@ -97,7 +97,7 @@ export async function recount(
       } finally {
         await session
           .query(toQuery(sql`select pg_advisory_unlock_all()`))
-          // The words tell the pool to drop the connection, and with it the lock.
+          // This message makes the pool drop the connection, and with it the lock.
           .catch((error) =>
             Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
           );
@@ -107,16 +107,16 @@ export async function recount(
   );
 }
 
-/** Somebody waits for a lock on the table, or the server ends. */
+/** Signals that a session waits for a lock on the table, or that the server stops. */
 class CountAborted extends Error {}
 
 const getTotalsTable = (location: TotalLocation): Fragment => totalRef(location, 'total');
 
-/** Nobody folds the totals of the workspace until the transaction ends. */
+/** Prevents folds of the workspace's totals until the transaction ends. */
 const lockFolds = (table: TotalLocation): Fragment =>
   sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${literal(getTotalsTable(table).text)}::regclass::oid::int4)`;
 
-/** The oid of the table, which belongs to this session from now on; undefined when it is gone or somebody else's. */
+/** Locks the table for this session and returns its oid, or undefined if it was dropped or is locked by another one. */
 async function tryLockTable(session: Session, table: TotalTable, reason: CountReason): Promise<string | undefined> {
   const recountLock =
     reason === 'again' ? sql`pg_try_advisory_lock(${LOCK_CLASS}::int4, ${RECOUNT_LOCK}::int4) and ` : empty;
@@ -128,9 +128,9 @@ where relid is not null and case when ${recountLock}true then pg_try_advisory_lo
 }
 
 /**
- * Makes the triggers that are missing, and those that could be silenced by a setting speak always; forgets a base that
- * cannot be trusted. False where no total may be kept: triggers that were disabled are left alone, and logical
- * replication fires none for statements. Creating a trigger waits until those who write at the moment have ended.
+ * Creates missing triggers, and makes those fire always that a setting could silence; removes an untrustworthy base.
+ * False where no total may be stored: disabled triggers are left alone, and logical replication fires none for
+ * statements. Creating a trigger waits for running writes.
  */
 async function prepare(
   session: Session,
@@ -176,8 +176,8 @@ const isTotalTrusted = (location: TotalLocation, relid: string): Fragment =>
 const RESERVED_ROWS = 5000;
 
 /**
- * A table of a few pages is read whole, by a plan that a connection keeps when the table has grown. So totals get some pages
- * with the first that is kept, which stay; setting the same option again makes connections forget their plans.
+ * Reserves some pages for totals before the first one: a table of a few pages is read by a sequential scan, a plan that
+ * a connection caches even when the table has grown. Setting the same option again invalidates cached plans.
  */
 async function reserveSpace(session: Session, table: TotalTable): Promise<void> {
   const totals = getTotalsTable(table);
@@ -196,7 +196,7 @@ async function reserveSpace(session: Session, table: TotalTable): Promise<void> 
   await session.execute(sql`alter table ${totals} set (vacuum_truncate = false)`.text);
 }
 
-/** What adds the records that a statement has written or removed. */
+/** Function that adds the number of records that a statement has inserted or deleted. */
 const getCountFunction = (location: TotalLocation): Fragment => totalRef(location, 'count_records');
 
 export const totalTriggers = (table: TotalTable): readonly Trigger[] =>
@@ -205,8 +205,8 @@ export const totalTriggers = (table: TotalTable): readonly Trigger[] =>
   );
 
 /**
- * Everything that is written from the triggers on is added by them, and one snapshot sees both that and the records. The
- * lock, before the snapshot, keeps a truncation out, which no snapshot would show.
+ * Counts in one snapshot, which contains both the records and the rows that the triggers add since they exist. The
+ * lock, taken before the snapshot, prevents a truncation, which no snapshot would show.
  */
 async function countInSnapshot(
   session: Session,
@@ -216,12 +216,12 @@ async function countInSnapshot(
 ): Promise<Difference | undefined> {
   const lock = sql`${node?.lockable ?? empty}${lockTable(table, 'access share')}`;
   return inSnapshot(session, lock, async () => {
-    const [row] = await session.query<{ kept: string | null; trusted: boolean; pages: string }>(
-      toQuery(sql`select ${totalRef(table, 'total_of')}(${relid}::oid) as kept, ${isTotalTrusted(table, relid)} as trusted,
+    const [row] = await session.query<{ stored_total: string | null; trusted: boolean; pages: string }>(
+      toQuery(sql`select ${totalRef(table, 'total_of')}(${relid}::oid) as stored_total, ${isTotalTrusted(table, relid)} as trusted,
   pg_relation_size(${relid}::oid) / current_setting('block_size')::int8 as pages`),
     );
-    const { kept: storedTotal, trusted, pages } = row as NonNullable<typeof row>;
-    // A base that lost its trust since then is forgotten by whoever looks next.
+    const { stored_total: storedTotal, trusted, pages } = row as NonNullable<typeof row>;
+    // A base that has become untrustworthy since then is removed by the next check.
     if (storedTotal !== null && !trusted) throw new CountAborted();
     let actualTotal = 0n;
     for (let page = 0; page < Number(pages); page += SLICE_PAGES) {
@@ -251,7 +251,7 @@ async function countSlice(session: Session, table: TotalTable, relid: string, pa
   return BigInt(n);
 }
 
-/** What the triggers have added that the snapshot sees is counted with the records. */
+/** Stores the base. Rows of the triggers in the snapshot are deleted, as their records were counted. */
 const storeBase = (table: TotalTable, relid: string, actualTotal: bigint): Fragment => sql`with gone as (
   delete from ${getTotalsTable(table)} where relid = ${relid}::oid
 )
@@ -263,7 +263,7 @@ const storeDifference = (table: TotalTable, relid: string, difference: bigint): 
   sql`insert into ${getTotalsTable(table)} (relid, slot, n, relation)
 select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${getTotalKey(table)}`;
 
-/** When the table is counted again. Beside no fold, which would put another base in the place of the one that is marked. */
+/** Schedules the next count of the table. Folds are locked out, as one would replace the base that is marked. */
 async function scheduleRecount(session: Session, table: TotalTable, relid: string, seconds: number): Promise<void> {
   await inTransaction(session, 2000, async () => {
     await session.query(toQuery(lockFolds(table)));

@@ -1,5 +1,5 @@
-// Keys of requests that must not be done twice: written with the records, in one transaction, beside their tables. What two
-// requests with one key do at the same time is decided by the primary key of the table: the second waits for the first.
+// Stores idempotency keys in the schema of the workspace, in one transaction with the records. Concurrent requests with
+// one key are serialized by the primary key of the table: the second waits for the first.
 import { LRUCache } from 'lru-cache';
 import { isOwnConflict, isOwnLockTimeout, isStaleSnapshot } from '../database/errors.ts';
 import type { StatementOptions } from '../database/executor.ts';
@@ -8,29 +8,29 @@ import type { Metric } from '../metric.ts';
 import { type Fragment, type Query, sql, toQuery } from '../sql/fragment.ts';
 import { internalRef } from '../sql/internal-names.ts';
 
-/** Where a key is found. */
+/** Identity of a key. */
 export type KeyName = Pick<RequestKey, 'scope' | 'schema'>;
 
-/** Which request a key stands for: hashes as PostgreSQL writes bytea. */
+/** A key with the fingerprint of its request: hashes as PostgreSQL writes bytea. */
 export interface RequestKey {
   readonly scope: string;
   readonly fingerprint: string;
-  /** The PostgreSQL schema of the workspace. */
+  /** PostgreSQL schema of the workspace. */
   readonly schema: string;
 }
 
-/** What a replay answers with. */
+/** The stored part of a response, for replays. */
 export interface StoredResponse {
   readonly status: number;
   readonly etag: string | null;
   readonly location: string | null;
-  /** null: it is empty, or longer than 64 KiB. */
+  /** Body, or null if it is empty or longer than 64 KiB. */
   readonly body: string | null;
-  /** JSON: which records the answer holds. */
+  /** JSON with the ids of the records in the response. */
   readonly records: string | null;
 }
 
-/** What a single write is answered with, before its row is known. `tag`, `place`: what follows and precedes the row's part. */
+/** Response of a single write before its row is known. */
 export interface ResponseForm {
   readonly status: 200 | 201 | 204;
   readonly etagSuffix: string | undefined;
@@ -40,36 +40,36 @@ export interface ResponseForm {
 export type KeyEvent = 'stored' | 'replayed' | 'read' | 'reused' | 'inUse';
 
 export interface IdempotencyKeys {
-  /** The statement of a single write, which stores its answer under the key, too. */
+  /** Extends the statement of a single write, which then stores its response under the key. */
   addKey(write: Query, key: RequestKey, form: ResponseForm): Query;
-  /** Takes the key in a transaction, before anything is written there. */
+  /** Inserts the key in a transaction, before other writes. */
   claim(executor: Executor, key: RequestKey, options: StatementOptions): Promise<void>;
-  /** Stores the answer, in the same transaction. */
+  /** Stores the response, in the same transaction. */
   complete(executor: Executor, key: RequestKey, response: StoredResponse, options: StatementOptions): Promise<void>;
-  /** The answer of the request that was done with the key. */
+  /** Finds the response of the request that was done with the key. */
   find(
     executor: Executor,
     key: KeyName,
     options: StatementOptions,
   ): Promise<(StoredResponse & { fingerprint: string }) | undefined>;
-  /** Makes room for a key that has expired and is still there. */
+  /** Deletes a key that has expired. */
   forget(executor: Executor, key: KeyName, options: StatementOptions): Promise<void>;
-  /** Removes keys that have expired from the next workspaces, some at a time. */
+  /** Removes expired keys from the next workspaces, some at a time. */
   sweep(): Promise<void>;
   /** Milliseconds until the next sweep: fewer while there are workspaces left. */
   pauseMs(): number;
-  /** True for the error of a statement when somebody has the key already. */
+  /** True for the error of a statement whose key exists already. */
   isConflict(error: unknown): boolean;
-  /** True when somebody had the key for longer than a statement waits for a lock, and has not ended yet. */
+  /** True when another transaction held the key for longer than the lock timeout, and still runs. */
   isWait(error: unknown): boolean;
   count(event: KeyEvent): void;
   getMetrics(): readonly Metric[];
 }
 
-// Longest body that is kept, in bytes.
+// Longest body that is stored, in bytes.
 const MAX_BODY_BYTES = 65_536;
 const SWEEP_BATCH_SIZE = 5000;
-// Of one turn. Looking into an empty table takes 0.2 ms.
+// Workspaces of one run. Reading an empty table takes 0.2 ms.
 const WORKSPACES_PER_RUN = 100;
 const ROUND_MS = 300_000;
 const RUN_PAUSE_MS = 1000;
@@ -77,7 +77,7 @@ const MAX_TEXTS = 8_388_608;
 
 const getTable = (schema: string): Fragment => internalRef(schema, 'idempotency_key');
 
-// The estimate of the planner, or before the first ANALYZE one by size: counting would read all of the tables.
+// Estimate of the planner, or by size before the first ANALYZE: counting would read all of the tables.
 const SIZE = sql`select coalesce(sum(case when reltuples >= 0 then reltuples else pg_relation_size(oid) / 200 end), 0)::float8 as rows
 from pg_class where relname = '$idempotency_key' and relkind = 'r'`;
 
@@ -85,7 +85,7 @@ const selectTablesAfter = (oid: string): Fragment => sql`select c.oid::int8 as o
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.relname = '$idempotency_key' and c.relkind = 'r' and c.oid > ${oid}::oid order by c.oid limit ${String(WORKSPACES_PER_RUN)}::int8`;
 
-// Of a write that gives its row under the name `$w`.
+// End of a write that returns its row under the name `$w`.
 const END = sql` select * from "$w"`.text;
 
 const PRIMARY_KEY = '$idempotency_key_pkey';
@@ -95,7 +95,7 @@ export function makeIdempotencyKeys(db: Database, hours: number): IdempotencyKey
   const counts: Record<KeyEvent, number> = { stored: 0, replayed: 0, read: 0, reused: 0, inUse: 0 };
   let removed = 0;
   let keyCount = 0;
-  /** The table that was swept last; 0 between two rounds. */
+  /** Last swept table; 0 between two rounds. */
   let lastTable = '0';
   const isValid = sql`created_at > now() - make_interval(hours => ${String(hours)}::int4)`;
 
@@ -187,8 +187,8 @@ export function makeIdempotencyKeys(db: Database, hours: number): IdempotencyKey
 }
 
 /**
- * The write as a part of a statement that stores its answer; `slots`: how many values it has. It gives the rows of the
- * write.
+ * Wraps a write in a CTE that also stores its response, and returns the rows of the write. `slots`: number of its
+ * parameters.
  */
 function buildKeyedText(write: string, slots: number, table: string, isDelete: boolean): string {
   const slot = (index: number, type: string): string => `$${slots + index}::${type}`;
@@ -197,8 +197,8 @@ function buildKeyedText(write: string, slots: number, table: string, isDelete: b
   const responseValues = isDelete
     ? ''
     : `, '"' || "$w".version || '.' || ${slot(4, 'text')} || '"', ${slot(5, 'text')} || "$w".id, case when octet_length("$w".data) < ${MAX_BODY_BYTES - 16} then '{"data":' || "$w".data || '}' end`;
-  // Inserts have parts of their own, and end so (sql/write.ts). `returning`: else a cluster copies the row to its node,
-  // and of a key that is taken tells no more than that the copy failed.
+  // Inserts have their own CTEs, and end so (sql/write.ts). `returning`: without it a cluster copies the row to its
+  // node, and reports a conflict only as a failed copy.
   const own = write.endsWith(END) ? write.slice(0, -END.length) : `with "$w" as (${write})`;
   return `${own}, "$k" as (insert into ${table} (${columns}${isDelete ? '' : ', etag, location, body'}) select ${values}${responseValues} from "$w" returning status)${END}`;
 }

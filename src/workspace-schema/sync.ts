@@ -1,6 +1,6 @@
-// A sync: keeps a new column of a table equal to the converted old one while a migration prepares. A function in the
-// schema of the workspace, two triggers that run it, and a note of each record whose value could not be converted. Takes
-// values, gives SQL without bound values.
+// Synchronizes a new column of a table with the converted old one while a migration prepares, by a function in the
+// schema of the workspace, two triggers that run it, and a conflict row for each record whose value could not be
+// converted. Takes values, returns SQL without parameters.
 import type { Field } from '../model/entity.ts';
 import { derivedName } from '../model/physical-name.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, type TableName, tableRef } from '../sql/fragment.ts';
@@ -8,9 +8,9 @@ import { internalRef } from '../sql/internal-names.ts';
 import { buildChanger, makeTrigger } from './trigger.ts';
 
 export interface SyncNames {
-  /** Of the function; its triggers are named after it. */
+  /** Name of the function, from which those of its triggers derive. */
   readonly name: string;
-  /** What the notes know the column by. */
+  /** Subject of the column in `migration_conflict`. */
   readonly subject: string;
 }
 
@@ -18,17 +18,17 @@ export interface Sync extends SyncNames {
   readonly from: string;
   readonly field: Field;
   readonly value: (column: Fragment) => Fragment;
-  /** A value for a record whose value cannot be converted, so that its write is not refused: the migration fails later. */
+  /** A value for a record whose value cannot be converted, so that its write succeeds: the migration fails later. */
   readonly placeholder: Fragment | null;
 }
 
-/** Of the sync that fills this column of the table. */
+/** Builds the names of the sync that fills this column of the table. */
 export const buildSyncNames = (table: TableName, column: string): SyncNames => ({
   name: derivedName(table.name, [column], 'sync'),
   subject: `${table.schema}.${table.name}.${column}`,
 });
 
-/** Two triggers, so that an update of other fields costs nothing. */
+/** Creates the sync with two triggers, so that an update of other fields costs nothing. */
 export function createSync(table: TableName, sync: Sync): readonly Fragment[] {
   const [from, to] = [sql`new.${ident(sync.from)}`, sql`new.${ident(sync.field.column)}`];
   const placeholder = sync.placeholder === null ? empty : sql`\n    ${to} := ${sync.placeholder};`;
@@ -41,17 +41,17 @@ export function createSync(table: TableName, sync: Sync): readonly Fragment[] {
 end`;
   const changed = sql`old.${ident(sync.from)} is distinct from ${from}`;
   return [
-    // Whoever writes to the table directly need not have rights on what stands beside it; with a search path of theirs they
-    // would have all of them (CREATE FUNCTION, "Writing SECURITY DEFINER Functions Safely").
+    // Direct writers of the table may lack permissions on internal tables; a search path of theirs would give them all
+    // of ours (CREATE FUNCTION, "Writing SECURITY DEFINER Functions Safely").
     sql`create function ${functionRef(table, sync.name)} returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as ${literal(body.text)}`,
-    // In this order: with the one for inserts alone there for a moment, a record that was inserted and then updated would
-    // keep the value that it was inserted with, which looks filled.
+    // Order matters: with only the trigger for inserts, a record that was inserted and then updated would keep its
+    // first value, which looks filled.
     ...makeTrigger(table, buildChanger(table, 'update', sync.name, changed)),
     ...makeTrigger(table, buildChanger(table, 'insert', sync.name)),
   ];
 }
 
-/** The function with its triggers, whatever their names. */
+/** Drops the function with its triggers, whatever their names. */
 export const dropSync = (table: Pick<TableName, 'schema'>, name: string): Fragment =>
   sql`drop function if exists ${functionRef(table, name)} cascade`;
 
@@ -61,8 +61,8 @@ const functionRef = ({ schema }: Pick<TableName, 'schema'>, name: string): Fragm
 const TRIGGERS_OF_A_SYNC = 2;
 
 /**
- * `silent`: the names of those of the syncs that a write may have passed: a trigger is gone, or is or was disabled
- * (`enable trigger` leaves an O behind, where ours have an A).
+ * Selects the names of syncs that a write may have bypassed: a trigger is missing, or is or was disabled (`enable
+ * trigger` sets O where ours have A).
  */
 export function selectBypassedSyncs(
   schema: string,
@@ -79,7 +79,7 @@ export function selectBypassedSyncs(
   return sql`select name from (${join(each, ' union all ')}) s where standing < ${keyword(String(TRIGGERS_OF_A_SYNC))}`;
 }
 
-/** What a sync has noted: records by their ids. */
+/** Selects the ids of the records with conflicts. */
 export const selectConflictRecords = (schema: string, subject: string): Fragment =>
   sql`select record_id from ${internalRef(schema, 'migration_conflict')} where subject = ${literal(subject)}`;
 

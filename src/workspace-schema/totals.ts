@@ -1,5 +1,5 @@
-// Kept totals: begins to keep the number of records of a table that has grown large enough for counting to cost, without
-// holding up its writers; looks after the totals that are kept. Their tables and functions are in install/workspace.
+// Maintains stored totals: starts to store the number of records of a table that has grown large enough for counting to
+// cost, without blocking its writers, and checks existing totals. Their tables and functions are in install/workspace.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isStaleSnapshot } from '../database/errors.ts';
 import type { Database } from '../database/pool.ts';
@@ -9,57 +9,57 @@ import { internalRef, type TotalLocation, totalRef } from '../sql/internal-names
 import { type CountReason, type Difference, type NodeTotals, recount, type TotalTable } from './count.ts';
 
 export interface Totals {
-  /** Sees to it, in the background, that the total of the entity is kept from soon on. */
+  /** Starts to store the total of the entity, in the background. */
   maintain(entity: Pick<Entity, 'table' | 'statementForms'>): void;
-  /** Forgets totals that cannot be trusted any more, as their table is gone, or its triggers are; folds the others. */
+  /** Removes totals that are no longer reliable, as their table or its triggers are gone; folds the others. */
   check(): Promise<void>;
   /**
-   * Puts what was added to the totals of some workspaces into their bases, and counts a table that is due; of several
-   * processes one does. Once a minute it looks for workspaces with totals, and checks them, too.
+   * Folds added rows into the bases of some workspaces' totals, and counts a table that is due; one of several
+   * processes does it. Once a minute it finds the workspaces with totals, and checks them, too.
    */
   fold(): Promise<void>;
-  /** Milliseconds until the next fold: fewer while much is written. */
+  /** Milliseconds until the next fold: fewer under many writes. */
   pauseMs(): number;
-  /** Gives up counting; resolves when it has ended, or soon. */
+  /** Aborts counting; resolves when it has ended, or soon. */
   stop(): Promise<void>;
 }
 
 export interface TotalsOptions {
   readonly db: Database;
-  /** When the database is that of a node of a cluster. */
+  /** Names and statements of totals on a node of a cluster, or absent in the database itself. */
   readonly node?: NodeTotals;
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// A table whose total could not be kept is not tried again at once.
+// Milliseconds until a table is retried whose total could not be stored.
 const RETRY_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
-// What writers add is folded this often: a list sums up what was added since, 0.17 us a row.
+// Interval of folds: a list adds up the rows since the last one, 0.17 us each.
 const FOLD_MS = 2000;
 const BUSY_FOLD_MS = 250;
 const BUSY_ROWS = 100;
-// Looking for triggers that were silenced takes 0.1 ms a table.
+// A check for disabled triggers takes 0.1 ms a table.
 const REFRESH_MS = 60_000;
-// Workspaces of a turn: a statement each, of 0.3 ms when there is nothing to fold.
+// Workspaces of a run: a statement each, of 0.3 ms when there is nothing to fold.
 const WORKSPACES_PER_RUN = 64;
-// The database may be silent; sessions that are left are cut when it is closed.
+// The database may be silent; remaining sessions are closed with it.
 const STOP_MS = 1000;
 
 export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
   const attemptedAt = new Map<string, number>();
-  /** Tables whose totals were forgotten, to be kept anew. */
+  /** Tables whose totals were removed and are counted again. */
   const forgottenTables = new Map<string, TotalTable>();
   const stopping = new AbortController();
   let counting: Promise<void> | undefined;
   let refreshAt = performance.now() + REFRESH_MS;
   let pause = FOLD_MS;
-  /** Where workspaces have totals, by the names of the tables, and those that are still to be folded in this round. */
+  /** Locations of totals by table name, and those that this round has still to fold. */
   const locations = new Map<string, TotalLocation>();
   let remaining: TotalLocation[] = [];
-  /** Those that are to be checked. */
+  /** Keys of locations that are to be checked. */
   const uncheckedKeys = new Set<string>();
 
-  /** One table at a time. */
+  /** Counts one table at a time. */
   function count(table: TotalTable, reason: CountReason): void {
     counting = recount(db, table, reason, { signal: stopping.signal, node })
       .then(
@@ -75,7 +75,7 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
       });
   }
 
-  /** Finds the workspaces with totals, whichever process has begun them. */
+  /** Loads the workspaces with totals, whichever process has started them. */
   async function refreshLocations(): Promise<void> {
     const rows = await db.query<LocationRow>(toQuery(node?.totalsQuery ?? TOTALS_QUERY));
     locations.clear();
@@ -92,7 +92,7 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
     if (forgottenTables.size < MAX_REMEMBERED) forgottenTables.set(formatRelation(table), table);
   }
 
-  /** Gives the number of rows folded. */
+  /** Folds a location and returns the number of rows folded. */
   async function foldLocation(location: TotalLocation): Promise<number> {
     const [row] = await db.query<{ folded: string; forgotten: string[]; due: string | null }>(
       toQuery(
@@ -115,7 +115,7 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
   async function foldBatch(limit: number): Promise<void> {
     if (remaining.length === 0) remaining = [...locations.values()];
     let isBusy = false;
-    // What follows one that fails has its turn all the same.
+    // A failure does not stop the locations after it.
     for (let count = 0; count < limit && !stopping.signal.aborted; count++) {
       const location = remaining.shift();
       if (location === undefined) break;
@@ -124,7 +124,7 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
     pause = isBusy || remaining.length > 0 ? BUSY_FOLD_MS : FOLD_MS;
   }
 
-  /** A workspace that was deleted, as the next look tells. */
+  /** Removes the location of a deleted workspace; otherwise rethrows. */
   const removeIfDeleted =
     (location: TotalLocation) =>
     (error: unknown): number => {
@@ -174,13 +174,13 @@ const makeLocation = (schema: string, shard: string | undefined, group: string |
 
 const getLocationKey = (location: TotalLocation): string => totalRef(location, 'total').text;
 
-/** Schemas in which totals are or were kept: their table is not empty, whatever became of the triggers. */
+/** Query for schemas with totals: their table is not empty, whatever the state of the triggers. */
 const TOTALS_QUERY = sql`select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.relname = '$total' and c.relkind = 'r' and pg_relation_size(c.oid) > 0`;
 
 /**
- * For the transaction that renames the table: its total is known by its name, too. On a node it changes nothing, as rows have
- * the names and numbers of shards: the total is forgotten and counted anew.
+ * Renames the total in the transaction that renames its table. On a node it changes nothing, as rows have the names and
+ * numbers of shards: the total is removed and counted again.
  */
 export const renameTotal = (from: TableName, to: TableName): Fragment =>
   sql`update ${internalRef(to.schema, 'total')} set relation = ${literal(to.name)} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${literal(from.name)}`;

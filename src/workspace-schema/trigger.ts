@@ -1,15 +1,16 @@
-// Triggers of ours on the tables of workspaces: their names, their making, and whether they stand as they should. Whatever
-// is kept beside a table makes its triggers here. Takes values, also of what PostgreSQL knows; gives SQL.
+// Triggers on the tables of workspaces: their names, creation and checks. All our triggers are created here. Takes
+// values, also from PostgreSQL's catalog; returns SQL.
 //
-// PostgreSQL fires triggers of one moment in the order of their names, and people may have triggers of their own:
+// PostgreSQL fires triggers of one moment in the order of their names, and users may have their own triggers:
 //
-// - a watcher is there for good, looks at what a statement has written, and changes nothing: `$total_insert`, `$` and its
-//   keeper. `$` comes before the names that people give.
-// - a changer is there while a migration prepares, and changes the row that is about to be written: `~iorders$total$17$sync`,
-//   `~`, i or u, and its function. `~` comes after the names that people give, so it sees the row as their triggers left it.
+// - a watcher is permanent, reads the rows that a statement has written, and changes nothing: `$total_insert`, `$` and
+//   its purpose. `$` sorts before the names that users give.
+// - a changer exists while a migration prepares, and changes the row that is about to be written:
+//   `~iorders$total$17$sync`, `~`, i or u, and its function. `~` sorts after the names that users give, so it sees the
+//   result of their triggers.
 import { empty, type Fragment, ident, join, literal, sql, type TableName, tableRef } from '../sql/fragment.ts';
 
-/** What watchers serve. */
+/** Purpose of a watcher. */
 export type TriggerPurpose = 'total';
 
 export interface Trigger {
@@ -18,10 +19,10 @@ export interface Trigger {
   readonly definition: Fragment;
 }
 
-/** A trigger as PostgreSQL knows it. */
+/** A trigger in PostgreSQL's catalog. */
 export interface InstalledTrigger {
   readonly name: string;
-  /** Its tgenabled: A fires always, O unless a session's settings say otherwise, R only then, D never. */
+  /** Its tgenabled: A fires always, O unless the session's settings say otherwise, R only then, D never. */
   readonly enabled: string;
 }
 
@@ -31,7 +32,7 @@ const WATCHED_EVENTS = {
   truncate: sql`truncate`,
 } as const;
 
-/** Names that the function of a watcher finds what was written by. */
+/** Transition tables, by which the function of a watcher reads the written rows. */
 const TRANSITION_TABLES: Readonly<Record<keyof typeof WATCHED_EVENTS, Fragment>> = {
   insert: sql` referencing new table as added`,
   delete: sql` referencing old table as removed`,
@@ -40,7 +41,7 @@ const TRANSITION_TABLES: Readonly<Record<keyof typeof WATCHED_EVENTS, Fragment>>
 
 const getTriggerName = (purpose: TriggerPurpose, event: keyof typeof WATCHED_EVENTS): string => `$${purpose}_${event}`;
 
-/** Runs `run`, a function of the workspace, once after each statement. */
+/** Builds a watcher that calls `run`, a function of the workspace, once after each statement. */
 export function buildWatcher(
   table: TableName,
   purpose: TriggerPurpose,
@@ -59,10 +60,10 @@ const ROW_EVENTS = {
   update: { short: 'u', sql: sql`update` },
 } as const;
 
-// PostgreSQL cuts names at 63 bytes; names of functions of ours are ASCII, and differ before they are cut.
+// PostgreSQL truncates names at 63 bytes; names of our functions are ASCII, and differ before that.
 const MAX_NAME = 63;
 
-/** Runs a function of the table's schema for each row before it is written; of updates only `when` that is true. */
+/** Builds a changer that calls a function for each row before it is written; of updates only those with `when` true. */
 export function buildChanger(table: TableName, event: keyof typeof ROW_EVENTS, run: string, when?: Fragment): Trigger {
   const { short, sql: word } = ROW_EVENTS[event];
   const name = `~${short}${run}`.slice(0, MAX_NAME);
@@ -73,7 +74,7 @@ export function buildChanger(table: TableName, event: keyof typeof ROW_EVENTS, r
   };
 }
 
-/** The watchers of a table with the names of a keeper's, as a value of a select list: a JSON array of StandingTrigger. */
+/** Selects the watchers of a table for a purpose, as a JSON array of InstalledTrigger. */
 export const selectInstalledTriggers = (relid: Fragment, purpose: TriggerPurpose): Fragment => {
   const names = (Object.keys(WATCHED_EVENTS) as (keyof typeof WATCHED_EVENTS)[]).map((event) =>
     literal(getTriggerName(purpose, event)),
@@ -85,9 +86,9 @@ export const selectInstalledTriggers = (relid: Fragment, purpose: TriggerPurpose
 };
 
 /**
- * What is left to do until all of `wanted` stand and fire always: for writers, too, that do without triggers, as logical
- * replication and who sets session_replication_role. Empty: they are tidy. Undefined: somebody has disabled one of those
- * that stand, and that is left alone.
+ * Builds the statements after which all `desired` triggers exist and fire always: also for writers that disable
+ * triggers, such as logical replication and sessions with session_replication_role. Empty if nothing is missing, or
+ * undefined if an existing one was disabled, which is left alone.
  */
 export function repairTriggers(
   table: TableName,
@@ -102,7 +103,7 @@ export function repairTriggers(
   });
 }
 
-/** Makes a trigger that is not there. */
+/** Creates a missing trigger. */
 export const makeTrigger = (table: TableName, trigger: Trigger): readonly Fragment[] => [
   trigger.definition,
   fireAlways(table, trigger),

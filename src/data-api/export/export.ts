@@ -1,6 +1,6 @@
-// `_export`: a list of the entity -> the stream of a file, which pauses the database when the client does not read. Planned
-// again when the workspace turns out to be another one before a byte was sent. Lines are put together here from the text of
-// the columns.
+// Executes `_export`: a list of the entity becomes the stream of a file, which pauses the database when the client does
+// not read. Planned again when the workspace has changed before the first byte was sent. Lines are formatted here from
+// the text of the columns.
 import { Readable } from 'node:stream';
 import { lockTables, makeBackend, type RowStream, streamRows } from '../../database/copy.ts';
 import { isStaleSnapshot } from '../../database/errors.ts';
@@ -20,7 +20,7 @@ import { toRecordError } from '../record-error.ts';
 import type { TransferDeps } from '../transfer.ts';
 
 const MAX_ATTEMPTS = 3;
-/** The workspace has changed since an export was planned. */
+/** Signals that the workspace has changed since the export was planned. */
 const SCHEMA_CHANGED = new Error('changed');
 
 export async function exportRecords(deps: TransferDeps, context: EntityContext): Promise<Reply> {
@@ -37,7 +37,7 @@ export async function exportRecords(deps: TransferDeps, context: EntityContext):
   }
 }
 
-/** Throws CHANGED when the workspace is not as it was planned for. */
+/** Opens the export. Throws SCHEMA_CHANGED when the workspace has changed since it was planned. */
 async function openExport(deps: TransferDeps, context: EntityContext, request: ExportRequest): Promise<Reply> {
   const { entity, principal, workspace } = context;
   const plan = planExport(request, entity, context);
@@ -47,7 +47,7 @@ async function openExport(deps: TransferDeps, context: EntityContext, request: E
   const file = request.format === 'csv' ? csvFile(fields, request.formulas) : ndjsonFile(fields);
   const release = await deps.takePermit(context);
   const stream = await openStream(deps, context, { text, values }, file, release).catch((error) => {
-    // Nothing was sent: the request is planned again from the new snapshot.
+    // No byte was sent: the request is planned again with the new snapshot.
     if (error === SCHEMA_CHANGED || isStaleSnapshot(error)) throw error;
     throw toRecordError(error, workspace, entity.name);
   });
@@ -62,12 +62,12 @@ async function openExport(deps: TransferDeps, context: EntityContext, request: E
   };
 }
 
-// Characters that are handed on at once: more would only lie in memory, less costs a turn of the stream each.
+// Characters per chunk: more would only use memory, fewer cost a cycle of the stream each.
 const CHUNK_CHARACTERS = 65_536;
 
 /**
- * Runs the query in a transaction of its own and gives the stream once the first row is there, or none is: an error
- * until then is thrown, a later one destroys the stream. `release`: called when the connection is free again.
+ * Runs the query in its own transaction and resolves with the stream at the first row or at the end: an earlier error
+ * is thrown, a later one destroys the stream. `release`: called when the connection is free again.
  */
 function openStream(
   { config, databases }: TransferDeps,
@@ -84,10 +84,10 @@ function openStream(
     let text = file.header;
     let stallTimer: NodeJS.Timeout | undefined;
     let stopWaiting: (() => void) | undefined;
-    // PostgreSQL's own clock does not tick while it waits for a client that reads a little now and then.
+    // PostgreSQL's timeout does not run while it waits for a slow client.
     const limit = setTimeout(() => stream.destroy(new Error('the export took too long')), timeoutMs);
     const meter = makeRateMeter(minRate, () => stream.destroy(new Error('the client reads too slowly')));
-    // Until the response is under way nothing else tells.
+    // Until the response has started nothing else reports a disconnect.
     const unsubscribe = signal.onAbort(() => stream.destroy(new Error('the client has left')));
     const clearStall = (): void => {
       clearTimeout(stallTimer);
@@ -104,12 +104,12 @@ function openStream(
         clearStall();
         clearTimeout(limit);
         unsubscribe();
-        // The rest of the rows would be computed and sent for nothing.
+        // Cancels the rest of the rows, which would be computed and sent in vain.
         rows?.cancel();
         callback(error);
       },
     });
-    // The pipeline of the response listens later; until then an error must not end the process.
+    // The pipeline of the response adds its listener later; until then an error must not end the process.
     stream.on('error', () => undefined);
     const flush = (): void => {
       if (text === '' || stream.destroyed) return;
@@ -124,12 +124,12 @@ function openStream(
 
     db.transaction(
       async (session) => {
-        // From here on no column can take another's name; what was planned before that must still hold.
+        // From here on no column can be renamed; the version that the export was planned by must still hold.
         await lockTables(session, query);
         if ((await loadCurrentVersion(session, workspace.id)) !== workspace.version) throw SCHEMA_CHANGED;
         const backend = makeBackend(db, session);
         if (stream.destroyed || signal.isAborted()) throw queryTimeout();
-        // A migration in whose way it is for long may end it.
+        // Lets a migration that it blocks for long cancel it.
         await markExport(session);
         rows = streamRows(session, backend, query, (row) => {
           if (stream.destroyed) return;

@@ -1,5 +1,6 @@
-// Between the first byte of a file and its write the credential may be revoked and the schema changed. Under locks that
-// keep the schema as it is, the plan is held against what is in force: it holds, is made anew, or the import ends.
+// Confirms an import before its write and its commit, as the credential may be revoked and the schema changed
+// meanwhile. Under locks that prevent changes of the schema, the plan is compared with the current one: it is kept,
+// replaced, or the import ends.
 import { isDeepStrictEqual } from 'node:util';
 import { inSavepoint } from '../../database/copy.ts';
 import { isStaleSnapshot } from '../../database/errors.ts';
@@ -11,7 +12,7 @@ import { lockTables } from '../../sql/import.ts';
 import { loadCurrentVersion } from '../../store/load-workspace.ts';
 import type { EntityContext } from '../context.ts';
 
-/** Who imports, and by which plan. */
+/** An import's context and plan. */
 export interface PlannedImport {
   readonly context: EntityContext;
   readonly plan: ImportPlan;
@@ -19,12 +20,12 @@ export interface PlannedImport {
 
 export type Replan = (context: EntityContext) => ImportPlan;
 
-// Changes of a workspace are rare; who meets three in a row comes again.
+// Changes of a workspace are rare; after three in a row the client has to try again.
 const ATTEMPTS = 3;
 
 /**
- * The grounds as they are now, good until the end of the transaction but for access rules. Throws 401 and 403 when the
- * principal may no longer do this, 503 when the rows that are staged were decoded by another schema.
+ * Returns the current context and plan, valid until the end of the transaction except for access rules. Throws 401 and
+ * 403 when the principal has lost its permission, 503 when the staged rows were decoded by another schema.
  */
 export async function confirmPlan(
   session: Session,
@@ -33,9 +34,9 @@ export async function confirmPlan(
 ): Promise<PlannedImport> {
   let { context, plan } = plannedImport;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    // A table that has another name by now: the version tells.
+    // A renamed table is detected by the version.
     await lock(session, plan);
-    // A statement of its own, so that it sees what was committed while the locks were waited for.
+    // A separate statement, so that it sees changes that were committed during the wait for the locks.
     if ((await loadCurrentVersion(session, context.workspace.id)) === context.workspace.version)
       return { context, plan };
     context = await context.refresh();
@@ -45,7 +46,7 @@ export async function confirmPlan(
   throw schemaChanged();
 }
 
-/** Throws when anything by which the import was checked and written has changed since. To be asked before the commit. */
+/** Throws when the basis of the checks and writes of the import has changed. Called before the commit. */
 export async function confirmAccess(session: Session, { context, plan }: PlannedImport, replan: Replan): Promise<void> {
   if ((await loadCurrentVersion(session, context.workspace.id)) === context.workspace.version) return;
   if (!isDeepStrictEqual(replan(await context.refresh()), plan)) throw schemaChanged();
@@ -61,7 +62,7 @@ async function lock(session: Session, plan: ImportPlan): Promise<void> {
   }
 }
 
-/** All that decides which text of a row is staged, and what is a mistake in it. Names in PostgreSQL do not. */
+/** Returns the parts of a plan that determine how rows are decoded and checked. Names in PostgreSQL do not. */
 function getDecodingInputs({ columns, sparse, ids, onConflict, required, scan }: ImportPlan): unknown {
   const { fields, rowRules } = scan.entity;
   const rules = scan.filter.kind === 'rules' ? rowRules : [];

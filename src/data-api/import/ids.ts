@@ -1,5 +1,5 @@
-// The sequence of the ids must be ahead of those that a file brings before they are written, or a create at the same time
-// would be given one of them. It never goes back, so that no id is given twice.
+// Advances the id sequence past the ids of a file before its rows are written, or a concurrent create would get one of
+// them. It never goes back, so that no id is used twice.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inRolledBackSavepoint } from '../../database/copy.ts';
 import { getSqlState, isStaleSnapshot } from '../../database/errors.ts';
@@ -15,17 +15,17 @@ import {
 } from '../../sql/import.ts';
 import type { PlannedImport } from './confirm.ts';
 
-// How long creates may have to wait for our wish for the lock: less than the quick lane lets a write wait.
+// Milliseconds that creates may have to wait for our lock request: less than the lock timeout of a write.
 const LOCK_TIMEOUT_MS = 100;
 const LOCK_ATTEMPTS = 3;
-// A create writes its id some microseconds after it was given it.
+// A create writes its id some microseconds after drawing it.
 const DRAWING_TIMEOUT_MS = 500;
 const DRAWING_POLL_MS = 10;
 
 /**
- * Sets the sequence while the table is locked against writes for a moment, so that nobody draws in between. The savepoint
- * gives the lock back, and the sequence stays as it was set. When the lock is not to be had (a long write, an index that
- * is built, a constraint that is validated) it is left to passIds().
+ * Sets the sequence while the table is locked against writes for a moment, so that no create draws an id in between.
+ * The savepoint releases the lock, and the sequence keeps its value. When the lock is not available (a long write, an
+ * index build, validation of a constraint) passIds() does it.
  */
 export async function reserveIds(session: Session, plannedImport: PlannedImport): Promise<void> {
   const { plan } = plannedImport;
@@ -38,7 +38,7 @@ export async function reserveIds(session: Session, plannedImport: PlannedImport)
       });
       return;
     } catch (error) {
-      // The table has another name by now: passIds() knows it.
+      // The table was renamed: passIds() handles it.
       if (isStaleSnapshot(error)) return;
       if (getSqlState(error) !== '55P03') throw error;
       await sleep(LOCK_TIMEOUT_MS * (1 + Math.random()));
@@ -46,7 +46,7 @@ export async function reserveIds(session: Session, plannedImport: PlannedImport)
   }
 }
 
-/** Moves the sequence while others draw from it, and lets those go first that were given an id just before. */
+/** Advances the sequence while others draw from it, and waits for those that drew an id just before. */
 export async function passIds(session: Session, plannedImport: PlannedImport): Promise<void> {
   const { plan } = plannedImport;
   if (!(await isBehind(session, plannedImport))) return;

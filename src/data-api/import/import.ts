@@ -1,5 +1,5 @@
-// `_import`: a file -> rows -> one transaction. The order of refusals is that of the data API: parameters, then the media
-// type, then the body.
+// Executes `_import`: a file -> rows -> one transaction. Errors come in the order of the data API: parameters, then the
+// media type, then the body.
 import { badRequest, payloadTooLarge, validationFailed } from '../../errors.ts';
 import { runInSlices } from '../../http/body.ts';
 import { readUpload, type Upload } from '../../limits/upload.ts';
@@ -30,7 +30,7 @@ export async function importRecords(deps: TransferDeps, context: EntityContext):
     bytesPerSecond: config.minImportBytesPerSecond,
     seconds: config.transferWindowSeconds,
   });
-  // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
+  // PostgreSQL's timeout does not run while COPY waits for a client that sends a byte now and then.
   const deadline = setTimeout(() => upload.end(badRequest('BODY_INTERRUPTED', formatTimeout(timeoutMs))), timeoutMs);
   try {
     const readFile = options.format === 'csv' ? importCsv : importNdjson;
@@ -115,7 +115,7 @@ const getRowLimits = ({ config }: TransferDeps): SourceLimits => ({
 const formatTimeout = (timeoutMs: number): string =>
   `The import took longer than ${timeoutMs / 1000} s. Nothing was imported`;
 
-/** The first row of a CSV file, and the rows that came with it. */
+/** Reads the first row of a CSV file, and the rows that came with it. */
 async function readHeaders(batches: AsyncGenerator<string[][]>): Promise<[string[], string[][]]> {
   try {
     for (;;) {

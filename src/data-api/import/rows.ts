@@ -1,6 +1,6 @@
-// The chunks of an import's body -> text for COPY, in bounded memory: bytes are counted and held against UTF-8, split into CSV
-// rows or lines of JSON, and decoded while they arrive; mistakes are kept by row. What cannot be read any further ends in an
-// ImportFault; the rows before it were given.
+// Converts the chunks of an import's body to text for COPY, in bounded memory: bytes are counted, checked as UTF-8,
+// split into CSV rows or lines of JSON, and decoded while they arrive; mistakes are recorded by row. Unreadable input
+// ends in an ImportFault after the rows before it.
 import { isUtf8 } from 'node:buffer';
 import { type CsvError, Parser } from 'csv-parse';
 import { formatCopyLine } from '../../database/copy.ts';
@@ -18,7 +18,7 @@ import type { RowDecoder } from '../../plan/import-row.ts';
 import { MAX_DETAILS } from '../../plan/unknown-name.ts';
 import { MAX_NESTING } from '../../request/body.ts';
 
-/** The row after the last one given cannot be read, and so no row after it. */
+/** Signals that the next row cannot be read, and so no row after it. */
 export class ImportFault extends Error {
   readonly code: DetailCode;
   constructor(code: DetailCode, message: string, cause?: unknown) {
@@ -28,20 +28,20 @@ export class ImportFault extends Error {
   }
 }
 
-/** A line of JSON: its value, or why it has none. */
+/** A line of JSON: its value, or the fault in it. */
 export type Line = { readonly value: unknown } | { readonly fault: string };
 
 export interface SourceLimits {
-  /** Bytes of the whole body. */
+  /** Maximum of bytes of the whole body. */
   readonly maxBytes: number;
-  /** Bytes of one row or line. */
+  /** Maximum of bytes of one row or line. */
   readonly maxRowBytes: number;
 }
 
 const LOOKAHEAD = Buffer.from('\ufffd\ufffd\ufffd');
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Rows of RFC 4180 CSV, the header among them. Empty lines are none. */
+/** Reads rows of RFC 4180 CSV, including the header. Empty lines are skipped. */
 export async function* readCsv(source: AsyncIterable<Buffer>, limits: SourceLimits): AsyncGenerator<string[][]> {
   let batch: string[][] = [];
   let failure: Error | undefined;
@@ -51,7 +51,7 @@ export async function* readCsv(source: AsyncIterable<Buffer>, limits: SourceLimi
     relax_column_count: true,
     skip_empty_lines: true,
     max_record_size: limits.maxRowBytes,
-    // Not by way of the stream's own buffer, which is lost with the rows before a mistake.
+    // Bypasses the buffer of the stream, which is lost with the rows before a mistake.
     on_record: (row) => {
       batch.push(row as string[]);
       return null;
@@ -108,13 +108,13 @@ function toCsvFault(error: Error, { maxRowBytes }: SourceLimits): ImportFault {
 const NEWLINE = 0x0a;
 const MAX_PIECES = 1000;
 
-/** Does the work of a long line in pieces. */
+/** Runs the work of a long line in time slices. */
 export type RunInSlices = <T>(work: Generator<undefined, T>) => Promise<T>;
 
-// A longer line is read in pieces.
+// Longer lines are parsed in slices.
 const MAX_SYNC_BYTES = 8192;
 
-/** Lines of JSON (NDJSON); lines of white space are none. */
+/** Reads lines of JSON (NDJSON); blank lines are skipped. */
 export async function* readLines(
   source: AsyncIterable<Buffer>,
   limits: SourceLimits,
@@ -143,7 +143,7 @@ export async function* readLines(
     if (start < chunk.length) {
       rest.push(chunk.subarray(start));
       restBytes += chunk.length - start;
-      // A chunk of one byte takes a hundred: a line that trickles must not.
+      // A chunk of one byte takes a hundred: limits the memory of a line that arrives slowly.
       if (rest.length >= MAX_PIECES) rest = [Buffer.concat(rest)];
     }
     if (lines.length > 0) yield lines;
@@ -185,8 +185,8 @@ function parseLine(bytes: Buffer): Line | undefined {
 }
 
 /**
- * The chunks of the body as they come, cut at the ends of characters, without a byte order mark. Throws 413 beyond
- * `maxBytes`, an ImportFault (behind the text before it) at the first byte that is not UTF-8.
+ * Yields the chunks of the body, cut at character boundaries, without a byte order mark. Throws 413 beyond `maxBytes`,
+ * and an ImportFault (after the text before it) at the first byte that is not UTF-8.
  */
 async function* readUtf8(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let size = 0;
@@ -208,7 +208,7 @@ async function* readUtf8(source: AsyncIterable<Buffer>, maxBytes: number): Async
     const text = chunk.subarray(0, end);
     incomplete = chunk.subarray(end);
     if (!isUtf8(text)) {
-      // The CSV parser looks some bytes ahead: it gets replacement characters, so that all rows before the fault are given.
+      // The CSV parser looks some bytes ahead: replacement characters make it return all rows before the fault.
       yield Buffer.concat([text.subarray(0, findValidLength(text)), LOOKAHEAD]);
       throw notUtf8();
     }
@@ -223,7 +223,7 @@ function notUtf8(): ImportFault {
   return new ImportFault('INVALID', 'is not UTF-8 text');
 }
 
-/** Bytes at the end that begin a character and do not finish it (RFC 3629 section 3): 0 to 3. */
+/** Counts the bytes at the end that start an incomplete character (RFC 3629 section 3): 0 to 3. */
 function countOpenBytes(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number;
@@ -233,7 +233,7 @@ function countOpenBytes(bytes: Buffer): number {
   return 0;
 }
 
-/** Length of the longest start of the bytes that is UTF-8, by halving. */
+/** Finds the length of the longest prefix that is valid UTF-8, by bisection. */
 function findValidLength(bytes: Buffer): number {
   let low = 0;
   let high = bytes.length;
@@ -249,25 +249,25 @@ function findValidLength(bytes: Buffer): number {
 
 /* ---- rows as text for COPY ---- */
 
-// A write that is sent for each row would cost more than the row; a longer text would only wait.
+// A write per row would cost more than the row; a longer text would only wait.
 const COPY_CHARACTERS = 65_536;
 
 export interface ImportReader {
-  /** Text for COPY. Throws when no more need be read: 100 mistakes, or a row that cannot be read. */
+  /** Yields text for COPY. Throws when reading on is useless: 100 mistakes, or an unreadable row. */
   readonly lines: () => AsyncGenerator<string>;
   readonly details: readonly Detail[];
-  /** Rows read so far, those with mistakes among them. */
+  /** Rows read so far, including those with mistakes. */
   readonly rows: () => number;
-  /** Row of the file that was sent as this line, from 1. */
+  /** Row number in the file of a line of COPY, from 1. */
   readonly rowOfLine: (line: number) => number;
 }
 
-// A file that is there at once, or comes as fast as it is read, would keep everybody else from the process: 0.2 s for
-// 100,000 rows.
+// Time slice of the reader: a file that arrives as fast as it is read would block all other requests, 0.2 s for 100,000
+// rows.
 const SLICE_MS = 2;
 const CHECK_EVERY = 100;
 
-/** `turn`: see RawRequest. */
+/** Creates the reader. `slices`: see RawRequest. */
 export function makeImportReader<T>(
   batches: AsyncIterable<readonly T[]>,
   decode: RowDecoder<T>,
@@ -309,7 +309,7 @@ export function makeImportReader<T>(
   return { lines, details, rows: () => row, rowOfLine };
 }
 
-/** The first mistakes by row: 409 when all are about records that exist or stand twice, else 400. */
+/** Builds the error of the first mistakes by row: 409 when all are duplicates or existing records, else 400. */
 export function toImportError(details: readonly Detail[]): ApiError {
   const first = [...details].sort((a, b) => (a.row ?? 0) - (b.row ?? 0)).slice(0, MAX_DETAILS);
   const [detail] = first;

@@ -1,5 +1,5 @@
-// One import in its transaction: rows are decoded and copied into a staging table while they arrive, checked there as
-// sets, and written to the target by one statement. All or nothing, with every mistake that was found told by its row.
+// Runs one import in its transaction: rows are decoded and copied into a staging table while they arrive, checked there
+// as sets, and written to the target by one statement. All or nothing, with every mistake reported by row.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { copyInto, inSavepoint, makeBackend, parseCopyPosition } from '../../database/copy.ts';
@@ -52,7 +52,7 @@ export interface ImportCounts {
   readonly skipped: number;
 }
 
-// From this many rows on the planner gets statistics of what is staged.
+// From this many rows on the staging table is analyzed for the planner.
 const ANALYZE_ROWS = 1000;
 const WRITE_ATTEMPTS = 3;
 const MATCH_ATTEMPTS = 3;
@@ -62,17 +62,17 @@ export interface Import<T> {
   readonly plan: ImportPlan;
   readonly batches: AsyncIterable<readonly T[]>;
   readonly decode: RowDecoder<T>;
-  /** The plan of the same file for what is in force by now. */
+  /** Plans the same file with the current snapshot. */
   readonly replan: Replan;
-  /** Ends the batches with the reason, also while they are waited for. */
+  /** Ends the batches with an error, even during a wait for the next. */
   readonly interrupt: (reason: Error) => void;
-  /** Everything is checked and run, and undone. */
+  /** Whether everything is checked and run, and rolled back. */
   readonly isDryRun: boolean;
-  /** Under which the answer is stored, with the records. */
+  /** Idempotency key under which the response is stored, with the records. */
   readonly key: ImportKey | undefined;
 }
 
-/** Reads all batches and writes them; throws 400, 403 or 409 when nothing of them was imported. */
+/** Reads all batches and writes them; throws 400, 403 or 409 when nothing was imported. */
 export async function runImport<T>(
   { plan, batches, decode, replan, interrupt, isDryRun, key }: Import<T>,
   context: EntityContext,
@@ -113,13 +113,13 @@ export async function runImport<T>(
       if (outcome === 'committed') return finishedCounts;
       if (outcome === 'unknown') throw writeUnknown(error);
     }
-    // The body is read, so the request cannot be planned again: the client sends it again (503).
+    // The body is read, so the request cannot be planned again: the client has to send it again (503).
     if (isStaleSnapshot(error)) cache.invalidate(context.workspace.id);
     throw toRecordError(error, context.workspace, context.entity.name, 'create');
   }
 }
 
-/** Who imported what; nothing is told of a file that changed nothing. */
+/** Records the import in the activity log, unless it changed nothing. */
 async function recordImport(
   session: Session,
   { principal, workspace, entity }: EntityContext,
@@ -137,7 +137,7 @@ async function recordImport(
   });
 }
 
-/** Runs `work`; when the client leaves, the statement that runs is cancelled and no other begins. */
+/** Runs `work`; when the client disconnects, the running statement is cancelled and no other starts. */
 async function runWhileConnected<T>(
   db: Database,
   session: Transaction,
@@ -165,7 +165,7 @@ async function runWhileConnected<T>(
   }
 }
 
-/** The answer to an import that was done. */
+/** Builds the reply of a finished import. */
 export const makeImportReply = (data: ImportCounts): Reply => json(200, { data });
 
 interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key'> {
@@ -202,12 +202,12 @@ async function importStaged(
   return counts;
 }
 
-/** Finds the records that the rows are, of a file that is matched by other fields than the id. */
+/** Matches rows with existing records, for a file that is matched by other fields than the id. */
 async function match(session: Session, { principal }: EntityContext, plan: ImportPlan): Promise<void> {
   if (plan.matchOn !== undefined) await session.query(importQuery(matchRecords(plan, plan.matchOn), principal));
 }
 
-/** Looks again while a value may only be taken by a record that came after the rows were matched with records. */
+/** Finds mistakes, and repeats it while a duplicate may be of a record that was added after the matching. */
 async function findLastingMistakes(
   session: Session,
   context: EntityContext,
@@ -224,7 +224,7 @@ async function findLastingMistakes(
 
 /* ---- checks ---- */
 
-/** A value that passed our checks and not PostgreSQL's: the same refusal, with the row that it says. */
+/** Adds the row to an error of a value that PostgreSQL rejected after it had passed our checks. */
 function addPosition(error: unknown, context: EntityContext, reader: ImportReader): unknown {
   const position = parseCopyPosition(error);
   const apiError =
@@ -243,7 +243,7 @@ interface MistakeRow {
   readonly other?: string;
 }
 
-/** `isWhole`: every row of the file is staged; else a row may refer to one that is not. */
+/** Finds mistakes in staged rows. `isWhole`: all rows are staged; else a row may refer to one that is not. */
 async function findMistakes(
   session: Session,
   context: EntityContext,
@@ -329,7 +329,7 @@ async function write(session: Session, context: EntityContext, plan: ImportPlan,
       const updated = Number(counts?.updated);
       return { inserted, updated, skipped: rows - inserted - updated };
     } catch (error) {
-      // Somebody was faster between our checks and the write: what the checks say now tells the row.
+      // A concurrent write came between our checks and the write: the checks are repeated to find the row.
       const isRace = getSqlState(error) === '23505' || getSqlState(error) === '23503' || getSqlState(error) === '23502';
       if (!isRace && !isRetryable(error)) throw error;
       await match(session, context, plan);
@@ -344,14 +344,14 @@ async function write(session: Session, context: EntityContext, plan: ImportPlan,
 
 export type Outcome = 'committed' | 'aborted' | 'unknown';
 
-// The time that PostgreSQL has to start again.
+// Milliseconds that PostgreSQL has for a restart.
 const OUTCOME_TIMEOUT_MS = 5000;
 const PAUSE_MS = 100;
 
 /**
- * Asks until the import with the token has ended, for some seconds. `aborted` is certain, also when its backend is still
- * there: it can no longer commit. `place`: the node that has the records. While that is away nothing is asked, as the question
- * would keep one of the connections for the control tables waiting.
+ * Polls for some seconds until the import with the token has ended. `aborted` is certain even while its backend still
+ * runs: it can no longer commit. `node`: that of the records. While it is unavailable no query is sent, as it would
+ * block one of the connections for the control tables.
  */
 export async function findOutcome(
   db: Database,
