@@ -54,7 +54,7 @@ export function formatDuration(seconds: number): string {
   return seconds < 5400 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** Returns the running, failed or next step. */
+/** Returns the running step, else the next one. */
 export const findActiveStep = ({ steps }: Migration): MigrationStep | undefined =>
   steps.find(({ state }) => state === 'running') ?? steps.find(({ state }) => state === 'pending');
 

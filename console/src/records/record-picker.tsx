@@ -56,8 +56,8 @@ export function RecordPicker({ workspace, target, text, onText, onChosen, takesF
   // The initial text is the current id, which needs no search until the user types.
   const [isTyped, setTyped] = useState(false);
   const searchText = isTyped ? text : '';
-  const [settled] = useDebouncedValue(searchText, PAUSE_MS);
-  const debouncedText = searchText === '' ? '' : settled;
+  const [debounced] = useDebouncedValue(searchText, PAUSE_MS);
+  const debouncedText = searchText === '' ? '' : debounced;
   const { label, records, error, isFetching } = useCandidates(workspace, target, debouncedText, isOpen);
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);

@@ -47,13 +47,13 @@ export const listEntities = (document: Json): readonly DiagramEntity[] =>
  */
 export function listLines(entities: readonly DiagramEntity[]): readonly Line[] {
   const names = new Set(entities.map(({ name }) => name));
-  const drawn = new Set<string>();
+  const drawnPairs = new Set<string>();
   return entities.flatMap(({ name: from, relations }) =>
     relations.flatMap(({ name, kind, to }): Line[] => {
       if (!names.has(to)) return [];
       if (kind === 'belongsTo') return [{ id: `${from}.${name}`, from, to, label: name, isMany: false }];
-      if (kind !== 'manyToMany' || drawn.has(`${to} ${from}`)) return [];
-      drawn.add(`${from} ${to}`);
+      if (kind !== 'manyToMany' || drawnPairs.has(`${to} ${from}`)) return [];
+      drawnPairs.add(`${from} ${to}`);
       return [{ id: `${from}.${name}`, from, to, label: name, isMany: true }];
     }),
   );

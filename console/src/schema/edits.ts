@@ -34,9 +34,9 @@ export const listColumns = (entity: Json | undefined): readonly string[] => [
 ];
 
 /** Returns an unused name: `field`, `field2`. */
-export function findFreeName(wish: string, usedNames: readonly string[]): string {
-  if (!usedNames.includes(wish)) return wish;
-  for (let number = 2; ; number += 1) if (!usedNames.includes(`${wish}${number}`)) return `${wish}${number}`;
+export function findFreeName(name: string, usedNames: readonly string[]): string {
+  if (!usedNames.includes(name)) return name;
+  for (let number = 2; ; number += 1) if (!usedNames.includes(`${name}${number}`)) return `${name}${number}`;
 }
 
 /** Changes the type of a field and removes attributes of other types. */

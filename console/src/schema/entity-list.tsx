@@ -21,8 +21,8 @@ export interface EntityListProps {
 export function EntityList(props: EntityListProps) {
   const { label, entities, at, onChoose, showsRelations, invalid, marks } = props;
   const [typed, setTyped] = useState('');
-  const wish = typed.trim().toLowerCase();
-  const matches = entities.filter(({ name }) => name.toLowerCase().includes(wish));
+  const query = typed.trim().toLowerCase();
+  const matches = entities.filter(({ name }) => name.toLowerCase().includes(query));
   const first = matches[0];
   return (
     <div>

@@ -34,7 +34,7 @@ export function RelationForm({ form, name }: { readonly form: EntityFormState; r
   const memberNames = Object.hasOwn(RELATION_MEMBERS, kind) ? RELATION_MEMBERS[kind as RelationKind] : [];
   const entities = listEntityNames(state.value);
   /** Lists the belongsTo relations of another entity, which `inverse`, `from` and `to` name. */
-  const stored = (entity: string): readonly string[] =>
+  const listStored = (entity: string): readonly string[] =>
     listMembers(getAt(state.value, [...entityPath(entity), 'relations']))
       .filter(([, one]) => getAt(one, ['kind']) === 'belongsTo')
       .map(([relation]) => relation);
@@ -66,10 +66,10 @@ export function RelationForm({ form, name }: { readonly form: EntityFormState; r
         }
       />
       {choice('entity', 'Entity', entities)}
-      {memberNames.includes('inverse') && choice('inverse', 'Inverse', stored(asText(of('entity'))))}
+      {memberNames.includes('inverse') && choice('inverse', 'Inverse', listStored(asText(of('entity'))))}
       {memberNames.includes('through') && choice('through', 'Through', entities)}
-      {memberNames.includes('from') && choice('from', 'From (this entity)', stored(asText(of('through'))))}
-      {memberNames.includes('to') && choice('to', 'To (other entity)', stored(asText(of('through'))))}
+      {memberNames.includes('from') && choice('from', 'From (this entity)', listStored(asText(of('through'))))}
+      {memberNames.includes('to') && choice('to', 'To (other entity)', listStored(asText(of('through'))))}
       {memberNames.includes('onDelete') && choice('onDelete', 'On delete', ['', 'restrict', 'cascade', 'setNull'])}
       {memberNames.includes('column') && (
         <MemberText form={form} path={[...here, 'column']} label="Stored in" placeholder={`${name}Id`} />

@@ -24,7 +24,7 @@ export function Layout() {
   const workspace = org === undefined || ws === undefined ? undefined : { org, ws };
   const session = useQuery(sessionQuery);
   const navigate = useNavigate();
-  const viewed = useViewAsAnywhere();
+  const viewAs = useViewAsAnywhere();
   const isSignedOut = session.data === undefined && isApiError(session.error) && session.error.status === 401;
   useEffect(() => {
     if (!isSignedOut) return;
@@ -33,7 +33,7 @@ export function Layout() {
   }, [isSignedOut, navigate]);
   return (
     <AppShell
-      header={{ height: viewed === undefined ? 44 : 76 }}
+      header={{ height: viewAs === undefined ? 44 : 76 }}
       navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen, desktop: workspace === undefined } }}
       padding="md"
     >
@@ -61,7 +61,7 @@ export function Layout() {
           <ErrorAlert error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
         ) : (
           // Another user's records are another screen, so all state is dropped.
-          <Outlet key={viewed === undefined ? '' : stringifyExact(viewed)} />
+          <Outlet key={viewAs === undefined ? '' : stringifyExact(viewAs)} />
         )}
       </AppShell.Main>
       {session.data !== undefined && <CommandPalette session={session.data} workspace={workspace} />}

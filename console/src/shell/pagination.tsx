@@ -60,8 +60,8 @@ export function useSearchableList<T>(
   const { read, write } = useAddress();
   const [page, go] = usePage();
   const typed = read('find') ?? '';
-  const wish = typed.trim().toLowerCase();
-  const matches = items.filter((item) => getName(item).toLowerCase().includes(wish));
+  const query = typed.trim().toLowerCase();
+  const matches = items.filter((item) => getName(item).toLowerCase().includes(query));
   const last = Math.max(0, Math.ceil(matches.length / PAGE_SIZE) - 1);
   const at = Math.min(page, last);
   return {

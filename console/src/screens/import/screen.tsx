@@ -25,7 +25,7 @@ export function Screen() {
   const mayWrite = useMayWrite();
   const isViewing = useViewAs() !== undefined;
   const entity = name === undefined ? undefined : schema.data?.entities.get(name);
-  async function choose(input: Blob | null, called: string): Promise<void> {
+  async function choose(input: Blob | null, fileName: string): Promise<void> {
     if (input === null) return;
     setError(undefined);
     try {
@@ -34,7 +34,7 @@ export function Screen() {
       const text = await file.slice(0, SAMPLE_BYTES).text();
       const sample = parseSample(text, file.size <= SAMPLE_BYTES);
       if (sample.headers.length === 0) throw new Error('The file has no rows');
-      setChosen((last) => ({ file, name: called, sample, delimiter, number: (last?.number ?? 0) + 1 }));
+      setChosen((last) => ({ file, name: fileName, sample, delimiter, number: (last?.number ?? 0) + 1 }));
     } catch (thrown) {
       setChosen(undefined);
       setError(thrown);
@@ -52,7 +52,7 @@ export function Screen() {
       )}
       {isAllowed && (
         <Stack maw={1000}>
-          <Source onChosen={(file, called) => void choose(file, called)} />
+          <Source onChosen={(file, fileName) => void choose(file, fileName)} />
           <ErrorAlert error={error} />
           {chosen?.delimiter !== undefined && (
             <Text size="sm" role="status">
@@ -93,14 +93,14 @@ const describeDelimiter = (delimiter: string): string =>
 
 function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: string) => void }) {
   const [pasted, setPasted] = useState('');
-  const [called, setCalled] = useState<string>();
+  const [fileName, setFileName] = useState<string>();
   const reset = useRef<() => void>(null);
   return (
     <Paper withBorder p="sm">
       <Group align="end" wrap="wrap">
         <FileButton
           onChange={(file) => {
-            setCalled(file?.name);
+            setFileName(file?.name);
             onChosen(file, file?.name ?? '');
             // A corrected file has the same name: without a reset the browser reports no change.
             reset.current?.();
@@ -111,7 +111,7 @@ function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: str
         >
           {(props) => <Button {...props}>Choose a file</Button>}
         </FileButton>
-        {called !== undefined && <TextInput aria-label="Chosen file" value={called} readOnly dir="auto" />}
+        {fileName !== undefined && <TextInput aria-label="Chosen file" value={fileName} readOnly dir="auto" />}
         <Text size="xs" c="dimmed">
           CSV with a header, or NDJSON: one JSON object per line
         </Text>

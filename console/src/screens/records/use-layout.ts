@@ -21,18 +21,18 @@ export function useLayout(
   fields: string | undefined,
   setFields: (fields: string | undefined) => void,
 ) {
-  const [kept, setKept] = useState(() => readStored(entityRef));
+  const [storedLayout, setStoredLayout] = useState(() => readStored(entityRef));
   // An address without columns restores the last ones.
   useEffect(() => {
-    if (fields === undefined && kept.visible !== undefined) setFields(kept.visible.join(','));
-  }, [fields, kept.visible, setFields]);
+    if (fields === undefined && storedLayout.visible !== undefined) setFields(storedLayout.visible.join(','));
+  }, [fields, storedLayout.visible, setFields]);
   const layout = useMemo<ColumnLayout>(
-    () => ({ ...kept, visible: fields === undefined ? undefined : parseNames(fields) }),
-    [kept, fields],
+    () => ({ ...storedLayout, visible: fields === undefined ? undefined : parseNames(fields) }),
+    [storedLayout, fields],
   );
   const setLayout = useCallback(
     (next: ColumnLayout) => {
-      setKept(next);
+      setStoredLayout(next);
       try {
         localStorage.setItem(getStorageKey(entityRef), printLayout(next));
       } catch {}

@@ -28,16 +28,16 @@ export interface ListOptions {
 }
 
 export function useList({ entityRef, query, fields, startRow }: ListOptions): List {
-  const [shown, setShown] = useState<{ readonly rows: Rows; readonly startRow: number; readonly key: string }>();
+  const [list, setList] = useState<{ readonly rows: Rows; readonly startRow: number; readonly key: string }>();
   const [refused, setRefused] = useState<{ readonly error: unknown; readonly key: string }>();
-  const [again, setAgain] = useState({ count: 0, row: startRow });
-  const key = JSON.stringify([entityRef, query, fields, again.count]);
+  const [reloading, setReloading] = useState({ count: 0, row: startRow });
+  const key = JSON.stringify([entityRef, query, fields, reloading.count]);
   const latest = useRef({ entityRef, query, fields, startRow });
   latest.current = {
     entityRef,
     query,
     fields,
-    startRow: again.count > 0 && shown !== undefined ? again.row : startRow,
+    startRow: reloading.count > 0 && list !== undefined ? reloading.row : startRow,
   };
   useEffect(() => {
     const { entityRef, query, fields, startRow } = latest.current;
@@ -52,7 +52,7 @@ export function useList({ entityRef, query, fields, startRow }: ListOptions): Li
     const stop = rows.subscribe(() => {
       if (rows.hasLoaded && !isShown) {
         isShown = true;
-        setShown((last) => {
+        setList((last) => {
           if (last?.rows !== rows) last?.rows.close();
           return { rows, startRow, key };
         });
@@ -68,21 +68,21 @@ export function useList({ entityRef, query, fields, startRow }: ListOptions): Li
       if (!isShown) rows.close();
     };
   }, [key]);
-  useSyncExternalStore(shown?.rows.subscribe ?? never, shown?.rows.revision ?? zero);
+  useSyncExternalStore(list?.rows.subscribe ?? never, list?.rows.revision ?? zero);
   return useMemo(
     () => ({
-      rows: shown?.rows,
+      rows: list?.rows,
       refused: refused?.key === key ? refused.error : undefined,
-      startRow: shown?.startRow ?? 0,
-      isLoading: shown?.key !== key && refused?.key !== key,
-      reload: (row: number) => setAgain(({ count }) => ({ count: count + 1, row })),
+      startRow: list?.startRow ?? 0,
+      isLoading: list?.key !== key && refused?.key !== key,
+      reload: (row: number) => setReloading(({ count }) => ({ count: count + 1, row })),
       retry: () => {
-        if (shown?.key === key) shown.rows.retry();
-        else setAgain(({ count, row }) => ({ count: count + 1, row }));
+        if (list?.key === key) list.rows.retry();
+        else setReloading(({ count, row }) => ({ count: count + 1, row }));
         setRefused(undefined);
       },
     }),
-    [shown, refused, key],
+    [list, refused, key],
   );
 }
 
