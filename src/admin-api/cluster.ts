@@ -150,13 +150,20 @@ const ALL_NODES = 'a node of the cluster does not answer';
 
 const MOVE_ID = { id: idParam('move') };
 
-export function clusterRoutes(services: AdminServices & ClusterServices): AdminRoute[] {
+type Services = AdminServices & ClusterServices;
+
+export const clusterRoutes = (services: Services): AdminRoute[] => [...nodeRoutes(services), ...moveRoutes(services)];
+
+/** Returns the cluster; 409 if the database is not a Citus coordinator. */
+function requireCluster(services: ClusterServices): Cluster {
+  const cluster = services.cluster();
+  if (cluster === undefined) throw noCluster();
+  return cluster;
+}
+
+/** Returns the routes of nodes, of the workspaces on them, and of rebalancing. */
+function nodeRoutes(services: Services): AdminRoute[] {
   const route = routeMaker(services);
-  function requireCluster(): Cluster {
-    const currentCluster = services.cluster();
-    if (currentCluster === undefined) throw noCluster();
-    return currentCluster;
-  }
   return [
     route({
       id: 'cluster.read',
@@ -167,7 +174,7 @@ export function clusterRoutes(services: AdminServices & ClusterServices): AdminR
       description: 'Each node is asked, for 1.5 s at most.',
       errors: { CONFLICT: NO_CLUSTER },
       responses: { 200: data(ClusterShape) },
-      handle: async () => respondData(await requireCluster().loadView()),
+      handle: async () => respondData(await requireCluster(services).loadView()),
     }),
     route({
       id: 'cluster.workspaces',
@@ -180,7 +187,7 @@ export function clusterRoutes(services: AdminServices & ClusterServices): AdminR
       query: { ...PAGE, node: NODE },
       responses: { 200: pageShape(PlacedShape) },
       handle: async ({ query }) =>
-        respondPage(await requireCluster().listWorkspaces(query, query.node), query, (row) => row),
+        respondPage(await requireCluster(services).listWorkspaces(query, query.node), query, (row) => row),
     }),
     route({
       id: 'cluster.plan',
@@ -191,7 +198,7 @@ export function clusterRoutes(services: AdminServices & ClusterServices): AdminR
       description: `By bytes, within a tenth of what each should hold; nodes that take no workspaces are emptied. At most ${MAX_PLANNED_MOVES} moves. Changes nothing.`,
       errors: { CONFLICT: NO_CLUSTER, SERVICE_UNAVAILABLE: ALL_NODES },
       responses: { 200: data(PlanShape) },
-      handle: async () => respondData(await requireCluster().plan()),
+      handle: async () => respondData(await requireCluster(services).plan()),
     }),
     route({
       id: 'cluster.rebalance',
@@ -204,8 +211,15 @@ export function clusterRoutes(services: AdminServices & ClusterServices): AdminR
       description: 'Of the plan as it is now. A workspace that is being moved already is left out.',
       errors: { CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`, SERVICE_UNAVAILABLE: ALL_NODES },
       responses: { 202: data(arrayShape(MoveShape)) },
-      handle: async ({ audit }) => respond(202, { data: [...(await requireCluster().rebalance(audit))] }),
+      handle: async ({ audit }) => respond(202, { data: [...(await requireCluster(services).rebalance(audit))] }),
     }),
+  ];
+}
+
+/** Returns the routes of moves of single workspaces. */
+function moveRoutes(services: Services): AdminRoute[] {
+  const route = routeMaker(services);
+  return [
     route({
       id: 'cluster.move',
       method: 'POST',
@@ -225,7 +239,7 @@ export function clusterRoutes(services: AdminServices & ClusterServices): AdminR
       example: { node: '10.0.0.12:5432' },
       responses: { 200: data(PlacedShape), 202: data(MoveShape) },
       async handle({ workspace, body: { node }, audit }) {
-        const outcome = await requireCluster().startMove(workspace, node, audit);
+        const outcome = await requireCluster(services).startMove(workspace, node, audit);
         if ('placed' in outcome) return respondData(outcome.placed);
         const { move } = outcome;
         return respond(202, { data: move }, { Location: `${ADMIN_PREFIX}/cluster/moves/${move.id}` });
@@ -241,7 +255,7 @@ export function clusterRoutes(services: AdminServices & ClusterServices): AdminR
       errors: { CONFLICT: NO_CLUSTER },
       query: PAGE,
       responses: { 200: pageShape(MoveShape) },
-      handle: async ({ query }) => respondPage(await requireCluster().listMoves(query), query, (move) => move),
+      handle: async ({ query }) => respondPage(await requireCluster(services).listMoves(query), query, (move) => move),
     }),
     route({
       id: 'cluster.readMove',
@@ -253,7 +267,7 @@ export function clusterRoutes(services: AdminServices & ClusterServices): AdminR
       errors: { CONFLICT: NO_CLUSTER },
       params: MOVE_ID,
       responses: { 200: data(MoveShape) },
-      handle: async ({ params }) => respondData(await requireCluster().findMove(parseId(params.id, 'Move'))),
+      handle: async ({ params }) => respondData(await requireCluster(services).findMove(parseId(params.id, 'Move'))),
     }),
     route({
       id: 'cluster.cancelMove',
@@ -268,7 +282,7 @@ export function clusterRoutes(services: AdminServices & ClusterServices): AdminR
       params: MOVE_ID,
       responses: { 200: data(MoveShape) },
       handle: async ({ params, audit }) =>
-        respondData(await requireCluster().cancelMove(parseId(params.id, 'Move'), audit)),
+        respondData(await requireCluster(services).cancelMove(parseId(params.id, 'Move'), audit)),
     }),
   ];
 }

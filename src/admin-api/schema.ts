@@ -9,6 +9,7 @@ import type { PhysicalNames } from '../model/physical-name.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../schema/format.ts';
 import { Type } from '../schema/type.ts';
+import type { Databases } from '../store/databases.ts';
 import { loadDocumentText } from '../store/documents.ts';
 import { parseDocument } from '../store/load-workspace.ts';
 import { findMigration, isEnded } from '../store/migrations.ts';
@@ -107,7 +108,13 @@ const EXAMPLE = {
   },
 };
 
-export function schemaRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
+export const schemaRoutes = (services: AdminServices, runner: Runner): AdminRoute[] => [
+  ...readRoutes(services),
+  ...changeRoutes(services, runner),
+];
+
+/** Returns the routes of the format and of the document in force. */
+function readRoutes(services: AdminServices): AdminRoute[] {
   const { databases } = services;
   const route = routeMaker(services);
   return [
@@ -144,6 +151,14 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
         return respondTagged(`{"data":${row.document}${meta}}`, responseTag, ifNoneMatch);
       },
     }),
+  ];
+}
+
+/** Returns the routes that plan and apply a change. */
+function changeRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
+  return [
     route({
       id: 'schema.plan',
       method: 'POST',
@@ -159,24 +174,8 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
       example: EXAMPLE,
       responses: { 200: data(PlanShape) },
       async handle({ workspace, query: { strategy, basedOn }, body }) {
-        const { id } = workspace;
         const checkMatch = mustMatch(basedOn === undefined ? undefined : `"${basedOn}"`, DOCUMENT);
-        const node = await findNode(databases, id);
-        const plan = (): Promise<Plan> =>
-          databases.forWorkspace(workspace).transaction(
-            async (session) => {
-              const { topology } = databases;
-              const change = await prepareChange(session, id, makeDocumentParser(body, checkMatch), strategy, {
-                topology,
-              });
-              const steps = await planSteps(session, change, topology);
-              return { steps, destructive: steps.some((step) => step.destructive), basedOn: entityTag(change.inForce) };
-            },
-            { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, node },
-          );
-        await upgradeWorkspaceIn(databases.forWorkspace(workspace), id);
-        // Retries once: a table may be renamed between two statements.
-        return respondData(await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error))));
+        return respondData(await planChange(databases, workspace.id, strategy, makeDocumentParser(body, checkMatch)));
       },
     }),
     route({
@@ -216,12 +215,7 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
           audit: await audit.prepare({ subject: slug, details: { strategy, allowDestructive } }),
           parseDocument: makeDocumentParser(body, checkMatch),
         });
-        const waitController = new AbortController();
-        const isInForce = await Promise.race([
-          run.completion.then(() => true),
-          sleep(wait * 1000, false, { signal: waitController.signal }).catch(() => false),
-        ]);
-        waitController.abort();
+        const isInForce = await isCompletedWithin(run.completion, wait);
         const migration = await requireValue(
           findMigration(databases.forWorkspace(workspace), id, run.id as string),
           () => noWorkspace(slug),
@@ -236,6 +230,40 @@ export function schemaRoutes(services: AdminServices, runner: Runner): AdminRout
       },
     }),
   ];
+}
+
+/** Plans a change of the schema of a workspace without making it. */
+async function planChange(
+  databases: Databases,
+  id: string,
+  strategy: 'online' | 'blocking',
+  parse: ParseDocument,
+): Promise<Plan> {
+  const node = await findNode(databases, id);
+  const plan = (): Promise<Plan> =>
+    databases.forWorkspace({ id }).transaction(
+      async (session) => {
+        const { topology } = databases;
+        const change = await prepareChange(session, id, parse, strategy, { topology });
+        const steps = await planSteps(session, change, topology);
+        return { steps, destructive: steps.some((step) => step.destructive), basedOn: entityTag(change.inForce) };
+      },
+      { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, node },
+    );
+  await upgradeWorkspaceIn(databases.forWorkspace({ id }), id);
+  // Retries once: a table may be renamed between two statements.
+  return plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error)));
+}
+
+/** Waits for a migration, at most `seconds`; returns false if it takes longer. */
+async function isCompletedWithin(completion: Promise<unknown>, seconds: number): Promise<boolean> {
+  const timeout = new AbortController();
+  const isCompleted = await Promise.race([
+    completion.then(() => true),
+    sleep(seconds * 1000, false, { signal: timeout.signal }).catch(() => false),
+  ]);
+  timeout.abort();
+  return isCompleted;
 }
 
 /** Returns a parser that checks If-Match first. It runs under the lock of the workspace or in the transaction of a plan. */

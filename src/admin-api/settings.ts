@@ -11,6 +11,7 @@ import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape 
 import { member } from '../schema/renames.ts';
 import { Type } from '../schema/type.ts';
 import type { AuditContext } from '../store/activity.ts';
+import type { Databases } from '../store/databases.ts';
 import { loadWorkspaceRow } from '../store/documents.ts';
 import { findMigration } from '../store/migrations.ts';
 import { requireValue, workspaceDeleted } from './access.ts';
@@ -63,54 +64,6 @@ const RESPONSES = { settings: showSettings, rowRules: getRowRules };
 export function settingsRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
   const { databases } = services;
   const route = routeMaker(services);
-
-  async function loadEntity({ workspaceId, entity }: EntityLocation): Promise<EntityDocument> {
-    const row = await requireValue(
-      loadWorkspaceRow(databases.forWorkspace({ id: workspaceId }), workspaceId),
-      workspaceDeleted,
-    );
-    return requireEntity(row.document, entity);
-  }
-
-  /** Changes a part of an entity; returns the entity that is then in force. */
-  async function change(
-    location: EntityLocation,
-    part: 'settings' | 'rowRules',
-    { mustMatch, merge, auditEntry }: ChangeRequest,
-  ): Promise<EntityDocument> {
-    const { workspaceId, entity } = location;
-    const run = await runner.start({
-      workspaceId,
-      strategy: 'online',
-      allowDestructive: false,
-      isRecorded: false,
-      audit: auditEntry,
-      // Parses the whole document with the body in it.
-      parseDocument: (inForce) => {
-        const current = requireEntity(inForce, entity);
-        // Runs under the lock of the workspace, so there is no other change before this one.
-        mustMatch(entityTag(RESPONSES[part](current)));
-        const document = { entities: { ...inForce.entities, [entity]: { ...current, [part]: merge(current) } } };
-        const parsed = parseSchemaDocument(document, inForce);
-        return parsed.ok
-          ? parsed
-          : { ok: false, details: parsed.details.map(relativeTo(`entities.${entity}.${part}`)) };
-      },
-    });
-    await run.completion;
-    const migration =
-      run.id === null
-        ? undefined
-        : await findMigration(databases.forWorkspace({ id: workspaceId }), workspaceId, run.id);
-    if (migration !== undefined && migration.state !== 'succeeded') {
-      throw conflict(
-        'SETTINGS_NOT_APPLIED',
-        `The change was not made: ${migration.error?.message ?? 'it was cancelled'}`,
-      );
-    }
-    return loadEntity(location);
-  }
-
   return [
     route({
       id: 'settings.read',
@@ -121,7 +74,7 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
       description: 'A part of the schema document, shown by itself.',
       errors: {},
       params: ENTITY,
-      find: ({ workspace, params }) => loadEntity({ workspaceId: workspace.id, entity: params.entity }),
+      find: ({ workspace, params }) => loadEntity(databases, { workspaceId: workspace.id, entity: params.entity }),
       responses: { 200: data(Settings), 304: NOTHING },
       handle: async ({ resource: entity, ifNoneMatch }) => respondTaggedValue(showSettings(entity), ifNoneMatch),
     }),
@@ -137,7 +90,7 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
       errors: CHANGE,
       guarded: 'settings of the entity',
       params: ENTITY,
-      find: ({ workspace, params }) => loadEntity({ workspaceId: workspace.id, entity: params.entity }),
+      find: ({ workspace, params }) => loadEntity(databases, { workspaceId: workspace.id, entity: params.entity }),
       body: uncheckedBody(SettingsShape),
       example: { defaultExpand: ['customer'] },
       responses: { 200: data(Settings) },
@@ -145,7 +98,9 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
         const merge = (entity: EntityDocument): unknown => changedSettings(entity, body);
         const location = { workspaceId: workspace.id, entity: params.entity };
         const auditEntry = await audit.prepare(toAuditEntry(params, body));
-        return respondChanged(showSettings(await change(location, 'settings', { mustMatch, merge, auditEntry })));
+        return respondChanged(
+          showSettings(await changeEntity(databases, runner, location, 'settings', { mustMatch, merge, auditEntry })),
+        );
       },
     }),
     route({
@@ -157,7 +112,7 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
       description: 'All enabled rules have to hold.',
       errors: {},
       params: ENTITY,
-      find: ({ workspace, params }) => loadEntity({ workspaceId: workspace.id, entity: params.entity }),
+      find: ({ workspace, params }) => loadEntity(databases, { workspaceId: workspace.id, entity: params.entity }),
       responses: { 200: data(Rules), 304: NOTHING },
       handle: async ({ resource: entity, ifNoneMatch }) => respondTaggedValue(getRowRules(entity), ifNoneMatch),
     }),
@@ -173,7 +128,7 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
       errors: CHANGE,
       guarded: 'row rules of the entity',
       params: ENTITY,
-      find: ({ workspace, params }) => loadEntity({ workspaceId: workspace.id, entity: params.entity }),
+      find: ({ workspace, params }) => loadEntity(databases, { workspaceId: workspace.id, entity: params.entity }),
       body: uncheckedBody(RowRulesShape),
       example: [{ column: 'customerId', claim: 'customer_id' }],
       responses: { 200: data(Rules) },
@@ -181,11 +136,62 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
         const location = { workspaceId: workspace.id, entity: params.entity };
         const auditEntry = await audit.prepare(toAuditEntry(params, body));
         return respondChanged(
-          getRowRules(await change(location, 'rowRules', { mustMatch, merge: () => body ?? null, auditEntry })),
+          getRowRules(
+            await changeEntity(databases, runner, location, 'rowRules', {
+              mustMatch,
+              merge: () => body ?? null,
+              auditEntry,
+            }),
+          ),
         );
       },
     }),
   ];
+}
+
+async function loadEntity(databases: Databases, { workspaceId, entity }: EntityLocation): Promise<EntityDocument> {
+  const row = await requireValue(
+    loadWorkspaceRow(databases.forWorkspace({ id: workspaceId }), workspaceId),
+    workspaceDeleted,
+  );
+  return requireEntity(row.document, entity);
+}
+
+/** Changes a part of an entity; returns the entity that is then in force. */
+async function changeEntity(
+  databases: Databases,
+  runner: Runner,
+  location: EntityLocation,
+  part: 'settings' | 'rowRules',
+  { mustMatch, merge, auditEntry }: ChangeRequest,
+): Promise<EntityDocument> {
+  const { workspaceId, entity } = location;
+  const run = await runner.start({
+    workspaceId,
+    strategy: 'online',
+    allowDestructive: false,
+    isRecorded: false,
+    audit: auditEntry,
+    // Parses the whole document with the body in it.
+    parseDocument: (inForce) => {
+      const current = requireEntity(inForce, entity);
+      // Runs under the lock of the workspace, so there is no other change before this one.
+      mustMatch(entityTag(RESPONSES[part](current)));
+      const document = { entities: { ...inForce.entities, [entity]: { ...current, [part]: merge(current) } } };
+      const parsed = parseSchemaDocument(document, inForce);
+      return parsed.ok ? parsed : { ok: false, details: parsed.details.map(relativeTo(`entities.${entity}.${part}`)) };
+    },
+  });
+  await run.completion;
+  const migration =
+    run.id === null ? undefined : await findMigration(databases.forWorkspace({ id: workspaceId }), workspaceId, run.id);
+  if (migration !== undefined && migration.state !== 'succeeded') {
+    throw conflict(
+      'SETTINGS_NOT_APPLIED',
+      `The change was not made: ${migration.error?.message ?? 'it was cancelled'}`,
+    );
+  }
+  return loadEntity(databases, location);
 }
 
 /** Returns the audit entry of a valid body. */

@@ -75,7 +75,13 @@ const CONFIRM: Parameter<string | undefined> = {
   read: (text) => text,
 };
 
-export function workspaceRoutes(services: AdminServices): AdminRoute[] {
+export const workspaceRoutes = (services: AdminServices): AdminRoute[] => [
+  ...collectionRoutes(services),
+  ...resourceRoutes(services),
+];
+
+/** Returns the routes that list and create workspaces. */
+function collectionRoutes(services: AdminServices): AdminRoute[] {
   const { databases } = services;
   const route = routeMaker(services);
   return [
@@ -134,6 +140,14 @@ export function workspaceRoutes(services: AdminServices): AdminRoute[] {
         return respondCreated(toResponse(workspace), workspaceLocation(workspace, ''));
       },
     }),
+  ];
+}
+
+/** Returns the routes of one workspace. */
+function resourceRoutes(services: AdminServices): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
+  return [
     route({
       id: 'workspaces.read',
       method: 'GET',
