@@ -1,5 +1,5 @@
 // Sends requests of a workspace: JSON in and out, idempotency keys of writes, streams.
-import { toPairs } from './body.ts';
+import { toTexts } from './body.ts';
 import { WdaError } from './error.ts';
 import { parseJson, stringifyJson } from './json.ts';
 import type { CallOptions, Content, Send } from './transport.ts';
@@ -41,7 +41,7 @@ export interface Ask {
 
 export function makeAsk(send: Send, workspace: string): Ask {
   const base = `/api/v1/${workspace.split('/').map(encodeURIComponent).join('/')}/`;
-  const buildPath = (path: string, query?: URLSearchParams): string =>
+  const toPath = (path: string, query?: URLSearchParams): string =>
     (path.startsWith('/') ? path : base + path) + (`${query ?? ''}` && `?${query}`);
 
   const ask = async (method: string, path: string, options: RequestOptions = {}): Promise<Answer> => {
@@ -51,8 +51,8 @@ export function makeAsk(send: Send, workspace: string): Ask {
     return send(
       {
         method,
-        path: buildPath(path, query),
-        headers: toPairs({ 'Content-Type': type, 'If-Match': ifMatch, 'Idempotency-Key': key }),
+        path: toPath(path, query),
+        headers: toTexts({ 'Content-Type': type, 'If-Match': ifMatch, 'Idempotency-Key': key }),
         body: content,
         isRepeatable: isRead || key !== undefined,
         retries,
@@ -63,7 +63,7 @@ export function makeAsk(send: Send, workspace: string): Ask {
   };
   const stream: Ask['stream'] = (path, query, options) =>
     send(
-      { ...options, method: 'GET', path: buildPath(path, query), isRepeatable: true },
+      { ...options, method: 'GET', path: toPath(path, query), isRepeatable: true },
       async ({ body }) => body as ReadableStream<Uint8Array>,
     );
   return Object.assign(ask, { stream });

@@ -3,7 +3,7 @@ import { newKey, type WriteOptions } from './ask.ts';
 import type { LooseQuery } from './body.ts';
 import type { ConflictOptions, Entity, ListQuery, Meta, RecordQuery } from './entity.ts';
 import type { Client } from './index.ts';
-import { buildReadQuery } from './requests.ts';
+import { toReadQuery } from './requests.ts';
 import type { Answered, Create, Expand, Name, None, Row, Shape, Update } from './shape.ts';
 
 /** Reference to a field of the record that an earlier operation returns. */
@@ -14,7 +14,7 @@ export interface Ref {
 /** Creates a reference; `order.id` is the id of the record of the operation whose `ref` is `order`. */
 export const ref = (path: string): Ref => ({ $ref: path });
 
-const queryText = (query: object): string => String(buildReadQuery(query as LooseQuery));
+const queryText = (query: object): string => String(toReadQuery(query as LooseQuery));
 
 type Referring<T> = { readonly [K in keyof T]: T[K] | Ref };
 

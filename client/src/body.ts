@@ -33,12 +33,12 @@ export interface QueryBody extends ListBody {
   readonly narrow: Readonly<Record<string, ListBody>>;
 }
 
-export function buildBody({ fields, expand, ...list }: LooseQuery): QueryBody {
-  return { ...select(fields, expand), ...buildList(list) };
+export function toBody({ fields, expand, ...list }: LooseQuery): QueryBody {
+  return { ...select(fields, expand), ...toList(list) };
 }
 
-export function buildList({ filter, sort, ...rest }: LooseQuery): ListBody {
-  const conditions = parseConditions(filter ?? {}, '');
+export function toList({ filter, sort, ...rest }: LooseQuery): ListBody {
+  const conditions = toTrees(filter ?? {}, '');
   return {
     ...rest,
     ...(sort === undefined ? {} : { sort: [sort].flat() as string[] }),
@@ -47,7 +47,7 @@ export function buildList({ filter, sort, ...rest }: LooseQuery): ListBody {
 }
 
 /** Returns the members that have a value, as strings. */
-export const toPairs = (members: Members): [name: string, value: string][] =>
+export const toTexts = (members: Members): [name: string, value: string][] =>
   Object.entries(members).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
 
 const both = (conditions: readonly Tree[]): Tree =>
@@ -71,7 +71,7 @@ function select(
       const path = prefix + relation;
       paths.push(path);
       const { fields: inner, expand: innermost, ...list } = part === true ? ({} as LooseQuery) : part;
-      if (Object.keys(list).length > 0) narrow[path] = buildList(list);
+      if (Object.keys(list).length > 0) narrow[path] = toList(list);
       walk(`${path}.`, { fields: inner, expand: innermost });
     }
   };
@@ -79,40 +79,40 @@ function select(
   return { expand: paths, fields: isChosen ? names : [], narrow };
 }
 
-const getOperands = (name: string): Takes | undefined => (Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined);
+const getTakes = (name: string): Takes | undefined => (Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined);
 
 const isObject = (value: unknown): value is Members =>
   // Neither a list nor a date.
   Object.prototype.toString.call(value) === '[object Object]';
 
 /** Converts `{ status: 'open', customer: { name: { contains: 'a' } }, $or: […] }` to conditions that must all hold. */
-function parseConditions(filter: Members, prefix: string): Tree[] {
+function toTrees(filter: Members, prefix: string): Tree[] {
   return Object.entries(filter).flatMap(([name, value]): Tree[] => {
     // Ignoring it would match more records than intended.
     if (value === undefined) throw new TypeError(`filter: ${prefix}${name} is undefined`);
-    if (name === '$and') return (value as Members[]).flatMap((one) => parseConditions(one, prefix));
-    if (name === '$or') return [{ or: (value as Members[]).map((one) => both(parseConditions(one, prefix))) }];
-    if (name === '$not') return [{ not: both(parseConditions(value as Members, prefix)) }];
+    if (name === '$and') return (value as Members[]).flatMap((one) => toTrees(one, prefix));
+    if (name === '$or') return [{ or: (value as Members[]).map((one) => both(toTrees(one, prefix))) }];
+    if (name === '$not') return [{ not: both(toTrees(value as Members, prefix)) }];
     const field = prefix + name;
     if (value === null) return [{ field, op: 'isNull' }];
     if (!isObject(value)) return [{ field, op: 'eq', value }];
     return Object.entries(value).flatMap(([key, operand]) => {
       // The object of a column has operators; that of a relation has columns with objects, or values whose name is no operator.
-      const takes = getOperands(key);
+      const takes = getTakes(key);
       const isOperator = isObject(operand) ? takes === 'any' : takes !== undefined;
-      if (!isOperator || operand === undefined) return parseConditions({ [key]: operand }, `${field}.`);
+      if (!isOperator || operand === undefined) return toTrees({ [key]: operand }, `${field}.`);
       return [takes === 'none' ? { field, op: key } : { field, op: key, value: operand }];
     });
   });
 }
 
 /** Converts a body to the query string of a GET, or undefined if only a body can express it. */
-export function buildQuery({ expand, fields, narrow, ...list }: QueryBody): URLSearchParams | undefined {
-  const query = buildListQuery(list);
+export function toQuery({ expand, fields, narrow, ...list }: QueryBody): URLSearchParams | undefined {
+  const query = toListQuery(list);
   query?.append('expand', expand.join());
   query?.append('fields', fields.join());
   for (const [path, part] of Object.entries(narrow)) {
-    const narrowing = buildListQuery(part);
+    const narrowing = toListQuery(part);
     if (narrowing === undefined || narrowing.has('or')) return undefined;
     for (const [name, value] of narrowing) query?.append(`${path}.${name}`, value);
   }
@@ -120,10 +120,10 @@ export function buildQuery({ expand, fields, narrow, ...list }: QueryBody): URLS
 }
 
 /** Builds the query string of a list without its selection, for `_export`, or undefined if only a body can express it. */
-export function buildListQuery({ filter, sort = [], ...rest }: ListBody): URLSearchParams | undefined {
+export function toListQuery({ filter, sort = [], ...rest }: ListBody): URLSearchParams | undefined {
   const query = new URLSearchParams();
   for (const node of filter === undefined ? [] : 'and' in filter ? filter.and : [filter]) {
-    const group = 'or' in node ? node.or.map(formatCondition) : [formatCondition(node)];
+    const group = 'or' in node ? node.or.map(toText) : [toText(node)];
     if (group.length === 0 || group.includes(undefined)) return undefined;
     if (!('or' in node)) query.append('filter', group[0] as string);
     // A backslash before a semicolon would be an escape.
@@ -131,17 +131,16 @@ export function buildListQuery({ filter, sort = [], ...rest }: ListBody): URLSea
     else query.append('or', group.map((text) => text?.replaceAll(';', '\\;')).join(';'));
   }
   for (const one of sort) query.append('sort', one);
-  for (const [name, value] of toPairs(rest)) query.append(name, value);
+  for (const [name, value] of toTexts(rest)) query.append(name, value);
   return query;
 }
 
 /** Formats a condition as `<path>,<operator>,<value>`, or undefined if its value has no equal text. */
-function formatCondition(node: Tree): string | undefined {
+function toText(node: Tree): string | undefined {
   if (!('field' in node)) return undefined;
   const { field, op, value } = node;
   if (value === undefined) return `${field},${op}`;
-  if (!/two|many/.test(getOperands(op) as Takes))
-    return typeof value === 'object' ? undefined : `${field},${op},${value}`;
+  if (!/two|many/.test(getTakes(op) as Takes)) return typeof value === 'object' ? undefined : `${field},${op},${value}`;
   const values = value as readonly unknown[];
   // No text is an empty list, and a backslash before a comma would be an escape.
   if (values.length === 0 || values.some((one) => typeof one === 'object' || String(one).includes('\\')))

@@ -10,22 +10,22 @@ export function clientCredentials(client: {
   readonly clientId: string;
   readonly clientSecret: string;
 }): (context: CredentialContext) => Promise<string> {
-  let tokenRequest: Promise<TokenAnswer> | undefined;
+  let token: Promise<TokenAnswer> | undefined;
   let current: string | undefined;
   let until = 0;
   return async ({ url, refused, fetch }) => {
     // Concurrent requests whose token is missing or rejected share one fetch.
-    if (tokenRequest === undefined || (current !== undefined && (Date.now() > until || refused === current))) {
+    if (token === undefined || (current !== undefined && (Date.now() > until || refused === current))) {
       current = undefined;
-      tokenRequest = askToken(url, client, fetch);
+      token = askToken(url, client, fetch);
     }
     try {
-      const { access_token, expires_in } = await tokenRequest;
+      const { access_token, expires_in } = await token;
       if (current === undefined) until = Date.now() + (expires_in - 60) * 1000;
       current = access_token;
       return access_token;
     } catch (error) {
-      tokenRequest = undefined;
+      token = undefined;
       throw error;
     }
   };

@@ -21,10 +21,10 @@ export function parseJson(text: string): unknown {
   );
 }
 
-const isExact = (token: string): boolean => normalizeDecimal(token) === normalizeDecimal(String(Number(token)));
+const isExact = (token: string): boolean => normalize(token) === normalize(String(Number(token)));
 
 /** Normalizes a decimal to its digits and the power of ten of the last one: equal for all notations of a number. */
-function normalizeDecimal(token: string): string {
+function normalize(token: string): string {
   const [, sign = '', whole = '', part = '', power = '0'] = /^(-?)(\d+)\.?(\d*)(?:[eE](.*))?$/.exec(token) ?? [];
   const digits = (whole + part).replace(/^0+/, '');
   const short = digits.replace(/0+$/, '');

@@ -1,6 +1,6 @@
 // Implements the calls of an entity: requests and results. Has no types of a schema; entity.ts has them.
 import type { Answer, Ask, MatchOptions, RequestOptions, WriteOptions } from './ask.ts';
-import { buildBody, buildList, buildListQuery, buildQuery, type LooseQuery, toPairs } from './body.ts';
+import { type LooseQuery, toBody, toList, toListQuery, toQuery, toTexts } from './body.ts';
 import { isWdaError } from './error.ts';
 import { type CallOptions, type Content, pause } from './transport.ts';
 
@@ -16,36 +16,36 @@ function inUrl(query: URLSearchParams | undefined): URLSearchParams {
 }
 
 /** Builds the query string of one record. */
-export const buildReadQuery = (query: LooseQuery): URLSearchParams => inUrl(buildQuery(buildBody(query)));
+export const toReadQuery = (query: LooseQuery): URLSearchParams => inUrl(toQuery(toBody(query)));
 
 /** Creates the calls of an entity. `path`: path of the entity below the workspace. */
 export function makeRequests(ask: Ask, path: string) {
   // Callers without types may pass strings of users as ids.
-  const getRecordPath = (id: number): string => `${path}/${encodeURIComponent(id)}`;
+  const toPath = (id: number): string => `${path}/${encodeURIComponent(id)}`;
 
-  const query = async (selection: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
-    ask('POST', `${path}/_query`, { ...options, body: buildBody(selection), isRead: true });
+  const query = async (input: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
+    ask('POST', `${path}/_query`, { ...options, body: toBody(input), isRead: true });
 
-  const list = async (selection: LooseQuery = {}, options?: CallOptions): Promise<Answer> => {
-    const short = buildQuery(buildBody(selection));
+  const list = async (input: LooseQuery = {}, options?: CallOptions): Promise<Answer> => {
+    const short = toQuery(toBody(input));
     return short === undefined || String(short).length > LONGEST_QUERY
-      ? query(selection, options)
+      ? query(input, options)
       : ask('GET', path, { ...options, query: short });
   };
 
-  async function* all(selection: LooseQuery = {}, options?: CallOptions): AsyncGenerator<unknown, void, undefined> {
+  async function* all(input: LooseQuery = {}, options?: CallOptions): AsyncGenerator<unknown, void, undefined> {
     for (let after: string | null | undefined; after !== null; ) {
-      const { data, meta } = await list({ size: 500, ...selection, count: 'none', after }, options);
+      const { data, meta } = await list({ size: 500, ...input, count: 'none', after }, options);
       yield* data as unknown[];
       after = (meta as { nextCursor: string | null }).nextCursor;
     }
   }
 
-  const read = async (id: number, selection: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
-    ask('GET', getRecordPath(id), { ...options, query: buildReadQuery(selection) });
+  const read = async (id: number, input: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
+    ask('GET', toPath(id), { ...options, query: toReadQuery(input) });
 
   const update = (id: number, body: unknown, options?: MatchOptions): Promise<Answer> =>
-    ask('PATCH', getRecordPath(id), { ...options, body });
+    ask('PATCH', toPath(id), { ...options, body });
 
   async function modify(id: number, change: (now: never) => unknown, options?: CallOptions): Promise<Answer> {
     for (let tries = 1; ; tries++) {
@@ -75,7 +75,7 @@ export function makeRequests(ask: Ask, path: string) {
       retries,
       signal,
       ...content,
-      query: new URLSearchParams(toPairs(parameters)),
+      query: new URLSearchParams(toTexts(parameters)),
       // A dry run has no idempotency key.
       isRead: parameters.dryRun === true,
     });
@@ -93,7 +93,7 @@ export function makeRequests(ask: Ask, path: string) {
       return { ...answer, created: answer.status === 201 };
     },
     delete: async (id: number, options?: MatchOptions): Promise<void> => {
-      await ask('DELETE', getRecordPath(id), options);
+      await ask('DELETE', toPath(id), options);
     },
     createMany: (data: unknown, options: LooseWrite = {}) =>
       write('POST', `${path}/_bulk`, { body: { data } }, options),
@@ -105,11 +105,11 @@ export function makeRequests(ask: Ask, path: string) {
     aggregate: async ({ filter, sort, ...rest }: LooseQuery, options?: CallOptions) =>
       ask('POST', `${path}/_aggregate`, {
         ...options,
-        body: { ...rest, ...buildList({ filter, sort }) },
+        body: { ...rest, ...toList({ filter, sort }) },
         isRead: true,
       }),
-    export: async ({ fields, ...selection }: LooseQuery = {}, options?: CallOptions) => {
-      const parameters = inUrl(buildListQuery(buildList(selection)));
+    export: async ({ fields, ...input }: LooseQuery = {}, options?: CallOptions) => {
+      const parameters = inUrl(toListQuery(toList(input)));
       if (fields !== undefined) parameters.append('fields', fields.join());
       return ask.stream(`${path}/_export`, parameters, options);
     },

@@ -73,8 +73,7 @@ export function makeSend(options: ClientOptions): Send {
         if (signal?.aborted) throw signal.reason;
         if (!isWdaError(error) || isStream) throw error;
         if (error.status === 401 && typeof credential === 'function' && refused === undefined) refused = token ?? '';
-        else if (retries < most && isWorthwhile(error, isRepeatable))
-          await pause(getDelaySeconds(error, retries++), signal);
+        else if (retries < most && canRetry(error, isRepeatable)) await pause(toDelay(error, retries++), signal);
         else throw error;
       }
     }
@@ -92,7 +91,7 @@ export const reached = <T>(answer: Promise<T>): Promise<T> =>
   });
 
 /** Returns true if a retry may succeed and does not repeat an effect. */
-function isWorthwhile({ status, code }: WdaError, isRepeatable: boolean): boolean {
+function canRetry({ status, code }: WdaError, isRepeatable: boolean): boolean {
   if (status === 429) return true;
   // A statement that was too slow stays too slow.
   const isPassing = status === 503 ? code !== 'QUERY_TIMEOUT' : status === 0 || code === 'IDEMPOTENCY_KEY_IN_USE';
@@ -100,7 +99,7 @@ function isWorthwhile({ status, code }: WdaError, isRepeatable: boolean): boolea
 }
 
 /** Returns the delay that the server requests, or half a second or more, doubled with each retry. */
-const getDelaySeconds = ({ retryAfterSeconds }: WdaError, retries: number): number =>
+const toDelay = ({ retryAfterSeconds }: WdaError, retries: number): number =>
   Math.min(MOST_SECONDS, retryAfterSeconds ?? (0.5 + Math.random() / 4) * 2 ** retries);
 
 /** Waits; throws the reason of the signal if that aborts first. */
@@ -127,19 +126,19 @@ async function parseError(response: Response): Promise<WdaError> {
   const { status, headers } = response;
   const text = await response.text();
   let message = `The answer ${status} is none of this API`;
-  let members: Partial<Refusal> = {};
+  let body: Partial<Refusal> = {};
   try {
-    const { error, ...extensions } = parseJson(text) as ErrorDocument;
+    const { error, ...rest } = parseJson(text) as ErrorDocument;
     // Error bodies of `/oauth/token` and proxies have other forms.
     if (error?.message) {
       message = error.message;
-      members = { ...extensions, ...error };
+      body = { ...rest, ...error };
     }
   } catch {}
   return new WdaError(message, {
     code: 'NO_API',
     retryAfterSeconds: Number(headers.get('Retry-After')) || undefined,
-    ...members,
+    ...body,
     status,
     requestId: headers.get('X-Request-Id') ?? undefined,
   });

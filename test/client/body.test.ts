@@ -1,11 +1,11 @@
 // Objects of the client -> the body of `_query`, and the query string where one can say the same.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { buildBody, buildQuery, type LooseQuery } from '../../client/src/body.ts';
+import { type LooseQuery, toBody, toQuery } from '../../client/src/body.ts';
 
 /** As a query string, decoded for the eye; undefined: only a body can say it. */
 const shown = (query: LooseQuery): string | undefined => {
-  const parameters = buildQuery(buildBody(query));
+  const parameters = toQuery(toBody(query));
   return parameters && [...parameters].map(([name, value]) => `${name}=${value}`).join('&');
 };
 
@@ -82,7 +82,7 @@ test('the body of _query', () => {
   const expand = {
     items: { size: 5, sort: 'price', filter: { $not: { quantity: 1 } }, expand: { product: true } },
   } as const;
-  assert.deepEqual(buildBody({ filter, expand, sort: ['placedAt,desc'], size: 3 }), {
+  assert.deepEqual(toBody({ filter, expand, sort: ['placedAt,desc'], size: 3 }), {
     expand: ['items', 'items.product'],
     fields: [],
     narrow: { items: { size: 5, sort: ['price'], filter: { not: { field: 'quantity', op: 'eq', value: 1 } } } },
@@ -108,9 +108,9 @@ test('the body of _query', () => {
 });
 
 test('what would find more than was meant is refused', () => {
-  assert.throws(() => buildBody({ filter: { status: undefined } }), /filter: status is undefined/);
-  assert.throws(() => buildBody({ filter: { customer: { name: undefined } } }), /filter: customer.name is undefined/);
-  assert.throws(() => buildBody({ filter: { total: { gt: undefined } } }), /filter: total.gt is undefined/);
-  assert.throws(() => buildBody({ fields: [] }), /fields names no column/);
-  assert.throws(() => buildBody({ expand: { items: { fields: [] } } }), /fields names no column/);
+  assert.throws(() => toBody({ filter: { status: undefined } }), /filter: status is undefined/);
+  assert.throws(() => toBody({ filter: { customer: { name: undefined } } }), /filter: customer.name is undefined/);
+  assert.throws(() => toBody({ filter: { total: { gt: undefined } } }), /filter: total.gt is undefined/);
+  assert.throws(() => toBody({ fields: [] }), /fields names no column/);
+  assert.throws(() => toBody({ expand: { items: { fields: [] } } }), /fields names no column/);
 });
