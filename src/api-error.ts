@@ -40,7 +40,7 @@ export interface ErrorExtra {
   /** Index of the operation of a batch that failed, from 0. */
   readonly operation?: number | undefined;
   /** Top-level members next to `error`, such as `retryAfterSeconds`. */
-  readonly beside?: Readonly<Record<string, unknown>>;
+  readonly members?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
@@ -52,7 +52,7 @@ export class ApiError extends Error {
   readonly status: number;
   readonly details: readonly Detail[] | undefined;
   readonly operation: number | undefined;
-  readonly beside: Readonly<Record<string, unknown>>;
+  readonly members: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(reason: Reason, message: string, extra: ErrorExtra = {}) {
@@ -63,7 +63,7 @@ export class ApiError extends Error {
     this.status = STATUS_BY_REASON[reason] ?? ERROR_CODES[this.code];
     this.details = extra.details;
     this.operation = extra.operation;
-    this.beside = extra.beside ?? {};
+    this.members = extra.members ?? {};
     this.headers = extra.headers ?? {};
   }
 
@@ -79,10 +79,10 @@ export class ApiError extends Error {
   }
 
   #with(change: ErrorExtra): ApiError {
-    const { reason, message, operation, details, beside, headers, cause } = this;
+    const { reason, message, operation, details, members, headers, cause } = this;
     return new ApiError(reason, message, {
       operation,
-      beside,
+      members,
       headers,
       ...(details === undefined ? {} : { details }),
       ...(cause === undefined ? {} : { cause }),
@@ -105,7 +105,7 @@ export function shorten(text: string, characters = SHOWN_CHARACTERS): string {
 }
 
 /** Lists the names that exist, for a message: at most 20, or some 500 characters. */
-export function listed(names: Iterable<string>): string {
+export function listNames(names: Iterable<string>): string {
   const all = [...names];
   let text = '';
   let count = 0;

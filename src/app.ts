@@ -246,8 +246,7 @@ function buildMounts(
         outbound,
         externalTokens,
         publicUrl,
-        onWarning: (issuer, reason) =>
-          log.warn('an identity provider was configured that does not work', { issuer, reason }),
+        onWarning: (issuer, reason) => log.warn('an identity provider does not work as configured', { issuer, reason }),
       },
       makeOAuthClient,
       isClientId,

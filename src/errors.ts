@@ -2,7 +2,7 @@
 // Status, code, reason and message of an ApiError are part of the interface; response/error-body.ts turns it into bytes.
 // Nothing internal belongs in a message.
 
-import { ApiError, type Detail, hint, listed, shorten } from './api-error.ts';
+import { ApiError, type Detail, hint, listNames, shorten } from './api-error.ts';
 import type { ReasonFor } from './error-codes.ts';
 
 export * from './api-error.ts';
@@ -85,7 +85,7 @@ export const unsupportedMediaType = (needed: string): ApiError =>
 
 export const rateLimited = (seconds: number): ApiError =>
   new ApiError('RATE_LIMITED', `Too many requests; retry after ${seconds} seconds`, {
-    beside: { retryAfterSeconds: seconds },
+    members: { retryAfterSeconds: seconds },
     headers: { 'Retry-After': String(seconds) },
   });
 
@@ -181,7 +181,7 @@ export const migrationInProgress = (
   gate: { readonly blocksReads: boolean; readonly blocksWrites: boolean; readonly retryAfterSeconds: number },
 ): ApiError =>
   new ApiError('TABLE_MIGRATING', `Table ${entity} is being migrated; retry after the migration completes`, {
-    beside: {
+    members: {
       retryAfterSeconds: gate.retryAfterSeconds,
       blocksReads: gate.blocksReads,
       blocksWrites: gate.blocksWrites,
@@ -200,7 +200,7 @@ export const serviceUnavailable = (
   cause?: unknown,
 ): ApiError =>
   new ApiError(reason, message, {
-    beside: { retryAfterSeconds: seconds },
+    members: { retryAfterSeconds: seconds },
     headers: { 'Retry-After': String(seconds) },
     ...(cause === undefined ? {} : { cause }),
   });
@@ -213,7 +213,7 @@ export const queryTimeout = (cause?: unknown): ApiError =>
     'QUERY_TIMEOUT',
     'The request took too long and was stopped. Narrow it: filter on an indexed field, a smaller size, count=none',
     {
-      beside: { retryAfterSeconds: 1 },
+      members: { retryAfterSeconds: 1 },
       headers: { 'Retry-After': '1' },
       ...(cause === undefined ? {} : { cause }),
     },
@@ -233,15 +233,19 @@ export const noCluster = (): ApiError =>
   );
 
 export const nodesUnavailable = (names: Iterable<string>, _cause?: unknown): ApiError =>
-  new ApiError('NODE_UNAVAILABLE', `A node of the cluster does not answer: ${listed(names)}; retry when it is back`, {
-    beside: { retryAfterSeconds: 5 },
-    headers: { 'Retry-After': '5' },
-  });
+  new ApiError(
+    'NODE_UNAVAILABLE',
+    `A node of the cluster does not answer: ${listNames(names)}; retry when it is back`,
+    {
+      members: { retryAfterSeconds: 5 },
+      headers: { 'Retry-After': '5' },
+    },
+  );
 
 /** The node with the records of a request does not answer. The message names no node: that concerns the operator alone. */
 export const workspaceUnavailable = (cause?: unknown): ApiError =>
   new ApiError('WORKSPACE_UNAVAILABLE', 'The part of the database that has this workspace is not reachable; retry', {
-    beside: { retryAfterSeconds: 2 },
+    members: { retryAfterSeconds: 2 },
     headers: { 'Retry-After': '2' },
     ...(cause === undefined ? {} : { cause }),
   });

@@ -1,6 +1,6 @@
 // Scopes of keys and clients, as names of entities.
 
-import { listed } from '../errors.ts';
+import { listNames } from '../errors.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
 import { hint, type Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
@@ -70,4 +70,4 @@ export function resolveEntityIds(
 
 /** Reports a name that no entity of the workspace has. */
 export const notAnEntity = (name: string, candidates: readonly string[], report: Report): string =>
-  `must be an entity of the workspace.${hint(report.suggest(name, candidates))} Known: ${listed([...candidates].sort())}`;
+  `must be an entity of the workspace.${hint(report.suggest(name, candidates))} Known: ${listNames([...candidates].sort())}`;

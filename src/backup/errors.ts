@@ -1,5 +1,5 @@
 // Errors of backups and restores.
-import { ApiError, listed, shorten } from '../errors.ts';
+import { ApiError, listNames, shorten } from '../errors.ts';
 
 const UNCHANGED = 'Nothing was changed';
 
@@ -42,7 +42,7 @@ export const workspaceInTheWay = (organization: string, slug: string, cause?: un
 export const notEmptyForRestore = (content: Iterable<string>): ApiError =>
   new ApiError(
     'INSTANCE_NOT_EMPTY',
-    `A backup of a whole instance is restored into an empty one. This one has: ${listed(content)}. Restore it with a server on a new database, or single workspaces from backups of their own (wda backup -w). ${UNCHANGED}`,
+    `A backup of a whole instance is restored into an empty one. This one has: ${listNames(content)}. Restore it with a server on a new database, or single workspaces from backups of their own (wda backup -w). ${UNCHANGED}`,
   );
 
 export const asIsForWorkspaces = (): ApiError =>

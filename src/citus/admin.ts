@@ -13,7 +13,7 @@ import type { Database } from '../database/pool.ts';
 import {
   anotherMigrationRuns,
   conflict,
-  listed,
+  listNames,
   noCluster,
   nodesUnavailable,
   notFound,
@@ -150,7 +150,7 @@ async function checkNodes(db: Database, sources: ReadonlySet<string>): Promise<v
   if (unprepared.length > 0) {
     throw conflict(
       'CLUSTER_NOT_PREPARED',
-      `Moves need wal_level=logical in PostgreSQL, which is not so on ${listed(unprepared.map(({ node }) => node.name))}`,
+      `Moves need wal_level=logical in PostgreSQL, which is not so on ${listNames(unprepared.map(({ node }) => node.name))}`,
     );
   }
 }

@@ -1,5 +1,5 @@
 // Errors of reads and writes of records.
-import { ApiError, badRequest, conflict, type Detail, listed } from '../errors.ts';
+import { ApiError, badRequest, conflict, type Detail, listNames } from '../errors.ts';
 
 /** Records of a replayed response that have grown too large. */
 export const replayTooLarge = (limit: number): ApiError =>
@@ -18,7 +18,11 @@ export const recordTooLarge = (cause: unknown): ApiError =>
 
 /** Error of a bulk delete: `by` as `orders.customer`, `details` one for each record. */
 export const recordsStillReferenced = (ids: readonly string[], by: string, details: readonly Detail[]): ApiError =>
-  conflict('STILL_REFERENCED', `Records cannot be deleted, as others refer to them by ${by}: ${listed(ids)}`, details);
+  conflict(
+    'STILL_REFERENCED',
+    `Records cannot be deleted, as others refer to them by ${by}: ${listNames(ids)}`,
+    details,
+  );
 
 /** Error of an `entity` that has used the largest possible id. */
 export const idsUsedUp = (entity: string, cause: unknown): ApiError =>
@@ -49,7 +53,7 @@ export const upsertWithVersion = (): ApiError =>
 
 /** Same message for hidden and absent records, so that they cannot be told apart. */
 export const recordsNotFound = (ids: readonly string[]): ApiError =>
-  new ApiError('RECORDS_NOT_FOUND', `Records not found: ${listed(ids)}`);
+  new ApiError('RECORDS_NOT_FOUND', `Records not found: ${listNames(ids)}`);
 
 export const recordsChanged = (details: readonly Detail[]): ApiError =>
   new ApiError(
@@ -63,7 +67,7 @@ export const recordsChanged = (details: readonly Detail[]): ApiError =>
 
 export const keyInUse = (cause: unknown): ApiError =>
   new ApiError('IDEMPOTENCY_KEY_IN_USE', 'The request with this Idempotency-Key is still being answered; retry', {
-    beside: { retryAfterSeconds: 1 },
+    members: { retryAfterSeconds: 1 },
     headers: { 'Retry-After': '1' },
     cause,
   });

@@ -65,7 +65,7 @@ export function readBody(
 ): Promise<Buffer> {
   const declaredBytes = Number(message.headers['content-length'] ?? 0);
   if (declaredBytes > maxBytes) return Promise.reject(payloadTooLarge(maxBytes));
-  // The event is emitted only once: waiting for a request that was cut off before now would last until the timeout.
+  // `close` is emitted only once: waiting for a request that was cut off before now would last until the timeout.
   if (message.destroyed && !message.readableEnded)
     return Promise.reject(badRequest('BODY_INTERRUPTED', 'The request body was cut off'));
   return new Promise((resolve, reject) => {

@@ -3,8 +3,8 @@ import type { ApiError } from '../errors.ts';
 
 const MAX_DETAILS = 20;
 
-export function formatError({ status, code, message, details = [], beside: extensions }: ApiError): string {
-  const { retryAfterSeconds } = extensions;
+export function formatError({ status, code, message, details = [], members }: ApiError): string {
+  const { retryAfterSeconds } = members;
   return [
     `${status} ${code}: ${message}`,
     ...details.slice(0, MAX_DETAILS).map((detail) => `- ${detail.field ?? 'record'} ${detail.code}: ${detail.message}`),

@@ -1,5 +1,5 @@
 // Errors of tools and messages of agents.
-import { type ApiError, badRequest, conflict, forbidden, hint, listed, notFound, shorten } from '../errors.ts';
+import { type ApiError, badRequest, conflict, forbidden, hint, listNames, notFound, shorten } from '../errors.ts';
 
 /** Error of a server or workspace whose settings exclude agents. */
 export const agentsNotServed = (): ApiError => notFound('AGENTS_NOT_SERVED', 'This workspace is not served to agents');
@@ -17,7 +17,7 @@ export const confirmationRefused = (): ApiError =>
 export const noSuchEntities = (name: string, suggestion: string | null, names: Iterable<string>): ApiError =>
   badRequest(
     'UNKNOWN_ENTITIES',
-    `entities: there is no entity ${shorten(name)}.${hint(suggestion)} Known: ${listed(names)}`,
+    `entities: there is no entity ${shorten(name)}.${hint(suggestion)} Known: ${listNames(names)}`,
   );
 
 export const foreignOrigin = (origin: string): ApiError =>

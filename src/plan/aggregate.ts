@@ -1,7 +1,7 @@
 // AggregateRequest -> AggregatePlan: resolves names, checks functions against the types of their fields, and joins the
 // tables of to-one paths by scan(). Fields of their own name the columns of the grouped rows, so that having, sort and
 // response work as they do for records.
-import { badRequest, listed, shorten } from '../errors.ts';
+import { badRequest, listNames, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import {
@@ -287,6 +287,6 @@ function unknownTerm(parameter: string, name: string, fault: string, candidates:
   const suggestion = closest(name, candidates);
   return badRequest(
     'INVALID_AGGREGATE',
-    `${parameter} names ${shorten(name)}, which ${fault}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(candidates)}`,
+    `${parameter} names ${shorten(name)}, which ${fault}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listNames(candidates)}`,
   );
 }

@@ -1,6 +1,6 @@
 // fields + expand + defaults -> Projection: the members of each record of the response, level by level. Checks the
 // whitelist and the depth limit, each level against its entity. Throws 400.
-import { badRequest, listed, shorten, unknownName } from '../errors.ts';
+import { badRequest, listNames, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { isToOne } from '../model/relation.ts';
@@ -71,7 +71,7 @@ function notNarrowed({ path }: Narrowing, projection: Projection, entity: Entity
   for (const name of path) level = getTarget(getRelation(level, name), context);
   return badRequest(
     'INVALID_NARROWING',
-    `${shorten(path.join('.'))} cannot be narrowed: it is no to-many relation that this request expands and returns. Known: ${listed(findListPaths(projection, []))}`,
+    `${shorten(path.join('.'))} cannot be narrowed: it is no to-many relation that this request expands and returns. Known: ${listNames(findListPaths(projection, []))}`,
   );
 }
 

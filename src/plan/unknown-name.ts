@@ -1,6 +1,6 @@
 // Messages for unknown names in a request: each with a suggestion and the known names, within bounds, as a body may
 // hold a hundred thousand of them.
-import { listed } from '../errors.ts';
+import { listNames } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 
 /** Most mistakes in one response; readers stop before that. */
@@ -16,6 +16,6 @@ export function makeUnknownNameFormatter(): UnknownNameFormatter {
   return (message, name, candidates) => {
     if (++hintCount > MAX_HINTS) return message;
     const suggestion = closest(name, candidates);
-    return `${message}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(candidates)}`;
+    return `${message}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listNames(candidates)}`;
   };
 }

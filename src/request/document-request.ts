@@ -1,5 +1,5 @@
 // Parses the query string of GET …/_openapi.json.
-import { badRequest, listed, shorten } from '../errors.ts';
+import { badRequest, listNames, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { readQuery } from './read-parameters.ts';
 
@@ -17,7 +17,7 @@ export function parseDocumentRequest(query: string, entityNames: readonly string
     if (entityNames.includes(name)) continue;
     const suggestion = closest(name, entityNames);
     const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
-    throw badRequest('INVALID_PARAMETER', `Unknown entity ${shorten(name)}.${hint} Known: ${listed(entityNames)}`);
+    throw badRequest('INVALID_PARAMETER', `Unknown entity ${shorten(name)}.${hint} Known: ${listNames(entityNames)}`);
   }
   return { selection, entities: entities && new Set(entities) };
 }

@@ -11,7 +11,7 @@ export function errorReply(error: ApiError): Reply {
 }
 
 /** Returns the JSON text of a refusal. */
-export function errorText({ code, message, reason, operation, details, beside: extensions }: ApiError): string {
+export function errorText({ code, message, reason, operation, details, members }: ApiError): string {
   const error = {
     code,
     message,
@@ -19,5 +19,5 @@ export function errorText({ code, message, reason, operation, details, beside: e
     ...(operation === undefined ? {} : { operation }),
     ...(details === undefined ? {} : { details }),
   };
-  return JSON.stringify({ error, ...extensions });
+  return JSON.stringify({ error, ...members });
 }

@@ -1,5 +1,5 @@
 // Checks the relations and indexes of a schema document: each leads to an entity, and back from there.
-import { listed, shorten } from '../errors.ts';
+import { listNames, shorten } from '../errors.ts';
 import { fieldType } from '../model/field-types.ts';
 import { checkColumnName } from './fields.ts';
 import type { RelationDocument } from './format.ts';
@@ -210,5 +210,5 @@ export function checkColumn(
 /** Formats the message for a missing name. `entity`: its entity; undefined: the document. */
 export function missing(role: string, name: string, names: Iterable<string>, report: Report, entity?: string): string {
   const all = [...names];
-  return `there is no ${role} ${shorten(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${hint(report.suggest(name, all))} Known: ${listed(all)}`;
+  return `there is no ${role} ${shorten(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${hint(report.suggest(name, all))} Known: ${listNames(all)}`;
 }

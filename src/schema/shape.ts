@@ -2,7 +2,7 @@
 // value and returns the value without them, so that later checks find only members of the right form.
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { TSchema } from 'typebox';
-import { type DetailCode, listed, shorten } from '../errors.ts';
+import { type DetailCode, listNames, shorten } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import { LANGUAGE_PATTERN, SLUG_PATTERN } from './format.ts';
 import { hint, type Path, type Report } from './report.ts';
@@ -96,7 +96,7 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
       return {
         path: [...path, name],
         code: 'UNKNOWN_FIELD',
-        message: `is not known here.${hint(suggestion)} Known: ${listed(members)}`,
+        message: `is not known here.${hint(suggestion)} Known: ${listNames(members)}`,
       };
     }
     case 'enum': {

@@ -54,7 +54,7 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
     const worker = cluster.fork();
     startedAt.set(worker.id, performance.now());
     // A message to a worker that has just died may fail; its exit is handled elsewhere.
-    worker.on('error', (error) => log.debug('a worker could not be told', { error: error.message }));
+    worker.on('error', (error) => log.debug('a message to a worker could not be sent', { error: error.message }));
   }
 
   // Workers accept connections themselves: one that the primary was about to pass to a dying worker would hang.

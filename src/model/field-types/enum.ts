@@ -1,12 +1,12 @@
 // enum: one of the texts that the field lists.
-import { listed } from '../../errors.ts';
+import { listNames } from '../../errors.ts';
 import { decoded, fromString, isSameText, mistake } from './decoding.ts';
 import type { Decoded, FieldType, TypeAttributes } from './field-type.ts';
 import { collatedText, textSize } from './text.ts';
 
 function decodeMember(text: string, field: TypeAttributes): Decoded {
   const values = field.values ?? [];
-  return values.includes(text) ? decoded(text) : mistake('NOT_IN_ENUM', `must be one of ${listed(values)}`);
+  return values.includes(text) ? decoded(text) : mistake('NOT_IN_ENUM', `must be one of ${listNames(values)}`);
 }
 
 export const enumeration: FieldType = {

@@ -124,7 +124,7 @@ test('a lock that a migration holds is answered by its 503, whichever of the lin
     assert.equal(error.status, 503);
     assert.equal(error.code, 'SCHEMA_MIGRATION_IN_PROGRESS');
     assert.equal(error.message, `Table ${migrating} is being migrated; retry after the migration completes`);
-    assert.deepEqual(error.beside, { retryAfterSeconds: 7, blocksReads: true, blocksWrites: true });
+    assert.deepEqual(error.members, { retryAfterSeconds: 7, blocksReads: true, blocksWrites: true });
     assert.deepEqual(error.headers, { 'Retry-After': '7' });
   }
 });

@@ -53,7 +53,7 @@ test('a refusal is 429 with the seconds to wait, in the header and beside the er
     assert.equal(refusal.code, 'RATE_LIMITED');
     assert.equal(refusal.status, 429);
     assert.deepEqual(refusal.headers, { 'Retry-After': String(seconds) });
-    assert.deepEqual(refusal.beside, { retryAfterSeconds: seconds });
+    assert.deepEqual(refusal.members, { retryAfterSeconds: seconds });
   }
 });
 

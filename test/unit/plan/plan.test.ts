@@ -100,9 +100,9 @@ for (const [blocksReads, blocksWrites, operation, passes] of [
 
 test('the refusal of a gate says what it blocks and when to come back', () => {
   const workspace = withGate(SHOP, 'orders', gate(true, true));
-  const { status, beside, headers } = refusalOf(() => admit(workspace, OWNER, 'orders', 'read'));
+  const { status, members, headers } = refusalOf(() => admit(workspace, OWNER, 'orders', 'read'));
   assert.equal(status, 503);
-  assert.deepEqual(beside, { retryAfterSeconds: 7, blocksReads: true, blocksWrites: true });
+  assert.deepEqual(members, { retryAfterSeconds: 7, blocksReads: true, blocksWrites: true });
   assert.deepEqual(headers, { 'Retry-After': '7' });
 });
 
