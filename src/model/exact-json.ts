@@ -137,9 +137,9 @@ export function* readJson(text: string, limits: JsonLimits): Generator<undefined
 
   const match = (pattern: RegExp): string => {
     pattern.lastIndex = at;
-    const found = pattern.exec(text)?.[0] ?? '';
-    at += found.length;
-    return found;
+    const matchedText = pattern.exec(text)?.[0] ?? '';
+    at += matchedText.length;
+    return matchedText;
   };
   /** Skips white space and returns the code of the character after it, NaN at the end. */
   const next = (): number => {

@@ -100,6 +100,9 @@ const HEADERS = {
 
 const GATE = { blocksReads: false, blocksWrites: true, retryAfterSeconds: 5 };
 
+/** Name of the example of a unique conflict in published documents. */
+const UNIQUE_EXAMPLE = 'taken';
+
 /** Responses by status. */
 const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
   400: {
@@ -121,7 +124,7 @@ const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
     name: 'Conflict',
     headers: ['Retry-After'],
     examples: {
-      taken: errors.notUnique('name', undefined),
+      [UNIQUE_EXAMPLE]: errors.notUnique('name', undefined),
       referenced: errors.stillReferenced({ entity: 'orders', relation: 'customer' }, undefined),
     },
   },

@@ -67,7 +67,7 @@ export interface BulkReferencesPlan extends ListColumns {
 
 /** Records whose values of some unique fields another record has, in the table or in the request. */
 export interface UniqueConflictsPlan extends ListColumns {
-  readonly kind: 'taken';
+  readonly kind: 'uniqueConflict';
   readonly fields: readonly Field[];
   readonly scan: Scan;
   readonly scope: UniqueConflictScope;
@@ -218,7 +218,7 @@ export function planUniqueConflicts(
   scope: UniqueConflictScope,
 ): UniqueConflictsPlan {
   return {
-    kind: 'taken',
+    kind: 'uniqueConflict',
     ...toListColumns(items, entity),
     fields,
     scan: scan(entity, context.principal, 'read'),

@@ -112,7 +112,7 @@ interface Results {
   readonly bulkDelete: DeletedRows;
   readonly find: RecordVersionRow;
   readonly dangling: MissingBulkReference;
-  readonly taken: UniqueConflictRow;
+  readonly uniqueConflict: UniqueConflictRow;
   readonly referred: ReferredRow;
   readonly export: Cells;
 }
@@ -145,7 +145,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   bulkDelete: ([count]) => ({ count: Number(requireCell(count)) }),
   find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
   dangling: ([index, field]) => ({ index: Number(requireCell(index)), field: requireCell(field) }),
-  taken: ([index, other = null, isThere]) => ({
+  uniqueConflict: ([index, other = null, isThere]) => ({
     index: Number(requireCell(index)),
     other: other === null ? null : Number(other),
     isThere: isThere === 't',
@@ -187,7 +187,7 @@ function getExpectedDuration(plan: Plan): Statement['expected'] {
     case 'bulkDelete':
     case 'find':
     case 'dangling':
-    case 'taken':
+    case 'uniqueConflict':
     case 'referred':
       return 'unknown';
     default:
@@ -229,7 +229,7 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(findRecords(plan));
     case 'dangling':
       return close(selectMissingBulkReferences(plan));
-    case 'taken':
+    case 'uniqueConflict':
       return close(selectUniqueConflicts(plan));
     case 'referred':
       return close(selectReferred(plan));
