@@ -56,10 +56,7 @@ export const isTextual = (type: FieldTypeName): boolean => type === 'string' || 
 
 const LABELS = ['name', 'title', 'label', 'email'];
 
-/**
- * Returns the field that names a record to people: as configured, else by its name, else the first string field; null
- * for none.
- */
+/** Returns the field that names a record: as configured, else by its name, else the first string field, or null. */
 export function findLabel({ fields, settings }: Pick<Entity, 'fields' | 'settings'>): string | null {
   if (settings.label !== null) return settings.label;
   const candidate = LABELS.find((name) => isTextual(fields.get(name)?.type ?? 'json'));
@@ -115,10 +112,7 @@ export interface Declared {
   readonly timestamps?: boolean;
 }
 
-/**
- * Names of a workspace's stored totals on its node: the suffix of tables and functions, and the prefix in rows of
- * totals.
- */
+/** Names of a workspace's stored totals on its node: suffix of tables and functions, and prefix in rows of totals. */
 export interface NodeTotal {
   readonly shard: string;
   readonly group: string;
@@ -141,9 +135,7 @@ export interface Entity {
   readonly table: EntityTable;
   /** Part of the versions of its records, and of cursors; '' or missing without one. */
   readonly epoch?: string;
-  /**
-   * Forms of statements for its table on a node, for sql/statement-forms.ts; missing for tables in the database itself.
-   */
+  /** Forms of statements for its table on a node (sql/statement-forms.ts); missing for tables in the database. */
   readonly statementForms?: object | undefined;
   /** Number of starts and ends of moves of its workspace: part of versions, and odd during a move (sql/table.ts). */
   readonly moves?: number;

@@ -49,9 +49,7 @@ export function numberText(value: unknown): string | undefined {
 /** Parsers and PostgreSQL's json recurse; records written by hand nest less. */
 export const MAX_NESTING = 64;
 
-/**
- * Returns the deepest nesting of arrays and objects in JSON text, without parsing it: parsers recurse, this does not.
- */
+/** Returns the deepest nesting of JSON text, without parsing it: parsers recurse, this does not. */
 export function nestingDepth(text: string): number {
   let depth = 0;
   let deepest = 0;

@@ -48,9 +48,7 @@ export function physicalConstraint(names: PhysicalNames, entity: string, slot: s
   return own !== undefined && Object.hasOwn(own, slot) ? own[slot] : undefined;
 }
 
-/**
- * Returns another name for a table or column whose own is taken; `change` is a number that no change has had before.
- */
+/** Returns another name for a table or column whose own is taken; `change` is a number that no other change has. */
 export function freshName(name: string, change: string): string {
   return fit(`${name}$${change}`);
 }

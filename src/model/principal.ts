@@ -8,10 +8,7 @@ export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';
  */
 export type Scope = readonly string[] | null;
 
-/**
- * API key or internal token of a workspace: sees all data of the entities in its scope. `permissions` below OWNER have
- * no admin API.
- */
+/** API key or internal token of a workspace, for the entities in its scope. Below OWNER there is no admin API. */
 export interface Owner {
   readonly kind: 'owner';
   readonly permissions: Permissions;
@@ -67,10 +64,7 @@ export function belongsTo(principal: Principal, workspaceId: string): boolean {
   return principal.kind === 'operator' || principal.workspaceId === workspaceId;
 }
 
-/**
- * Returns whether some part of the admin API is open to the principal: never with a scope, as a maker of keys could
- * make one without.
- */
+/** Returns whether the principal may use some of the admin API: never with a scope, as a new key could have none. */
 export function isAdministrator(principal: Principal): principal is Operator | Owner {
   if (principal.scope !== null) return false;
   return principal.kind === 'operator' || (principal.kind === 'owner' && principal.permissions === 'OWNER');

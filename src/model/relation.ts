@@ -14,10 +14,7 @@ export interface BelongsTo {
   readonly onDelete: OnDelete;
 }
 
-/**
- * Inverse of the other entity's belongsTo `inverse`, stored there in the column `key`; hasOne if at most one record
- * points here.
- */
+/** Inverse of the other entity's belongsTo `inverse` in its column `key`; hasOne if at most one record points here. */
 export interface HasRelation {
   readonly kind: 'hasMany' | 'hasOne';
   readonly name: string;

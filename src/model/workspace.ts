@@ -62,9 +62,7 @@ export interface Workspace {
   readonly constraints: ReadonlyMap<string, ConstraintOwner>;
   /** Location on a cluster; null or missing in the one database, or if unknown. */
   readonly placement?: Placement | null;
-  /**
-   * Source of a part (restricted.ts): the whole snapshot, and a key that no other part of it has. Null if it is whole.
-   */
+  /** Source of a part (restricted.ts): the whole snapshot, and a key of this part alone. Null if it is whole. */
   readonly part: { readonly of: Workspace; readonly key: string } | null;
 }
 

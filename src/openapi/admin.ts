@@ -29,9 +29,7 @@ const HEADERS: Readonly<Record<number, Part>> = {
   304: ETAG,
 };
 
-/**
- * Builds the document of `operations`; `publicUrl` is their base URL. Throws a TypeError for duplicate ids or names.
- */
+/** Builds the document of `operations` at the base URL `publicUrl`. Throws a TypeError for duplicate ids or names. */
 export function adminDocument(operations: readonly Operation[], publicUrl: string): Part {
   const { refer, schemas } = makeComponents();
   const paths: Record<string, Record<string, Part>> = {};

@@ -143,10 +143,7 @@ const ALWAYS = ['wda.Index', 'wda.Schema', 'wda.Batch', 'wda.BatchResult'];
 const OF_READS = ['wda.Meta', 'wda.GroupMeta', 'wda.Query', 'wda.Filter', 'wda.Aggregate'];
 const OF_WRITES = ['wda.WriteMeta', 'wda.Ids', 'wda.UpdateItem', 'wda.ImportResult'];
 
-/**
- * Adds components of the entity to those of the same kind of other entities: together, all of them are shorter when
- * zipped.
- */
+/** Adds components of the entity to those of the same kind of others: together they are shorter when zipped. */
 function addByKind(added: Map<string, string[]>, { entity }: EntityView, components: Part): void {
   for (const [name, component] of Object.entries(components)) {
     const kind = name.slice(entity.name.length);
@@ -161,7 +158,7 @@ const toMembers = (members: Part): string => JSON.stringify(members).slice(1, -1
 
 const toObject = (...members: readonly string[]): string => `{${members.filter((text) => text !== '').join()}}`;
 
-/** Selects the requested entities, with the relations among them; undefined: all. */
+/** Selects the requested entities, with the relations among them, or all if undefined. */
 function selectViews(
   workspace: Workspace,
   principal: PrincipalClass,

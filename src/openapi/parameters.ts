@@ -84,10 +84,7 @@ export interface EntityParameters {
   readonly parts: Readonly<Record<string, Part>>;
 }
 
-/**
- * Builds the parameters. `shared`: registers parameters that are the same for every entity, and returns the references
- * to them.
- */
+/** Builds the parameters. `shared`: registers those that are the same for every entity, and returns references. */
 export function buildParameters(
   operation: AnyOperationName,
   { own, takes }: EntityParameters,
@@ -189,10 +186,7 @@ const matching = (pattern: string | undefined): Part => (pattern === undefined ?
 const among = (names: readonly string[], rest: string): string | undefined =>
   names.length > MAX_NAMES ? undefined : `^(${names.join('|')})${rest}$`;
 
-/**
- * Builds a pattern of a column, or a relation with a path: filters and sorts follow every relation, whatever may be
- * expanded.
- */
+/** Builds a pattern of a column, or a relation with a path: filters and sorts follow every relation. */
 function pathPattern({ entity }: EntityView): string | undefined {
   const columns = [...entity.fields.keys()];
   const relations = [...entity.relations.keys()];

@@ -177,10 +177,7 @@ export function makeExample(field: Field): unknown {
   return candidates.find((value) => value !== undefined && decodeValue(field, value).ok) ?? null;
 }
 
-/**
- * Returns examples of bodies: `minimal` has what a create requires, `full` everything it may have; `change` is one of
- * an update.
- */
+/** Returns examples: a create with the required members (`minimal`) or with all (`full`), and an update (`change`). */
 export function bodyExamples({ entity, required, ruleColumns }: EntityView): {
   readonly minimal: Part;
   readonly full: Part;

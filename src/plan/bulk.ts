@@ -107,10 +107,7 @@ export const IDS = '$id';
 export const VERSIONS = '$version';
 export const PROVIDED = '$given';
 
-/**
- * Plans a bulk create of `items` that planAssignment checked. Throws 403 for a record that the row rules give to
- * another user.
- */
+/** Plans a bulk create of `items` from planAssignment. Throws 403 for a record of another user by the row rules. */
 export function planBulkCreate(
   items: readonly Assignment[],
   entity: Entity,
@@ -206,10 +203,7 @@ export function planReferred(
   return field && { kind: 'referred', by: { field, scan: scan(other, principal, 'read') }, entity };
 }
 
-/**
- * Plans the search for unique conflicts. `fields`: the fields of a constraint; a create gives all of them, an update at
- * least one.
- */
+/** Plans the search for conflicts in `fields` of a constraint; a create gives all of them, an update at least one. */
 export function planUniqueConflicts(
   items: readonly Assignment[],
   fields: readonly Field[],
@@ -226,10 +220,7 @@ export function planUniqueConflicts(
   };
 }
 
-/**
- * Transposes the items into a list for each column, and a list of bits for the columns that each item gives, where
- * items differ in that.
- */
+/** Builds a list for each column, and a list of bits for the given columns where items differ in them. */
 export function buildLists(
   items: readonly Assignment[],
   { columns, isSparse }: ListColumns,

@@ -15,10 +15,7 @@ export interface ConflictKey {
 
 const MAX_LISTED = 20;
 
-/**
- * Returns the fields of the key that a request's `parameter` names. Throws 400 with the possible keys when no unique
- * index has exactly these fields.
- */
+/** Returns the fields of the key that `parameter` names. Throws 400 with the possible keys if they are not unique. */
 export function planKey(
   { fields, mode }: Upsert,
   entity: Entity,

@@ -26,10 +26,7 @@ export type StagedRow = readonly (string | null)[];
 /** Collects a mistake; returns false when it wants no more. */
 export type RowReport = (detail: Detail) => boolean;
 
-/**
- * Decodes a row, or returns undefined if it has mistakes, after reporting them. Throws 403 for a row that the row rules
- * give to another user.
- */
+/** Decodes a row, or reports its mistakes and returns undefined. Throws 403 for a row of another user. */
 export type RowDecoder<T> = (source: T, row: number, report: RowReport) => StagedRow | undefined;
 
 export function makeCellDecoder(
@@ -169,10 +166,7 @@ function toDetail(row: number, field: Field, decoded: Extract<Decoded, { ok: fal
   return { row, field: field.name, code: decoded.code, message: decoded.message };
 }
 
-/**
- * Returns a function that sets the columns of the row rules in place, as every create does, or undefined if none apply
- * to the principal.
- */
+/** Returns a function that sets the columns of the row rules, as creates do, or undefined if none apply. */
 function makeRuleApplier(plan: ImportPlan, entity: Entity, context: PlanContext) {
   const ruleColumns = getRuleColumns(entity, context.principal);
   const indexes = [...ruleColumns].map(

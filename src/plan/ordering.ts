@@ -75,9 +75,7 @@ export interface Follower {
 
 const SORT: Follower = { parameter: 'sort', only: 'give an order' };
 
-/**
- * Returns the field at the end of a path of to-one relations, and the links on the way; throws 400 for any other path.
- */
+/** Returns the field at the end of a path of to-one relations, and the links; throws 400 for any other path. */
 export function followToOne(
   { parameter, only }: Follower,
   path: readonly string[],
@@ -106,10 +104,7 @@ export function followToOne(
   return { links, field: getField(level, path.at(-1) ?? '', parameter) };
 }
 
-/**
- * Returns the cursor's keys as operands (null for null), in the order of the ordering's keys; throws 400 when it
- * belongs to another sort.
- */
+/** Returns the cursor's keys as operands (null for null), in order; throws 400 when it belongs to another sort. */
 export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)[] {
   if (ordering.rankBy !== undefined) {
     const [rank = null, ...keys] = cursor.keys;

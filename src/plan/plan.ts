@@ -186,10 +186,7 @@ export function planRead(request: ReadRequest, entity: Entity, context: PlanCont
   return { kind: 'read', scan: root, projection };
 }
 
-/**
- * Plans a create with `values` that planAssignment checked. Throws 403 for a row that the row rules give to another
- * user.
- */
+/** Plans a create with `values` from planAssignment. Throws 403 for a row of another user by the row rules. */
 export function planCreate(values: Assignment, entity: Entity, context: PlanContext): CreatePlan {
   const row = applyRowRules(entity, context.principal, values);
   return {
@@ -201,10 +198,7 @@ export function planCreate(values: Assignment, entity: Entity, context: PlanCont
   };
 }
 
-/**
- * Plans an update. `guarded`: whether If-Match names versions. Throws 403 when the update would give the row to another
- * user.
- */
+/** Plans an update. `guarded`: whether If-Match names versions. Throws 403 when it gives the row to another user. */
 export function planUpdate(values: Assignment, entity: Entity, context: PlanContext, guarded: boolean): UpdatePlan {
   checkRowRules(entity, context.principal, values);
   return {
@@ -233,10 +227,7 @@ export function planExport(request: ExportRequest, entity: Entity, context: Plan
   return { kind: 'export', scan: root, projection, predicate, ordering };
 }
 
-/**
- * Returns the plan, or undefined if the values hold no reference. `operation`: an update may leave a reference as it
- * is.
- */
+/** Returns the plan, or undefined without references. `operation`: an update may leave a reference as it is. */
 export function planReferences(
   values: Assignment,
   entity: Entity,

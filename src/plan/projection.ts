@@ -97,9 +97,7 @@ export function planColumns(fields: FieldTree | undefined, entity: Entity): Fiel
   });
 }
 
-/**
- * Checks names, whitelist, then depth: a relation that may not be expanded is reported before the depth of its path.
- */
+/** Checks names, whitelist, then depth, so that a forbidden relation is reported before the depth of its path. */
 function checkExpand(
   tree: ExpandTree,
   entity: Entity,

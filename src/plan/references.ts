@@ -13,10 +13,7 @@ export interface Reference {
   readonly scan: Scan;
 }
 
-/**
- * Returns the references of an entity in the columns that `isGiven` accepts, each with the records that it may point
- * to.
- */
+/** Returns the references in the columns that `isGiven` accepts, each with the records that it may point to. */
 export function getReferences(
   isProvided: (field: Field) => boolean,
   entity: Entity,

@@ -88,10 +88,7 @@ export interface ReferredRow {
   readonly index: number;
 }
 
-/**
- * One of many records with a unique conflict: with a record of the table, with the record `other` of the request, or
- * both.
- */
+/** One of many records with a unique conflict: with one of the table, the record `other` of the request, or both. */
 export interface UniqueConflictRow {
   readonly index: number;
   readonly other: number | null;

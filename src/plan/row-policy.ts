@@ -14,10 +14,7 @@ export type RowFilter =
 
 const UNRESTRICTED: RowFilter = { kind: 'unrestricted' };
 
-/**
- * Returns the filter that every read and write of the entity carries. It depends on the principal's kind alone, so
- * plans are shared.
- */
+/** Returns the filter of all statements on the entity. It depends on the kind of principal alone: plans are shared. */
 export function rowFilter(entity: Entity, principal: Principal): RowFilter {
   switch (principal.kind) {
     case 'owner':

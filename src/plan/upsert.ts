@@ -11,10 +11,7 @@ import { getRuleColumns } from './row-policy.ts';
 
 const MAX_ID = BigInt(Number.MAX_SAFE_INTEGER);
 
-/**
- * Checks the body as planAssignment() does for a create; also requires the fields of the key, of which some may be
- * null.
- */
+/** Checks the body as planAssignment() for a create; also requires the fields of the key, though some may be null. */
 export function planUpsertAssignment(
   body: unknown,
   entity: Entity,
@@ -58,10 +55,7 @@ const makeRequiredKeyDetail = ({ name }: Field): Detail => ({
   message: 'is required, as onConflict names it',
 });
 
-/**
- * Plans an upsert with `values` that planUpsertAssignment checked. Throws 403 for a row that the row rules give to
- * another user.
- */
+/** Plans an upsert with `values` from planUpsertAssignment. Throws 403 for a row of another user by the row rules. */
 export function planUpsert(values: Assignment, entity: Entity, context: PlanContext, key: ConflictKey): UpsertPlan {
   return {
     ...planCreate(values, entity, context),

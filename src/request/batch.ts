@@ -36,10 +36,7 @@ export function parseBatchOptions(query: string): BatchOptions {
   return { isDryRun: readQuery('batch', query).dryRun === true };
 }
 
-/**
- * Returns the operations of `{"operations": [{…}, …]}`; throws 400 with the operation, 413 for more than
- * `maxOperations`.
- */
+/** Returns the items of `{"operations": [{…}, …]}`; throws 400 with the operation, 413 above `maxOperations`. */
 export function parseBatch(body: unknown, maxOperations: number): readonly BatchItem[] {
   const { operations } = readMembers(body, ['operations'], 'the body').members;
   if (!Array.isArray(operations)) throw badRequest('INVALID_BATCH', 'The body must be {"operations": [operation, …]}');

@@ -45,10 +45,7 @@ export function callAt(method: string, entity: string, segment: string | undefin
   return { operation, entity, id: tail === 'id' ? (segment as string) : '', ...parts };
 }
 
-/**
- * Returns the digits of an id, or undefined if it exceeds 64 bits and so names no record. Throws 400 when it is not an
- * integer.
- */
+/** Returns the digits of an id, or undefined beyond 64 bits, where no record is. Throws 400 for no integer. */
 export function parseId(text: string): string | undefined {
   if (!/^-?\d+$/.test(text)) {
     if (text.startsWith('_')) throw noSuchOperation(text);

@@ -37,10 +37,7 @@ export function parseImportRequest(
   };
 }
 
-/**
- * Reads the media type by RFC 7111 and RFC 4180 for CSV (`charset`, `header`), and the NDJSON conventions for lines of
- * JSON.
- */
+/** Reads the media type by RFC 7111 and RFC 4180 for CSV (`charset`, `header`), and the NDJSON conventions. */
 function parseFormat(headers: {
   readonly 'content-type'?: string | undefined;
   readonly 'content-encoding'?: string | undefined;

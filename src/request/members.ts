@@ -13,18 +13,12 @@ export interface Members {
   readonly strings: (name: string) => string[];
 }
 
-/**
- * Returns whether the value is a JSON object. A number that keeps its digits is an object of JavaScript, too, but not
- * of JSON.
- */
+/** Returns whether the value is a JSON object. A number that keeps its digits is one of JavaScript, but not of JSON. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }
 
-/**
- * Throws 400 when the body is not an object, or has a member that is not `allowed`. `what`, `prefix`: names of the body
- * and its members in refusals.
- */
+/** Throws 400 for no object, or a member that is not `allowed`. `what`, `prefix`: names of both in refusals. */
 export function readMembers(body: unknown, allowed: readonly string[], what = 'the query', prefix = ''): Members {
   if (!isRecord(body)) throw badRequest('INVALID_BODY', 'The body must be one JSON object');
   const members = body;

@@ -41,9 +41,7 @@ export function parseNarrowings(byPath: ReadonlyMap<string, Texts>, input: Input
   });
 }
 
-/**
- * Parses `{"items": {"size": 5, "sort": ["price,desc"]}, "items.product.tags": …}`; the filters count with the query's.
- */
+/** Parses `{"items": {"size": 5, "sort": ["price,desc"]}, "items.product.tags": …}`; filters count with the query's. */
 export function parseNarrow(value: unknown, input: Input): Narrowing[] {
   const { name } = input;
   if (!isRecord(value)) throw malformed(name, 'an object of paths, such as {"items": {"size": 5}}');

@@ -100,9 +100,7 @@ export function isWorkspaceSegment(name: string): boolean {
   return name.startsWith('_');
 }
 
-/**
- * Returns the operation of a path (organization, workspace, …), or undefined for paths of entities and unknown paths.
- */
+/** Returns the operation of a path (organization, workspace, …), or undefined for entities and unknown paths. */
 export function findWorkspaceOperation(segments: readonly string[]): WorkspaceOperationName | undefined {
   const [, workspace = '', name = ''] = segments;
   if (segments.length === 2) return workspace === '' ? undefined : 'index';

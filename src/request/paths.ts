@@ -30,10 +30,7 @@ export function parseExpand(values: readonly string[]): ExpandTree {
   return root;
 }
 
-/**
- * Parses `a,b.c` into a tree, in the order of the request, or returns undefined if nothing is named, which means all
- * columns.
- */
+/** Parses `a,b.c` into a tree, in the order of the request, or returns undefined without names, for all columns. */
 export function parseFields(values: readonly string[]): FieldTree | undefined {
   const root: MutableFields = Object.create(null);
   const paths = splitPaths('fields', values);

@@ -39,10 +39,7 @@ function makeParameterSet(keys: readonly ParameterKey[]): ParameterSet {
 
 const NO_LIMITS: RequestLimits = { maxPageSize: Number.MAX_SAFE_INTEGER };
 
-/**
- * Reads the query string; throws 400 for a parameter that the operation does not take. Parameters of expanded lists are
- * in `narrow`.
- */
+/** Reads the query string; throws 400 for an unknown parameter. Parameters of expanded lists are in `narrow`. */
 export function readQuery<P extends AnyOperationName>(
   operation: P,
   query: string,

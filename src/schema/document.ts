@@ -57,10 +57,7 @@ function makeFailure(report: Report): { readonly ok: false; readonly details: re
   return { ok: false, details: report.details() };
 }
 
-/**
- * Returns whether the path is an entity, field or relation: others refer to them by name even when their content is
- * mistaken.
- */
+/** Returns whether others refer to the path by name (entity, field, relation) even when its content is mistaken. */
 function isName(path: Path): boolean {
   if (path[0] !== 'entities') return false;
   return path.length === 2 || (path.length === 4 && (path[2] === 'fields' || path[2] === 'relations'));

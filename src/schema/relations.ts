@@ -207,7 +207,7 @@ export function checkColumn(
   return false;
 }
 
-/** Formats the message for a missing name. `entity`: its entity; undefined: the document. */
+/** Formats the message for a missing name. `entity`: its entity, or undefined for the document. */
 export function missing(role: string, name: string, names: Iterable<string>, report: Report, entity?: string): string {
   const all = [...names];
   return `there is no ${role} ${shorten(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${hint(report.suggest(name, all))} Known: ${listNames(all)}`;

@@ -106,10 +106,7 @@ ${result(sql`${S} join (select ${row} from ${S}, ${table}${where(...conditions)}
 ${result(sql`${S} join ${updatedRows} ${W} on ${W}."id" = ${S}.${ID}`)}`;
 }
 
-/**
- * Renders a delete with `count`, the number of deleted records: all, or none when one is missing or has another
- * version.
- */
+/** Renders a delete with `count`: all records, or none when one is missing or has another version. */
 export function deleteRecords(plan: BulkDeletePlan): Fragment {
   const { table, condition } = renderScan(plan.scan, R, true);
   const own = sql`${R}."id" = any(${bind(ID_LIST)})`;
@@ -134,9 +131,7 @@ export function findRecords({ scan }: FindPlan): Fragment {
 // Most mistakes in one response.
 const MAX_MISTAKES = 100;
 
-/**
- * Selects `index` (from 0) and `field` of references to no record that the principal can see, at most 100, in order.
- */
+/** Selects `index` (from 0) and `field` of references to no visible record, at most 100, in order. */
 export function selectMissingBulkReferences(plan: BulkReferencesPlan): Fragment {
   const aliases = makeAliases();
   const extra = plan.record === null ? [] : [ID_LIST];
@@ -231,10 +226,7 @@ const VERSIONS = sql`'[' || string_agg(to_json(q.${VERSION})::text, ',' order by
 /** JSON array of the rows of recordRows(), under the alias `q`. */
 export const RECORDS = sql`'[' || string_agg(q."$text", ',' order by q.${ROW}) || ']'`;
 
-/**
- * Renders the records of `w` as JSON, with their `version` if requested; fails with an error of our own beyond the size
- * limit.
- */
+/** Renders the records of `w` as JSON, with `version` if requested; fails with an error of our own beyond the limit. */
 export function recordRows(projection: Projection, from: Fragment, sizeLimit: SizeLimit, version?: Fragment): Fragment {
   const columns = projection.outputs.map((output) => {
     if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
@@ -272,9 +264,7 @@ function isProvided({ columns }: ListColumns, field: Field): Fragment {
   return sql`substr(${S}.${ident(PROVIDED)}, ${integerLiteral(columns.indexOf(field) + 1)}, 1) = '1'`;
 }
 
-/**
- * Renders the condition that no record refers to one that the principal cannot see, or nothing if that is impossible.
- */
+/** Renders the condition that no record refers to a hidden one, or nothing if that is impossible. */
 export function renderReferencesExist(
   references: readonly Reference[],
   aliases: Aliases,
@@ -288,10 +278,7 @@ export function renderReferencesExist(
   return sql`not exists (select from ${S}${where(sql`(${join(conditions, ' or ')})`, only)})`;
 }
 
-/**
- * Renders the `with` part and `from` part of an insert that depends on a condition: on a cluster some inserts fail that
- * read tables.
- */
+/** Renders `with` and `from` of an insert with a condition: on a cluster some inserts fail that read tables. */
 export function makeGuard(condition: Fragment): { readonly before: Fragment; readonly fromItem: Fragment } {
   if (condition.text === '') return { before: empty, fromItem: empty };
   return {

@@ -304,9 +304,7 @@ function getShape(text: string, columns: number): Shape {
   return shape;
 }
 
-/**
- * Returns the bounded text as a statement of its own, for when the plain one cannot tell whether a record is too large.
- */
+/** Returns the bounded text as a statement, for when the plain one cannot tell whether a record is too large. */
 export function toBoundedStatement<R>({ bounded, tag, expected, read }: Compiled<R>): Compiled<R> | undefined {
   return bounded === undefined ? undefined : { ...bounded(), name: undefined, bounded: undefined, tag, expected, read };
 }

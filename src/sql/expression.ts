@@ -63,9 +63,7 @@ export function renderScan(
   }
 }
 
-/**
- * Renders a value for the right of `=` that may be null, from which the planner does not conclude that there is no row.
- */
+/** Renders a value for the right of `=` that may be null, so that the planner does not assume an empty result. */
 export const maybeNull = (value: Fragment): Fragment => sql`any(array[${value}])`;
 
 /** Renders the condition that the record of a reference exists, and the principal can see it. */
@@ -160,10 +158,7 @@ export function renderOrdering(ordering: Ordering, alias: Fragment, aliases: Ali
   return join(ordering.keys.map((key) => sql`${orderExpression(key, alias, aliases)} ${keyword(key.direction)}`));
 }
 
-/**
- * Renders the condition for records after the cursor's keys (null for null), in PostgreSQL's own order: nulls last
- * ascending, first descending.
- */
+/** Renders the condition for records after the cursor (null for null): nulls last ascending, first descending. */
 export function renderAfter(
   ordering: Ordering,
   keys: readonly (Operand | null)[],

@@ -24,9 +24,7 @@ const PROVIDED = ident('$given');
 const s = ident('s');
 const r = ident('r');
 
-/**
- * Returns the query of a fragment, with its claims bound for the principal. Not prepared, as its text seldom recurs.
- */
+/** Returns the query of a fragment with bound claims of the principal. Not prepared, as its text seldom recurs. */
 export function importQuery(fragment: Fragment, principal: Principal): Query {
   return bindFragment(fragment, { principal });
 }
@@ -39,10 +37,7 @@ export function importSettings(entity: Entity): Fragment {
   return sql`${nodeForms(entity)?.importSettings ?? empty}set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
 }
 
-/**
- * Creates the staging table: `$row`, the columns of the plan under their own names, and for a sparse plan `$given`, a
- * bit for each of them.
- */
+/** Creates the staging table: `$row`, the plan's columns, and for a sparse plan `$given`, a bit for each of them. */
 export function createStaging(plan: ImportPlan): Fragment {
   const columns = plan.columns.map(
     (field) => sql`${ident(field.name)} ${keyword(fieldType(field.type).columnType(field))}`,
@@ -60,10 +55,7 @@ export function addMatches(): Fragment {
   return sql`alter table ${STAGING} add column "id" int8`;
 }
 
-/**
- * Sets the id of each row to that of the record with the same values that the principal can see, if any. Null matches
- * nothing.
- */
+/** Sets the id of each row to that of the visible record with the same values, if any. Null matches nothing. */
 export function matchRecords(plan: ImportPlan, fields: readonly Field[]): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const same = fields.map((field) => sql`${r}.${ident(field.column)} = f.${ident(field.name)}`);
@@ -89,10 +81,7 @@ export function lockTables(plan: ImportPlan): readonly Fragment[] {
 
 /* ---- checks: each returns column `row` (and `other`), at most `limit` of them, in order ---- */
 
-/**
- * Finds rows whose values of the columns an earlier row of the file has too: `row`, `other`. Skipped rows do not count,
- * except for their ids.
- */
+/** Finds rows with the values of an earlier row: `row`, `other`. Skipped rows do not count, except for their ids. */
 export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
   const names = columns.map((field) => ident(field.name));
   const writtenCondition = columns.some((field) => field.role === 'id') ? empty : isWritten(plan);
@@ -189,10 +178,7 @@ export function lockForIds(plan: ImportPlan, timeoutMs: number): readonly Fragme
   ];
 }
 
-/**
- * Sets the sequence to the largest id of the file, under the lock. A rollback does not undo it, as with all changes of
- * sequences.
- */
+/** Sets the sequence to the largest id of the file, under the lock. A rollback does not undo it. */
 export function setSequence(plan: ImportPlan): Fragment {
   return sql`select setval(${sequence(plan)}, gap.largest) from ${gap(plan)} where gap.ids > 0`;
 }

@@ -47,9 +47,7 @@ export const TOTAL_OBJECTS = ['total', 'total_of', 'count_records', 'is_total_ke
 /** Location of the totals of a workspace: its schema, or on a node of a cluster a shard of its tables. */
 export type TotalLocation = Pick<EntityTable, 'schema' | 'total'>;
 
-/**
- * Renders the table or function; on a node with the number of the table's shard, as functions are created for it there.
- */
+/** Renders the table or function; on a node with the number of the table's shard, for which it was created. */
 export const totalRef = ({ schema, total }: TotalLocation, name: (typeof TOTAL_OBJECTS)[number]): Fragment =>
   total === undefined ? internalRef(schema, name) : tableRef({ schema, name: `$${name}_${total.shard}` });
 
@@ -67,8 +65,5 @@ const INSTALLATION = {
   use_extension: keyword('wda.use_extension'),
 } as const;
 
-/**
- * Renders an object that the installation has once for all workspaces. No statement about records and no trigger names
- * it.
- */
+/** Renders an object of the installation, for all workspaces. No statement about records and no trigger names it. */
 export const installedRef = (name: keyof typeof INSTALLATION): Fragment => INSTALLATION[name];

@@ -17,10 +17,7 @@ export const LIKE_CONDITIONS: Readonly<Record<LikeOperator, LikeCondition>> = {
   ieq: (column, part) => sql`${foldCase(column)} = ${foldCase(part)}`,
 };
 
-/**
- * The same conditions, with cancellation points. Before version 17 PostgreSQL uses one process alone for such a
- * condition.
- */
+/** Conditions with cancellation points. Before version 17 PostgreSQL uses one process alone for such a condition. */
 export const INTERRUPTIBLE_LIKE_CONDITIONS: Readonly<Record<LikeOperator, LikeCondition>> = {
   contains: (column, part) =>
     sql`case when ${isLong(column, part)} then ${inSlices(column, part)} else ${LIKE_CONDITIONS.contains(column, part)} end`,

@@ -150,7 +150,7 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
 /**
  * Renders the records of the page as JSON `"$"`, in its order, each with `"$key"`, the cursor of a page that ends with
  * it, and with `"$seen"`, the number of rows read, when the record after the page is only counted. `maxBytes`: size
- * beyond which it builds no more records; undefined: no bound.
+ * beyond which it builds no more records; unlimited if undefined.
  */
 function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, maxBytes: number | undefined): Fragment {
   const outer = ident('page');
@@ -331,7 +331,7 @@ export function selectMissingReferences({ checks, record }: ReferencesPlan): Fra
 
 /**
  * Renders the joins for the expanded relations, the select list of the JSON object's members, and their size in bytes.
- * `maxBytes`: size beyond which no list is built; undefined: no bound. `preview`: characters to which long values are
+ * `maxBytes`: size beyond which no list is built; unlimited if undefined. `preview`: characters to which long values are
  * cut.
  */
 function renderProjection(

@@ -39,10 +39,7 @@ function isTextual(projection: Projection): boolean {
   return getColumnFields(projection).every((field) => getSizeKind(field) !== 'printed');
 }
 
-/**
- * Renders the condition that the row's texts without limits have more than `maxTextBytes` together, which PostgreSQL
- * knows without reading them.
- */
+/** Renders the condition that the row's unlimited texts exceed `maxTextBytes`; PostgreSQL does not read them. */
 function isLarge(projection: Projection, row: Fragment, maxTextBytes: Fragment): Fragment {
   const lengths = getColumnFields(projection)
     .filter((field) => getSizeKind(field) === 'text')

@@ -26,10 +26,7 @@ export interface RowsOfInsert {
   readonly source: Fragment;
 }
 
-/**
- * Forms for tables on nodes. Statements about them write to one table, and no read of other rows decides what an update
- * sets.
- */
+/** Forms for tables on nodes. Statements write to one table, and no read of other rows decides what an update sets. */
 export interface StatementForms {
   readonly insertRows: (scan: Scan, rows: Rows) => RowsOfInsert;
   /** Settings that a transaction makes before an import into the tables. */

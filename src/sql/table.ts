@@ -5,10 +5,7 @@ import type { Scan } from '../plan/scan.ts';
 import { empty, type Fragment, literal, sql, tableRef } from './fragment.ts';
 import { getTotalKey, totalRef } from './internal-names.ts';
 
-/**
- * Renders the table of a scan where no condition is possible: as the target of an insert, or to be locked. It reads
- * nothing.
- */
+/** Renders the table of a scan where no condition is possible: to insert into, or to lock. It reads nothing. */
 export const renderTarget = ({ entity }: Scan): Fragment => tableRef(entity.table);
 
 /** Returns the table's name for functions and stored totals: `quoted` as in SQL, `total` as in rows of totals. */

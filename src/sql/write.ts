@@ -47,10 +47,7 @@ export function renderInsertedColumns({ scan, projection }: WritePlan, root: Fra
   return sql`${join([...columns].map((column) => sql`${root}.${ident(column)}`))}, ${renderRowMark(scan, root)} as ${VERSION}`;
 }
 
-/**
- * Renders `"$w"`: the response from the row of `"$r"`, and the rest of the statement. The idempotency key of the
- * request goes between.
- */
+/** Renders `"$w"`, the response from the row of `"$r"`, and the rest. The idempotency key goes between. */
 function renderResult(plan: WritePlan, root: Fragment, maxBytes: number): Fragment {
   return sql`"$w" as (select ${resultColumns(plan, root, maxBytes, VERSION)} from "$r" ${root}) select * from "$w"`;
 }
@@ -148,10 +145,7 @@ function returning(plan: WritePlan, root: Fragment, maxBytes: number): Fragment 
 
 type WritePlan = Pick<CreatePlan, 'scan' | 'projection'>;
 
-/**
- * Returns the result columns. A record that no response could hold is an error, which rolls the write back. `version`:
- * the column with the version.
- */
+/** Returns the result columns; a record that is too large for responses fails the write. `version`: its column. */
 export function resultColumns(
   { scan, projection }: WritePlan,
   root: Fragment,
