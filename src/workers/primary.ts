@@ -39,7 +39,7 @@ export function requestPrimary<Result>(subject: string, content: unknown, timeou
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const timer = setTimeout(() => reject(new Error('the primary process did not answer')), timeoutMs);
   pendingRequests.set(requestId, { resolve, reject });
-  process.send?.({ type: REQUEST + subject, question: requestId, content });
+  process.send?.({ type: REQUEST + subject, requestId, content } satisfies Message);
   return promise.finally(() => {
     clearTimeout(timer);
     pendingRequests.delete(requestId);
@@ -53,7 +53,7 @@ export function respondToWorkers<Content>(subject: string, handler: (content: Co
     const { requestId } = message;
     const respond = (result: object): void => {
       // The worker may have died meanwhile.
-      if (worker.isConnected()) worker.send({ type: RESPONSE, question: requestId, ...result });
+      if (worker.isConnected()) worker.send({ type: RESPONSE, requestId, ...result } satisfies Message);
     };
     Promise.try(() => handler(message.content as Content)).then(
       (content) => respond({ content }),
