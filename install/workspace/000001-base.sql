@@ -10,8 +10,8 @@
 --
 -- Rows of a table by `slot`:
 --   above 16  what a statement has added: 17 + the number of its transaction
---   below 0   the base: -17 - the first transaction that had not begun when it was made. `n` is the sum of all that its
---             snapshot saw; `pending` are the slots of the transactions that had begun and not ended by then
+--   below 0   the base: -17 - the first transaction that had not started when it was written. `n` is the sum of all that its
+--             snapshot saw; `pending` are the slots of the transactions that had started and not ended by then
 -- The total is the newest base plus the slots that it has not seen: those from its own number on, and the pending ones.
 -- Dead rows lie outside of the scanned range, so that they cost a list nothing while an old snapshot keeps them. A base
 -- whose `pending` is null invalidates all earlier rows. `recount_at`: time at which the table is counted again.
