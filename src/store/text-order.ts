@@ -53,7 +53,7 @@ export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
   }
 
   async function rebuild(session: Session, { from, to }: Change): Promise<void> {
-    log.warn('the order of texts has changed: their indexes are built anew', { from, to });
+    log.warn('the order of texts has changed: their indexes are rebuilt', { from, to });
     await session.execute(sql`set statement_timeout = 0; set lock_timeout = 0`.text);
     for (const index of await loadInvalidIndexes(session))
       await session.execute(sql`drop index concurrently if exists ${tableRef(index)}`.text);
@@ -67,7 +67,7 @@ export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
         if (['42P01', '42704'].includes(getSqlState(error) ?? '')) continue;
         if (getSqlState(error) === undefined) throw error;
         failed++;
-        log.error('an index of texts could not be built anew', {
+        log.error('an index of texts could not be rebuilt', {
           index: `${index.schema}.${index.name}`,
           error: String(error),
         });
@@ -75,7 +75,7 @@ export function makeTextOrder({ db, log }: TextOrderOptions): TextOrder {
     }
     if (failed > 0) return;
     await storeVersion(db, session, to);
-    log.info('indexes of texts were built anew', { indexes: indexes.length, version: to });
+    log.info('indexes of texts were rebuilt', { indexes: indexes.length, version: to });
   }
 
   return { check, pauseMs: () => (checks === 0 ? FIRST_CHECK_MS : CHECK_INTERVAL_MS) };
