@@ -5,8 +5,8 @@ import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, statfs
 import { freemem, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { startEmbedded } from '../src/embedded-postgres/embedded.ts';
-import { reasonToRunAlone } from './support/alone.ts';
 import { makeTemplate } from './support/database.ts';
+import { reasonToRunAlone } from './support/isolated-files.ts';
 
 const LONGEST_FIRST = [
   'test/chaos',

@@ -5,9 +5,9 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startWatched, type WatchedServer } from '../support/logged-server.ts';
 import { makePostgres, type OwnPostgres } from '../support/postgres.ts';
 import { LOCAL_PROVIDER } from '../support/users.ts';
-import { startWatched, type WatchedServer } from '../support/watched-server.ts';
 import { makeWire, type Wire } from './wire.ts';
 
 export type GroundKind = 'own' | 'embedded';

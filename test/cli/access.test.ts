@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/bootstrap/demo.ts';
-import { prepare, use, useIssuer, useServer, useUsers } from '../support/use.ts';
+import { prepare, use, useIssuer, useServer, useUsers } from '../support/resources.ts';
 import { LOCAL_PROVIDER } from '../support/users.ts';
 import { type Outcome, wda } from './wda.ts';
 

@@ -1,9 +1,9 @@
 // `wda aggregate` against a real server: tables, JSON, all pages, refusals.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { prepare, use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { makeShop } from '../support/shop.ts';
-import { prepare, use, useServer } from '../support/use.ts';
 import { wda } from './wda.ts';
 
 const server = useServer();

@@ -5,8 +5,8 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { use, useServer } from '../support/use.ts';
 import { type Outcome, wda } from './wda.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/operations/backup.md'), 'utf8');

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { use, useServer } from '../support/use.ts';
 import { spawnWda as wda } from './wda.ts';
 
 const server = useServer();

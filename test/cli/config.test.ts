@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { prepare, use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { prepare, use, useServer } from '../support/use.ts';
 import { type Outcome, wda } from './wda.ts';
 
 const server = useServer();

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { postSession } from '../support/console-client.ts';
+import { use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { use, useServer } from '../support/use.ts';
 import { wda } from './wda.ts';
 
 const server = useServer({ PUBLIC_URL: 'https://data.example.com' });

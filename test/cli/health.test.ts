@@ -1,8 +1,8 @@
 // `wda health`: exit code 0 where a server answers, 1 where none does or its database is away.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { until } from '../support/until.ts';
-import { useDatabase, useDatabaseProxy, useServer } from '../support/use.ts';
+import { useDatabase, useDatabaseProxy, useServer } from '../support/resources.ts';
+import { until } from '../support/wait-until.ts';
 import { wda } from './wda.ts';
 
 const proxy = useDatabaseProxy(useDatabase());

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startIssuer } from '../support/issuer.ts';
-import { isAccepted, isRefused, makeNotes } from '../support/notes.ts';
-import { use, useIssuer, useServer } from '../support/use.ts';
+import { isAccepted, isRefused, makeNotes } from '../support/notes-fixture.ts';
+import { use, useIssuer, useServer } from '../support/resources.ts';
 import { type Outcome, wda } from './wda.ts';
 
 const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });

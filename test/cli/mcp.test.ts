@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { connectAgent, MODERN } from '../support/agent.ts';
+import { use, useServer } from '../support/resources.ts';
 import { SHOP } from '../support/shop-document.ts';
-import { use, useServer } from '../support/use.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import pg from 'pg';
+import { prepare, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type TestWorkspace } from '../support/server.ts';
-import { prepare, useServer } from '../support/use.ts';
 import { type Outcome, type Spawned, spawnWda, wda } from './wda.ts';
 
 const NOTES = { text: { type: 'string' }, weight: { type: 'string' }, size: { type: 'integer' } };

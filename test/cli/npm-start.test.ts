@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { sendSignal } from '../../src/embedded-postgres/process.ts';
 import { processesOn } from '../embedded/support.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/wait-until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const skip = process.platform === 'win32' ? 'Windows has no signals' : false;

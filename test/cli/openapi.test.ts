@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { use, useServer } from '../support/resources.ts';
 import { makeShop } from '../support/shop.ts';
-import { use, useServer } from '../support/use.ts';
 import { wda } from './wda.ts';
 
 const server = useServer();

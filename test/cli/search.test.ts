@@ -1,7 +1,7 @@
 // `wda search` against a real server: tables, JSON, options, refusals.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { prepare, use, useServer } from '../support/use.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 import { wda } from './wda.ts';
 
 const server = useServer();

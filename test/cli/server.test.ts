@@ -5,8 +5,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { prepare, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { prepare, useServer } from '../support/use.ts';
 import { type Invocation, type Outcome, wda } from './wda.ts';
 
 const SCHEMA = `

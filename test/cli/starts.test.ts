@@ -15,7 +15,7 @@ import { createTestDatabase, serverUrl } from '../support/database.ts';
 import { openProxy } from '../support/database-proxy.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/wait-until.ts';
 import { workersOf } from '../support/workers.ts';
 
 interface Said {

@@ -1,8 +1,8 @@
 // `wda whoami` against a real server, for keys of all kinds.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { use, useServer } from '../support/use.ts';
 import { wda } from './wda.ts';
 
 const server = useServer();

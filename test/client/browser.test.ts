@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { CHROMIUM } from '../support/browser.ts';
-import { use } from '../support/use.ts';
+import { use } from '../support/resources.ts';
 import { useDemo } from './demo.ts';
 
 const TOOLS = join(import.meta.dirname, '../tools/browser');

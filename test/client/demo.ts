@@ -1,8 +1,8 @@
 // The demo workspace on a server of its own, and a typed client of it.
 import { type Client, type ClientOptions, createClient } from '../../client/src/index.ts';
 import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/bootstrap/demo.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 import type { TestServer, TestWorkspace } from '../support/server.ts';
-import { prepare, use, useServer } from '../support/use.ts';
 import type { Shop } from './shop.ts';
 
 export interface Demo {

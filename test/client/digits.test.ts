@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient, type Digits, type DigitsIn } from '../../client/src/index.ts';
-import { use, useServer } from '../support/use.ts';
+import { use, useServer } from '../support/resources.ts';
 
 interface Sums {
   sums: {

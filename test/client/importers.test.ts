@@ -8,7 +8,7 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/bootstrap/demo.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 
 const run = promisify(execFile);
 const BIN = join(import.meta.dirname, '../tools/importers/node_modules/.bin');

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient, isWdaError } from '../../client/src/index.ts';
-import { holdAt, prepareHolds } from '../support/held-migration.ts';
-import { prepare, use } from '../support/use.ts';
+import { holdAt, prepareHolds } from '../support/paused-migration.ts';
+import { prepare, use } from '../support/resources.ts';
 import { useDemo, watchedFetch } from './demo.ts';
 
 const demo = useDemo();

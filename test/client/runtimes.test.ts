@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { prepare } from '../support/use.ts';
+import { prepare } from '../support/resources.ts';
 import { useDemo } from './demo.ts';
 
 const run = promisify(execFile);

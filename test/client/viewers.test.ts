@@ -8,8 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { CHROMIUM } from '../support/browser.ts';
-import { until } from '../support/until.ts';
-import { prepare, use } from '../support/use.ts';
+import { prepare, use } from '../support/resources.ts';
+import { until } from '../support/wait-until.ts';
 import { useDemo } from './demo.ts';
 
 const TOOLS = join(import.meta.dirname, '../tools');

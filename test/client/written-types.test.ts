@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { DEMO_SCHEMA } from '../../src/bootstrap/demo.ts';
 import { wda } from '../cli/wda.ts';
-import { useIssuer, useUsers } from '../support/use.ts';
+import { useIssuer, useUsers } from '../support/resources.ts';
 import { LOCAL_PROVIDER } from '../support/users.ts';
 import { useDemo } from './demo.ts';
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { wda } from '../cli/wda.ts';
 import { isCluster } from '../support/citus.ts';
+import { use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { use, useServer } from '../support/use.ts';
 
 if (isCluster) onCluster();
 else test('the commands about a cluster', { skip: 'needs a Citus cluster: TEST_CITUS_WORKERS' }, () => undefined);

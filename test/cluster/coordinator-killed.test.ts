@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connected } from '../support/citus.ts';
-import { judgeNothing } from '../support/described.ts';
 import { assertOneForEach, createWhile, LINES } from '../support/keyed-clients.ts';
+import { startWatched } from '../support/logged-server.ts';
+import { judgeNothing } from '../support/openapi-conformance.ts';
 import {
   killPostgres,
   makeCluster,
@@ -14,10 +15,9 @@ import {
   pausePostgres,
   skipOwnCluster,
 } from '../support/own-cluster.ts';
+import { use } from '../support/resources.ts';
 import { clientOf, type TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { use } from '../support/use.ts';
-import { startWatched } from '../support/watched-server.ts';
+import { until } from '../support/wait-until.ts';
 
 // Which of the answers come is a matter of time.
 judgeNothing();

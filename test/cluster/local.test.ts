@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
 import { createTestDatabase, joinDatabase } from '../support/database.ts';
+import { use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, startTestServer } from '../support/server.ts';
 import { makeShop, ORDERS, SHOP_SCHEMA } from '../support/shop.ts';
-import { use, useServer } from '../support/use.ts';
 
 if (isCluster) onCluster();
 else test('workspaces of before the cluster', { skip: 'needs a Citus cluster: TEST_CITUS_WORKERS' }, () => undefined);

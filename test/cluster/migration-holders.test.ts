@@ -6,9 +6,9 @@ import pg from 'pg';
 import { connected, dataNodes, isCluster } from '../support/citus.ts';
 
 import { applySchema, assertTidy, ended, type Json, schemaOf } from '../support/migration.ts';
+import { useServer } from '../support/resources.ts';
 import type { TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 if (isCluster) onCluster();
 else

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { isCluster } from '../support/citus.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type Answer, type Call, type TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const skip = isCluster ? false : 'needs a Citus cluster: TEST_CITUS_WORKERS';
 const SCHEMA = {

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { isCluster } from '../support/citus.ts';
+import { use, useDatabase, useIssuer, useServer, useUsers } from '../support/resources.ts';
 import type { TestServer } from '../support/server.ts';
 import { makeShop } from '../support/shop.ts';
-import { until } from '../support/until.ts';
-import { use, useDatabase, useIssuer, useServer, useUsers } from '../support/use.ts';
 import { LOCAL_PROVIDER } from '../support/users.ts';
+import { until } from '../support/wait-until.ts';
 
 const READS = [
   'orders?expand=customer.country,items.product,tags&sort=customer.name&filter=items.product.sku,eq,TEA-02&size=2&items.size=1',

@@ -6,9 +6,9 @@ import { makeApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { makeObserver } from '../../src/observer.ts';
 import { isCluster } from '../support/citus.ts';
+import { useDatabase } from '../support/resources.ts';
 import { ADMIN_KEY, startTestServer } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { useDatabase } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 if (isCluster) onCluster();
 else test('settings on the nodes of a cluster', { skip: 'needs a Citus cluster: TEST_CITUS_WORKERS' }, () => undefined);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
-import { useServer } from '../support/use.ts';
+import { useServer } from '../support/resources.ts';
 
 if (isCluster) onCluster();
 else test('entities with the names of shards', { skip: 'needs a Citus cluster: TEST_CITUS_WORKERS' }, () => undefined);

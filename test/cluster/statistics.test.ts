@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
+import { use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { makeShop, ORDERS } from '../support/shop.ts';
-import { use, useServer } from '../support/use.ts';
 
 if (isCluster) onCluster();
 else test('statistics of a cluster', { skip: 'needs a Citus cluster: TEST_CITUS_WORKERS' }, () => undefined);

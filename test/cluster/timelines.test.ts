@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
+import { use, useDatabase, useServer } from '../support/resources.ts';
 import { startTestServer } from '../support/server.ts';
 import { makeShop } from '../support/shop.ts';
-import { until } from '../support/until.ts';
-import { use, useDatabase, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 if (isCluster) onCluster();
 else test('timelines of workers', { skip: 'needs a Citus cluster: TEST_CITUS_WORKERS' }, () => undefined);

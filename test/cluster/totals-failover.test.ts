@@ -2,7 +2,8 @@
 // they stand in the transactions that write.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judgeNothing } from '../support/described.ts';
+import { startWatched } from '../support/logged-server.ts';
+import { judgeNothing } from '../support/openapi-conformance.ts';
 import {
   killPostgres,
   makeCluster,
@@ -12,10 +13,9 @@ import {
   skipOwnCluster,
 } from '../support/own-cluster.ts';
 import { promote } from '../support/postgres.ts';
+import { use } from '../support/resources.ts';
 import { type Answer, clientOf, type TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { use } from '../support/use.ts';
-import { startWatched } from '../support/watched-server.ts';
+import { until } from '../support/wait-until.ts';
 
 // Which of the answers come is a matter of time.
 judgeNothing();

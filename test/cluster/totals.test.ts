@@ -7,8 +7,8 @@ import { makeClusterTotals } from '../../src/citus/totals.ts';
 import { readConfig } from '../../src/config.ts';
 import { makeDatabase } from '../../src/database/pool.ts';
 import { isCluster } from '../support/citus.ts';
-import { type KeptTotal, keptTotal } from '../support/kept-totals.ts';
 import { applySchema, settled } from '../support/migration.ts';
+import { prepare, use, useDatabase, useServer } from '../support/resources.ts';
 import {
   ADMIN_KEY,
   type Answer,
@@ -17,8 +17,8 @@ import {
   type TestServer,
   type TestWorkspace,
 } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useDatabase, useServer } from '../support/use.ts';
+import { type KeptTotal, keptTotal } from '../support/stored-totals.ts';
+import { until } from '../support/wait-until.ts';
 
 const RECORDS = 6000;
 const entities = (name: string) => ({

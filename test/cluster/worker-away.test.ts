@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
 import { ADA, CALLS, RULED_SHOP } from '../support/cluster-calls.ts';
-import { judgeNothing } from '../support/described.ts';
+import { judgeNothing } from '../support/openapi-conformance.ts';
+import { prepare, use, useDatabase, useIssuer, useServer, useUsers } from '../support/resources.ts';
 import { ADMIN_KEY, startTestServer } from '../support/server.ts';
 import { fillShop } from '../support/shop.ts';
-import { prepare, use, useDatabase, useIssuer, useServer, useUsers } from '../support/use.ts';
 import { LOCAL_PROVIDER } from '../support/users.ts';
 
 // What is answered is judged where the same is asked of one PostgreSQL.

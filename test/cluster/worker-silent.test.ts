@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
 import { openProxy } from '../support/database-proxy.ts';
-import { judgeNothing } from '../support/described.ts';
+import { judgeNothing } from '../support/openapi-conformance.ts';
+import { use, useDatabase, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type Answer, type TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { use, useDatabase, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 // Which of the answers come is a matter of time.
 judgeNothing();

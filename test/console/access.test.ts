@@ -5,9 +5,9 @@ import { parse } from 'yaml';
 import { type Page, violationsOf } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
 import type { Issuer } from '../support/issuer.ts';
-import { until } from '../support/until.ts';
-import { useIssuer } from '../support/use.ts';
+import { useIssuer } from '../support/resources.ts';
 import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../support/users.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, keys, server, shop } = useConsole(LOCAL_PROVIDER);
 const issuer: Issuer = consoleSkip === false ? useIssuer() : ({} as Issuer);

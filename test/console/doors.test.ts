@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PAGE_HEADERS, postSession, signIn } from '../support/console-client.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const OTHER_KEY = 'another-operator-key-of-the-tests-0123456789';
 

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import type { Page } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
 import { makePostgres } from '../support/postgres.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 import { clientOf } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, keys, server, shop } = useConsole();
 // One request a second, after the first sixty.

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { parseExact } from '../../src/model/exact-json.ts';
 import type { Page } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
-import { until } from '../support/until.ts';
-import { prepare, use } from '../support/use.ts';
+import { prepare, use } from '../support/resources.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, keys, server, shop } = useConsole();
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
-import { prepare, use } from '../support/use.ts';
+import { prepare, use } from '../support/resources.ts';
 
 const { test, keys, server, shop } = useConsole();
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PAGE_HEADERS } from '../support/console-client.ts';
+import { use, useDatabase } from '../support/resources.ts';
 import { startServerProcess } from '../support/server-process.ts';
-import { use, useDatabase } from '../support/use.ts';
 
 const database = useDatabase();
 const start = (): ReturnType<typeof startServerProcess> =>

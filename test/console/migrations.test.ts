@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { type Page, violationsOf } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
-import { type Held, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { type Json, schemaOf } from '../support/migration.ts';
+import { type Held, holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
+import { prepare } from '../support/resources.ts';
 import type { TestWorkspace } from '../support/server.ts';
-import { prepare } from '../support/use.ts';
 
 const { test, keys, server } = useConsole();
 

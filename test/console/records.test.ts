@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type Page, violationsOf } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
-import { prepare, use } from '../support/use.ts';
+import { prepare, use } from '../support/resources.ts';
 
 const { test, keys, server } = useConsole();
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type Page, violationsOf } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
-import { until } from '../support/until.ts';
-import { prepare } from '../support/use.ts';
+import { prepare } from '../support/resources.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, keys, server, shop } = useConsole();
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { violationsOf } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, keys, server } = useConsole();
 

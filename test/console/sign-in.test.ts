@@ -5,9 +5,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Page, PLAIN_HOST, violationsOf } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
+import { use } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { use } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, keys, server, shop, browser } = useConsole();
 

@@ -5,7 +5,7 @@ import type { Page } from '../support/browser.ts';
 import { violationsOf } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
 import type { Issuer } from '../support/issuer.ts';
-import { prepare, useIssuer } from '../support/use.ts';
+import { prepare, useIssuer } from '../support/resources.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../support/users.ts';
 
 const { test, keys, shop } = useConsole(LOCAL_PROVIDER);

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import type { TestDatabase } from '../support/database.ts';
-import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { LASTING_TRIGGERS } from '../support/migration.ts';
+import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
 import { startTestServer } from '../support/server.ts';
 import { openFolder, postmasterPid, startHere, until, untilAnswers } from './support.ts';
 

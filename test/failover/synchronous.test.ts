@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startWatched, type WatchedServer } from '../support/logged-server.ts';
 import { distribution, makePostgres, type OwnPostgres, promote } from '../support/postgres.ts';
 import { type Answer, clientOf, type TestWorkspace } from '../support/server.ts';
-import { openSwitch, type Switch } from '../support/tcp-switch.ts';
-import { until } from '../support/until.ts';
-import { startWatched, type WatchedServer } from '../support/watched-server.ts';
+import { openSwitch, type Switch } from '../support/tcp-proxy.ts';
+import { until } from '../support/wait-until.ts';
 
 const skip = distribution === undefined ? 'PostgreSQL of the distribution is not installed (its pg_basebackup)' : false;
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'string' }, owner: { type: 'string' } } } } };

@@ -11,10 +11,10 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { MODERN } from '../support/agent.ts';
+import { use, useDatabase } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { startServerProcess } from '../support/server-process.ts';
-import { until } from '../support/until.ts';
-import { use, useDatabase } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const TOOLS = join(import.meta.dirname, '../tools/otel');
 const skip = existsSync(join(TOOLS, 'node_modules')) ? false : 'npm ci --prefix test/tools/otel has not been run';

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startWatched } from '../support/logged-server.ts';
 import {
   type PgBouncerOptions,
   startPgBouncer,
@@ -12,8 +13,7 @@ import {
 } from '../support/pgbouncer.ts';
 import { makePostgres, type OwnPostgres } from '../support/postgres.ts';
 import { ADMIN_KEY, clientOf, type TestClient } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { startWatched } from '../support/watched-server.ts';
+import { until } from '../support/wait-until.ts';
 
 const skip = withoutPgBouncer;
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'string' }, at: { type: 'datetime' } } } } };

@@ -6,11 +6,11 @@ import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { getSqlState } from '../../src/database/errors.ts';
 import { makeDatabase } from '../../src/database/pool.ts';
+import { startWatched, type WatchedServer } from '../support/logged-server.ts';
 import { type PgBouncer, startPgBouncer, withoutNewerPgBouncer } from '../support/pgbouncer.ts';
 import { makePostgres, type OwnPostgres } from '../support/postgres.ts';
 import { clientOf, type TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { startWatched, type WatchedServer } from '../support/watched-server.ts';
+import { until } from '../support/wait-until.ts';
 
 const skip = withoutNewerPgBouncer;
 const SCHEMA = {

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { test } from 'node:test';
-import { type Hold, holdAt, prepareHolds } from '../support/held-migration.ts';
+import { type Hold, holdAt, prepareHolds } from '../support/paused-migration.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { makeTraffic } from '../support/traffic.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const BEFORE = {
   entities: {

@@ -6,7 +6,7 @@ import { findCast } from '../../src/migrations/cast.ts';
 import type { Field } from '../../src/model/entity.ts';
 import { FIELD_TYPE_NAMES, type FieldTypeName } from '../../src/model/field-types.ts';
 import { applySchema, assertTidy, type Json } from '../support/migration.ts';
-import { useServer } from '../support/use.ts';
+import { useServer } from '../support/resources.ts';
 
 let count = 0;
 const server = useServer();

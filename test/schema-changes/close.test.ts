@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { assertTidy, type Json, schemaOf, withClient } from '../support/migration.ts';
+import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
+import { prepare, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type TestWorkspace } from '../support/server.ts';
 import { startServerProcess } from '../support/server-process.ts';
-import { until } from '../support/until.ts';
-import { prepare, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const document = (type: string): Json => ({
   entities: { notes: { fields: { text: { type: 'string' }, size: { type, index: true } } } },

@@ -2,13 +2,13 @@
 // acknowledged is lost, and soon nothing is left of the attempt.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { LASTING_TRIGGERS, shardInventory } from '../support/migration.ts';
+import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { makeTraffic } from '../support/traffic.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const RECORDS = 3000;
 

@@ -6,11 +6,11 @@ import { makeDatabase } from '../../src/database/pool.ts';
 import type { Operation } from '../../src/migrations/operation.ts';
 import { AlreadyEndedError, makeProgress } from '../../src/migrations/progress.ts';
 import { findMigration } from '../../src/store/migrations.ts';
-import { holdAt, prepareHolds } from '../support/held-migration.ts';
 import { applySchema, assertTidy, ended, type Json } from '../support/migration.ts';
+import { holdAt, prepareHolds } from '../support/paused-migration.ts';
+import { prepare, useDatabase, useDatabaseProxy, useServer } from '../support/resources.ts';
 import type { TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { prepare, useDatabase, useDatabaseProxy, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const BEFORE = { entities: { notes: { fields: { title: { type: 'string' }, body: { type: 'text' } } } } };
 const AFTER = {

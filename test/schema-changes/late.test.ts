@@ -14,8 +14,8 @@ import {
   shapeOf,
   withClient,
 } from '../support/migration.ts';
+import { useIssuer, useServer } from '../support/resources.ts';
 import type { Answer, TestWorkspace } from '../support/server.ts';
-import { useIssuer, useServer } from '../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../support/users.ts';
 
 let count = 0;

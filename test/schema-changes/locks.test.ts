@@ -5,11 +5,11 @@ import { request } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { queryNodes } from '../support/database.ts';
-import { holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { applySchema, assertTidy, type Json, schemaOf, settled } from '../support/migration.ts';
+import { holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
+import { prepare, useServer } from '../support/resources.ts';
 import type { TestServer, TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { prepare, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 let count = 0;
 const server = useServer();

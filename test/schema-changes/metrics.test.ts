@@ -1,9 +1,9 @@
 // What /metrics tells of migrations.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { holdAt, prepareHolds } from '../support/held-migration.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { holdAt, prepareHolds } from '../support/paused-migration.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
+import { until } from '../support/wait-until.ts';
 
 const server = useServer();
 prepare(() => prepareHolds(server.database));

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { useServer } from '../support/resources.ts';
 import type { Answer, TestWorkspace } from '../support/server.ts';
-import { useServer } from '../support/use.ts';
 
 let count = 0;
 const server = useServer();

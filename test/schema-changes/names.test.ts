@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { applySchema, assertTidy, type Json } from '../support/migration.ts';
+import { useServer } from '../support/resources.ts';
 import { type Answer, startTestServer, type TestWorkspace } from '../support/server.ts';
-import { useServer } from '../support/use.ts';
 
 let count = 0;
 const server = useServer();

@@ -3,7 +3,7 @@
 import { test } from 'node:test';
 import type { Json } from '../support/migration.ts';
 import { type OperationCase, proveBlocking, proveOnline } from '../support/operation-proof.ts';
-import { useServer } from '../support/use.ts';
+import { useServer } from '../support/resources.ts';
 
 const server = useServer();
 

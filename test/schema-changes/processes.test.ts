@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { useServer } from '../support/resources.ts';
 import type { Answer, TestWorkspace } from '../support/server.ts';
 import { makeTraffic } from '../support/traffic.ts';
-import { useServer } from '../support/use.ts';
 
 let workspace: TestWorkspace;
 let count = 0;

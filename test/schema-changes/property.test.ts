@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseSchemaDocument } from '../../src/schema/document.ts';
 import { assertTidy, freshShape, shapeOf } from '../support/migration.ts';
+import { prepare, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../support/server.ts';
-import { prepare, useServer } from '../support/use.ts';
 
 let count = 0;
 const server = useServer();

@@ -1,9 +1,9 @@
 // Migrations that cannot be taken back wholly, as something of others hangs on what they have made.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
+import { holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
 import { startTestServer, type TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/wait-until.ts';
 
 const NOTES = { entities: { notes: { fields: { text: { type: 'string' } } } } };
 

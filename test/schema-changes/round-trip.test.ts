@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatDecimal, parseDecimal } from '../../src/model/decimal.ts';
 import { applySchema, assertTidy, type Json, settled } from '../support/migration.ts';
+import { useServer } from '../support/resources.ts';
 import type { TestWorkspace } from '../support/server.ts';
-import { useServer } from '../support/use.ts';
 
 let count = 0;
 const server = useServer();

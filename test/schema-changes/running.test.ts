@@ -1,10 +1,10 @@
 // The list of migrations that have not ended: all of them for the operator, its own for an owner.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { holdAt, prepareHolds } from '../support/held-migration.ts';
+import { holdAt, prepareHolds } from '../support/paused-migration.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const server = useServer();
 prepare(() => prepareHolds(server.database));

@@ -1,8 +1,8 @@
 // The schema document: read, planned, applied; what is refused, what fails, and what the records say to it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { useServer } from '../support/resources.ts';
 import type { Answer, Call, TestWorkspace } from '../support/server.ts';
-import { useServer } from '../support/use.ts';
 
 let count = 0;
 const server = useServer();

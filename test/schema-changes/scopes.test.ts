@@ -1,8 +1,8 @@
 // What a key for some entities reaches when the schema changes: the same entities by their new names, and never another.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../support/resources.ts';
 import { keyFor } from '../support/scopes.ts';
-import { use, useServer } from '../support/use.ts';
 
 const server = useServer();
 const second = useServer({}, server);

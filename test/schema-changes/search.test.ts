@@ -6,8 +6,8 @@ import type { SchemaDocument } from '../../src/schema/format.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { applySchema, type Json, schemaOf, settled } from '../support/migration.ts';
 import { type OperationCase, proveBlocking, proveOnline } from '../support/operation-proof.ts';
+import { useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { useServer } from '../support/use.ts';
 
 const server = useServer();
 

@@ -7,11 +7,11 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { TestDatabase } from '../support/database.ts';
-import { keptTotal } from '../support/kept-totals.ts';
 import { applySchema, assertTidy, freshShape, type Json, schemaOf, settled, shapeOf } from '../support/migration.ts';
+import { useServer } from '../support/resources.ts';
 import type { Answer, TestServer, TestWorkspace } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { useServer } from '../support/use.ts';
+import { keptTotal } from '../support/stored-totals.ts';
+import { until } from '../support/wait-until.ts';
 
 let count = 0;
 const server = useServer();

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { type Held, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { ended } from '../support/migration.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { type Held, holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
+import { until } from '../support/wait-until.ts';
 
 const RECORDS = 6000;
 const schemaWith = (type: object) => ({ entities: { things: { fields: { size: type } } } });

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
+import { prepare, use, useServer } from '../support/resources.ts';
 import type { Answer } from '../support/server.ts';
-import { until } from '../support/until.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { until } from '../support/wait-until.ts';
 
 const schemaWith = (fields: Record<string, unknown>): unknown => ({
   entities: { notes: { fields }, others: { fields: { text: { type: 'string' } } } },

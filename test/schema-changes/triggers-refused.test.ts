@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
-import { prepare, use, useServer } from '../support/use.ts';
+import { prepare, use, useServer } from '../support/resources.ts';
 
 const document = (type: string) => ({ entities: { notes: { fields: { rank: { type } } } } });
 

@@ -1,7 +1,7 @@
 // Agents as they come: the official client, in the protocol of 2026 or with the handshake of 2025, and single messages by
 // hand for what no client would send.
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { noteMessage } from './refusals.ts';
+import { noteMessage } from './error-catalog.ts';
 import type { Answer, TestClient } from './server.ts';
 
 export const MODERN = '2026-07-28';

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { use } from './use.ts';
+import { use } from './resources.ts';
 
 const TOOLS = join(import.meta.dirname, '../tools/browser');
 // The browser that people have. Its part without windows (chromium-headless-shell) takes 14 s for tests of the console that

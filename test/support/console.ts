@@ -14,8 +14,8 @@ import {
   useBrowser,
 } from './browser.ts';
 import { signIn } from './console-client.ts';
+import { prepare, use, useServer } from './resources.ts';
 import { ADMIN_KEY, type TestServer, type TestWorkspace } from './server.ts';
-import { prepare, use, useServer } from './use.ts';
 
 const BUILD = join(import.meta.dirname, '../../console/dist/index.html');
 

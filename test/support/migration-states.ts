@@ -11,7 +11,7 @@ import {
   type StoredState,
 } from '../../src/migrations/state.ts';
 import type { MigrationError } from '../../src/store/migrations.ts';
-import { PAGE } from './rooms.ts';
+import { PAGE } from './modules.ts';
 
 const ERROR: MigrationError = {
   code: 'DATA_CONFLICT',

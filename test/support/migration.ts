@@ -9,7 +9,7 @@ import { totalTriggers } from '../../src/workspace-schema/count.ts';
 import { isCluster, queryDataNodes } from './citus.ts';
 import type { TestDatabase } from './database.ts';
 import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from './server.ts';
-import { until } from './until.ts';
+import { until } from './wait-until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: documents, records and answers of any schema
 export type Json = any;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { isCluster } from './citus.ts';
 import { distribution, makePostgres, type OwnPostgres } from './postgres.ts';
-import { openSwitch, type Switch } from './tcp-switch.ts';
-import { until } from './until.ts';
+import { openSwitch, type Switch } from './tcp-proxy.ts';
+import { until } from './wait-until.ts';
 
 const hasCitus = distribution !== undefined && existsSync(join(distribution, '../lib/citus.so'));
 

@@ -1,6 +1,6 @@
 // HTTP by hand, for requests that fetch will not send: any bytes in the path, the headers and the body.
 import { connect, type Socket } from 'node:net';
-import { noteAnswer } from './refusals.ts';
+import { noteAnswer } from './error-catalog.ts';
 
 export interface RawAnswer {
   readonly status: number;

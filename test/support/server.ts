@@ -4,8 +4,8 @@ import { readConfig } from '../../src/config.ts';
 import { makeObserver } from '../../src/observer.ts';
 import { checkDescribed } from './admin-document.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
-import { checkDataAnswer } from './described.ts';
-import { noteAnswer } from './refusals.ts';
+import { noteAnswer } from './error-catalog.ts';
+import { checkDataAnswer } from './openapi-conformance.ts';
 
 export const ADMIN_KEY = 'operator-key-of-the-tests-0123456789';
 

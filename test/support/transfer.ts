@@ -1,7 +1,7 @@
 // What tests of imports and exports share: a schema with a field of every type, and ways to send files and to read answers.
 import assert from 'node:assert/strict';
+import { prepare, useServer } from './resources.ts';
 import type { Answer, TestServer, TestWorkspace } from './server.ts';
-import { prepare, useServer } from './use.ts';
 
 export const TRANSFER_SCHEMA = {
   entities: {

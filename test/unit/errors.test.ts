@@ -1,11 +1,11 @@
-// The words of every refusal. That scenarios are answered with them is held by test/support/refusals.ts.
+// The words of every refusal. That scenarios are answered with them is held by test/support/error-catalog.ts.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { CODE_BY_REASON, REASONS } from '../../src/error-codes.ts';
+import { REFUSALS, saysSo } from '../support/error-catalog.ts';
 import { ERRORS_PAGE, withReasons } from '../support/error-reasons.ts';
-import { REFUSALS, saysSo } from '../support/refusals.ts';
 
 for (const [name, refusal] of Object.entries(REFUSALS)) {
   test(`${name} has its words, and a file whose scenarios are answered with them`, () => {

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeKey } from '../../../src/auth/api-key.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
 import { ADMIN_KEY, type Answer, type TestServer } from '../../support/server.ts';
 import { makeShop, SHOP_SCHEMA } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 /** Another process of the same installation. */

@@ -5,9 +5,9 @@ import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from
 import { test } from 'node:test';
 import { forge, signature } from '../../support/issuer.ts';
 import { startKeyServer } from '../../support/key-server.ts';
-import { configure, isAccepted, isRefused, makeNotes } from '../../support/notes.ts';
+import { configure, isAccepted, isRefused, makeNotes } from '../../support/notes-fixture.ts';
+import { prepare, use, useIssuer, useServer } from '../../support/resources.ts';
 import { startTestServer } from '../../support/server.ts';
-import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 
 const API = 'urn:example:api';
 const SIGNATURE = 'Token signature is invalid';

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forge } from '../../support/issuer.ts';
 import { startKeyServer } from '../../support/key-server.ts';
-import { configure, isAccepted, isRefused, makeNotes } from '../../support/notes.ts';
+import { configure, isAccepted, isRefused, makeNotes } from '../../support/notes-fixture.ts';
+import { use, useIssuer, useServer } from '../../support/resources.ts';
 import type { Answer, TestServer, TestWorkspace } from '../../support/server.ts';
-import { use, useIssuer, useServer } from '../../support/use.ts';
 
 const API = 'urn:example:api';
 const PATH = 'identity-provider';

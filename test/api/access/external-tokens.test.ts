@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startIssuer } from '../../support/issuer.ts';
-import { BLANK_AUDIENCE, configure, isAccepted, isRefused, makeNotes } from '../../support/notes.ts';
-import { use, useIssuer, useServer } from '../../support/use.ts';
+import { BLANK_AUDIENCE, configure, isAccepted, isRefused, makeNotes } from '../../support/notes-fixture.ts';
+import { use, useIssuer, useServer } from '../../support/resources.ts';
 
 const API = 'urn:example:api';
 const ISSUER_MISMATCH = 'Token issuer does not match configured identity provider';

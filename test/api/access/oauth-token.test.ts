@@ -7,8 +7,8 @@ import { makeApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config.ts';
 import { makeObserver } from '../../../src/observer.ts';
 import { askToken, basic, createClient, tokenOf } from '../../support/oauth.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { type Answer, startTestServer } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const PUBLIC_URL = 'https://data.example.com/api-host';
 const GRANT = { grant_type: 'client_credentials' } as const;

@@ -5,10 +5,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose';
+import { reasonFor } from '../../support/error-catalog.ts';
 import { createClient, tokenOf, until } from '../../support/oauth.ts';
-import { reasonFor } from '../../support/refusals.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../../support/server.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {

@@ -6,9 +6,9 @@ import { readConfig } from '../../../src/config.ts';
 import { makeObserver } from '../../../src/observer.ts';
 import { postSession, signIn } from '../../support/console-client.ts';
 import type { TestDatabase } from '../../support/database.ts';
+import { useDatabase } from '../../support/resources.ts';
 import { ADMIN_KEY, clientOf } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
-import { useDatabase } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 const database = useDatabase();
 const another = useDatabase();

@@ -1,8 +1,8 @@
 // /access/test: administrators ask what a user with given claims would be answered, and nobody else does.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { prepare, use, useIssuer, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 const SCHEMA = {

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc, { type GeneratorValue } from 'fast-check';
-import { type Drawn, documentOf, drawClaims, drawSchema, fill, WORDS } from '../../support/row-drawing.ts';
+import { useIssuer, useServer } from '../../support/resources.ts';
+import { type Drawn, documentOf, drawClaims, drawSchema, fill, WORDS } from '../../support/row-rules-arbitrary.ts';
 import {
   type Claims,
   type Model,
@@ -12,11 +13,17 @@ import {
   makeRowModel,
   type Rec,
   type Value,
-} from '../../support/row-model.ts';
-import { type Body, type Done, isRef, makeWriteModel, type Ref, type Write } from '../../support/row-writes.ts';
+} from '../../support/row-rules-read-model.ts';
+import {
+  type Body,
+  type Done,
+  isRef,
+  makeWriteModel,
+  type Ref,
+  type Write,
+} from '../../support/row-rules-write-model.ts';
 import { draws } from '../../support/runs.ts';
 import type { Answer, TestWorkspace } from '../../support/server.ts';
-import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 const WORKSPACES = 6;

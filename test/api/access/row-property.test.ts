@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { documentOf, drawClaims, drawSchema, fill } from '../../support/row-drawing.ts';
+import { useIssuer, useServer } from '../../support/resources.ts';
+import { documentOf, drawClaims, drawSchema, fill } from '../../support/row-rules-arbitrary.ts';
 import {
   type Claims,
   type Condition,
@@ -12,11 +13,10 @@ import {
   makeRowModel,
   modelWithin,
   type Rec,
-} from '../../support/row-model.ts';
-import { drawWish, pathsOf, treeOf, type Wish } from '../../support/row-wish.ts';
+} from '../../support/row-rules-read-model.ts';
+import { drawWish, pathsOf, treeOf, type Wish } from '../../support/row-rules-requests.ts';
 import { draws } from '../../support/runs.ts';
 import { keyFor } from '../../support/scopes.ts';
-import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 const WORKSPACES = 6;

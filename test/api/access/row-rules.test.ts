@@ -2,9 +2,9 @@
 // one that does not exist are the same answer to the byte.
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
+import { useIssuer, useServer } from '../../support/resources.ts';
 import type { Answer, Call, TestWorkspace } from '../../support/server.ts';
 import { fillShop, SHOP_SCHEMA } from '../../support/shop.ts';
-import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
 
 /** A customer sees itself by its email and its orders by its id; through `orderTags` only those of order 3. */

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient, tokenOf } from '../../support/oauth.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios, type Scenario } from '../../support/scenario.ts';
 import { keyFor } from '../../support/scopes.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

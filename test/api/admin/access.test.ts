@@ -1,8 +1,8 @@
 // Who may use the admin API, and in which order it refuses: credential, right, existence, parameters, body.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const schema = { entities: { notes: { fields: { text: { type: 'text' } } } } };

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { removeActivity } from '../../../src/store/activity.ts';
 import { signIn } from '../../support/console-client.ts';
+import { prepare, use, useIssuer, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
-import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 const SCHEMA = {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { wda } from '../../cli/wda.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer, startTestServer } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const workspace = use(() =>

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Entry, type Piece, readFile, writeFile } from '../../../src/backup/format.ts';
 import { openConnection, rawRequest } from '../../support/raw-http.ts';
+import { prepare, use, useIssuer, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from '../../support/server.ts';
 import { makeShop, TYPES_SCHEMA } from '../../support/shop.ts';
-import { until } from '../../support/until.ts';
-import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
+import { until } from '../../support/wait-until.ts';
 
 const ADMIN = '/api/admin/v1';
 const server = useServer(LOCAL_PROVIDER);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../../support/citus.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => server.workspace('acme/shop', { entities: { notes: { fields: { text: { type: 'text' } } } } }));

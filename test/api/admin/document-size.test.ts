@@ -1,8 +1,8 @@
 // Settings and row rules make the schema document no longer than a restore takes it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const server = useServer({ WDA_MAX_BODY_BYTES: '1024' });
 const names = ['a', 'b', 'c', 'd'];

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { askToken, basic, createClient, tokenOf } from '../../support/oauth.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'text' } } } } };
 

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { adminDocument } from '../../../src/openapi/admin.ts';
 import { ADMIN_DOCUMENT, makeValidator, mistakesOf, pathOf } from '../../support/admin-document.ts';
 import { ADMIN_PREFIX, OPERATIONS } from '../../support/admin-routes.ts';
-import { useServer } from '../../support/use.ts';
+import { useServer } from '../../support/resources.ts';
 
 const run = promisify(execFile);
 const PUBLIC_URL = 'https://data.example.org';

@@ -1,8 +1,8 @@
 // Organizations and workspaces: made, listed, renamed, deleted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
-import { useServer } from '../../support/use.ts';
 
 const server = useServer();
 

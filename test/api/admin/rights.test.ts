@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { ADMIN_PREFIX, ADMIN_ROUTES, routeName } from '../../support/admin-routes.ts';
 import { isCluster } from '../../support/citus.ts';
 import { signIn } from '../../support/console-client.ts';
+import { prepare, use, useIssuer, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
-import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'text' } } } } };

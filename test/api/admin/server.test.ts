@@ -5,8 +5,8 @@ import manifest from '../../../package.json' with { type: 'json' };
 import { SETTINGS } from '../../../src/config.ts';
 import { formatAddress, parseDatabaseUrl } from '../../../src/database/connection-url.ts';
 import { wda } from '../../cli/wda.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY } from '../../support/server.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const MOST = '77';
 const server = useServer({ WDA_MAX_BATCH: MOST });

@@ -1,8 +1,8 @@
 // Settings and row rules of one entity: read, changed, refused with every mistake, in force at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { type Answer, startTestServer } from '../../support/server.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const workspace = use(() =>

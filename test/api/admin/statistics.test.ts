@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { isCluster, skipOnCluster } from '../../support/citus.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 const RECORDS = 6000;
 const ESTIMATED = skipOnCluster('statistics of a cluster are what its nodes estimate, and not kept totals');

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExact } from '../../../src/model/exact-json.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { type Answer, type Call, clientOf } from '../../support/server.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = `{"entities": {
   "orders": {

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Agent, connectAgent, sendMessage } from '../../support/agent.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { fillShop, SHOP_SCHEMA } from '../../support/shop.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const server = useServer({ WDA_MCP_RATE_LIMIT: '0' });
 const shop = use(() => server.workspace('acme/shop', SHOP_SCHEMA));

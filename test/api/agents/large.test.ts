@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Agent, connectAgent } from '../../support/agent.ts';
-import { use, useServer } from '../../support/use.ts';
+import { use, useServer } from '../../support/resources.ts';
 
 const ENTITIES = 200;
 const name = (index: number): string => `warehouseEntity${index}`;

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sendMessage } from '../../support/agent.ts';
+import { use, useDatabase } from '../../support/resources.ts';
 import { clientOf } from '../../support/server.ts';
 import { startServerProcess } from '../../support/server-process.ts';
 import { SHOP } from '../../support/shop-document.ts';
-import { until } from '../../support/until.ts';
-import { use, useDatabase } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 // Prints a line for each module of the SDK when it is loaded.
 const WATCH = `

@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import { Client, ClientCredentialsProvider, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { MODERN, sendMessage } from '../../support/agent.ts';
 import { askToken, basic, createClient } from '../../support/oauth.ts';
+import { use, useIssuer } from '../../support/resources.ts';
 import type { TestServer } from '../../support/server.ts';
 import { startTestServer } from '../../support/server.ts';
 import { SHOP } from '../../support/shop-document.ts';
-import { use, useIssuer } from '../../support/use.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 /** The URL of the server has to be known before it listens: tokens are for it. */

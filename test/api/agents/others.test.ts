@@ -7,8 +7,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { SHOP } from '../../support/shop-document.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const TOOLS = join(import.meta.dirname, '../../tools/agents');
 const MAIN = join(import.meta.dirname, '../../../src/main.ts');

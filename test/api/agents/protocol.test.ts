@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectAgent, MODERN, sendMessage } from '../../support/agent.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { SHOP } from '../../support/shop-document.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const READING = [
   'list_entities',

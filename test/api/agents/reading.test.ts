@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Agent, connectAgent } from '../../support/agent.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { fillShop, SHOP_SCHEMA } from '../../support/shop.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const server = useServer({ WDA_MCP_MAX_ROWS: '50', WDA_MCP_MAX_BYTES: '3000', WDA_MCP_RATE_LIMIT: '0' });
 const shop = use(() => server.workspace('acme/shop', SHOP_SCHEMA));

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { connectAgent } from '../../support/agent.ts';
-import { documentOf, drawClaims, drawSchema, fill } from '../../support/row-drawing.ts';
-import { drawWish, pathsOf, treeOf, type Wish } from '../../support/row-wish.ts';
+import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
+import { documentOf, drawClaims, drawSchema, fill } from '../../support/row-rules-arbitrary.ts';
+import { drawWish, pathsOf, treeOf, type Wish } from '../../support/row-rules-requests.ts';
 import { draws } from '../../support/runs.ts';
-import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 // That tools give what the data API gives; test/api/access/row-property.test.ts holds row rules against a model.

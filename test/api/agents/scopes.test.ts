@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Agent, connectAgent } from '../../support/agent.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { keyFor } from '../../support/scopes.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

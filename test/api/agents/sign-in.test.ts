@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { test } from 'node:test';
 import Provider, { type Configuration } from 'oidc-provider';
 import { connectAgent, sendMessage } from '../../support/agent.ts';
-import { use, useServer } from '../../support/use.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 const CALLBACK = 'https://host.example.com/callback';

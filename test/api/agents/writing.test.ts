@@ -5,9 +5,9 @@ import type { Client } from '@modelcontextprotocol/client';
 import pg from 'pg';
 import { type AgentOptions, connectAgent, sendMessage } from '../../support/agent.ts';
 import { queryNodes } from '../../support/database.ts';
+import { use, useServer } from '../../support/resources.ts';
 import type { TestServer } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
-import { use, useServer } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 const WRITING = ['create_record', 'update_record', 'delete_record'];
 const NOTES = {

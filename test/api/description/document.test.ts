@@ -1,10 +1,10 @@
 // The OpenAPI document of a workspace as clients get it: for whom, in which form, and when it is another one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
 import { makeShop } from '../../support/shop.ts';
-import { until } from '../../support/until.ts';
-import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
 const other = useServer({}, server);

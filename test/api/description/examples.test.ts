@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEMO_RECORDS, DEMO_SCHEMA } from '../../../src/bootstrap/demo.ts';
+import { prepare, use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
 import type { Call } from '../../support/server.ts';
-import { prepare, use, useIssuer, useServer, useUsers } from '../../support/use.ts';
 
 const { orders } = DEMO_SCHEMA.entities;
 const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });

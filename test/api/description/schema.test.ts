@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { OPERATIONS } from '../../../src/request/operations.ts';
+import { use, useIssuer, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 // Every attribute that a document may have, and numbers whose digits a double would lose.

@@ -1,9 +1,9 @@
 // Settings of entities: the document says what they allow, and requests that do what it says are answered as it says.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(async () => {

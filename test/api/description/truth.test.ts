@@ -1,12 +1,12 @@
-// Answers are as the document describes them. Every answer of the API tests is looked at (test/support/described.ts); here is
+// Answers are as the document describes them. Every answer of the API tests is looked at (test/support/openapi-conformance.ts); here is
 // what shows that this finds mistakes, and that documents for generators hold without `fields`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Described, type Judge, makeAjv, makeJudge } from '../../support/described.ts';
+import { type Described, type Judge, makeAjv, makeJudge } from '../../support/openapi-conformance.ts';
+import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
 import { makeShop, SHOP_SCHEMA } from '../../support/shop.ts';
-import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
 
 const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
 const shop = use(() => makeShop(server));

@@ -6,10 +6,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { prepare, use, useDatabase, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, startTestServer, type TestServer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
-import { until } from '../../support/until.ts';
-import { prepare, use, useDatabase, useServer } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'wda-backups-'));
 

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { isCluster } from '../../support/citus.ts';
 import { lockWhole } from '../../support/database.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { type Answer, startTestServer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

@@ -3,10 +3,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ADA, CALLS, RULED_SHOP } from '../../support/cluster-calls.ts';
-import { judgeNothing } from '../../support/described.ts';
+import { judgeNothing } from '../../support/openapi-conformance.ts';
+import {
+  prepare,
+  use,
+  useDatabase,
+  useDatabaseProxy,
+  useIssuer,
+  useServer,
+  useUsers,
+} from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
 import { fillShop } from '../../support/shop.ts';
-import { prepare, use, useDatabase, useDatabaseProxy, useIssuer, useServer, useUsers } from '../../support/use.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 // Answers are not judged here: their documents are requests, too.

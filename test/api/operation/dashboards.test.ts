@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { isCluster } from '../../support/citus.ts';
-import { useServer } from '../../support/use.ts';
+import { useServer } from '../../support/resources.ts';
 
 const server = useServer();
 const read = (name: string): string => readFileSync(join(import.meta.dirname, '../../../deploy', name), 'utf8');

@@ -7,10 +7,10 @@ import { readConfig } from '../../../src/config.ts';
 import { makeObserver } from '../../../src/observer.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { openProxy } from '../../support/database-proxy.ts';
+import { use, useDatabase, useDatabaseProxy, useServer } from '../../support/resources.ts';
 import { INTERNALS } from '../../support/scenario.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useDatabase, useDatabaseProxy, useServer } from '../../support/use.ts';
 
 const database = useDatabase();
 const proxy = useDatabaseProxy(database);

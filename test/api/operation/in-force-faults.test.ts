@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts';
-import { until } from '../../support/until.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 let second: ServerProcess | undefined;
 const first = useServer();

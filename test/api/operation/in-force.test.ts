@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { ADMIN_KEY, type Answer, type Call, startTestServer, type TestServer } from '../../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 
 /** One of the ways that several processes answer: `change` asks for changes, `use` meets whichever process. */
 interface Service {

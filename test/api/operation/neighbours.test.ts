@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { lockWhole } from '../../support/database.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'string' } } } } };
 

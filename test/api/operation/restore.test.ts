@@ -2,11 +2,11 @@
 // nothing of what was compiled and remembered for the lost time may be used for what comes after it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judgeNothing } from '../../support/described.ts';
+import { judgeNothing } from '../../support/openapi-conformance.ts';
+import { useIssuer, useServer } from '../../support/resources.ts';
 import type { TestWorkspace } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
-import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
+import { until } from '../../support/wait-until.ts';
 
 const schemaWith = (...fields: string[]) => ({
   entities: {

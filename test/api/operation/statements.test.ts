@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { isCluster } from '../../support/citus.ts';
-import { judgeNothing } from '../../support/described.ts';
+import { judgeNothing } from '../../support/openapi-conformance.ts';
+import { use, useDatabase, useDatabaseProxy, useServer } from '../../support/resources.ts';
 import { type Answer, type Call, startTestServer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
-import { until } from '../../support/until.ts';
-import { use, useDatabase, useDatabaseProxy, useServer } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 // Answers are not judged here: their documents are requests, too, and in the time that it takes statements look slow.
 judgeNothing();

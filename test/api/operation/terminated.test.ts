@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startWatched } from '../../support/logged-server.ts';
+import { prepare, use, useDatabase } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer, clientOf } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
-import { prepare, use, useDatabase } from '../../support/use.ts';
-import { startWatched } from '../../support/watched-server.ts';
+import { until } from '../../support/wait-until.ts';
 
 // Without the check of a connection that has just been opened, a process was gone after 21 ends of the ordinary pool, and
 // a lane was lost for good after 51.

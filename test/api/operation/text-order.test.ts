@@ -2,9 +2,9 @@
 // and says so to PostgreSQL.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useDatabase, useServer } from '../../support/resources.ts';
 import { startTestServer } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
-import { use, useDatabase, useServer } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 const database = useDatabase();
 const server = useServer({}, { database });

@@ -9,7 +9,7 @@ import { install } from '../../../src/database/install.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { ADMIN_KEY, clientOf, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const DOCUMENT = { entities: { notes: { fields: { text: { type: 'string', maxLength: 100 } } } } };

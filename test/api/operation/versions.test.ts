@@ -1,7 +1,7 @@
 // The database raises the version of a workspace itself: no statement, of the server or by hand, can forget it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { prepare, useServer } from '../../support/use.ts';
+import { prepare, useServer } from '../../support/resources.ts';
 
 let id: unknown;
 const server = useServer();

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
 import { lockWhole } from '../../support/database.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { type Answer, type Call, startTestServer, type TestWorkspace } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 const SCHEMA = {
   entities: {

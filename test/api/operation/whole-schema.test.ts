@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { distribution, makePostgres, run } from '../../support/postgres.ts';
 import { startTestServer } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 
 const skip = distribution === undefined ? 'PostgreSQL of the distribution is not installed (its pg_dump)' : false;
 const RECORDS = 5500;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { numberText, parseExact } from '../../../src/model/exact-json.ts';
 import { averageOf, compareExact, dayOf, exactOf, partOf, sumOf, textOf } from '../../support/aggregate-model.ts';
-import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
+import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 const SCHEMA = {

@@ -1,7 +1,8 @@
 // Aggregates over paths that lead through a record which is not there: nothing is joined to it, also when a condition says
 // which record that would be.
+
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const house = use(() =>

@@ -1,9 +1,9 @@
 // What is no aggregate: refused with what is wrong and what there is, in few bytes, and nothing is asked of the database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertRefused } from '../../support/hostile.ts';
+import { assertRefused } from '../../support/hostile-input.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

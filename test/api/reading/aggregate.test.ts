@@ -1,9 +1,9 @@
 // Aggregates of the shop: functions, groups, date parts with zones, having, order, pages, both forms.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

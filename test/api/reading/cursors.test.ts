@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { CLUB_SCHEMA, makePlayers } from '../../support/club.ts';
+import { CLUB_SCHEMA, makePlayers } from '../../support/players-fixture.ts';
+import { use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer({ WDA_MAX_PAGE_SIZE: '50' });
 const club = use(() => makePlayers(server));

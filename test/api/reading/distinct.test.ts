@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ListQuery } from '../../../client/src/index.ts';
 import { type Agent, connectAgent } from '../../support/agent.ts';
+import { prepare, use, useIssuer, useServer } from '../../support/resources.ts';
 import type { Call } from '../../support/server.ts';
-import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
 
 const SCHEMA = {

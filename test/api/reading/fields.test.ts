@@ -1,9 +1,9 @@
 // Field selection: exactly what is named comes back, at every level.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
 import { COUNTRIES, CUSTOMERS, makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { use, useServer } from '../../support/resources.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {

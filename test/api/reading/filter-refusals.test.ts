@@ -1,10 +1,10 @@
 // Filters that are refused, loudly: an ignored filter shows everybody everything.
 import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
 import { listParameterNames } from '../../../src/request/parameters.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios, type Scenario } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
 import { SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const make = (server: TestServer): Promise<TestWorkspace> =>
   server.workspace('acme/shop', {

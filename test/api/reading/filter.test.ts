@@ -1,10 +1,10 @@
 // Filters: every operator on every type, null, relations, alternatives, trees, escapes, and what is refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios, type Scenario } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
 import { fillShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const SAMPLES = [
   {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { queryNodes } from '../../support/database.ts';
-import { until } from '../../support/until.ts';
-import { use, useServer } from '../../support/use.ts';
+import { use, useServer } from '../../support/resources.ts';
+import { until } from '../../support/wait-until.ts';
 
 const server = useServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' });
 

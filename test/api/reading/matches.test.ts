@@ -2,8 +2,8 @@
 // any other filter.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {

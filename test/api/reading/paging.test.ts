@@ -1,8 +1,8 @@
 // Pages by number: page and size, meta, and ways to count.
 import assert from 'node:assert/strict';
-import { makePlayers } from '../../support/club.ts';
+import { makePlayers } from '../../support/players-fixture.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer({ WDA_MAX_PAGE_SIZE: '50' });
 const club = use(() => makePlayers(server));

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { scansOf } from '../../support/database.ts';
-import { use, useServer } from '../../support/use.ts';
+import { use, useServer } from '../../support/resources.ts';
 
 const server = useServer();
 const PIECES = ['abc', 'ABC', 'straße', 'STRASSE', '50%', '_', '\\', 'Çelik', 'ΟΔΟΣ', ' ', '-', 'x', '%', 'é'];

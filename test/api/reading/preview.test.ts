@@ -1,8 +1,8 @@
 // `preview=<n>` of lists: long values are cut to their beginning, and told.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { scansOf } from '../../support/database.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { isFound, type ModelSearch, typed } from '../../support/search-model.ts';
 import type { Answer } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 

@@ -1,9 +1,9 @@
 // Settings of an entity, made by its administrator: what reads expand and select by default, what may be expanded, how deep.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
 import { COUNTRIES, CUSTOMERS, makeShop, ORDERS } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const workspace = use(() => makeShop(server));

@@ -1,10 +1,10 @@
 // Order of lists: directions, several keys, nulls, to-one paths, and the id that always comes last.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios, type Scenario } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
 import { fillShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const SAMPLES = [
   {

@@ -7,9 +7,9 @@ import { buildNodeTotals } from '../../../src/citus/node-total.ts';
 import { makeDatabase } from '../../../src/database/pool.ts';
 import { recount } from '../../../src/workspace-schema/count.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { type KeptTotal, keptTotal } from '../../support/kept-totals.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
+import { type KeptTotal, keptTotal } from '../../support/stored-totals.ts';
+import { until } from '../../support/wait-until.ts';
 
 const RECORDS = 5500;
 const SCHEMA = '"ws1_upkeep"';

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { type KeptTotal, keptTotal } from '../../support/kept-totals.ts';
 import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { type KeptTotal, keptTotal } from '../../support/stored-totals.ts';
 
 const RECORDS = 6000;
 const SHOP = {

@@ -1,9 +1,9 @@
 // `versions=true` of lists: the version of each record, as guards of writes take it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listParameterNames } from '../../../src/request/parameters.ts';
 import { openConnection, rawRequest, sendBytes } from '../../support/raw-http.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer({ WDA_MAX_BODY_BYTES: '4096', WDA_BODY_TIMEOUT_MS: '300' });
 const shop = use(() => makeShop(server));

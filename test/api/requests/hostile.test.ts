@@ -1,9 +1,9 @@
 // One request that was made to freeze the process, to fill its memory or to be answered by far more than was sent.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertRefused, besideHealth } from '../../support/hostile.ts';
+import { assertRefused, besideHealth } from '../../support/hostile-input.ts';
+import { use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const FIELDS = Object.fromEntries(
   Array.from({ length: 60 }, (_, at) => [`field${at}withAName`, { type: 'string', maxLength: 50 }]),

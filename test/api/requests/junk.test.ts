@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { JUNK, JUNK_VALUES } from '../../support/junk.ts';
+import { JUNK, JUNK_VALUES } from '../../support/invalid-input.ts';
 import { type RawAnswer, rawRequest, sendBytes } from '../../support/raw-http.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { INTERNALS } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
 import { fillShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 async function make(server: TestServer): Promise<TestWorkspace> {
   const workspace = await server.workspace('acme/shop', {

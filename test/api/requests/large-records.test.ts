@@ -2,9 +2,9 @@
 // large ones together, and expansions whose rows multiply.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertRefused, besideHealth } from '../../support/hostile.ts';
+import { assertRefused, besideHealth } from '../../support/hostile-input.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import type { Answer, TestWorkspace } from '../../support/server.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {

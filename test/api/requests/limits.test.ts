@@ -1,9 +1,9 @@
 // Limits that are settings: the size of responses and pages, requests per minute, origins of browsers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import { type Answer, startTestServer, type TestServer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

@@ -2,7 +2,7 @@
 // statements mean nothing special.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { use, useServer } from '../../support/use.ts';
+import { use, useServer } from '../../support/resources.ts';
 
 const OURS = [
   't',

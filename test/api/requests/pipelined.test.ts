@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { until } from '../../support/until.ts';
-import { useServer } from '../../support/use.ts';
+import { useServer } from '../../support/resources.ts';
+import { until } from '../../support/wait-until.ts';
 
 const server = useServer();
 const COUNT = 40;

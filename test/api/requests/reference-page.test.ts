@@ -5,7 +5,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DEMO_RECORDS, DEMO_SCHEMA } from '../../../src/bootstrap/demo.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 
 interface Example {
   readonly method: string;

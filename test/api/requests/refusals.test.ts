@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { makeKey } from '../../../src/auth/api-key.ts';
 import { askToken, basic, createClient } from '../../support/oauth.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer, type Call, startTestServer } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'text' } } } } };
 const GRANT = { grant_type: 'client_credentials' } as const;

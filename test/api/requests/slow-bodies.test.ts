@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { openConnection } from '../../support/raw-http.ts';
-import { use, useServer } from '../../support/use.ts';
+import { use, useServer } from '../../support/resources.ts';
 
 const LIMIT_MS = 1500;
 const server = useServer();

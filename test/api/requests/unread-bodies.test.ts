@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { openConnection, type RawAnswer } from '../../support/raw-http.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 // A hang is a failure, long before the runner's own patience ends.
 const LIMIT = { timeout: 30_000 };

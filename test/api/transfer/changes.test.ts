@@ -5,9 +5,9 @@ import { request } from 'node:http';
 import { describe, test } from 'node:test';
 import pg from 'pg';
 import { isWaiting } from '../../support/database.ts';
+import { useServer } from '../../support/resources.ts';
 import type { Answer, TestWorkspace } from '../../support/server.ts';
-import { answerOf, CSV, until } from '../../support/trouble.ts';
-import { useServer } from '../../support/use.ts';
+import { answerOf, CSV, until } from '../../support/transfer-faults.ts';
 
 const SCHEMA = {
   entities: {

@@ -21,7 +21,7 @@ import {
   until,
   useServer,
   workspace,
-} from '../../support/trouble.ts';
+} from '../../support/transfer-faults.ts';
 
 describe('clients that leave or fall silent', () => {
   // One connection for the transfers of a workspace: one that is not given back stops all that follow.

@@ -22,7 +22,7 @@ import {
   until,
   useServer,
   workspace,
-} from '../../support/trouble.ts';
+} from '../../support/transfer-faults.ts';
 
 /** Ends the backends that run such a statement. */
 async function terminate(pattern: string): Promise<void> {

@@ -16,7 +16,7 @@ import {
   until,
   useServer,
   workspace,
-} from '../../support/trouble.ts';
+} from '../../support/transfer-faults.ts';
 
 describe('an import beside other writes', () => {
   useServer();

@@ -6,8 +6,8 @@ import { numberText, parseExact } from '../../../src/model/exact-json.ts';
 import { DATE_PARTS, FIELD_TYPE_NAMES, type FieldTypeName } from '../../../src/model/field-types.ts';
 import { type AggregateFunction, FUNCTION_NAMES } from '../../../src/request/aggregate-terms.ts';
 import { averageOf, exactOf, sumOf, textOf } from '../../support/aggregate-model.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import { TYPE_SAMPLES, type TypeSample } from '../../support/type-samples.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: Object.fromEntries(

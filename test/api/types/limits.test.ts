@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { use, useServer } from '../../support/resources.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
 import { TYPES_SCHEMA } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const make = (server: TestServer): Promise<TestWorkspace> => server.workspace('acme/types', TYPES_SCHEMA);
 const server = useServer();

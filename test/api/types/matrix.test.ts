@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIELD_TYPE_NAMES, type FieldTypeName } from '../../../src/model/field-types.ts';
 import { FILTER_OPERATORS, type FilterOperator } from '../../../src/request/operators.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import type { Answer, TestWorkspace } from '../../support/server.ts';
 import { TYPE_SAMPLES, type TypeSample } from '../../support/type-samples.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: Object.fromEntries(

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { applySchema } from '../../support/migration.ts';
+import { prepare, use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { prepare, use, useServer } from '../../support/use.ts';
 
 const document = (opens: object) => ({
   entities: {

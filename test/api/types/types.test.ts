@@ -1,9 +1,9 @@
 // Field types: what goes in comes out with every digit, and what does not fit is refused with its code.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
 import { TYPES_SCHEMA } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const make = (server: TestServer): Promise<TestWorkspace> => server.workspace('acme/types', TYPES_SCHEMA);
 const server = useServer();

@@ -1,10 +1,10 @@
 // Operations on several entities in one request: one transaction, references between its records, all of it or nothing.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { makeNotes } from '../../support/notes.ts';
+import { makeNotes } from '../../support/notes-fixture.ts';
+import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
 import type { Answer, Call } from '../../support/server.ts';
 import { fillShop, makeShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
-import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 const server = useServer(LOCAL_PROVIDER);

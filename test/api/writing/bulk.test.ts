@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
 import type { Answer, Call } from '../../support/server.ts';
 import { fillShop, makeShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
-import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 const server = useServer(LOCAL_PROVIDER);

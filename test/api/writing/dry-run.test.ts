@@ -1,9 +1,9 @@
 // `dryRun=true` of `_bulk`: the same answers and refusals, and nothing is stored.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

@@ -1,9 +1,9 @@
 // Conditional requests: entity tags, 304 for what the client has, 412 for what has changed meanwhile.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import type { Answer, Call } from '../../support/server.ts';
 import { makeShop, SHOP_SCHEMA } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

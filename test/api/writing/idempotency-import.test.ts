@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { makeNotes } from '../../support/notes.ts';
+import { makeNotes } from '../../support/notes-fixture.ts';
+import { use, useServer } from '../../support/resources.ts';
 import type { Answer, Call } from '../../support/server.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer({ WDA_STATEMENT_TIMEOUT_MS: '4000', WDA_MAX_IMPORT_BYTES: '1048576' });
 const notes = use(() => makeNotes(server, 'acme/files'));

@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertOneForEach, createWhile, LINES } from '../../support/keyed-clients.ts';
 import { makePostgres } from '../../support/postgres.ts';
+import { use, useServer } from '../../support/resources.ts';
 import { clientOf } from '../../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts';
-import { until } from '../../support/until.ts';
-import { use, useServer } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 import { childrenOf, workersOf } from '../../support/workers.ts';
 
 const KILLS = 5;

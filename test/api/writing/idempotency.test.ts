@@ -4,9 +4,9 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import pg from 'pg';
 import { skipOnCluster } from '../../support/citus.ts';
-import { makeNotes } from '../../support/notes.ts';
+import { makeNotes } from '../../support/notes-fixture.ts';
+import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
 import type { Answer, Call } from '../../support/server.ts';
-import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 const server = useServer({ ...LOCAL_PROVIDER, WDA_STATEMENT_TIMEOUT_MS: '4000' });

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../../support/citus.ts';
+import { prepare, use, useDatabase, useDatabaseProxy, useServer } from '../../support/resources.ts';
 import type { Answer } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
-import { prepare, use, useDatabase, useDatabaseProxy, useServer } from '../../support/use.ts';
+import { until } from '../../support/wait-until.ts';
 
 const database = useDatabase();
 const proxy = useDatabaseProxy(database);

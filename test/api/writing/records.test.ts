@@ -1,9 +1,9 @@
 // Create, read, update and delete: envelopes, statuses, headers, and what is refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { use, useServer } from '../../support/resources.ts';
 import { runScenarios } from '../../support/scenario.ts';
 import { CUSTOMERS, makeShop } from '../../support/shop.ts';
-import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));

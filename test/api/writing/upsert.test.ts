@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { keptTotal } from '../../support/kept-totals.ts';
+import { use, useDatabase, useIssuer, useServer, useUsers } from '../../support/resources.ts';
 import type { Answer, Call } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
-import { use, useDatabase, useIssuer, useServer, useUsers } from '../../support/use.ts';
+import { keptTotal } from '../../support/stored-totals.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
+import { until } from '../../support/wait-until.ts';
 
 const SCHEMA = {
   entities: {

@@ -1,7 +1,7 @@
 // A page in this process, and hooks that are rendered in it. Imported before React, which looks for a page at once.
 import assert from 'node:assert/strict';
 import { JSDOM } from 'jsdom';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 
 const { window } = new JSDOM('<!doctype html><body></body>', { url: 'http://localhost/', pretendToBeVisual: true });
 for (const name of ['window', 'document', 'navigator', 'Node', 'HTMLElement', 'HTMLInputElement', 'Event'] as const) {

@@ -5,7 +5,7 @@ import { QueryClient } from '@tanstack/react-query';
 import * as ra from 'ra-core';
 import { createElement, type ReactElement } from 'react';
 import { dataProvider } from '../../../client/src/react-admin.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 import { QUERY_DEFAULTS, submit, type, withHook, withPage } from './page.ts';
 import { heldFetch, type MakeClient, type Scenarios } from './scenario.ts';
 

@@ -6,8 +6,8 @@ import { makeAuthenticator, type Verified } from '../../../src/auth/authenticate
 import { ApiError, invalidCredential } from '../../../src/errors.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
 import type { StoredKey } from '../../../src/store/credentials.ts';
-import { external, makeShop } from '../../support/fixture.ts';
-import { refusalOf } from '../../support/refusal.ts';
+import { refusalOf } from '../../support/error-response.ts';
+import { external, makeShop } from '../../support/field-types-fixture.ts';
 
 const ISSUER = 'https://data.example.com';
 const USER = external({ sub: 'ann' });

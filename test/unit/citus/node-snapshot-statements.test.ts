@@ -10,7 +10,7 @@ import { planList, planRead } from '../../../src/plan/plan.ts';
 import { parseAggregateRequest } from '../../../src/request/aggregate.ts';
 import { parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
 import { compile } from '../../../src/sql/compile.ts';
-import { external, LIMITS, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
+import { external, LIMITS, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 import { OPTIONS } from '../sql/statements.ts';
 
 const shop = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer', enabled: true }] } });

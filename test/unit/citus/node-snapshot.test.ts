@@ -5,7 +5,7 @@ import { buildNodeRoot, buildNodeSnapshot } from '../../../src/citus/node-snapsh
 import type { Entity } from '../../../src/model/entity.ts';
 import { restrictWorkspace } from '../../../src/model/restricted.ts';
 import type { Placement } from '../../../src/model/workspace.ts';
-import { makeShop } from '../../support/fixture.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 
 const shop = makeShop();
 const node = { group: '2', host: 'db2', port: 5432 };

@@ -14,7 +14,7 @@ import type { ConflictMode } from '../../../src/request/import-request.ts';
 import type { Upsert } from '../../../src/request/upsert.ts';
 import { compile } from '../../../src/sql/compile.ts';
 import { writeStaged } from '../../../src/sql/import.ts';
-import { distributed, external, makePlanContext, makeShop } from '../../support/fixture.ts';
+import { distributed, external, makePlanContext, makeShop } from '../../support/field-types-fixture.ts';
 import { OPTIONS } from '../sql/statements.ts';
 
 const PLAIN = makeShop({ customers: { rowRules: [{ column: 'country', claim: 'country' }] } });

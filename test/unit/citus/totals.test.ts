@@ -7,8 +7,8 @@ import type { UsableNode } from '../../../src/citus/node-reads.ts';
 import { makeClusterTotals } from '../../../src/citus/totals.ts';
 import { readConfig } from '../../../src/config.ts';
 import { type Database, makeDatabase } from '../../../src/database/pool.ts';
-import { until } from '../../support/until.ts';
-import { use, useDatabase } from '../../support/use.ts';
+import { use, useDatabase } from '../../support/resources.ts';
+import { until } from '../../support/wait-until.ts';
 
 const SCHEMA = 'ws1_shop';
 

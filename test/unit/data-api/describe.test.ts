@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { makeDescriptions } from '../../../src/data-api/describe.ts';
 import { makeFairScheduler } from '../../../src/limits/fair-scheduler.ts';
 import type { Owner } from '../../../src/model/principal.ts';
-import { workspaceOf } from '../../support/fixture.ts';
+import { workspaceOf } from '../../support/field-types-fixture.ts';
 import { wideDocument } from '../../support/wide-document.ts';
 
 const facts = {

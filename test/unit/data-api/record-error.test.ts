@@ -7,7 +7,7 @@ import type { Workspace } from '../../../src/model/workspace.ts';
 import { parseSchemaDocument } from '../../../src/schema/document.ts';
 import type { SchemaDocument } from '../../../src/schema/format.ts';
 import { makeWorkspace } from '../../../src/store/load-workspace.ts';
-import { makeShop, withGate } from '../../support/fixture.ts';
+import { makeShop, withGate } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
 const GATE = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 7 };

@@ -17,7 +17,7 @@ import { loadWorkspace } from '../../../src/store/load-workspace.ts';
 import { makeWorkspaceCache } from '../../../src/store/workspace-cache.ts';
 import { makeIdempotencyKeys } from '../../../src/workspace-schema/idempotency-keys.ts';
 import { makeTotals } from '../../../src/workspace-schema/totals.ts';
-import { makeNotes } from '../../support/notes.ts';
+import { makeNotes } from '../../support/notes-fixture.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
 
 let server: TestServer;

@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/config.ts';
 import { inRolledBackSavepoint, inSavepoint } from '../../../src/database/copy.ts';
 import { makeDatabase } from '../../../src/database/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
-import { useDatabase } from '../../support/use.ts';
+import { useDatabase } from '../../support/resources.ts';
 
 const database = useDatabase();
 

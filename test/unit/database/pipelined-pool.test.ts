@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { type Database, makeDatabase } from '../../../src/database/pool.ts';
 import { type Query, sql, toQuery } from '../../../src/sql/fragment.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 
 let database: TestDatabase;
 let db: Database;

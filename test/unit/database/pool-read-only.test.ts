@@ -5,7 +5,7 @@ import pg from 'pg';
 import { makeDatabase, makeReconnect } from '../../../src/database/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 
 test('a write that meets a read-only server leaves all connections for new ones', async () => {
   const { url, query, drop } = await createTestDatabase();

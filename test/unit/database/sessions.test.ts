@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { readConfig } from '../../../src/config.ts';
 import { type Database, makeDatabase } from '../../../src/database/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
-import { useDatabase } from '../../support/use.ts';
+import { useDatabase } from '../../support/resources.ts';
 
 const database = useDatabase();
 

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { makeConnect } from '../../../src/database/connect.ts';
 import { getSqlState } from '../../../src/database/errors.ts';
 import { getPrepared, runWatched } from '../../../src/database/statement.ts';
-import { useDatabase } from '../../support/use.ts';
+import { useDatabase } from '../../support/resources.ts';
 
 const database = useDatabase();
 const LIMITS = { statementTimeoutMs: 60_000, lockTimeoutMs: 60_000 };

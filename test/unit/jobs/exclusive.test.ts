@@ -6,7 +6,7 @@ import { runExclusively } from '../../../src/jobs/exclusive.ts';
 import { makeJobs } from '../../../src/jobs/jobs.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 
 let database: TestDatabase;
 /** As two processes have them. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getJobMetrics, type Job, makeJobs } from '../../../src/jobs/jobs.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 
 function makeScene(...jobs: Job[]) {
   const told: string[] = [];

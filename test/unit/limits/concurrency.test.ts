@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { type ConcurrencyLimiter, makeConcurrencyLimiter } from '../../../src/limits/concurrency.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/wait-until.ts';
 
 const FOREVER = 600_000;
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findConstraintOwner } from '../../../src/model/constraint-owner.ts';
-import { makeShop } from '../../support/fixture.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
 const LONG = `${'a'.repeat(50)}$email$uq`;

@@ -13,7 +13,7 @@ import {
   isFieldTypeName,
   parseStored,
 } from '../../../src/model/field-types.ts';
-import { makeShop } from '../../support/fixture.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 
 const things = makeShop().entities.get('things');
 const field = (name: string): Field => things?.fields.get(name) as Field;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mayAdminister, mayWrite } from '../../../src/model/principal.ts';
-import { external, OPERATOR, OWNER } from '../../support/fixture.ts';
+import { external, OPERATOR, OWNER } from '../../support/field-types-fixture.ts';
 
 for (const [name, principal, writes, administers] of [
   ['an owner', OWNER, true, true],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isToOne, type Relation } from '../../../src/model/relation.ts';
-import { makeShop } from '../../support/fixture.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 
 test('belongsTo and hasOne lead to one record, hasMany and manyToMany to many', () => {
   const { entities } = makeShop();

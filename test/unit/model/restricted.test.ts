@@ -6,7 +6,7 @@ import type { EntitySettings } from '../../../src/model/entity.ts';
 import { narrowed } from '../../../src/model/principal.ts';
 import { getUnrestricted, restrictWorkspace } from '../../../src/model/restricted.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
-import { makeShop, OWNER } from '../../support/fixture.ts';
+import { makeShop, OWNER } from '../../support/field-types-fixture.ts';
 
 const IDS = new Map(
   ['customers', 'profiles', 'orders', 'items', 'tags', 'orderTags'].map((name, at) => [name, `${at}`]),

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { getUnrestricted, restrictWorkspace } from '../../../src/model/restricted.ts';
 import { withRules } from '../../../src/model/trial.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
-import { makeShop } from '../../support/fixture.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
 const RULES = [{ column: 'customerId', claim: 'customer_id', enabled: true }];

@@ -11,7 +11,7 @@ import type { Workspace } from '../../../src/model/workspace.ts';
 import { generateDocument } from '../../../src/openapi/document.ts';
 import type { PrincipalClass } from '../../../src/openapi/view.ts';
 import { ADMIN_DOCUMENT } from '../../support/admin-document.ts';
-import { makeShop, workspaceOf } from '../../support/fixture.ts';
+import { makeShop, workspaceOf } from '../../support/field-types-fixture.ts';
 import { wideDocument } from '../../support/wide-document.ts';
 
 const TOOLS = join(import.meta.dirname, '../../tools/linters');

@@ -10,7 +10,7 @@ import { DEMO_SCHEMA } from '../../../src/bootstrap/demo.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
 import { generateDocument } from '../../../src/openapi/document.ts';
 import type { PrincipalClass } from '../../../src/openapi/view.ts';
-import { makeShop, workspaceOf } from '../../support/fixture.ts';
+import { makeShop, workspaceOf } from '../../support/field-types-fixture.ts';
 import { wideDocument } from '../../support/wide-document.ts';
 
 const FACTS = {

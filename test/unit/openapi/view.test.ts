@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildViews, type EntityView, getPrincipalClass, type PrincipalClass } from '../../../src/openapi/view.ts';
-import { external, makeShop, OPERATOR, OWNER } from '../../support/fixture.ts';
+import { external, makeShop, OPERATOR, OWNER } from '../../support/field-types-fixture.ts';
 
 const OWNERS: PrincipalClass = { kind: 'owner', mayWrite: true };
 const READERS: PrincipalClass = { kind: 'owner', mayWrite: false };

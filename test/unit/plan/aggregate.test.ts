@@ -5,8 +5,8 @@ import { FIELD_TYPE_NAMES, type FieldTypeName, fieldType } from '../../../src/mo
 import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { type AggregatePlan, averageDigits, isTotal, planAggregate, type Source } from '../../../src/plan/aggregate.ts';
 import { parseAggregateRequest } from '../../../src/request/aggregate.ts';
-import { external, makePlanContext, makeShop, OWNER, withGate } from '../../support/fixture.ts';
-import { refusalOf, refuses } from '../../support/refusal.ts';
+import { refusalOf, refuses } from '../../support/error-response.ts';
+import { external, makePlanContext, makeShop, OWNER, withGate } from '../../support/field-types-fixture.ts';
 import { linkText, operandText, predicateText } from './plan-text.ts';
 
 const SHOP = makeShop();

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { planAssignment } from '../../../src/plan/assignment.ts';
 import { parseBody } from '../../../src/request/body.ts';
-import { makeShop } from '../../support/fixture.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
 

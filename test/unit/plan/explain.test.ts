@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { explainRows } from '../../../src/plan/explain.ts';
 import type { RowRuleDocument } from '../../../src/schema/format.ts';
-import { makeShop } from '../../support/fixture.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 
 function told(rowRules: readonly RowRuleDocument[], claims: string) {
   const rows = explainRows(

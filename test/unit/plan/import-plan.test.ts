@@ -8,7 +8,7 @@ import { checkImport, type ImportPlan, planCsvImport, planNdjsonImport } from '.
 import { makeCellDecoder, makeMemberDecoder, type StagedRow } from '../../../src/plan/import-row.ts';
 import { parseHeaderMap } from '../../../src/request/field-names.ts';
 import type { ConflictMode, ImportRequest } from '../../../src/request/import-request.ts';
-import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } });
 const USER = external({ customer: 5 });

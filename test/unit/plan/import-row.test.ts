@@ -10,8 +10,8 @@ import { checkImport, planCsvImport, planNdjsonImport } from '../../../src/plan/
 import { makeCellDecoder, makeMemberDecoder } from '../../../src/plan/import-row.ts';
 import { decodeCell, decodeMember } from '../../../src/plan/import-value.ts';
 import { type ImportRequest, parseImportRequest } from '../../../src/request/import-request.ts';
-import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
-import { refusalOf, refuses } from '../../support/refusal.ts';
+import { refusalOf, refuses } from '../../support/error-response.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
 const RULED = makeShop({ customers: { rowRules: [{ column: 'country', claim: 'country' }] } });

@@ -5,7 +5,7 @@ import type { Field } from '../../../src/model/entity.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { decodeCell, decodeMember } from '../../../src/plan/import-value.ts';
-import { makeShop } from '../../support/fixture.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 
 const things = getEntity(makeShop(), 'things');
 const fieldOf = (name: string): Field => things.fields.get(name) as Field;

@@ -6,8 +6,8 @@ import { getEntity } from '../../../src/model/workspace.ts';
 import { type Ordering, planCursor, planOrdering } from '../../../src/plan/ordering.ts';
 import type { Cursor } from '../../../src/request/page.ts';
 import { parseSort } from '../../../src/request/sort.ts';
-import { external, makePlanContext, makeShop } from '../../support/fixture.ts';
-import { refuses, unlessBadRequest } from '../../support/refusal.ts';
+import { refuses, unlessBadRequest } from '../../support/error-response.ts';
+import { external, makePlanContext, makeShop } from '../../support/field-types-fixture.ts';
 import { operandText, orderingText } from './plan-text.ts';
 
 const SHOP = makeShop();

@@ -18,8 +18,16 @@ import {
 } from '../../../src/plan/plan.ts';
 import { scan } from '../../../src/plan/scan.ts';
 import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
-import { external, LIMITS, makePlanContext, makeShop, OPERATOR, OWNER, withGate } from '../../support/fixture.ts';
-import { refusalOf, refuses } from '../../support/refusal.ts';
+import { refusalOf, refuses } from '../../support/error-response.ts';
+import {
+  external,
+  LIMITS,
+  makePlanContext,
+  makeShop,
+  OPERATOR,
+  OWNER,
+  withGate,
+} from '../../support/field-types-fixture.ts';
 import { operandText, orderingText, predicateText, projectionText } from './plan-text.ts';
 
 const SHOP = makeShop();

@@ -7,8 +7,8 @@ import { getEntity } from '../../../src/model/workspace.ts';
 import { MAX_PATH_LENGTH, planPredicate } from '../../../src/plan/predicate.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from '../../../src/request/filter.ts';
 import { makeWorkspace } from '../../../src/store/load-workspace.ts';
-import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 import { predicateText } from './plan-text.ts';
 
 const SHOP = makeShop();

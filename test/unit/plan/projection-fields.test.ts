@@ -6,8 +6,8 @@ import { planColumns, planProjection } from '../../../src/plan/projection.ts';
 import { parseFields } from '../../../src/request/paths.ts';
 import { parseReadRequest } from '../../../src/request/record-request.ts';
 import type { SettingsDocument } from '../../../src/schema/format.ts';
-import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
+import { LIMITS, makePlanContext, makeShop } from '../../support/field-types-fixture.ts';
 import { projectionText } from './plan-text.ts';
 
 const SHOP = makeShop();

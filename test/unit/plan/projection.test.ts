@@ -5,8 +5,8 @@ import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { hasLists, type Projection, planProjection, projectRecord } from '../../../src/plan/projection.ts';
 import { parseReadRequest } from '../../../src/request/record-request.ts';
 import type { SettingsDocument } from '../../../src/schema/format.ts';
-import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
+import { LIMITS, makePlanContext, makeShop } from '../../support/field-types-fixture.ts';
 import { projectionText } from './plan-text.ts';
 
 const SHOP = makeShop();

@@ -14,8 +14,8 @@ import {
   rowFilter,
 } from '../../../src/plan/row-policy.ts';
 import type { RowRuleDocument } from '../../../src/schema/format.ts';
-import { external, makeShop, OPERATOR, OWNER } from '../../support/fixture.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
+import { external, makeShop, OPERATOR, OWNER } from '../../support/field-types-fixture.ts';
 
 const ruled = (entity: string, ...rowRules: RowRuleDocument[]): Entity =>
   getEntity(makeShop({ [entity]: { rowRules } }), entity);

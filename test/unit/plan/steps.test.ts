@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { planExport, planList, planRead } from '../../../src/plan/plan.ts';
 import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
-import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
+import { LIMITS, makePlanContext, makeShop } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
 const ORDERS = getEntity(SHOP, 'orders');

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { FIELD_TYPE_NAMES } from '../../../src/model/field-types.ts';
 import { type AggregateRequest, parseAggregateBody, parseAggregateRequest } from '../../../src/request/aggregate.ts';
 import { parseBody } from '../../../src/request/body.ts';
-import { refuses, unlessBadRequest } from '../../support/refusal.ts';
+import { refuses, unlessBadRequest } from '../../support/error-response.ts';
 import { filterText } from './filter-text.ts';
 
 /** The request in a line: what is not said is left out. */

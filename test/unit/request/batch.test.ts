@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBatch, parseBatchOptions } from '../../../src/request/batch.ts';
 import { parseBody } from '../../../src/request/body.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 for (const [query, isDryRun] of [
   ['', false],

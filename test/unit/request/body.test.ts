@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isJsonType, MAX_NESTING, parseBody, readBody } from '../../../src/request/body.ts';
-import { refuses, unlessBadRequest } from '../../support/refusal.ts';
+import { refuses, unlessBadRequest } from '../../support/error-response.ts';
 
 const parse = (text: string) => parseBody(Buffer.from(text));
 

@@ -11,7 +11,7 @@ import {
   parseItem,
   parseRecords,
 } from '../../../src/request/bulk.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 const json = (text: string): unknown => parseBody(Buffer.from(text));
 

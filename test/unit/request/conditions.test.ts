@@ -9,7 +9,7 @@ import {
   parseEntityTags,
   parseGuard,
 } from '../../../src/request/conditions.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 const PARSED: readonly (readonly [header: string, tags: EntityTags])[] = [
   ['*', 'any'],

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { parseFilterTree } from '../../../src/request/filter.ts';
 import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
-import { refuses, unlessBadRequest } from '../../support/refusal.ts';
+import { refuses, unlessBadRequest } from '../../support/error-response.ts';
 import { filterText } from './filter-text.ts';
 
 const GOOD: readonly (readonly [json: string, tree: string])[] = [

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type FilterTree, parseFilters, splitEscaped } from '../../../src/request/filter.ts';
 import { FILTER_OPERATORS, type FilterOperator, OPERATORS } from '../../../src/request/operators.ts';
-import { refuses, unlessBadRequest } from '../../support/refusal.ts';
+import { refuses, unlessBadRequest } from '../../support/error-response.ts';
 import { filterText } from './filter-text.ts';
 
 const GOOD: readonly (readonly [filter: string, tree: string])[] = [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseHeaderMap } from '../../../src/request/field-names.ts';
 import { parseImportRequest } from '../../../src/request/import-request.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 const CSV = { 'content-type': 'text/csv' };
 

@@ -11,7 +11,7 @@ import {
   parseTail,
   WORKSPACE_OPERATIONS,
 } from '../../../src/request/operations.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 const PARTS = { query: '', conditions: {}, body: () => Promise.resolve(undefined) };
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseChoice, parseInteger } from '../../../src/request/forms.ts';
 import { encodeCursor, MAX_PAGE, parseCursor } from '../../../src/request/page.ts';
-import { refusalOf, refuses, unlessBadRequest } from '../../support/refusal.ts';
+import { refusalOf, refuses, unlessBadRequest } from '../../support/error-response.ts';
 
 for (const [text, page] of [
   ['0', 0],

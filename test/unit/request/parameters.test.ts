@@ -9,7 +9,7 @@ import {
   PARAMETER_ENTRIES,
 } from '../../../src/request/parameters.ts';
 import { readBody, readQuery } from '../../../src/request/read-parameters.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 const PLACES = [...Object.keys(OPERATIONS), ...Object.keys(WORKSPACE_OPERATIONS)] as AnyOperationName[];
 

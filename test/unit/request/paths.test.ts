@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ExpandTree, type FieldTree, MAX_PATHS, parseExpand, parseFields } from '../../../src/request/paths.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 /** The tree written out: `a(b c(d))`. */
 function expandText(tree: ExpandTree): string {

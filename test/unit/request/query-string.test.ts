@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodePart, parseParameters, parseQueryString, toCacheKey } from '../../../src/request/query-string.ts';
-import { refuses, unlessBadRequest } from '../../support/refusal.ts';
+import { refuses, unlessBadRequest } from '../../support/error-response.ts';
 
 const GOOD: readonly (readonly [query: string, parameters: readonly (readonly [string, string])[]])[] = [
   ['', []],

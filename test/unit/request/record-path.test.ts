@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseId } from '../../../src/request/call.ts';
 import { getOperationName, splitSegments } from '../../../src/request/record-path.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 for (const [path, segments] of [
   ['/api/v1/', []],

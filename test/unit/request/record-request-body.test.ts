@@ -5,8 +5,8 @@ import { parseBody } from '../../../src/request/body.ts';
 import { encodeCursor } from '../../../src/request/page.ts';
 import { listParameterNames } from '../../../src/request/parameters.ts';
 import { parseListRequest, parseQueryBody } from '../../../src/request/record-request.ts';
-import { LIMITS } from '../../support/fixture.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
+import { LIMITS } from '../../support/field-types-fixture.ts';
 import { filterText } from './filter-text.ts';
 
 const query = (json: string) => parseQueryBody(parseBody(Buffer.from(json)), LIMITS);

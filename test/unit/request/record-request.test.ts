@@ -6,8 +6,8 @@ import { encodeCursor } from '../../../src/request/page.ts';
 import { listParameterNames } from '../../../src/request/parameters.ts';
 import type { ExpandTree, FieldTree } from '../../../src/request/paths.ts';
 import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
-import { LIMITS } from '../../support/fixture.ts';
-import { refusalOf, refuses, unlessBadRequest } from '../../support/refusal.ts';
+import { refusalOf, refuses, unlessBadRequest } from '../../support/error-response.ts';
+import { LIMITS } from '../../support/field-types-fixture.ts';
 import { filterText } from './filter-text.ts';
 
 const list = (query: string) => parseListRequest(query, LIMITS);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSort } from '../../../src/request/sort.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 const GOOD: readonly (readonly [value: string, path: readonly string[], direction: 'asc' | 'desc'])[] = [
   ['name', ['name'], 'asc'],

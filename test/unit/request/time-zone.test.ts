@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseTimeZone } from '../../../src/request/time-zone.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 const HINT = 'tz takes UTC or a name of the IANA database such as Europe/Berlin';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCreateOptions, type Upsert } from '../../../src/request/upsert.ts';
-import { refuses } from '../../support/refusal.ts';
+import { refuses } from '../../support/error-response.ts';
 
 const READ: readonly (readonly [query: string, expected: Upsert | undefined])[] = [
   ['', undefined],

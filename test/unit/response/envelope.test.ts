@@ -6,7 +6,7 @@ import { type ListPlan, planList } from '../../../src/plan/plan.ts';
 import { encodeCursor, parseCursor } from '../../../src/request/page.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { type FittingPage, listEnvelope, recordEnvelope } from '../../../src/response/envelope.ts';
-import { LIMITS, makePlanContext, makeShop } from '../../support/fixture.ts';
+import { LIMITS, makePlanContext, makeShop } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
 

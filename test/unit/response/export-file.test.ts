@@ -5,7 +5,7 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import type { Field } from '../../../src/model/entity.ts';
 import { csvFile, ndjsonFile } from '../../../src/response/export-file.ts';
-import { makeShop } from '../../support/fixture.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 
 const things = makeShop().entities.get('things');
 const fields = (...names: string[]): Field[] => names.map((name) => things?.fields.get(name) as Field);

@@ -7,8 +7,8 @@ import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { planAggregate } from '../../../src/plan/aggregate.ts';
 import { parseAggregateRequest } from '../../../src/request/aggregate.ts';
 import { compile } from '../../../src/sql/compile.ts';
-import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
-import { unlessBadRequest } from '../../support/refusal.ts';
+import { unlessBadRequest } from '../../support/error-response.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 import { bound, dateTime, flat, OPTIONS } from './statements.ts';
 
 const SHOP = makeShop();

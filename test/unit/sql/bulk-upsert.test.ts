@@ -8,7 +8,7 @@ import { planKey } from '../../../src/plan/conflict-key.ts';
 import { planUpsertAssignment } from '../../../src/plan/upsert.ts';
 import type { Upsert } from '../../../src/request/upsert.ts';
 import { bindQuery, compile } from '../../../src/sql/compile.ts';
-import { distributed, external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
+import { distributed, external, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 import { OPTIONS } from './statements.ts';
 
 const SHOP = makeShop();

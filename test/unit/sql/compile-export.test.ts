@@ -1,7 +1,7 @@
 // The text of statements that export.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { external, makeShop } from '../../support/fixture.ts';
+import { external, makeShop } from '../../support/field-types-fixture.ts';
 import { bound, compileExport, dateTime, flat } from './statements.ts';
 
 test('a CSV export is a column a field, every row of it', () => {

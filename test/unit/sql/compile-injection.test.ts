@@ -9,8 +9,14 @@ import { parseBody } from '../../../src/request/body.ts';
 import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
 import { parseQueryBody } from '../../../src/request/record-request.ts';
 import { compile, compileEstimate, type Statement } from '../../../src/sql/compile.ts';
-import { external, LIMITS, makePlanContext, makeShop, SHOP as SHOP_DOCUMENT } from '../../support/fixture.ts';
-import { unlessBadRequest } from '../../support/refusal.ts';
+import { unlessBadRequest } from '../../support/error-response.ts';
+import {
+  external,
+  LIMITS,
+  makePlanContext,
+  makeShop,
+  SHOP as SHOP_DOCUMENT,
+} from '../../support/field-types-fixture.ts';
 import { bound, compileExport, compileList, compileRead, OPTIONS } from './statements.ts';
 
 const SHOP = makeShop({

@@ -1,7 +1,7 @@
 // What a statement is marked with: a name for PostgreSQL, and the part of an ETag that tells selections apart.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeShop } from '../../support/fixture.ts';
+import { makeShop } from '../../support/field-types-fixture.ts';
 import { compileList, compileRead } from './statements.ts';
 
 test('the tag of a read tells selections apart, and is missing when related records are shown', () => {

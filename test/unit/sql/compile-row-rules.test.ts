@@ -6,7 +6,7 @@ import { getEntity } from '../../../src/model/workspace.ts';
 import { planCreate, planDelete, planList, planReferences, planUpdate } from '../../../src/plan/plan.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { bindQuery, compile, type Inputs } from '../../../src/sql/compile.ts';
-import { external, LIMITS, makePlanContext, makeShop, OWNER, SHOP } from '../../support/fixture.ts';
+import { external, LIMITS, makePlanContext, makeShop, OWNER, SHOP } from '../../support/field-types-fixture.ts';
 
 /** Orders belong to customers, and a user sees one customer by email and the orders of one customer by id. */
 const shop = makeShop({

@@ -7,7 +7,7 @@ import { planFilter } from '../../../src/plan/predicate.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from '../../../src/request/filter.ts';
 import { makeAliases, renderPredicate } from '../../../src/sql/expression.ts';
 import { ident } from '../../../src/sql/fragment.ts';
-import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 import { flat } from './statements.ts';
 
 const SHOP = makeShop();

@@ -7,7 +7,7 @@ import { type ImportPlan, planCsvImport, planNdjsonImport } from '../../../src/p
 import type { ConflictMode, ImportRequest } from '../../../src/request/import-request.ts';
 import type { Fragment } from '../../../src/sql/fragment.ts';
 import * as statements from '../../../src/sql/import.ts';
-import { external, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
+import { external, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 import { flat } from './statements.ts';
 
 const SHOP = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } });

@@ -6,7 +6,7 @@ import { planList } from '../../../src/plan/plan.ts';
 import { encodeCursor } from '../../../src/request/page.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { bindQuery, compileEstimate } from '../../../src/sql/compile.ts';
-import { LIMITS, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
+import { LIMITS, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 import { bound, compileList, flat } from './statements.ts';
 
 const TOO_LARGE = 'select case when octet_length(answer.data) <= 1000 then answer.data end as data';

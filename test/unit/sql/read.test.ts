@@ -1,7 +1,7 @@
 // The text of statements that read one record, with each kind of expansion.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { external, makeShop } from '../../support/fixture.ts';
+import { external, makeShop } from '../../support/field-types-fixture.ts';
 import { type Asked, bound, compileRead, dateTime, flat } from './statements.ts';
 
 const READS: readonly (readonly [name: string, entity: string, query: string, text: string])[] = [

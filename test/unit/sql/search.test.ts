@@ -7,7 +7,7 @@ import { planList } from '../../../src/plan/plan.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { compile } from '../../../src/sql/compile.ts';
 import { makeWorkspace } from '../../../src/store/load-workspace.ts';
-import { makePlanContext, OWNER } from '../../support/fixture.ts';
+import { makePlanContext, OWNER } from '../../support/field-types-fixture.ts';
 
 const text = { type: 'text', searchable: true } as const;
 const workspace = makeWorkspace({

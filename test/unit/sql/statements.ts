@@ -5,7 +5,7 @@ import { planExport, planList, planRead } from '../../../src/plan/plan.ts';
 import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
 import { bindQuery, compile, type Statement } from '../../../src/sql/compile.ts';
 import type { Query } from '../../../src/sql/fragment.ts';
-import { LIMITS, makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
+import { LIMITS, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 
 export const OPTIONS = { maxResponseBytes: 1000 } as const;
 const SHOP = makeShop();

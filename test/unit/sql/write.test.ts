@@ -5,7 +5,7 @@ import { getEntity } from '../../../src/model/workspace.ts';
 import { planAssignment } from '../../../src/plan/assignment.ts';
 import { planCreate, planDelete, planReferences, planUpdate } from '../../../src/plan/plan.ts';
 import { bindQuery, compile } from '../../../src/sql/compile.ts';
-import { makePlanContext, makeShop, OWNER } from '../../support/fixture.ts';
+import { makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 import { dateTime, flat, OPTIONS } from './statements.ts';
 
 const SHOP = makeShop();

@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/config.ts';
 import { runFiles } from '../../../src/database/install.ts';
 import { makeDatabase } from '../../../src/database/pool.ts';
 import { makeIdempotencyKeys } from '../../../src/workspace-schema/idempotency-keys.ts';
-import { useServer } from '../../support/use.ts';
+import { useServer } from '../../support/resources.ts';
 
 const server = useServer();
 const SCHEMAS = ['ws1_shop', 'ws2_shop'];

@@ -7,7 +7,7 @@ import { findOutcome } from '../../../../src/data-api/import/run.ts';
 import { runFiles } from '../../../../src/database/install.ts';
 import { type Database, makeDatabase } from '../../../../src/database/pool.ts';
 import { recordOutcome } from '../../../../src/sql/import.ts';
-import { prepare, useServer } from '../../../support/use.ts';
+import { prepare, useServer } from '../../../support/resources.ts';
 
 const SCHEMA = 'ws1_shop';
 const server = useServer();

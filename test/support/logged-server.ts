@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { freePort } from './postgres.ts';
 import { ADMIN_KEY } from './server.ts';
-import { until } from './until.ts';
+import { until } from './wait-until.ts';
 
 // Asked on so many connections: each may meet another worker, and a busy one takes none.
 const ASKED = 12;

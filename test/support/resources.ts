@@ -3,8 +3,8 @@
 import { before } from 'node:test';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { type DatabaseProxy, openProxy } from './database-proxy.ts';
+import { assertAnswered } from './error-catalog.ts';
 import { type Issuer, startIssuer } from './issuer.ts';
-import { assertAnswered } from './refusals.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from './server.ts';
 import { afterEachFile, perFile } from './test-file.ts';
 import { type DefaultPermissions, makeUsers, type TokenOf } from './users.ts';

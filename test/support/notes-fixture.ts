@@ -1,6 +1,6 @@
 // A small workspace for tests of who may see what: notes that everybody shares, and letters that belong to somebody.
 import assert from 'node:assert/strict';
-import { reasonFor } from './refusals.ts';
+import { reasonFor } from './error-catalog.ts';
 import type { TestServer, TestWorkspace } from './server.ts';
 
 export const NOTES = {

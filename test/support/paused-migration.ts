@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { connected, dataNodes, isCluster, queryDataNodes } from './citus.ts';
 import type { TestDatabase } from './database.ts';
-import { until } from './until.ts';
+import { until } from './wait-until.ts';
 
 /** What stops a migration, and how one sees that it is there. */
 export type Hold =

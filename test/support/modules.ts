@@ -1,5 +1,5 @@
 // The rooms of src/ as one list: what each is in charge of, what it may import, whether it is pure. The architecture test
-// holds the code to it, and docs/architecture.md shows it: `node test/support/rooms.ts` writes the table.
+// holds the code to it, and docs/architecture.md shows it: `node test/support/modules.ts` writes the table.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -413,7 +413,7 @@ export function renderTable(): string {
 }
 
 export const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'architecture.md');
-const BEGIN = '<!-- rooms: written by test/support/rooms.ts -->';
+const BEGIN = '<!-- rooms: written by test/support/modules.ts -->';
 const END = '<!-- end of rooms -->';
 
 /** The page with the table as it must be. */

@@ -1,7 +1,14 @@
 // What a write of an external user must do, said a second time in the simplest way: a state of records in arrays, and
 // each refusal as a stage. The property of row rules holds single writes, bulk writes, upserts and batches against it.
-import type { Drawn } from './row-drawing.ts';
-import { type Claims, type Model, type ModelEntity, makeRowModel, type Rec, type Value } from './row-model.ts';
+import type { Drawn } from './row-rules-arbitrary.ts';
+import {
+  type Claims,
+  type Model,
+  type ModelEntity,
+  makeRowModel,
+  type Rec,
+  type Value,
+} from './row-rules-read-model.ts';
 
 /** The id of what an earlier operation of the batch answered with. */
 export interface Ref {

@@ -1,7 +1,7 @@
 // Random schemas, rules, records and claims for the properties of row rules.
 import assert from 'node:assert/strict';
 import fc, { type Arbitrary, type GeneratorValue } from 'fast-check';
-import type { Claims, Model, ModelEntity, ModelRelation, Rec, Value } from './row-model.ts';
+import type { Claims, Model, ModelEntity, ModelRelation, Rec, Value } from './row-rules-read-model.ts';
 import type { TestWorkspace } from './server.ts';
 
 type OnDelete = 'restrict' | 'cascade' | 'setNull';

@@ -1,7 +1,16 @@
 // Requests of users of a drawn workspace: what they want, drawn at random, and as members of a body.
 import fc, { type GeneratorValue } from 'fast-check';
-import { WORDS } from './row-drawing.ts';
-import type { Condition, Expansion, Grouping, Model, ModelEntity, ModelRelation, SortKey, Value } from './row-model.ts';
+import { WORDS } from './row-rules-arbitrary.ts';
+import type {
+  Condition,
+  Expansion,
+  Grouping,
+  Model,
+  ModelEntity,
+  ModelRelation,
+  SortKey,
+  Value,
+} from './row-rules-read-model.ts';
 
 /** What a user asks for. */
 export interface Wish {
