@@ -1,6 +1,6 @@
 // Writes many records of one entity in one request, by one statement that writes all of them or none.
 import { getSqlState, INCOMPLETE_STATEMENT, isRetryable, isStaleSnapshot } from '../database/errors.ts';
-import type { Database, Executor, Row } from '../database/pool.ts';
+import type { Database, Executor, Row, StatementOptions } from '../database/pool.ts';
 import { badRequest, type Detail, notUnique, serviceUnavailable, validationFailed } from '../errors.ts';
 import { runInSlices } from '../http/body.ts';
 import type { Entity } from '../model/entity.ts';
@@ -102,7 +102,7 @@ function makeRollbackExecutor(database: Database, { workspace, signal, deadline,
     async run(query, pool, work) {
       let rows: readonly Row[] = [];
       const rollback = new Error('a dry run is undone');
-      const options = { tenant: workspace.id, deadline: deadline.at, signal: signal, place: node };
+      const options = { tenant: workspace.id, deadline: deadline.at, signal, node } satisfies StatementOptions;
       try {
         await database.transaction(
           async ({ executor }) => {
