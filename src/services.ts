@@ -196,7 +196,7 @@ function makeServerTotals(
 }
 
 /** Opens the database, and prepares how the nodes of its cluster are reached, if it has any. */
-function openDatabase(config: Config, routes: Routes, log: Observer['log'], logError: () => void) {
+function openDatabase(config: Config, routes: Routes, log: Observer['log'], onTimeout: () => void) {
   const options = {
     processes: config.workers,
     readConnections: config.readConnections,
@@ -217,7 +217,7 @@ function openDatabase(config: Config, routes: Routes, log: Observer['log'], logE
     now: () => performance.now(),
     log,
   };
-  return { db: makeDatabase({ ...routes, ...options, onTimeout: logError }), nodes };
+  return { db: makeDatabase({ ...routes, ...options, onTimeout }), nodes };
 }
 
 function makeAgentHandler(
