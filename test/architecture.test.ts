@@ -9,6 +9,7 @@ import { SETTINGS } from '../src/config.ts';
 import { REASONS } from '../src/error-codes.ts';
 import { DETAIL_CODES, ERROR_CODES } from '../src/errors.ts';
 import { functionLengths, parameterCounts } from './support/function-shape.ts';
+import { ALONE as ISOLATED } from './support/isolated-files.ts';
 import { withStates } from './support/migration-states.ts';
 import { FILES, ROOMS, withRooms } from './support/modules.ts';
 import { parseSource, readSources, type Source } from './support/source-text.ts';
@@ -635,6 +636,12 @@ test('a test stands in its chapter, or where the file is that it tests', () => {
   ];
   const fine = ['api/reading/sort.test.ts', 'unit/sql/read.test.ts', 'unit/sql/read-list.test.ts', 'cli/x.test.ts'];
   assert.deepEqual(strayTests([...strays, ...fine], ['sql/read.ts', 'model/sort.ts']), strays);
+});
+
+test('files that run alone are files that there are', () => {
+  const tests = globSync('test/**/*.test.ts', { cwd: ROOT });
+  const unused = ISOLATED.filter(([start]) => !tests.some((path) => path.startsWith(start)));
+  assert.deepEqual(unused, []);
 });
 
 /** Files whose steps before the tests would begin beside those of `use`: the runner begins all at once (support/use.ts). */
