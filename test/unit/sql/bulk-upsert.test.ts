@@ -49,19 +49,6 @@ function between(text: string, from: string, to: string): string {
   return text.slice(start + from.length, text.indexOf(to, start + from.length));
 }
 
-test('rows are made of one list for each column, and the lists are all that is bound', () => {
-  const { text, values } = queryOf([ANN, BOB], BY_EMAIL);
-  assert.equal(
-    between(text, 'with "s" as materialized (', ')),'),
-    `select nextval((select pg_get_serial_sequence('"ws7_shop"."customers"', 'id')::regclass)) as "$id", u.* from unnest($1::text[], $2::text[]) with ordinality as u ("name", "email", "$row"`,
-  );
-  assert.deepEqual(values, [
-    ['Ann', 'Bob'],
-    ['a', 'b'],
-    ['a', 'b'],
-  ]);
-});
-
 test('records are written in the order of their keys, and those that are there take over the other fields', () => {
   const { text } = queryOf([ANN, BOB], BY_EMAIL);
   assert.equal(
@@ -76,50 +63,6 @@ test('records are written in the order of their keys, and those that are there t
       `union all select "s"."$row", "w".* from "s" join "w" on "w"."email" = ${KEY} where not "w"."$created"`,
     ),
   );
-});
-
-test('records that are left as they are are read, and a key that stands twice is not whole', () => {
-  const { text } = queryOf([ANN, BOB], { ...BY_EMAIL, mode: 'skip' });
-  assert.match(text, / on conflict \("email"\) do nothing returning "r"\.\*, true as "\$created"\)/);
-  assert.ok(
-    text.includes(
-      `union all select "s"."$row", "r".*, false from "s", "ws7_shop"."customers" "r" where "r"."email" = ${KEY} and not exists (select from "w" where "w"."id" = "s"."$id")`,
-    ),
-  );
-  assert.equal(
-    between(text, 'having "ws7_shop"."$is_whole"(', ', cardinality'),
-    `case when exists (select from "s" where ${KEY} is not null group by ${KEY} having count(*) > 1) then -1 else count(*) end`,
-  );
-});
-
-test('a record keeps what the request does not give for it, and a new one gets its defaults', () => {
-  const { text, values } = queryOf([ANN, { ...BOB, country: 'SE' }], BY_EMAIL);
-  assert.ok(
-    text.includes('"$bits" as materialized (select jsonb_object_agg("s"."$id"::text, "s"."$given") as of from "s")'),
-  );
-  assert.match(
-    text,
-    / set "name" = case when substr\(.*, 1, 1\) = '1' then excluded\."name" else "r"\."name" end, "country" = case when substr\(.*, 3, 1\) = '1' then excluded\."country" else "r"\."country" end, /,
-  );
-  assert.deepEqual(values.slice(2, 4), [
-    [null, 'SE'],
-    ['110', '111'],
-  ]);
-  const dated = { ...ORDER, placedAt: null };
-  const defaults = queryOf([ORDER, dated], { fields: ['id'], mode: 'update' }, { entity: 'orders' });
-  assert.match(defaults.text, /case when substr\("s"\."\$given", \d, 1\) = '1' then "s"\."placedAt" else now\(\) end/);
-});
-
-const ORDER = { id: 5, customerId: 1 };
-
-test('an id comes by way of the sequence, and finds its record alone', () => {
-  const { text } = queryOf([{ id: 7, name: 'Ann' }], { fields: ['id'], mode: 'update' });
-  assert.match(
-    text,
-    /^with "s" as materialized \(select "ws7_shop"\."\$reached_id"\(\(select pg_get_serial_sequence\(.*\)::regclass\), u\."id"\) as "\$id", u\.\* /,
-  );
-  assert.ok(!text.includes('union all'));
-  assert.match(text, / order by "s"\."id"::int8, "s"\."\$row" on conflict \("id"\) do update set /);
 });
 
 test('a user changes only records that the row rules show, and gives new ones the column of the rule', () => {

@@ -36,26 +36,10 @@ const WORDS = new Set(
 );
 
 /** Names of the schema, and what our statements call things themselves. */
-const NAMES = new Set<string>([
-  'ws7_shop',
-  'id',
-  'createdAt',
-  'updatedAt',
-  'page',
-  '$',
-  '$key',
-  '$keys',
-  '$row',
-  '$at',
-  '$seen',
-  '$size',
-  '$sum',
-  '$total',
-  '$goes_on',
-  '$bounded_text',
-  'w',
-  'und-x-icu',
-]);
+const NAMES = new Set<string>(
+  `ws7_shop id createdAt updatedAt page $ $key $keys $row $at $seen $size $sum $total $goes_on $bounded_text w
+  und-x-icu`.split(/\s+/),
+);
 for (const [name, entity] of Object.entries(SHOP_DOCUMENT.entities)) {
   NAMES.add(name);
   for (const field of Object.keys('fields' in entity ? entity.fields : {})) NAMES.add(field);
@@ -108,54 +92,27 @@ const value = fc.oneof(
   hostile,
   fc.constantFrom('77', '-77', '77.77', '2026-01-31T12:00:00Z', '2026-01-31', 'open', 'paid', 'true', ''),
 );
+/** Usual words, and now and then a hostile text. */
+const mostly = (words: string, weight = 9) =>
+  fc.oneof({ weight, arbitrary: fc.constantFrom(...words.split(/\s+/)) }, { weight: 1, arbitrary: hostile });
 const path = fc.oneof(
   {
     weight: 12,
-    arbitrary: fc.constantFrom(
-      'id',
-      'status',
-      'total',
-      'placedAt',
-      'customerId',
-      'customer.name',
-      'customer.profile.bio',
-      'items.quantity',
-      'items.product',
-      'tags.name',
-      'customer.orders.total',
-      'items.order.customer.email',
+    arbitrary: mostly(
+      `id status total placedAt customerId customer.name customer.profile.bio items.quantity items.product tags.name
+      customer.orders.total items.order.customer.email`,
+      12,
     ),
   },
-  { weight: 1, arbitrary: hostile },
   { weight: 1, arbitrary: hostile.map((text) => `customer.${text}`) },
 );
-const operator = fc.oneof(
-  { weight: 20, arbitrary: fc.constantFrom<string>(...FILTER_OPERATORS) },
-  { weight: 1, arbitrary: hostile },
-);
+const operator = mostly(FILTER_OPERATORS.join(' '), 20);
 const filter = fc
   .tuple(path, operator, fc.array(value, { maxLength: 3 }))
   .map(([field, op, values]) => (/Null$/.test(op) ? `${field},${op}` : `${field},${op},${values.join(',')}`));
-const sort = fc
-  .tuple(
-    path,
-    fc.oneof({ weight: 9, arbitrary: fc.constantFrom('asc', 'desc', 'DESC') }, { weight: 1, arbitrary: hostile }),
-  )
-  .map((parts) => parts.join(','));
-const expand = fc.oneof(
-  {
-    weight: 9,
-    arbitrary: fc.constantFrom('customer', 'items', 'tags', 'customer.profile', 'customer.orders.tags', 'items.order'),
-  },
-  { weight: 1, arbitrary: hostile },
-);
-const fields = fc.oneof(
-  {
-    weight: 9,
-    arbitrary: fc.constantFrom('id', 'total', 'placedAt', 'customer', 'customer.name', 'items.product', 'tags'),
-  },
-  { weight: 1, arbitrary: hostile },
-);
+const sort = fc.tuple(path, mostly('asc desc DESC')).map((parts) => parts.join(','));
+const expand = mostly('customer items tags customer.profile customer.orders.tags items.order');
+const fields = mostly('id total placedAt customer customer.name items.product tags');
 
 const parameter = fc.oneof(
   filter.map((text) => ['filter', text]),

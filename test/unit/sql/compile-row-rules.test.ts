@@ -7,6 +7,7 @@ import { planCreate, planDelete, planList, planReferences, planUpdate } from '..
 import { parseListRequest } from '../../../src/request/record-request.ts';
 import { bindQuery, compile, type Inputs } from '../../../src/sql/compile.ts';
 import { external, LIMITS, makePlanContext, makeShop, OWNER, SHOP } from '../../support/field-types-fixture.ts';
+import { type Asked, bound, compileExport, compileRead, flat } from './statements.ts';
 
 /** Orders belong to customers, and a user sees one customer by email and the orders of one customer by id. */
 const shop = makeShop({
@@ -119,4 +120,39 @@ test('every table of a list carries its rules: root, total, expansion, filter, s
     const rule = table === 'orders' ? `${alias}."customerId" = $` : `${alias}."email" = $`;
     assert.ok(plain(text).includes(rule), `${table} ${alias} is without its rule in ${text}`);
   }
+});
+
+test('the row filter stands beside every table that a user’s read names', () => {
+  const rules = [{ column: 'customerId', claim: 'sub' }];
+  const asked: Asked = {
+    entity: 'orders',
+    principal: external({ sub: '9' }),
+    workspace: makeShop({
+      orders: { rowRules: rules },
+      tags: { rowRules: [{ column: 'name', claim: 'name' }] },
+      orderTags: { rowRules: [{ column: 'tagId', claim: 'tag' }] },
+    }),
+  };
+  const statement = compileRead('expand=tags&fields=id,tags.id', asked);
+  assert.equal(
+    statement.text,
+    flat(`select case when octet_length(q.data) <= 1000 then q.data end as data, q.version from
+    (select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."orders" "r0"
+    left join lateral (select coalesce(json_agg("$"), '[]') as j from (select "r2"."id" from "ws7_shop"."tags" "r2"
+    where "r2"."id" in (select "m3"."tagId" from "ws7_shop"."orderTags" "m3" where "m3"."orderId" = "r0"."id" and "m3"."tagId" = $1::int8)
+    and "r2"."name" = $2::text order by "r2"."id" asc) "$") "e1" on true
+    cross join lateral (select "r0"."id", "e1".j as "tags") "$" where "r0"."id" = $3::int8 and "r0"."customerId" = any(array[$4::int8]) offset 0) q`),
+  );
+  assert.deepEqual(bound(statement, external({ sub: '9', tag: 4 })).values, ['4', null, '5', '9']);
+});
+
+test('an export of a user holds the row filter', () => {
+  const statement = compileExport('fields=id', {
+    entity: 'tags',
+    principal: external({ name: 'x' }),
+    workspace: makeShop({ tags: { rowRules: [{ column: 'name', claim: 'name' }] } }),
+  });
+  assert.ok(statement.text.endsWith('"$" where "r0"."name" = $1::text order by "r0"."id" asc'), statement.text);
+  assert.deepEqual(bound(statement, external({ name: 'x' })).values, ['x']);
+  assert.deepEqual(bound(statement, external({})).values, [null]);
 });

@@ -54,9 +54,3 @@ export function bound(statement: Statement, principal: Principal = OWNER): Query
 export function flat(text: string): string {
   return text.trim().replaceAll(/\s*\n\s*/g, ' ');
 }
-
-/** A datetime as it goes into JSON. */
-export function dateTime(alias: string, name: string): string {
-  const column = `"${alias}"."${name}"`;
-  return `case when ${column}::timestamptz(0) = ${column} then replace(replace(${column}::text, ' ', 'T'), '+00', 'Z') else to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end`;
-}
