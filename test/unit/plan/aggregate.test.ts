@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIELD_TYPE_NAMES, type FieldTypeName, fieldType } from '../../../src/model/field-types.ts';
 import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
-import { type AggregatePlan, averageDigits, isTotal, planAggregate, type Source } from '../../../src/plan/aggregate.ts';
+import { type AggregatePlan, averageDigits, isTotal, planAggregate } from '../../../src/plan/aggregate.ts';
 import { parseAggregateRequest } from '../../../src/request/aggregate.ts';
 import { refusalOf, refuses } from '../../support/error-response.ts';
 import { external, makePlanContext, makeShop, OWNER, withGate } from '../../support/field-types-fixture.ts';
-import { linkText, operandText, predicateText } from './plan-text.ts';
+import { linkText } from './plan-text.ts';
 
 const SHOP = makeShop();
 
@@ -23,85 +23,6 @@ function plan(
     makePlanContext(workspace, principal),
   );
 }
-
-/** A plan in a line: joins are numbered, `0.country` is a column of the first one. */
-function line({ joins, groups, functions, predicate, having, order }: AggregatePlan): string {
-  const place = ({ join, field }: Source): string => `${join === null ? '' : `${join}.`}${field.name}`;
-  return [
-    ...joins.map(({ from, link }) => `join ${from === null ? '' : `${from}.`}${linkText(link)}`),
-    ...groups.map(
-      ({ source, part, field }) => `by ${place(source)}${part === undefined ? '' : `/${part}`}:${field.type}`,
-    ),
-    ...functions.map(
-      (one) => `${one.function}(${one.source === undefined ? '*' : place(one.source)}):${one.field.type}`,
-    ),
-    ...(predicate === undefined ? [] : [`where ${predicateText(predicate)}`]),
-    ...(having === undefined ? [] : [`having ${predicateText(having)}`]),
-    ...(order.length === 0
-      ? []
-      : [`order ${order.map(({ field, direction }) => `${field.name} ${direction}`).join(', ')}`]),
-  ].join('; ');
-}
-
-const PLANS: readonly (readonly [entity: string, query: string, plan: string])[] = [
-  ['orders', 'select=count', 'count(*):bigint'],
-  ['orders', 'select=count:status,countDistinct:customerId', 'count(status):bigint; countDistinct(customerId):bigint'],
-  ['orders', 'select=sum:total,avg:total,min:total', 'sum(total):decimal; avg(total):decimal; min(total):decimal'],
-  ['items', 'select=sum:quantity,avg:quantity,max:id', 'sum(quantity):decimal; avg(quantity):decimal; max(id):bigint'],
-  ['orders', 'select=count&group=status', 'by status:enum; count(*):bigint; order status asc'],
-  [
-    'orders',
-    'select=count&group=placedAt:month,placedAt:hour',
-    'by placedAt/month:date; by placedAt/hour:datetime; count(*):bigint; order placedAt:month asc, placedAt:hour asc',
-  ],
-  [
-    'orders',
-    'select=count,max:customer.name&group=customer.country',
-    'join customers(id=customerId); by 0.country:string; count(*):bigint; max(0.name):string; order customer.country asc',
-  ],
-  [
-    'items',
-    'select=count:order.customer.name,min:order.status,max:order.customer.email',
-    'join orders(id=orderId); join 0.customers(id=customerId); count(1.name):bigint; min(0.status):enum; max(1.email):string',
-  ],
-  [
-    'categories',
-    'select=count&group=parent.name,parent.parent.name',
-    'join categories(id=parentId); join 0.categories(id=parentId); by 0.name:string; by 1.name:string; count(*):bigint; order parent.name asc, parent.parent.name asc',
-  ],
-  ['customers', 'select=count:profile.bio', 'join profiles(customerId=id); count(0.bio):bigint'],
-  ['orders', 'select=count&filter=total,gt,5', 'count(*):bigint; where total gt 5:numeric'],
-  ['orders', 'select=count&having=count,gte,5', 'count(*):bigint; having count gte 5:int8'],
-  [
-    'orders',
-    'select=count,avg:total&having=avg:total,between,1.5,2.123456789&having=count,ne,0',
-    'count(*):bigint; avg(total):decimal; having (avg:total between 1.5:numeric 2.123456789:numeric & count ne 0:int8)',
-  ],
-  [
-    'orders',
-    'select=max:customer.name&having=max:customer.name,startsWith,A',
-    'join customers(id=customerId); max(0.name):string; having max:customer.name startsWith A:text',
-  ],
-  [
-    'orders',
-    'select=max:placedAt&having=max:placedAt,gt,2026-01-01T00:00:00Z',
-    'max(placedAt):datetime; having max:placedAt gt 2026-01-01T00:00:00.000Z:timestamptz',
-  ],
-  [
-    'orders',
-    'select=count,sum:total&group=status,customerId&sort=sum:total,desc&sort=customerId,desc',
-    'by status:enum; by customerId:bigint; count(*):bigint; sum(total):decimal; order sum:total desc, customerId desc, status asc',
-  ],
-];
-
-for (const [entity, query, text] of PLANS) {
-  test(`${entity}?${query} is ${text}`, () => assert.equal(line(plan(query, entity)), text));
-}
-
-test('page, size and zone', () => {
-  const { page, size, offset, zone } = plan('select=count&page=3&size=50&tz=Asia/Tokyo');
-  assert.deepEqual([page, size, operandText(offset), operandText(zone)], [3, 50, '150:int8', 'Asia/Tokyo:text']);
-});
 
 /** What fits each type; a type without a row does not compile. */
 const FITTING: Readonly<Record<FieldTypeName, string>> = {
@@ -239,7 +160,10 @@ test('every table has the row rules of the user, and its gate is asked', () => {
   });
   const found = plan('select=count&group=customer.name', 'orders', rules, external({ country: 'SE' }) as never);
   assert.equal(found.scan.filter.kind, 'rules');
-  assert.match(line(found), /^join customers\?\(id=customerId\);/);
+  assert.deepEqual(
+    found.joins.map(({ link }) => linkText(link)),
+    ['customers?(id=customerId)'],
+  );
   assert.equal(isTotal(plan('select=count', 'orders', rules, external({}) as never)), false);
   const gated = withGate(SHOP, 'customers', { blocksReads: true, blocksWrites: true, retryAfterSeconds: 3 });
   refuses(() => plan('select=count&group=customer.name', 'orders', gated), /customers/, 'SCHEMA_MIGRATION_IN_PROGRESS');

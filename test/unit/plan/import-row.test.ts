@@ -2,76 +2,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Detail } from '../../../src/errors.ts';
-import type { Field } from '../../../src/model/entity.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import type { Principal } from '../../../src/model/principal.ts';
 import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
 import { checkImport, planCsvImport, planNdjsonImport } from '../../../src/plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder } from '../../../src/plan/import-row.ts';
-import { decodeCell, decodeMember } from '../../../src/plan/import-value.ts';
 import { type ImportRequest, parseImportRequest } from '../../../src/request/import-request.ts';
 import { refusalOf, refuses } from '../../support/error-response.ts';
 import { external, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
 const RULED = makeShop({ customers: { rowRules: [{ column: 'country', claim: 'country' }] } });
-const field = (name: string, entity = 'things'): Field => getEntity(SHOP, entity).fields.get(name) as Field;
-
-const CELLS: readonly (readonly [name: string, cell: string, verdict: string])[] = [
-  ['aString', 'abc', '= abc'],
-  ['aString', ' a ', '=  a '],
-  ['aString', 'abcd', 'TOO_LONG'],
-  ['anInteger', '5', '= 5'],
-  ['anInteger', '5.0', 'TYPE_MISMATCH'],
-  ['anInteger', '6', 'OUT_OF_RANGE'],
-  ['aDecimal', '1.50', '= 1.50'],
-  ['aDecimal', '1,50', 'TYPE_MISMATCH'],
-  ['aBoolean', 'TRUE', '= true'],
-  ['aBoolean', 't', '= true'],
-  ['aBoolean', '0', '= false'],
-  ['aBoolean', 'yes', 'TYPE_MISMATCH'],
-  ['aDate', '2026-01-31', '= 2026-01-31'],
-  ['aDate', '31.01.2026', 'INVALID'],
-  ['aDatetime', '2026-01-31T12:00:00', '= 2026-01-31T12:00:00.000Z'],
-  ['aDatetime', '2026-01-31 12:00:00', '= 2026-01-31T12:00:00.000Z'],
-  ['aDatetime', '2026-01-31 12:00:00.5+02', '= 2026-01-31T10:00:00.500Z'],
-  ['aDatetime', '2026-01-31', 'INVALID'],
-  ['aDatetime', '2031-01-01T00:00:00', 'OUT_OF_RANGE'],
-  ['aUuid', '3F2504E0-4F89-11D3-9A0C-0305E82C3301', '= 3f2504e0-4f89-11d3-9a0c-0305e82c3301'],
-  ['aJson', '{"a": 1.50}', '= {"a":1.50}'],
-  ['aJson', 'plain', 'INVALID'],
-  ['aJson', `${'['.repeat(65)}${']'.repeat(65)}`, 'INVALID'],
-  ['anEnum', 'red', '= red'],
-  ['anEnum', 'RED', 'NOT_IN_ENUM'],
-  ['id', '7', '= 7'],
-  ['id', '9007199254740991', '= 9007199254740991'],
-  ['id', '9007199254740992', 'OUT_OF_RANGE'],
-  ['id', '0', 'OUT_OF_RANGE'],
-  ['id', '-1', 'OUT_OF_RANGE'],
-  ['id', 'x', 'TYPE_MISMATCH'],
-];
-
-for (const [name, cell, verdict] of CELLS) {
-  test(`the cell ${cell.slice(0, 40)} for ${name} is ${verdict}`, () => {
-    const decoded = decodeCell(field(name), cell);
-    assert.equal(decoded.ok ? `= ${decoded.value}` : decoded.code, verdict);
-  });
-}
-
-for (const [name, json, verdict] of [
-  ['aDatetime', '"2026-01-31T12:00:00"', '= 2026-01-31T12:00:00.000Z'],
-  ['aDatetime', '1', 'TYPE_MISMATCH'],
-  ['aBoolean', '"t"', 'TYPE_MISMATCH'],
-  ['anInteger', '"5"', 'TYPE_MISMATCH'],
-  ['aDecimal', '1.50', '= 1.50'],
-  ['id', '"7"', '= 7'],
-  ['id', '0', 'OUT_OF_RANGE'],
-] as const) {
-  test(`the member ${json} for ${name} is ${verdict}`, () => {
-    const decoded = decodeMember(field(name), parseExact(json));
-    assert.equal(decoded.ok ? `= ${decoded.value}` : decoded.code, verdict);
-  });
-}
 
 interface Asked {
   readonly entity?: string;
@@ -127,6 +68,9 @@ for (const [name, headers, query, mistakes] of [
   ['a field twice by its map', ['name', 'Name'], 'map=Name:name', ['0 Name INVALID']],
   ['a header without a name', ['name', ''], '', ['0  INVALID']],
   ['a required field that is missing', ['email'], '', ['0 name REQUIRED']],
+  ['a required field that is missing for new records', ['email'], 'onConflict=update', ['0 name REQUIRED']],
+  ['a required field that is missing, with ids', ['id', 'email'], 'onConflict=skip', ['0 name REQUIRED']],
+  ['a required field that its map leaves out', ['name'], 'map=name:', ['0 name REQUIRED']],
   ['a map of a header that is not there', ['name'], 'map=Age:', ['0 Age UNKNOWN_FIELD']],
   ['semicolons', ['name;email'], '', ['0 name;email UNKNOWN_FIELD', '0 name REQUIRED']],
   ['several mistakes at once', ['nmae', 'x'], '', ['0 nmae UNKNOWN_FIELD', '0 x UNKNOWN_FIELD', '0 name REQUIRED']],

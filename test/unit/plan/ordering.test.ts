@@ -20,17 +20,11 @@ const ORDERINGS: readonly (readonly [entity: string, sorts: readonly string[], k
   ['orders', [], 'id asc'],
   ['orders', ['total'], 'total asc, id asc'],
   ['orders', ['total,desc'], 'total desc, id desc'],
-  ['orders', ['status,desc', 'total,asc'], 'status desc, total asc, id asc'],
   ['orders', ['total,asc', 'status,desc'], 'total asc, status desc, id desc'],
-  ['orders', ['id,desc'], 'id desc'],
   ['orders', ['total', 'id,desc'], 'total asc, id desc'],
   ['orders', ['id', 'total'], 'id asc'],
-  ['orders', ['customerId'], 'customerId asc, id asc'],
   ['orders', ['customer.name,desc'], 'customers(id=customerId).name desc, id desc'],
-  ['orders', ['customer.id'], 'customers(id=customerId).id asc, id asc'],
-  ['customers', ['profile.bio'], 'profiles(customerId=id).bio asc, id asc'],
   ['categories', ['parent.parent.name'], 'categories(id=parentId).categories(id=parentId).name asc, id asc'],
-  ['customers', ['createdAt,desc', 'country'], 'createdAt desc, country asc, id asc'],
 ];
 
 for (const [entity, sorts, keys] of ORDERINGS) {
@@ -55,13 +49,10 @@ for (const [sorts, message] of [
     ['items.quantity'],
     'sort items.quantity crosses items, which leads to many records; only to-one relations give an order',
   ],
-  [['tags.name'], /^sort tags\.name crosses tags, which leads to many records/],
   [['customer.orders.total'], /^sort customer\.orders\.total crosses orders, which leads to many records/],
   [['total', 'total'], 'sort names total twice'],
-  [['total,asc', 'total,desc'], 'sort names total twice'],
   [['id', 'id,desc'], 'sort names id twice'],
   [['id', 'nothing'], /^Unknown field nothing on entity orders\./],
-  [['id', 'items.quantity'], /leads to many records/],
   [['__proto__'], /^Unknown field __proto__ on entity orders\./],
   [['customer.customer.customer.customer.customer.customer.name'], /crosses more than 5 relations$/],
 ] as const) {

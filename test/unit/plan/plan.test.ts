@@ -28,7 +28,7 @@ import {
   OWNER,
   withGate,
 } from '../../support/field-types-fixture.ts';
-import { operandText, orderingText, predicateText, projectionText } from './plan-text.ts';
+import { operandText, projectionText } from './plan-text.ts';
 
 const SHOP = makeShop();
 const RULED = makeShop({ customers: { rowRules: [{ column: 'country', claim: 'country' }] } });
@@ -140,17 +140,6 @@ test('the entity between the two of a many-to-many relation is one that is reach
   }
 });
 
-test('a list plan holds its page, its ordering and its predicate', () => {
-  const plan = list('page=3&size=5&sort=total,desc&filter=status,eq,open&fields=id&count=none');
-  assert.equal(orderingText(plan.ordering), 'total desc, id desc');
-  assert.equal(plan.predicate && predicateText(plan.predicate), 'status eq open:text');
-  assert.equal(projectionText(plan.projection), 'id');
-  assert.equal(plan.size, 5);
-  assert.equal(plan.count, 'none');
-  assert.ok(plan.start.kind === 'page' && plan.start.page === 3);
-  assert.equal(operandText(plan.start.offset), '15:int8');
-});
-
 test('the farthest page of the largest size has an exact offset', () => {
   const { start } = list('page=1000000000000&size=1000');
   assert.equal(start.kind === 'page' && operandText(start.offset), '1000000000000000:int8');
@@ -255,17 +244,6 @@ test('the statement of a write checks the references that a foreign key does not
   assert.equal(checked(OWNER), 0);
   assert.equal(checked(USER), 1);
   assert.equal(planUpdate(values, orders, makePlanContext(RULED, USER), false).references.length, 1);
-});
-
-test('an export has the columns, filter and order that it was asked for', () => {
-  const plan = planExport(
-    parseExportRequest('fields=total,id&filter=status,eq,open&sort=total'),
-    getEntity(SHOP, 'orders'),
-    makePlanContext(),
-  );
-  assert.equal(projectionText(plan.projection), 'total id');
-  assert.equal(plan.predicate && predicateText(plan.predicate), 'status eq open:text');
-  assert.equal(orderingText(plan.ordering), 'total asc, id asc');
 });
 
 test('an export does not take the default selection of the entity', () => {
