@@ -1,35 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lockTable } from '../../../src/database/transaction.ts';
-import {
-  addCheck,
-  addColumn,
-  addReference,
-  addUnique,
-  attachUnique,
-  createIndexConcurrently,
-  createSchema,
-  createTables,
-  dropColumn,
-  dropConstraint,
-  dropIndex,
-  dropIndexConcurrently,
-  dropSchema,
-  dropTable,
-  prepareIndex,
-  setDefault,
-  validateConstraint,
-} from '../../../src/migrations/ddl.ts';
-import type { Field } from '../../../src/model/entity.ts';
-import { buildTables, type Index, type Table } from '../../../src/schema/tables.ts';
-import { script, tableRef } from '../../../src/sql/fragment.ts';
+import { createIndexConcurrently, createTables, prepareIndex } from '../../../src/migrations/ddl.ts';
+import { buildTables, type Index } from '../../../src/schema/tables.ts';
+import { script } from '../../../src/sql/fragment.ts';
 import { shop } from './exact-shop.ts';
 
 const EXTENSIONS = { trigrams: 'extensions' };
 const tables = buildTables(shop(), 'ws1_shop');
-const table = (name: string): Table => tables.get(name) as Table;
-const column = (of: string, name: string): Field => table(of).columns.get(name) as Field;
-const index = (of: string, name: string): Index => table(of).indexes.get(name) as Index;
 
 test('a document becomes tables, then indexes and references', () => {
   assert.equal(script(createTables([...tables.values()], EXTENSIONS)), SHOP);
@@ -71,62 +48,6 @@ for (const [name, expected, ready] of TEXT_INDEXES) {
       [ready],
     );
   });
-}
-
-const STATEMENTS: readonly [{ readonly text: string }, string][] = [
-  [createSchema('ws1_shop'), 'create schema "ws1_shop"'],
-  [dropSchema('ws1_shop'), 'drop schema if exists "ws1_shop" cascade'],
-  [tableRef({ schema: 'ws1_a"b', name: 'select' }), '"ws1_a""b"."select"'],
-  [dropTable(table('tags')), 'drop table "ws1_shop"."tags"'],
-  [dropColumn(table('tags'), 'name'), 'alter table if exists "ws1_shop"."tags" drop column if exists "name"'],
-  [dropConstraint(table('tags'), 'x'), 'alter table if exists "ws1_shop"."tags" drop constraint if exists "x"'],
-  [validateConstraint(table('tags'), 'x'), 'alter table "ws1_shop"."tags" validate constraint "x"'],
-  [dropIndex(table('tags'), 'x'), 'drop index if exists "ws1_shop"."x"'],
-  [dropIndexConcurrently(table('tags'), 'x'), 'drop index concurrently if exists "ws1_shop"."x"'],
-  [lockTable(table('tags'), 'share row exclusive'), 'lock table "ws1_shop"."tags" in share row exclusive mode'],
-  [
-    createIndexConcurrently(table('orders'), index('orders', 'orders$status$placedAt$ix'), EXTENSIONS),
-    'create index concurrently "orders$status$placedAt$ix" on "ws1_shop"."orders" ("status", "placedAt")',
-  ],
-  [
-    createIndexConcurrently(table('orderTags'), index('orderTags', 'orderTags$orderId$tagId$uq'), EXTENSIONS),
-    'create unique index concurrently "orderTags$orderId$tagId$uq" on "ws1_shop"."orderTags" ("orderId", "tagId")',
-  ],
-  [
-    attachUnique(table('orderTags'), 'orderTags$orderId$tagId$uq'),
-    'alter table "ws1_shop"."orderTags" add constraint "orderTags$orderId$tagId$uq" unique using index "orderTags$orderId$tagId$uq"',
-  ],
-  [
-    addUnique(table('customers'), index('customers', 'customers$email$uq')),
-    'alter table "ws1_shop"."customers" add constraint "customers$email$uq" unique ("email")',
-  ],
-  [
-    addReference(table('orders'), table('orders').references[0] as never),
-    'alter table "ws1_shop"."orders" add constraint "orders$customerId$fk" foreign key ("customerId") references "ws1_shop"."customers" ("id") on delete no action deferrable',
-  ],
-  [
-    addColumn(table('orders'), column('orders', 'parentOrder'), table('orders').references[1]),
-    'alter table "ws1_shop"."orders" add column "parentOrder" int8 constraint "orders$parentOrder$fk" references "ws1_shop"."orders" ("id") on delete set null deferrable',
-  ],
-  [
-    addColumn(table('customers'), column('customers', 'name')),
-    'alter table "ws1_shop"."customers" add column "name" text collate "und-x-icu" not null',
-  ],
-  [
-    addCheck(table('customers'), table('customers').checks[0] as never, false),
-    'alter table "ws1_shop"."customers" add constraint "customers$name$ck_length" check (char_length("name") <= 40) not valid',
-  ],
-  [
-    setDefault(table('orders'), column('orders', 'placedAt')),
-    'alter table "ws1_shop"."orders" alter column "placedAt" set default now()',
-  ],
-  [
-    setDefault(table('orders'), column('orders', 'total')),
-    'alter table "ws1_shop"."orders" alter column "total" drop default',
-  ],
-];
-for (const [statement, text] of STATEMENTS) {
-  test(text, () => assert.equal(statement.text, text));
 }
 
 const SHOP = `create table "ws1_shop"."customers" (

@@ -268,215 +268,71 @@ test('defaults, descriptions, settings and relations without a column take no lo
   assert.ok(operationsOf(change).every((operation) => operation.work === 'none' && operation.conflictCheck === null));
 });
 
-const CHANGES: readonly [what: string, change: (json: Json) => void, online: string[], blocking: string[]][] = [
+const CHANGES: readonly [what: string, change: (json: Json) => void, operations: string[]][] = [
   [
     'a type that must be converted',
     (json) => (json.entities.orders.fields.placedAt = { type: 'date' }),
-    [
-      'changeType entities.orders.fields.placedAt.type',
-      'column: alter table "ws1"."orders" add column "placedAt$7" date',
-      `column: create function "ws1"."orders$placedAt$7$sync"() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as 'begin`,
-      'column: create trigger "~uorders$placedAt$7$sync" before update on "ws1"."orders" for each row when (old."placedAt" is distinct from new."placedAt") execute function "ws1"."orders$placedAt$7$sync"()',
-      'column: alter table "ws1"."orders" enable always trigger "~uorders$placedAt$7$sync"',
-      'column: create trigger "~iorders$placedAt$7$sync" before insert on "ws1"."orders" for each row execute function "ws1"."orders$placedAt$7$sync"()',
-      'column: alter table "ws1"."orders" enable always trigger "~iorders$placedAt$7$sync"',
-      'fill batches: ',
-      'detach: drop function if exists "ws1"."orders$placedAt$7$sync"() cascade',
-      `detach: delete from "ws1"."$migration_conflict" where subject = 'ws1.orders.placedAt$7'`,
-      'detach: alter table if exists "ws1"."orders" drop column if exists "placedAt"',
-      'addIndex entities.orders.indexes',
-      'build none: create index concurrently "orders$status$placedAt$7$ix" on "ws1"."orders" ("status", "placedAt$7")',
-    ],
-    [
-      'changeType entities.orders.fields.placedAt.type',
-      'detach: drop index if exists "ws1"."orders$status$placedAt$ix"',
-      'detach: alter table "ws1"."orders" alter column "placedAt" drop default',
-      `detach: alter table "ws1"."orders" alter column "placedAt" type date using case when ("placedAt" at time zone 'UTC') = date_trunc('day', ("placedAt" at time zone 'UTC')) then ("placedAt" at time zone 'UTC')::date end`,
-      'detach: alter table "ws1"."orders" rename column "placedAt" to "placedAt$7"',
-      'addIndex entities.orders.indexes',
-      'attach: create index "orders$status$placedAt$7$ix" on "ws1"."orders" ("status", "placedAt$7")',
-    ],
+    ['changeType entities.orders.fields.placedAt.type', 'addIndex entities.orders.indexes'],
   ],
   [
     'a type of the same form',
     (json) => (json.entities.customers.fields.country.type = 'text'),
     ['changeType entities.customers.fields.country.type'],
-    ['changeType entities.customers.fields.country.type'],
   ],
   [
     'required',
     (json) => (json.entities.orders.fields.status.required = true),
-    [
-      'setRequired entities.orders.fields.status.required',
-      'link: alter table "ws1"."orders" add constraint "orders$status$ck_null" check ("status" is not null) not valid',
-      'build own: alter table "ws1"."orders" validate constraint "orders$status$ck_null"',
-      'attach: alter table "ws1"."orders" alter column "status" set not null',
-      'attach: alter table if exists "ws1"."orders" drop constraint if exists "orders$status$ck_null"',
-    ],
-    [
-      'setRequired entities.orders.fields.status.required',
-      'attach: alter table "ws1"."orders" alter column "status" set not null',
-    ],
+    ['setRequired entities.orders.fields.status.required'],
   ],
   [
     'required no more',
     (json) => (json.entities.tags.fields.name.required = false),
-    [
-      'liftRequired entities.tags.fields.name.required',
-      'attach: alter table "ws1"."tags" alter column "name" drop not null',
-    ],
-    [
-      'liftRequired entities.tags.fields.name.required',
-      'attach: alter table "ws1"."tags" alter column "name" drop not null',
-    ],
+    ['liftRequired entities.tags.fields.name.required'],
   ],
   [
     'required with a default, which comes first',
     (json) => Object.assign(json.entities.customers.fields.email, { required: true, default: 'none' }),
-    [
-      'setDefault entities.customers.fields.email.default',
-      `link: alter table "ws1"."customers" alter column "email" set default 'none'::text`,
-      'setRequired entities.customers.fields.email.required',
-      'link: alter table "ws1"."customers" add constraint "customers$email$ck_null" check ("email" is not null) not valid',
-      'build own: alter table "ws1"."customers" validate constraint "customers$email$ck_null"',
-      'attach: alter table "ws1"."customers" alter column "email" set not null',
-      'attach: alter table if exists "ws1"."customers" drop constraint if exists "customers$email$ck_null"',
-    ],
-    [
-      'setDefault entities.customers.fields.email.default',
-      `attach: alter table "ws1"."customers" alter column "email" set default 'none'::text`,
-      'setRequired entities.customers.fields.email.required',
-      'attach: alter table "ws1"."customers" alter column "email" set not null',
-    ],
+    ['setDefault entities.customers.fields.email.default', 'setRequired entities.customers.fields.email.required'],
   ],
   [
     'other values',
     (json) => json.entities.orders.fields.status.values.push('x'),
-    [
-      'changeCheck entities.orders.fields.status.values',
-      `link: alter table "ws1"."orders" add constraint "orders$status$ck_enum$next" check ("status" in ('open', 'paid', 'it''s', 'x')) not valid`,
-      'build own: alter table "ws1"."orders" validate constraint "orders$status$ck_enum$next"',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$status$ck_enum"',
-    ],
-    [
-      'changeCheck entities.orders.fields.status.values',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$status$ck_enum"',
-      `attach: alter table "ws1"."orders" add constraint "orders$status$ck_enum$next" check ("status" in ('open', 'paid', 'it''s', 'x'))`,
-    ],
+    ['changeCheck entities.orders.fields.status.values'],
   ],
   [
     'a wider decimal',
     (json) => Object.assign(json.entities.orders.fields.total, { precision: 13 }),
-    [
-      'changeType entities.orders.fields.total.type',
-      'attach: alter table "ws1"."orders" alter column "total" type numeric(13, 2)',
-    ],
-    [
-      'changeType entities.orders.fields.total.type',
-      'attach: alter table "ws1"."orders" alter column "total" type numeric(13, 2)',
-    ],
+    ['changeType entities.orders.fields.total.type'],
   ],
   [
     'another scale',
     (json) => Object.assign(json.entities.orders.fields.total, { precision: 13, scale: 3 }),
-    [
-      'changeType entities.orders.fields.total.type',
-      'column: alter table "ws1"."orders" add column "total$7" numeric(13, 3)',
-      `column: create function "ws1"."orders$total$7$sync"() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as 'begin`,
-      'column: create trigger "~uorders$total$7$sync" before update on "ws1"."orders" for each row when (old."total" is distinct from new."total") execute function "ws1"."orders$total$7$sync"()',
-      'column: alter table "ws1"."orders" enable always trigger "~uorders$total$7$sync"',
-      'column: create trigger "~iorders$total$7$sync" before insert on "ws1"."orders" for each row execute function "ws1"."orders$total$7$sync"()',
-      'column: alter table "ws1"."orders" enable always trigger "~iorders$total$7$sync"',
-      'fill batches: ',
-      `build: alter table "ws1"."orders" add constraint "orders$total$7$ck_range" check ("total$7" >= '0'::numeric and "total$7" <= '99.5'::numeric) not valid`,
-      'build own: alter table "ws1"."orders" validate constraint "orders$total$7$ck_range"',
-      'detach: drop function if exists "ws1"."orders$total$7$sync"() cascade',
-      `detach: delete from "ws1"."$migration_conflict" where subject = 'ws1.orders.total$7'`,
-      'detach: alter table if exists "ws1"."orders" drop column if exists "total"',
-    ],
-    [
-      'changeType entities.orders.fields.total.type',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$total$ck_range"',
-      'detach: alter table "ws1"."orders" alter column "total" drop default',
-      'detach: alter table "ws1"."orders" alter column "total" type numeric(13, 3) using case when round("total", 3) = "total" and abs("total") < 10::numeric ^ 10 then "total"::numeric(13, 3) end',
-      'detach: alter table "ws1"."orders" rename column "total" to "total$7"',
-      `attach: alter table "ws1"."orders" add constraint "orders$total$7$ck_range" check ("total$7" >= '0'::numeric and "total$7" <= '99.5'::numeric)`,
-    ],
+    ['changeType entities.orders.fields.total.type'],
   ],
-  [
-    'a bound',
-    (json) => (json.entities.orders.fields.total.max = 9),
-    [
-      'changeCheck entities.orders.fields.total.min',
-      `link: alter table "ws1"."orders" add constraint "orders$total$ck_range$next" check ("total" >= '0'::numeric and "total" <= '9'::numeric) not valid`,
-      'build own: alter table "ws1"."orders" validate constraint "orders$total$ck_range$next"',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$total$ck_range"',
-    ],
-    [
-      'changeCheck entities.orders.fields.total.min',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$total$ck_range"',
-      `attach: alter table "ws1"."orders" add constraint "orders$total$ck_range$next" check ("total" >= '0'::numeric and "total" <= '9'::numeric)`,
-    ],
-  ],
+  ['a bound', (json) => (json.entities.orders.fields.total.max = 9), ['changeCheck entities.orders.fields.total.min']],
   [
     'a length that was none',
     (json) => (json.entities.tags.fields.name.maxLength = 9),
-    [
-      'addCheck entities.tags.fields.name.maxLength',
-      'link: alter table "ws1"."tags" add constraint "tags$name$ck_length" check (char_length("name") <= 9) not valid',
-      'build own: alter table "ws1"."tags" validate constraint "tags$name$ck_length"',
-    ],
-    [
-      'addCheck entities.tags.fields.name.maxLength',
-      'attach: alter table "ws1"."tags" add constraint "tags$name$ck_length" check (char_length("name") <= 9)',
-    ],
+    ['addCheck entities.tags.fields.name.maxLength'],
   ],
   [
     'no length any more',
     (json) => delete json.entities.customers.fields.name.maxLength,
-    [
-      'dropCheck entities.customers.fields.name.maxLength',
-      'detach: alter table if exists "ws1"."customers" drop constraint if exists "customers$name$ck_length"',
-    ],
-    [
-      'dropCheck entities.customers.fields.name.maxLength',
-      'detach: alter table if exists "ws1"."customers" drop constraint if exists "customers$name$ck_length"',
-    ],
+    ['dropCheck entities.customers.fields.name.maxLength'],
   ],
   [
     'the target of a relation',
     (json) => (json.entities.orders.relations.parent.entity = 'tags'),
-    [
-      'changeRelation entities.orders.relations.parent',
-      'link: alter table "ws1"."orders" add constraint "orders$parentOrder$fk$next" foreign key ("parentOrder") references "ws1"."tags" ("id") on delete set null deferrable not valid',
-      'build own: alter table "ws1"."orders" validate constraint "orders$parentOrder$fk$next"',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$parentOrder$fk"',
-    ],
-    [
-      'changeRelation entities.orders.relations.parent',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$parentOrder$fk"',
-      'attach: alter table "ws1"."orders" add constraint "orders$parentOrder$fk$next" foreign key ("parentOrder") references "ws1"."tags" ("id") on delete set null deferrable',
-    ],
+    ['changeRelation entities.orders.relations.parent'],
   ],
   [
     'onDelete',
     (json) => (json.entities.orders.relations.parent.onDelete = 'cascade'),
-    [
-      'changeRelation entities.orders.relations.parent',
-      'link: alter table "ws1"."orders" add constraint "orders$parentOrder$fk$next" foreign key ("parentOrder") references "ws1"."orders" ("id") on delete cascade deferrable not valid',
-      'build own: alter table "ws1"."orders" validate constraint "orders$parentOrder$fk$next"',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$parentOrder$fk"',
-    ],
-    [
-      'changeRelation entities.orders.relations.parent',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$parentOrder$fk"',
-      'attach: alter table "ws1"."orders" add constraint "orders$parentOrder$fk$next" foreign key ("parentOrder") references "ws1"."orders" ("id") on delete cascade deferrable',
-    ],
+    ['changeRelation entities.orders.relations.parent'],
   ],
   [
     'the field of a relation',
     (json) => (json.entities.orders.relations.parent.column = 'over'),
-    ['renameField entities.orders.relations.parent'],
     ['renameField entities.orders.relations.parent'],
   ],
   [
@@ -487,24 +343,9 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
     },
     [
       'setDefault entities.customers.relations.tag.default',
-      'attach: alter table "ws1"."customers" alter column "points" drop default',
       'dropCheck entities.customers.relations.tag.min',
-      'detach: alter table if exists "ws1"."customers" drop constraint if exists "customers$points$ck_range"',
       'addRelation entities.customers.relations.tag',
-      'link: alter table "ws1"."customers" add constraint "customers$points$fk" foreign key ("points") references "ws1"."tags" ("id") on delete no action deferrable not valid',
-      'build own: alter table "ws1"."customers" validate constraint "customers$points$fk"',
       'addIndex entities.customers.relations.tag',
-      'build none: create index concurrently "customers$points$ix" on "ws1"."customers" ("points")',
-    ],
-    [
-      'setDefault entities.customers.relations.tag.default',
-      'attach: alter table "ws1"."customers" alter column "points" drop default',
-      'dropCheck entities.customers.relations.tag.min',
-      'detach: alter table if exists "ws1"."customers" drop constraint if exists "customers$points$ck_range"',
-      'addRelation entities.customers.relations.tag',
-      'attach: alter table "ws1"."customers" add constraint "customers$points$fk" foreign key ("points") references "ws1"."tags" ("id") on delete no action deferrable',
-      'addIndex entities.customers.relations.tag',
-      'attach: create index "customers$points$ix" on "ws1"."customers" ("points")',
     ],
   ],
   [
@@ -513,36 +354,27 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
       delete json.entities.orders.relations.parent;
       json.entities.orders.fields.parentOrder = { type: 'bigint' };
     },
-    [
-      'dropRelation entities.orders.relations.parent',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$parentOrder$fk"',
-      'dropIndex entities.orders.relations.parent',
-      'detach: drop index if exists "ws1"."orders$parentOrder$ix"',
-    ],
-    [
-      'dropRelation entities.orders.relations.parent',
-      'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$parentOrder$fk"',
-      'dropIndex entities.orders.relations.parent',
-      'detach: drop index if exists "ws1"."orders$parentOrder$ix"',
-    ],
+    ['dropRelation entities.orders.relations.parent', 'dropIndex entities.orders.relations.parent'],
   ],
 ];
-for (const [what, change, online, blocking] of CHANGES) {
-  for (const [strategy, expected] of [
-    ['online', online],
-    ['blocking', blocking],
-  ] as const) {
+
+/** What reads a whole table while it is locked; of a table with records only an index that is built aside may. */
+const READS_ALL = /create (unique )?index (?!concurrently)|add constraint .* (check|foreign key)(?!.* not valid$)/;
+
+for (const [what, change, expected] of CHANGES) {
+  for (const strategy of ['online', 'blocking'] as const) {
     test(`${what}, ${strategy}`, () => {
       const operations = operationsOf(changeShop(change, [], shop(), strategy));
-      const lines = operations.flatMap((operation) => [
-        `${operation.kind} ${operation.path}`,
-        ...statements(operation).map((text) => text.split('\n')[0]),
-      ]);
-      assert.deepEqual(lines, expected);
+      assert.deepEqual(
+        operations.map(({ kind, path }) => `${kind} ${path}`),
+        expected,
+      );
       // What is done at once is done in the transaction of the switch, under locks that are asked for together.
       if (strategy === 'blocking') {
         assert.ok(operations.every(({ statements: all }) => all.every(({ within }) => within === 'transaction')));
         assert.ok(operations.every(({ temporaryObjects: makes }) => makes.length === 0));
+      } else {
+        for (const line of operations.flatMap(statements)) assert.doesNotMatch(line.split('\n')[0] ?? '', READS_ALL);
       }
       for (const { statements: all, locks } of operations) {
         assert.equal(
@@ -615,42 +447,30 @@ test('renaming touches no table, and what speaks of the old names speaks of the 
   assert.deepEqual(change.names, { tables: { d: 'b' }, columns: { a: { y: 'x', cId: 'bId' } } });
 });
 
-test('a name that a dropped or renamed column still has is not used again', () => {
-  const inForce = { entities: { a: { fields: { x: { type: 'string' } } } } } satisfies SchemaDocument;
-  const change = diffDocuments({
-    inForce,
-    names: { tables: {}, columns: { a: { x: 'y' } } },
-    requested: { entities: { a: { fields: { y: { type: 'string' } } } } },
-    renames: { entities: new Map(), fields: new Map(), relations: new Map() },
-    databaseSchema: 'ws1',
-    empty: new Set(),
-    strategy: 'online',
-    reserved: new Set(),
-    change: '7',
-    extensions: { trigrams: 'wda' },
+for (const [what, names, reserved, fields, expected] of [
+  ['that a dropped or renamed column still has', { a: { x: 'y' } }, [], ['y'], { a: { y: 'y$7' } }],
+  ['that was something else a moment ago', {}, ['a.y', 'b', 'c.z'], ['x', 'y', 'z'], { a: { y: 'y$7' } }],
+] as const) {
+  test(`a name ${what} is not used again`, () => {
+    const string = { type: 'string' } as const;
+    const requested: Json = { entities: { a: { fields: Object.fromEntries(fields.map((name) => [name, string])) } } };
+    if (reserved.length > 0) Object.assign(requested.entities, { b: {}, c: {} });
+    const change = diffDocuments({
+      inForce: { entities: { a: { fields: { x: string } } } },
+      names: { tables: {}, columns: names },
+      requested,
+      renames: { entities: new Map(), fields: new Map(), relations: new Map() },
+      databaseSchema: 'ws1',
+      empty: new Set(),
+      strategy: 'online',
+      reserved: new Set<string>(reserved),
+      change: '7',
+      extensions: { trigrams: 'wda' },
+    });
+    assert.ok(change.ok);
+    assert.deepEqual(change.names, { tables: reserved.length > 0 ? { b: 'b$7' } : {}, columns: expected });
   });
-  assert.ok(change.ok);
-  assert.deepEqual(change.names.columns, { a: { y: 'y$7' } });
-});
-
-test('a name that was something else a moment ago is not used again', () => {
-  const inForce = { entities: { a: { fields: { x: { type: 'string' } } } } } satisfies SchemaDocument;
-  const field = { type: 'string' } as const;
-  const change = diffDocuments({
-    inForce,
-    names: NO_NAMES,
-    requested: { entities: { a: { fields: { x: field, y: field, z: field } }, b: {}, c: {} } },
-    renames: { entities: new Map(), fields: new Map(), relations: new Map() },
-    databaseSchema: 'ws1',
-    empty: new Set(),
-    strategy: 'online',
-    reserved: new Set(['a.y', 'b', 'c.z']),
-    change: '7',
-    extensions: { trigrams: 'wda' },
-  });
-  assert.ok(change.ok);
-  assert.deepEqual(change.names, { tables: { b: 'b$7' }, columns: { a: { y: 'y$7' } } });
-});
+}
 
 const text = (more: Json): Json => ({ type: 'text', ...more });
 const SEARCHED = { entities: { notes: { fields: { a: text({ searchable: true }), b: text({}) } } } };

@@ -115,9 +115,7 @@ const FIELDS: readonly [string, unknown, string[]][] = [
   ['maxLength of a number', { type: 'integer', maxLength: 5 }, [`${F}.maxLength INVALID`]],
   ['min of a string', { type: 'string', min: 1 }, [`${F}.min INVALID`]],
   ['values of a string', { type: 'string', values: ['a'] }, [`${F}.values INVALID`]],
-  ['scale of a float', { type: 'float', scale: 2 }, [`${F}.scale INVALID`]],
   ['maxLength 0', { type: 'string', maxLength: 0 }, [`${F}.maxLength OUT_OF_RANGE`]],
-  ['maxLength 1.5', { type: 'string', maxLength: 1.5 }, [`${F}.maxLength TYPE_MISMATCH`]],
   ['required as text', { type: 'string', required: 'yes' }, [`${F}.required TYPE_MISMATCH`]],
   ['scale without precision', { type: 'decimal', scale: 2 }, [`${F}.precision REQUIRED`]],
   ['scale beyond precision', { type: 'decimal', precision: 2, scale: 3 }, [`${F}.scale OUT_OF_RANGE`]],
@@ -128,13 +126,7 @@ const FIELDS: readonly [string, unknown, string[]][] = [
     { type: 'decimal', min: '0.30000000000000004', max: '0.3' },
     [`${F}.min OUT_OF_RANGE`],
   ],
-  [
-    'min after max',
-    { type: 'datetime', min: '2026-01-01T00:00:00Z', max: '2026-01-01T00:30:00+01:00' },
-    [`${F}.min OUT_OF_RANGE`],
-  ],
   ['a fraction as a bound of an integer', { type: 'integer', min: 0.5 }, [`${F}.min TYPE_MISMATCH`]],
-  ['a date that is none as a bound', { type: 'date', max: '2026-02-30' }, [`${F}.max INVALID`]],
   ['an enum without values', { type: 'enum' }, [`${F}.values REQUIRED`]],
   ['an enum with no values', { type: 'enum', values: [] }, [`${F}.values INVALID`]],
   ['an enum with a value twice', { type: 'enum', values: ['a', 'a'] }, [`${F}.values INVALID`]],
@@ -143,21 +135,18 @@ const FIELDS: readonly [string, unknown, string[]][] = [
   ['a default of another type', { type: 'integer', default: '5' }, [`${F}.default TYPE_MISMATCH`]],
   ['a default beyond max', { type: 'integer', max: 4, default: 5 }, [`${F}.default OUT_OF_RANGE`]],
   ['a default that is too long', { type: 'string', maxLength: 2, default: 'abc' }, [`${F}.default TOO_LONG`]],
-  ['a default outside of the enum', { type: 'enum', values: ['a'], default: 'b' }, [`${F}.default NOT_IN_ENUM`]],
   [
     'a default with too many digits',
     { type: 'decimal', precision: 3, scale: 1, default: 1.25 },
     [`${F}.default OUT_OF_RANGE`],
   ],
   ['"now" for a number', { type: 'integer', default: 'now' }, [`${F}.default TYPE_MISMATCH`]],
-  ['"uuid" for a date', { type: 'date', default: 'uuid' }, [`${F}.default INVALID`]],
   ['"now" for a uuid', { type: 'uuid', default: 'now' }, [`${F}.default INVALID`]],
   ['a default against a mistaken bound', { type: 'integer', max: 'x', default: 5 }, [`${F}.max TYPE_MISMATCH`]],
   ['a unique json', { type: 'json', unique: true }, [`${F}.unique INVALID`]],
   ['an index on json', { type: 'json', index: true }, [`${F}.index INVALID`]],
   ['an index of a kind that there is not', { type: 'text', index: 'trigram' }, [`${F}.index NOT_IN_ENUM`]],
   ['an index of parts of a number', { type: 'integer', index: 'substring' }, [`${F}.index INVALID`]],
-  ['an index of parts of an enum', { type: 'enum', values: ['a'], index: 'substring' }, [`${F}.index INVALID`]],
   ['a number that is searchable', { type: 'decimal', searchable: true }, [`${F}.searchable INVALID`]],
   ['searchable as a word', { type: 'text', searchable: 'yes' }, [`${F}.searchable TYPE_MISMATCH`]],
 ];
@@ -219,7 +208,6 @@ const RELATIONS: readonly [string, unknown, string[]][] = [
     { kind: 'belongsTo', entity: 'b', required: true, onDelete: 'setNull' },
     [`${R}.onDelete INVALID`],
   ],
-  ['an unknown onDelete', { kind: 'belongsTo', entity: 'b', onDelete: 'nothing' }, [`${R}.onDelete NOT_IN_ENUM`]],
   [
     'manyToMany through nothing',
     { kind: 'manyToMany', entity: 'b', through: 'c', from: 'a', to: 'a' },
@@ -465,33 +453,6 @@ test('mistakes stand in the order of the document', () => {
   ]);
 });
 
-test('ten mistakes are ten errors', () => {
-  const document = {
-    entities: {
-      customers: {
-        fields: {
-          name: { type: 'strin', required: true },
-          email: { type: 'string', uniq: true },
-          age: { type: 'integer', min: 5, max: 1 },
-          born: { type: 'date', default: 'yesterday' },
-          size: { type: 'enum', values: [] },
-        },
-        relations: {
-          orders: { kind: 'hasMany', entity: 'order', inverse: 'customer' },
-          last: { kind: 'hasOne', entity: 'orders', inverse: 'customer' },
-        },
-      },
-      orders: {
-        fields: { total: { type: 'decimal', precision: 2, scale: 4 } },
-        relations: { customer: { kind: 'belongsTo', entity: 'customers' } },
-        indexes: [{ fields: ['totl'] }],
-        settings: { defaultExpand: ['custmer'] },
-      },
-    },
-  };
-  assert.equal(mistakes(document).length, 10, mistakes(document).join('\n'));
-});
-
 test('a mistake about a value says what may stand there and what does', () => {
   const onDelete = (value: unknown) => messages(relation({ kind: 'belongsTo', entity: 'b', onDelete: value }))[0];
   const at = 'entities.a.relations.r.onDelete: must be ';
@@ -529,14 +490,6 @@ test('limits: 501 entities and 501 fields are refused', () => {
   assert.deepEqual(mistakes({ entities: many(500, {}) }), []);
   assert.deepEqual(mistakes({ entities: many(501, {}) }), ['entities OUT_OF_RANGE']);
   assert.deepEqual(mistakes(withA({ fields: many(501, { type: 'date' }) })), ['entities.a.fields OUT_OF_RANGE']);
-});
-
-test('a document of nothing but mistakes is answered in bounded time and size', () => {
-  const fields = Object.fromEntries(
-    Array.from({ length: 450 }, (_, i) => [`f${i}`, { tpye: 'string', requird: true }]),
-  );
-  const entities = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`e${i}`, { fields }]));
-  assert.equal(mistakes({ entities }).length, 1000);
 });
 
 test('of very many mistakes the first are listed, whatever kind they are, and the rest is not looked for', () => {
