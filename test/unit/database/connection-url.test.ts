@@ -27,20 +27,16 @@ function mistakes(text: string): readonly string[] {
 
 const HOSTS: readonly (readonly [string, string])[] = [
   ['postgres://db/app', 'db 5432'],
-  ['postgresql://db:6000/app', 'db 6000'],
   ['postgres://db:/app', 'db 5432'],
-  ['postgres://a,b:5433,c/app', 'a 5432, b 5433, c 5432'],
   ['postgres://u:p@a:1,b:65535/app', 'a 1, b 65535'],
   ['postgres://[::1]/app', '::1 5432'],
   ['postgres://u@[::1]:5433,[fe80::1%25eth0]:5434,10.0.0.1/app', '::1 5433, fe80::1%eth0 5434, 10.0.0.1 5432'],
   ['postgres://%2Frun%2Fpostgresql/app', '/run/postgresql 5432'],
-  ['postgres://u@%2Frun%2Fa:5433,b/app', '/run/a 5433, b 5432'],
   ['postgres:///app?host=/run/postgresql', '/run/postgresql 5432'],
   ['postgres:///app?host=a,b&port=5433,', 'a 5433, b 5432'],
   ['postgres://u@/app?host=a,b&port=6000', 'a 6000, b 6000'],
   ['postgres://x:1/app?host=::1,[::2]', '::1 1, ::2 1'],
   ['postgres://u@localhost:54315/app?host=/run/postgresql', '/run/postgresql 54315'],
-  ['postgres://a,b/app?port=7000', 'a 7000, b 7000'],
 ];
 
 for (const [url, expected] of HOSTS) {
@@ -54,13 +50,11 @@ for (const [url, expected] of HOSTS) {
 
 const LOGINS: readonly (readonly [string, string | undefined, string | undefined, string | undefined])[] = [
   ['postgres://db', undefined, undefined, undefined],
-  ['postgres://db/', undefined, undefined, undefined],
   ['postgres://me@db/app', 'me', undefined, 'app'],
   ['postgres://me:@db/app', 'me', undefined, 'app'],
   ['postgres://me:secret@db/app', 'me', 'secret', 'app'],
   ['postgres://me:p%40s%2Fs%3F%23%25%3A@db/app', 'me', 'p@s/s?#%:', 'app'],
   ['postgres://m%65:a:b@c#d&e=f+g!$()*@db/app', 'me', 'a:b@c#d&e=f+g!$()*', 'app'],
-  ['postgres://me:100%@db/app', 'me', '100%', 'app'],
   ['postgres://me:%zz%C3%A9é @db/my%20app%2F1', 'me', '%zzéé ', 'my app/1'],
   ['postgres://a:b@db/app?user=me&password=p%26%2Bw&dbname=other', 'me', 'p&+w', 'other'],
 ];
@@ -75,7 +69,6 @@ for (const [url, user, password, database] of LOGINS) {
 const TARGETS: readonly (readonly [string, string])[] = [
   ['postgres://a/app', 'any'],
   ['postgres://a,b/app', 'read-write'],
-  ['postgres:///app?host=a,b', 'read-write'],
   ['postgres://a/app?target_session_attrs=read-write', 'read-write'],
   ['postgres://a,b/app?target_session_attrs=primary', 'primary'],
   ['postgres://a,b/app?target_session_attrs=any', 'any'],
@@ -107,18 +100,13 @@ const TLS: readonly (readonly [string, unknown])[] = [
   ['', undefined],
   ['sslmode=disable', false],
   ['ssl=false', false],
-  ['ssl=0', false],
   ['ssl=true', checked],
-  ['sslmode=prefer', checked],
   ['sslmode=require', checked],
-  ['sslmode=verify-ca', checked],
   ['sslmode=verify-full', checked],
   ['sslmode=require&channel_binding=require', checked],
   ['sslnegotiation=direct', checked],
-  ['sslrootcert=system', checked],
   ['sslmode=verify-full&sslrootcert=system', checked],
   ['sslmode=no-verify', { rejectUnauthorized: false }],
-  ['ssl=no-verify', { rejectUnauthorized: false }],
   ['ssl=true&sslmode=disable', false],
   ['sslrootcert=/ca.pem', { ca: 'text of /ca.pem' }],
   [
@@ -126,7 +114,6 @@ const TLS: readonly (readonly [string, unknown])[] = [
     { ca: 'text of /ca.pem', cert: 'text of /c.pem', key: 'text of /k.pem' },
   ],
   ['sslmode=require&uselibpqcompat=true', { rejectUnauthorized: false }],
-  ['sslmode=prefer&uselibpqcompat=true', { rejectUnauthorized: false }],
   ['sslmode=verify-full&uselibpqcompat=true', checked],
 ];
 
@@ -144,19 +131,15 @@ test('an authority without a name to check, as libpq has it', () => {
 const REFUSALS: readonly (readonly [string, RegExp])[] = [
   ['', /must look like postgres:\/\/user:password@host:5432\/database/],
   ['mysql://a/app', /must look like/],
-  ['postgres:a/app', /must look like/],
   ['a:5432', /must look like/],
   ['postgres://', /names no host/],
   ['postgres:///app', /names no host/],
   ['postgres://me:hunter2@/app', /names no host/],
   ['postgres://a,,b/app', /host without a name/],
-  ['postgres://a,/app', /host without a name/],
   ['postgres:///app?host=a,,b', /host without a name/],
   ['postgres://a:x/app', /host that is not name, name:port/],
-  ['postgres://::1/app', /host that is not name, name:port/],
   ['postgres://[::1/app', /host that is not name, name:port/],
   ['postgres://a:0/app', /has the port 0; a port is a number from 1 to 65535/],
-  ['postgres://a:65536/app', /has the port 65536/],
   ['postgres:///app?host=a&port=x', /has the port x/],
   ['postgres://a,b/app?port=1,2,3', /has 3 ports for 2 hosts; give one for all or one for each/],
   ['postgres:///app?host=a&port=1,2', /has 2 ports for 1 host;/],
@@ -164,7 +147,6 @@ const REFUSALS: readonly (readonly [string, RegExp])[] = [
     'postgres://a,b/app?target_session_attrs=standby',
     /target_session_attrs=standby, which must be one of any, read-write, primary/,
   ],
-  ['postgres://a/app?target_session_attrs=rw', /must be one of any, read-write, primary/],
   ['postgres://a/app?sslmode=allow', /sslmode=allow, which must be one of disable, prefer, require/],
   [
     'postgres://a/app?sslmod=require',
@@ -181,7 +163,6 @@ const REFUSALS: readonly (readonly [string, RegExp])[] = [
   // A password with / or ? that was not encoded cuts the URL in two, and its end stands where other things are named.
   ['postgres://me:hunter2/x@a/app', /in user and password the characters .* are written/],
   ['postgres://me:1/hunter2@a/app', /in user and password the characters .* are written/],
-  ['postgres://me:a?hunter2@a/app', /in user and password the characters .* are written/],
   ['postgres://me:1?hunter2@a/app', /has a parameter, which does not exist/],
 ];
 

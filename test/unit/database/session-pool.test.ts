@@ -42,37 +42,6 @@ async function withPool(
   }
 }
 
-test('one tenant waits for itself alone', () =>
-  withPool(4, 2, 10, async (pool) => {
-    const first = await pool.take({ tenant: 'a' });
-    await pool.take({ tenant: 'a' });
-    let third = false;
-    const waiting = pool.take({ tenant: 'a' }).then(() => {
-      third = true;
-    });
-    await pool.take({ tenant: 'b' });
-    assert.equal(third, false);
-    first.release(false);
-    await waiting;
-    assert.equal(third, true);
-  }));
-
-test('who has least is served first', () =>
-  withPool(2, 2, 10, async (pool) => {
-    const [first] = [await pool.take({ tenant: 'a' }), await pool.take({ tenant: 'a' })];
-    const order: string[] = [];
-    const waiting = ['a', 'a', 'b'].map((tenant) =>
-      pool.take({ tenant }).then((lent) => {
-        order.push(tenant);
-        lent.release(false);
-      }),
-    );
-    first.release(false);
-    await waiting[2];
-    assert.deepEqual(order, ['b']);
-    await Promise.all(waiting);
-  }));
-
 test('a queue that is full is a 503, and one tenant never fills it for the others', () =>
   withPool(1, 1, 5, async (pool) => {
     await pool.take({ tenant: 'a' });

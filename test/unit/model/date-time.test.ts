@@ -4,30 +4,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseDate, parseDateTime } from '../../../src/model/date-time.ts';
 
-for (const text of ['2026-01-31', '2024-02-29', '2000-02-29', '0001-01-01', '9999-12-31']) {
-  test(`${text} is a date`, () => assert.equal(parseDate(text), text));
-}
-
+// Which days there are is the property below.
 for (const text of [
-  '',
-  '2026-02-29',
-  '1900-02-29',
-  '2026-04-31',
-  '2026-13-01',
-  '2026-00-01',
-  '2026-01-00',
-  '2026-01-32',
-  '0000-01-01',
-  '26-01-01',
-  '12026-01-01',
-  '-2026-01-01',
-  '2026-1-1',
-  '2026/01/01',
-  '20260101',
-  '2026-01-01T00:00:00Z',
-  ' 2026-01-01',
-  'today',
-  'infinity',
+  ...['', '26-01-01', '12026-01-01', '-2026-01-01', '2026-1-1', '2026/01/01', '20260101', '2026-01-01T00:00:00Z'],
+  ...[' 2026-01-01', 'today', 'infinity'],
 ]) {
   test(`"${text}" is no date`, () => assert.equal(parseDate(text), undefined));
 }

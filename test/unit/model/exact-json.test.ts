@@ -6,13 +6,7 @@ import { isStorable, nestingDepth, numberText, parseExact } from '../../../src/m
 
 for (const [text, digits] of [
   ['0', '0'],
-  ['-1', '-1'],
-  ['1.5', '1.5'],
-  ['1.50', '1.50'],
-  ['-0', '-0'],
   ['1e2', '1e2'],
-  ['9007199254740993', '9007199254740993'],
-  ['123456789012345678901234567890.10', '123456789012345678901234567890.10'],
   ['"1"', undefined],
   ['true', undefined],
   ['null', undefined],
@@ -30,29 +24,6 @@ test('members named like those of the prototype are members', () => {
   const value = parseExact('{"__proto__":1.50,"constructor":2}') as object;
   assert.deepEqual(Object.keys(value), ['__proto__', 'constructor']);
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
-});
-
-test('the text of any number comes back as it was', () => {
-  const digits = (min: number) => fc.stringMatching(new RegExp(`^[0-9]{${min},30}$`));
-  const number = fc
-    .tuple(
-      fc.constantFrom('', '-'),
-      fc.bigInt({ min: 0n }),
-      fc.option(digits(1)),
-      fc.option(fc.integer({ min: -400, max: 400 })),
-    )
-    .map(
-      ([sign, whole, fraction, exponent]) =>
-        `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${exponent === null ? '' : `e${exponent}`}`,
-    );
-  fc.assert(
-    fc.property(fc.array(number, { minLength: 1 }), (numbers) => {
-      const text = `{"numbers":[${numbers.join(',')}]}`;
-      const value = parseExact(text) as { numbers: unknown[] };
-      assert.equal(JSON.stringify(value), text);
-      assert.deepEqual(value.numbers.map(numberText), numbers);
-    }),
-  );
 });
 
 for (const [text, depth] of [
@@ -101,7 +72,7 @@ test('the short way reads every number as the exact way does', () => {
         digits(1, 20).map((text) => `.${text}`),
         digits(0, 3).map((text) => `.000000${text}1`),
       ),
-      fc.constantFrom('', '', '', 'e3', 'E-7'),
+      fc.constantFrom('', '', '', 'e3', 'E-7', 'e400', 'e-400'),
     )
     .map((parts) => parts.join(''));
   fc.assert(

@@ -37,6 +37,8 @@ const CELLS: readonly (readonly [field: string, cell: string, stored: string])[]
   ['aDatetime', '2026-01-31 12:00:00.25+02', '2026-01-31T10:00:00.250Z'],
   ['aDatetime', '2026-01-31', '!INVALID'],
   ['aDatetime', '2031-01-31T12:00:00', '!OUT_OF_RANGE'],
+  ['aTime', '12:00', '12:00:00'],
+  ['aTime', '12:00:00.000', '!INVALID'],
   ['aUuid', '00000000-0000-4000-8000-00000000000A', '00000000-0000-4000-8000-00000000000a'],
   ['aJson', '{"a": 1.0}', '{"a":1.0}'],
   ['aJson', 'text', '!INVALID'],
