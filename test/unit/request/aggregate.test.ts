@@ -90,15 +90,11 @@ for (const [query, message] of [
     /^Unknown function total in select\. Known: count, countDistinct, sum, avg, min, max, each with a field/,
   ],
   ['select=cuont', /^Unknown function cuont in select\. Did you mean count\?/],
-  ['select=Count', /^Unknown function Count in select\. Did you mean count\?/],
-  ['select=constructor', /^Unknown function constructor/],
   ['select=sum', 'select sum needs a field: sum:<field>'],
   ['select=countDistinct', 'select countDistinct needs a field: countDistinct:<field>'],
   ['select=sum:', 'select is malformed: a name is empty'],
-  ['select=sum:a..b', 'select is malformed: a..b has an empty name'],
   ['select=count,', /^Unknown function {2}in select\./],
   ['select=count,count', 'select names count twice'],
-  ['select=sum:a&select=sum:a', 'select names sum:a twice'],
   [`select=${many(21, 'sum:a')}`, 'select names more than 20'],
   [`select=count&group=${many(6, 'a')}`, 'group names more than 5'],
   ['select=count&group=a,a', 'group names a twice'],
@@ -106,47 +102,29 @@ for (const [query, message] of [
     'select=count&group=at:minute',
     /^Unknown part minute in group at:minute\. Known: year, quarter, month, week, day, hour$/,
   ],
-  ['select=count&group=at:months', /Did you mean month\?/],
-  ['select=count&group=:day', 'group is malformed: a name is empty'],
   ['select=count&group=count', /^count is named by select and by group.*count:id counts the records, too$/],
   ['select=min:day&group=min:day', /^min:day is named by select and by group, and the answer can hold one of them$/],
   ['select=count&tz=Mars', /^Unknown time zone Mars/],
-  ['select=count&tz=UTC&tz=UTC', 'Query parameter tz may be given only once'],
-  ['select=count&size=0', 'size must be an integer from 1 to 1000'],
   ['select=count&size=1001', 'size must be an integer from 1 to 1000'],
-  ['select=count&page=-1', /^page must be an integer/],
-  ['select=count&having=count', 'having count is malformed: it takes <field>,<operator>,<value>'],
-  ['select=count&having=count,above,5', /^Unknown filter operator above/],
-  ['select=count&sort=count,up', /^Unknown sort direction up/],
   [
     'select=count&fields=id',
     /^Unknown query parameter fields\. Known: page, filter, or, search, select, group, tz, having, sort, size$/,
   ],
-  ['select=count&after=x', /^Unknown query parameter after/],
-  ['select=count&orders.size=1', /^Unknown query parameter orders\.size/],
   ['slect=count', /^Unknown query parameter slect\. Did you mean select\?/],
 ] as const) {
   test(`?${query.slice(0, 60)} is refused`, () => refuses(() => parseAggregateRequest(query), message));
 }
 
 for (const [text, message] of [
-  ['[]', 'The body must be one JSON object'],
   ['7', 'The body must be one JSON object'],
   ['{}', /^select is missing/],
   ['{"select":"count"}', 'select must be an array of strings'],
-  ['{"select":[1]}', 'select must be an array of strings'],
-  ['{"select":["count"],"group":{"a":1}}', 'group must be an array of strings'],
-  ['{"select":["count"],"tz":1}', 'tz must be a string'],
-  ['{"select":["count"],"size":"5"}', 'size must be an integer'],
-  ['{"select":["count"],"size":1e2}', /^size must be an integer from 1 to 1000/],
   ['{"select":["count"],"having":{"field":"count","op":"gt","value":1}}', /^having must be an array of conditions/],
-  ['{"select":["count"],"having":[7]}', /^having is malformed: each node is/],
   ['{"select":["count"],"having":[{"field":"count"}]}', /^having is malformed: each node is/],
   [
     '{"select":["count"],"or":["a,eq,1"]}',
     /^Unknown member or of the query\. Known: page, filter, search, select, group, tz, having/,
   ],
-  ['{"select":["count"],"grop":[]}', /^Unknown member grop of the query\. Did you mean group\?/],
   [`{"select":[${Array(100_000).fill('"count"').join()}]}`, 'select names more than 20'],
   [
     `{"select":["count"],"having":[${Array(300).fill('{"field":"count","op":"gt","value":1}').join()}]}`,
@@ -163,26 +141,8 @@ for (const [text, message] of [
 }
 
 test('no query string makes anything but a request or a 400', () => {
-  const word = fc.oneof(
-    fc.constantFrom(
-      'count',
-      'sum',
-      'max',
-      'a',
-      'a.b',
-      'at',
-      'month',
-      'hour',
-      'x',
-      '',
-      ',',
-      ':',
-      '.',
-      ';',
-      ...FIELD_TYPE_NAMES,
-    ),
-    fc.string({ unit: 'binary', maxLength: 5 }),
-  );
+  const words = ['', ...'count sum max a a.b at month hour x , : . ;'.split(' '), ...FIELD_TYPE_NAMES];
+  const word = fc.oneof(fc.constantFrom(...words), fc.string({ unit: 'binary', maxLength: 5 }));
   const text = fc.array(word, { maxLength: 8 }).map((words) => words.join(''));
   const name = fc.constantFrom('select', 'group', 'tz', 'having', 'filter', 'or', 'sort', 'page', 'size', 'other');
   fc.assert(

@@ -17,7 +17,6 @@ const json = (text: string): unknown => parseBody(Buffer.from(text));
 
 const IDS: readonly (readonly [query: string, ids: readonly string[]])[] = [
   ['ids=', []],
-  ['ids=1', ['1']],
   ['ids=3,1,3', ['3', '1']],
   ['ids=01,1,-0', ['1', '0']],
   ['ids=1, 2', ['1', '2']],
@@ -44,9 +43,7 @@ test('ids that are none, or too many', () => {
 
 const OPTIONS: readonly (readonly [query: string, isMinimal: boolean, isDryRun: boolean])[] = [
   ['', false, false],
-  ['return=representation', false, false],
   ['return=minimal&dryRun=false', true, false],
-  ['dryRun=true', false, true],
   ['dryRun=true&return=minimal&_=1', true, true],
 ];
 for (const [query, isMinimal, isDryRun] of OPTIONS) {
@@ -95,10 +92,8 @@ const ITEMS: readonly (readonly [text: string, expected: unknown])[] = [
   ['{"a": 1}', ['id']],
   ['{"id": null}', ['id']],
   ['{"id": 1.0}', ['id']],
-  ['{"id": {}}', ['id']],
   ['{"id": 1, "$version": null}', ['$version']],
   ['[1]', [null]],
-  ['5', [null]],
 ];
 for (const [text, expected] of ITEMS) {
   test(`an item of an update: ${text}`, () => {

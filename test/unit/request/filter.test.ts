@@ -10,20 +10,11 @@ import { filterText } from './filter-text.ts';
 const GOOD: readonly (readonly [filter: string, tree: string])[] = [
   // operators of every number of values
   ['a,eq,1', 'a eq [1]'],
-  ['a,ne,1', 'a ne [1]'],
-  ['a,gt,1', 'a gt [1]'],
-  ['a,gte,1', 'a gte [1]'],
-  ['a,lt,1', 'a lt [1]'],
-  ['a,lte,1', 'a lte [1]'],
   ['a,in,1,2', 'a in [1] [2]'],
-  ['a,nin,1,2', 'a nin [1] [2]'],
   ['a,between,1,2', 'a between [1] [2]'],
   ['a,contains,x', 'a contains [x]'],
-  ['a,startsWith,x', 'a startsWith [x]'],
-  ['a,endsWith,x', 'a endsWith [x]'],
   ['a,matches,^x{1,2}$', 'a matches [^x{1,2}$]'],
   ['a,isNull', 'a isNull'],
-  ['a,notNull', 'a notNull'],
   // the value is all that follows the second comma, as it is
   ['a,eq,', 'a eq []'],
   ['a,eq,x,y', 'a eq [x,y]'],
@@ -78,24 +69,17 @@ for (const [filters, groups, tree] of GROUPS) {
 for (const [filter, message] of [
   ['', 'filter is malformed: a name is empty'],
   ['a', 'filter a is malformed: it takes <field>,<operator>,<value>'],
-  [',eq,1', 'filter is malformed: a name is empty'],
   ['a.,eq,1', 'filter is malformed: a. has an empty name'],
-  ['a..b,eq,1', 'filter is malformed: a..b has an empty name'],
   ['a,eq', 'Filter a,eq: eq takes one value'],
-  ['a,contains', 'Filter a,contains: contains takes one value'],
   ['a,in', 'Filter a,in: in takes one value or more, separated by commas'],
-  ['a,nin', 'Filter a,nin: nin takes one value or more, separated by commas'],
   ['a,between', 'Filter a,between: between takes two values, separated by a comma'],
   ['a,between,1', 'Filter a,between,1: between takes two values, separated by a comma'],
   ['a,between,1,2,3', 'Filter a,between,1,2,3: between takes two values, separated by a comma'],
   ['a,between,1\\,2', 'Filter a,between,1\\,2: between takes two values, separated by a comma'],
   ['a,isNull,1', 'Filter a,isNull,1: isNull takes no value'],
-  ['a,notNull,x', 'Filter a,notNull,x: notNull takes no value'],
   ['a,', `Unknown filter operator . Known: ${FILTER_OPERATORS.join(', ')}`],
   ['a,EQ,1', `Unknown filter operator EQ. Did you mean eq? Known: ${FILTER_OPERATORS.join(', ')}`],
-  ['a,startswith,1', /^Unknown filter operator startswith\. Did you mean startsWith\?/],
   ['a,like,x', /^Unknown filter operator like\. (Did you mean|Known)/],
-  ['a,constructor,1', /^Unknown filter operator constructor\./],
 ] as const) {
   test(`filter=${filter} is refused`, () => refuses(() => parseFilters([filter], []), message));
 }

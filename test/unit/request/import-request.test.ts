@@ -19,9 +19,7 @@ for (const [query, conflictOn, isDryRun] of [
   ['onConflict=skip&conflictOn=team,number', ['team', 'number'], undefined],
   // By the id is how it is without the parameter.
   ['onConflict=update&conflictOn=id', undefined, undefined],
-  ['onConflict=update', undefined, undefined],
   ['dryRun=true', undefined, true],
-  ['dryRun=false', undefined, undefined],
   ['conflictOn=email&dryRun=true&onConflict=update', ['email'], true],
 ] as const) {
   test(`an import with ?${query}`, () => {
@@ -36,22 +34,12 @@ for (const [query, message] of [
   ['onConflict=update&conflictOn=', 'conflictOn must name fields: conflictOn=<field>[,<field>…]'],
   ['onConflict=update&conflictOn=a,', 'conflictOn must name fields: conflictOn=<field>[,<field>…]'],
   ['onConflict=update&conflictOn=a,a', 'conflictOn names a twice'],
-  ['onConflict=update&conflictOn=a&conflictOn=b', 'Query parameter conflictOn may be given only once'],
-  ['dryRun', 'dryRun must be true or false, not '],
   ['dryRun=1', 'dryRun must be true or false, not 1'],
-  ['dryRun=TRUE', 'dryRun must be true or false, not TRUE'],
-  ['dryRun=true&dryRun=true', 'Query parameter dryRun may be given only once'],
-  ['dryrun=true', /^Unknown query parameter dryrun\. Did you mean dryRun\?/],
-  ['onConflict=replace', 'Unknown onConflict replace. Known: fail, skip, update'],
   ['onConflict=updat', 'Unknown onConflict updat. Did you mean update? Known: fail, skip, update'],
-  ['onConflict=', 'Unknown onConflict . Known: fail, skip, update'],
-  ['onConflict=fail&onConflict=skip', 'Query parameter onConflict may be given only once'],
-  ['map=a:b&map=c:d', 'Query parameter map may be given only once'],
   [
     'onconflict=skip',
     'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict, conflictOn, dryRun',
   ],
-  ['format=csv', 'Unknown query parameter format. Known: map, onConflict, conflictOn, dryRun'],
 ] as const) {
   test(`an import with ?${query} is refused`, () => refuses(() => parseImportRequest(query, CSV), message));
 }
@@ -83,7 +71,6 @@ for (const [text, message] of [
 
 for (const [type, format] of [
   ['text/csv', 'csv'],
-  ['Text/CSV', 'csv'],
   ['text/csv; charset=utf-8', 'csv'],
   ['text/csv;charset="UTF-8";header=present', 'csv'],
   ['text/csv;', 'csv'],

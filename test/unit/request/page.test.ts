@@ -16,21 +16,7 @@ for (const [text, page] of [
 }
 
 for (const text of [
-  '',
-  ' ',
-  '-1',
-  '-0',
-  '+1',
-  '1.0',
-  '1.5',
-  '1e3',
-  '0x1',
-  'NaN',
-  'a',
-  '1 ',
-  '١',
-  '1000000000001',
-  '9'.repeat(30),
+  ...['', ' ', '-1', '-0', '+1', '1.0', '1.5', '1e3', '0x1', 'NaN', 'a', '1 ', '١', '1000000000001', '9'.repeat(30)],
 ]) {
   test(`page=${text} is refused`, () => {
     refuses(() => parseInteger('page', text, 0, MAX_PAGE), 'page must be an integer from 0 to 1000000000000');
@@ -61,13 +47,9 @@ const encode = (text: string): string => Buffer.from(text).toString('base64url')
 
 for (const [name, text] of [
   ['nothing', ''],
-  ['a number', '20'],
-  ['a word', 'next'],
   ['characters outside of the alphabet', 'a+b/c='],
   ['no JSON', encode('x')],
   ['no array', encode('{"sort":"id,asc"}')],
-  ['a string', encode('"id,asc"')],
-  ['null', encode('null')],
   ['an empty array', encode('[]')],
   ['a sort without keys', encode('["id,asc"]')],
   ['a sort that is null', encode('[null,"1"]')],

@@ -58,17 +58,10 @@ for (const [query, versions, preview] of [
 }
 
 for (const [query, message] of [
-  ['versions', 'versions must be true or false, not '],
   ['versions=1', 'versions must be true or false, not 1'],
   ['versions=true&versions=true', 'Query parameter versions may be given only once'],
-  ['preview', 'preview must be an integer from 1 to 10000'],
   ['preview=0', 'preview must be an integer from 1 to 10000'],
   ['preview=10001', 'preview must be an integer from 1 to 10000'],
-  ['preview=5.0', 'preview must be an integer from 1 to 10000'],
-  ['preview=-1', 'preview must be an integer from 1 to 10000'],
-  ['preview=99999999999999999999', 'preview must be an integer from 1 to 10000'],
-  ['preview=1&preview=2', 'Query parameter preview may be given only once'],
-  ['previews=1', /^Unknown query parameter previews\. Did you mean preview\?/],
 ] as const) {
   test(`a list with ${query} is refused`, () => refuses(() => list(query), message));
 }
@@ -102,24 +95,15 @@ const LIST_KNOWN = listParameterNames('list', 'query');
 for (const [query, message] of [
   ['limit=5', `Unknown query parameter limit. Known: ${LIST_KNOWN}`],
   ['pgae=1', `Unknown query parameter pgae. Did you mean page? Known: ${LIST_KNOWN}`],
-  ['Page=1', `Unknown query parameter Page. Did you mean page? Known: ${LIST_KNOWN}`],
-  ['filters=a,eq,1', `Unknown query parameter filters. Did you mean filter? Known: ${LIST_KNOWN}`],
-  ['=1', `Unknown query parameter . Known: ${LIST_KNOWN}`],
   ['page=1&page=2', 'Query parameter page may be given only once'],
-  ['size=1&size=1', 'Query parameter size may be given only once'],
-  ['count=none&count=exact', 'Query parameter count may be given only once'],
-  ['after=x&after=y', 'Query parameter after may be given only once'],
   ['page=0&after=x', 'page and after do not go together: after continues from a cursor'],
   ['page=x', 'page must be an integer from 0 to 1000000000000'],
   ['size=0', 'size must be an integer from 1 to 1000'],
   ['count=all', 'Unknown count all. Known: exact, estimated, none'],
-  ['after=', /^after is not a cursor/],
   ['orders.limit=5', /^Unknown query parameter orders\.limit\./],
   ['.size=5', /^Unknown query parameter \.size\./],
-  ['orders..size=5', 'expand is malformed: orders. has an empty name'],
   ['orders.size=0', 'orders.size must be an integer from 1 to 1000'],
   ['orders.size=1&orders.size=2', 'Query parameter orders.size may be given only once'],
-  ['orders.sort=a,up', 'Unknown sort direction up in sort=a,up. Known: asc, desc'],
   ['orders.filter=a', /^filter a is malformed/],
 ] as const) {
   test(`a list with ?${query} is refused`, () => refuses(() => list(query), message));
@@ -168,8 +152,6 @@ test('an export takes a format, filters, a sort and fields', () => {
 
 for (const [query, message] of [
   ['format=xml', 'Unknown format xml. Known: csv, ndjson'],
-  ['format=CSV', 'Unknown format CSV. Did you mean csv? Known: csv, ndjson'],
-  ['format=csv&format=csv', 'Query parameter format may be given only once'],
   ['page=1', /^Unknown query parameter page\./],
   ['expand=a', /^Unknown query parameter expand\./],
   ['orders.size=1', /^Unknown query parameter orders\.size\./],
