@@ -67,7 +67,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   const services = makeServices(config, routes, observer, readiness);
   const { databases, registry, authenticator, runner, totals, keys, refusals: errorThrottle, outbound } = services;
   const { sessions } = services.consoleServices;
-  const upgrades = makeWorkspaceUpgrades(databases.directory);
+  const upgrades = makeWorkspaceUpgrades(databases);
   const server = makeHttpServer({
     host: config.host,
     port: config.port,

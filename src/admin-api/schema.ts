@@ -250,7 +250,7 @@ async function planChange(
       },
       { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, node },
     );
-  await upgradeWorkspaceIn(databases.forWorkspace({ id }), id);
+  await upgradeWorkspaceIn(databases, id);
   // Retries once: a table may be renamed between two statements.
   return plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error)));
 }

@@ -133,7 +133,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   // During a move all requests use the coordinator: the old node sees the end of the move a moment after it.
   const isRelocating = Number(moves) % 2 === 1;
   const placement = isRelocating ? undefined : await topology.locate(databaseSchema as string);
-  if (isCurrent === 'f') await upgradeWorkspaceIn(databases.forWorkspace({ id: id as string }), id as string);
+  if (isCurrent === 'f') await upgradeWorkspaceIn(databases, id as string);
   const workspace = makeWorkspace(
     {
       id: id as string,

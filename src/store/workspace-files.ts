@@ -1,9 +1,10 @@
 // Upgrades the PostgreSQL schema of a workspace to the last file of install/workspace: when its snapshot is loaded,
 // when its schema document is changed, and in the background soon after the start.
 import { getLastFile, runFiles } from '../database/install.ts';
-import type { Database, Session } from '../database/pool.ts';
+import type { Session } from '../database/pool.ts';
 import { inTransaction } from '../database/transaction.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { Databases } from './databases.ts';
 
 /** Builds a condition: the schema of the workspace `w` has run the last file. */
 export const isUpToDate = (): Fragment => sql`exists (
@@ -16,12 +17,17 @@ const PAUSE_MS = 1000;
 // Pause without work: only a process of an older version could still create a workspace that lacks files.
 const IDLE_PAUSE_MS = 3_600_000;
 
-/** Runs the files that the schema of the workspace lacks; does nothing if the workspace does not exist. */
-export async function upgradeWorkspace(session: Session, id: string): Promise<void> {
-  const [outdated] = await session.query(
+/** Returns whether the workspace exists and lacks files. */
+async function isOutdated(db: Pick<Session, 'query'>, id: string): Promise<boolean> {
+  const rows = await db.query(
     toQuery(sql`select from wda.workspace w where w.id = ${id}::bigint and not ${isUpToDate()}`),
   );
-  if (outdated === undefined) return;
+  return rows.length > 0;
+}
+
+/** Runs the files that the schema of the workspace lacks; does nothing if the workspace does not exist. */
+export async function upgradeWorkspace(session: Session, id: string): Promise<void> {
+  if (!(await isOutdated(session, id))) return;
   await inTransaction(session, 0, async () => {
     await session.execute(STATEMENT_TIMEOUT);
     // The row lock keeps other sessions from dropping the schema.
@@ -32,9 +38,16 @@ export async function upgradeWorkspace(session: Session, id: string): Promise<vo
   });
 }
 
-/** Upgrades a workspace in a session of its own. */
-export const upgradeWorkspaceIn = (db: Database, id: string): Promise<void> =>
-  db.session((session) => upgradeWorkspace(session, id), { purpose: 'migration', tenant: id });
+/**
+ * Upgrades a workspace in a session of its own, which is taken only if the workspace lacks files: the sessions may all wait
+ * for a silent node. 503 while a node is silent, as the coordinator makes a function on all of them.
+ */
+export async function upgradeWorkspaceIn(databases: Databases, id: string): Promise<void> {
+  const db = databases.forWorkspace({ id });
+  if (!(await isOutdated(db, id))) return;
+  const node = databases.topology.everyNode;
+  await db.session((session) => upgradeWorkspace(session, id), { purpose: 'migration', tenant: id, node });
+}
 
 export interface WorkspaceUpgrades {
   /** Upgrades some of the workspaces that lack files. */
@@ -43,17 +56,18 @@ export interface WorkspaceUpgrades {
   pauseMs(): number;
 }
 
-/** Upgrades all workspaces of a database, some at a time. */
-export function makeWorkspaceUpgrades(db: Database): WorkspaceUpgrades {
+/** Upgrades all workspaces of a database, some at a time; none while a node of a cluster is silent. */
+export function makeWorkspaceUpgrades(databases: Databases): WorkspaceUpgrades {
   let isComplete = false;
   return {
     async run() {
-      const outdated = await db.query<{ id: string }>(
+      if (databases.topology.everyNode?.isUnavailable() === true) return;
+      const outdated = await databases.directory.query<{ id: string }>(
         toQuery(
           sql`select w.id from wda.workspace w where not ${isUpToDate()} order by w.id limit ${String(WORKSPACES_PER_RUN)}::int8`,
         ),
       );
-      for (const { id } of outdated) await upgradeWorkspaceIn(db, id);
+      for (const { id } of outdated) await upgradeWorkspaceIn(databases, id);
       isComplete = outdated.length < WORKSPACES_PER_RUN;
     },
     pauseMs: () => (isComplete ? IDLE_PAUSE_MS : PAUSE_MS),
