@@ -1,12 +1,12 @@
-// Daily backups. The process that first stores the day makes the backup; a file gets its name when it is complete, and
-// only then older files are deleted.
+// Daily backups. The process that gets their lock makes the backup, and another one when it is killed or loses the database;
+// a file gets its name when it is complete, and only then older files are deleted.
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Database } from '../database/pool.ts';
+import { runExclusively } from '../jobs/exclusive.ts';
 import type { Metric } from '../metric.ts';
-import { sql, toQuery } from '../sql/fragment.ts';
 import { loadFact, storeFact } from '../store/instance.ts';
 import type { Backups } from './backup.ts';
 import { checkFile } from './format.ts';
@@ -25,7 +25,7 @@ export interface ScheduleOptions {
 }
 
 export interface Schedule {
-  /** Makes the backup that is due, if this process is the first to claim it. Throws when the backup fails. */
+  /** Makes the backup that is due, unless another process is making it. Throws when the database is unavailable. */
   readonly runIfDue: () => Promise<void>;
   /**
    * Milliseconds until the next check: short before the first one, as the server may have been down when a backup was
@@ -42,9 +42,9 @@ const CHECK_INTERVAL_MS = 20_000;
 const RETRY_DELAY_MS = 600_000;
 /** The label `kind` of a backup that succeeded. */
 const SUCCESS_KIND = 'made';
-/** Names of the facts with the day of the last backup that was started, and the time of the last that succeeded. */
-const STARTED_FACT = 'backup_begun';
+/** Name of the fact with the Unix time at which the last backup that succeeded was started. */
 const SUCCEEDED_FACT = 'backup_made';
+const LOCK = 'make-backups';
 
 const NAME = /^wda-\d{4}-\d\d-\d\dT\d{6}Z\.wda$/;
 const UNFINISHED = /^wda-\d{4}-\d\d-\d\dT\d{6}Z\.wda\.part$/;
@@ -58,14 +58,23 @@ export function makeSchedule({ db, backups, folder, at, maxFiles, now, log }: Sc
 
   async function runIfDue(): Promise<void> {
     checks++;
-    if (folder === undefined) return;
+    if (folder === undefined || !(await isDue()) || now() < retryAt) return;
+    const makeUnlessMade = async (): Promise<void> => {
+      if (await isDue()) await make(folder);
+    };
+    await runExclusively(db, LOCK, makeUnlessMade, { purpose: 'migration', statementTimeoutMs: DAY_MS });
+  }
+
+  async function isDue(): Promise<boolean> {
     lastSuccess = Number((await loadFact(db, SUCCEEDED_FACT)) ?? 0);
-    const due = findLastDue(at, now());
-    if (now() < retryAt || !(await claimDay(db, due))) return;
+    return lastSuccess * 1000 < findLastDue(at, now());
+  }
+
+  async function make(place: string): Promise<void> {
     const startedAt = now();
     try {
-      const { file, size } = await makeFile(folder, startedAt, backups);
-      await removeOld(folder, maxFiles);
+      const { file, size } = await makeFile(place, startedAt, backups);
+      await removeOld(place, maxFiles);
       succeededCount++;
       lastSuccess = Math.floor(startedAt / 1000);
       await storeFact(db, SUCCEEDED_FACT, String(lastSuccess));
@@ -74,11 +83,10 @@ export function makeSchedule({ db, backups, folder, at, maxFiles, now, log }: Sc
       failedCount++;
       retryAt = now() + RETRY_DELAY_MS;
       log.error('a backup could not be made; trying again', {
-        folder,
+        folder: place,
         error: String(error),
         minutes: RETRY_DELAY_MS / 60_000,
       });
-      await storeFact(db, STARTED_FACT, new Date(due - DAY_MS).toISOString());
     }
   }
 
@@ -106,15 +114,6 @@ export function findLastDue(at: string, now: number): number {
   const [hours = 0, minutes = 0] = at.split(':').map(Number);
   const today = now - (now % DAY_MS) + (hours * 60 + minutes) * 60_000;
   return today <= now ? today : today - DAY_MS;
-}
-
-/** Stores the day; returns true for the first process. */
-async function claimDay(db: Database, due: number): Promise<boolean> {
-  const rows = await db.query(
-    toQuery(sql`insert into wda.instance as i (name, value) values (${STARTED_FACT}, ${new Date(due).toISOString()})
-on conflict (name) do update set value = excluded.value where i.value < excluded.value returning name`),
-  );
-  return rows.length > 0;
 }
 
 /** Writes a file and verifies it by reading it to its end. Deletes it when that fails. */

@@ -1,6 +1,6 @@
 // Runs work in one process of an installation at a time. The lock belongs to a transaction, so it is released however
 // the work ends, and a pooler that changes the session between two statements cannot lose it.
-import type { Database, Session } from '../database/pool.ts';
+import type { Database, Session, TransactionOptions } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
 // "wdj" in ASCII: other programs on the database use other classes of advisory locks.
@@ -10,12 +10,14 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 
 /**
  * Runs `work` in a transaction that holds the lock of this name; returns false, without running it, when another
- * process holds the lock. Each statement of the work, and each pause between two, may take a minute.
+ * process holds the lock. Each statement of the work, and each pause between two, may take a minute unless
+ * `statementTimeoutMs` says otherwise.
  */
 export function runExclusively(
   db: Database,
   name: string,
   work: (session: Session) => Promise<unknown>,
+  options: Pick<TransactionOptions, 'purpose' | 'statementTimeoutMs'> = {},
 ): Promise<boolean> {
   return db.transaction(
     async (session) => {
@@ -26,6 +28,6 @@ export function runExclusively(
       await work(session);
       return true;
     },
-    { statementTimeoutMs: STATEMENT_TIMEOUT_MS },
+    { statementTimeoutMs: STATEMENT_TIMEOUT_MS, ...options },
   );
 }

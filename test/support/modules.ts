@@ -131,7 +131,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   jobs: {
     purpose: 'background work at intervals, in each process or in one of the installation',
-    entrances: ['jobs.ts'],
+    entrances: ['exclusive.ts', 'jobs.ts'],
     imports: ['database', 'type metric.ts', 'sql/fragment.ts'],
   },
   topology: {
@@ -184,6 +184,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'migrations',
       'model',
       'limits',
+      'jobs/exclusive.ts',
       'sql/fragment.ts',
     ],
   },

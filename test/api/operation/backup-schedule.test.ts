@@ -6,8 +6,12 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import pg from 'pg';
+import { isCluster } from '../../support/citus.ts';
+import { isWaiting, lockWhole } from '../../support/database.ts';
 import { prepare, use, useDatabase, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, startTestServer, type TestServer } from '../../support/server.ts';
+import { startServerProcess } from '../../support/server-process.ts';
 import { makeShop } from '../../support/shop.ts';
 import { until } from '../../support/wait-until.ts';
 
@@ -56,7 +60,7 @@ test('of two processes one makes the backup that is due, and the oldest go', asy
 
 test('a backup of another day is made by a process that starts later', async () => {
   const place = join(folder, 'later');
-  await server.database.query(`update wda.instance set value = '2001-01-01T03:00:00.000Z' where name = 'backup_begun'`);
+  await server.database.query(`update wda.instance set value = '978317990' where name = 'backup_made'`);
   const one = await over({ WDA_BACKUP_DIR: place });
   await until('a backup is there', async () => readdirSync(folder).includes('later') && wholeIn(place).length === 1);
   await one.stop();
@@ -65,7 +69,7 @@ test('a backup of another day is made by a process that starts later', async () 
 test('a folder that cannot be written to is told, and the next process tries again', async () => {
   const place = join(folder, 'a-file');
   writeFileSync(place, '');
-  await server.database.query(`delete from wda.instance where name = 'backup_begun'`);
+  await server.database.query(`delete from wda.instance where name = 'backup_made'`);
   const one = await over({ WDA_BACKUP_DIR: place });
   await until('it has failed', async () => /wda_backups_total\{kind="failed"\} 1/.test(await one.metrics()));
   await one.stop();
@@ -75,6 +79,25 @@ test('a folder that cannot be written to is told, and the next process tries aga
     async () => readdirSync(folder).includes('good') && wholeIn(join(folder, 'good')).length === 1,
   );
   await other.stop();
+});
+
+test('a backup whose process is killed is made by the next one', { skip: isCluster }, async () => {
+  const place = join(folder, 'killed');
+  await server.database.query(`delete from wda.instance where name = 'backup_made'`);
+  const schema = (await server.database.query(`select database_schema as name from wda.workspace`))[0]?.name;
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    await client.query(`begin; ${lockWhole(`${schema}.tags`)}`);
+    const killed = await startServerProcess({ DATABASE_URL: database.url, WDA_BACKUP_DIR: place });
+    await until('the backup waits for a table', () => isWaiting(database, 'lock table%in access share mode'));
+    await killed.kill();
+  } finally {
+    await client.end();
+  }
+  const next = await over({ WDA_BACKUP_DIR: place });
+  await until('a backup is there', async () => wholeIn(place).length === 1);
+  await next.stop();
 });
 
 const disk = join(folder, 'disk');
@@ -93,7 +116,7 @@ test('on a disk that fills the old backups stay, and the half one goes', async (
   if (!isMounted) return context.skip('only root may mount a small disk');
   for (const name of old) writeFileSync(join(disk, name), 'old');
   writeFileSync(join(disk, 'filler'), Buffer.alloc(45_000));
-  await server.database.query(`delete from wda.instance where name = 'backup_begun'`);
+  await server.database.query(`delete from wda.instance where name = 'backup_made'`);
   const schema = (await server.database.query(`select database_schema as name from wda.workspace`))[0]?.name;
   await server.database.query(
     `insert into ${schema}.tags (name) select md5(g::text) || md5((g + 1)::text) from generate_series(1, 20000) g`,
