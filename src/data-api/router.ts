@@ -6,8 +6,10 @@ import type { Mount } from '../http/router.ts';
 import { parseGroup } from '../limits/fair-scheduler.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
+import { admit } from '../plan/plan.ts';
 import { parseBatchOptions } from '../request/batch.ts';
 import type { Call } from '../request/call.ts';
+import { parseIdempotencyKey } from '../request/idempotency.ts';
 import {
   findWorkspaceOperation,
   OPERATIONS,
@@ -117,12 +119,26 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     const { access, body } = OPERATIONS[call.operation];
     // An import is one stream and one transaction, and stores its key itself.
     const isWrite = access === 'write' && call.operation !== 'import';
-    const isIdempotent = isWrite && hasIdempotencyKey(context) && !isDryRun(call);
+    let isIdempotent = false;
+    try {
+      isIdempotent = isWrite && hasIdempotencyKey(context) && usesKey(context, call);
+    } catch (error) {
+      return rejectAuthorized(context, call, error);
+    }
     if (body === 'none') context.deadline.start(context.request.arrivedAt);
     const reply = isIdempotent
       ? executeCallIdempotent(idempotency, context, call, body === 'none' ? undefined : makeReadBody(context))
       : execute(context, call, databases.forWorkspace(context.workspace));
     return reply.catch((error) => rethrow(error, context, isWrite && !isIdempotent));
+  }
+
+  /** Throws 403, 404 or 503 if the call is not authorized, else the error. */
+  function rejectAuthorized(context: RequestContext, call: Call, error: unknown): Promise<never> {
+    const executor = databases.forWorkspace(context.workspace);
+    return retry.run(context, { call, executor }, async ({ workspace, principal }) => {
+      admit(workspace, principal, call.entity, OPERATIONS[call.operation].access);
+      throw error;
+    });
   }
 
   function executeBatch(context: RequestContext): Promise<Reply> {
@@ -226,6 +242,9 @@ function makeMount(handle: Mount['handle']): Mount {
 
 const hasIdempotencyKey = ({ request }: RequestContext): boolean => request.headers['idempotency-key'] !== undefined;
 
-/** True for a dry run, which is rolled back and needs no key. */
-const isDryRun = ({ query }: Call): boolean =>
-  parseQueryString(query).some(({ name, value }) => name === 'dryRun' && value === 'true');
+/** Returns false for a dry run, which is rolled back and needs no key; throws 400 for a malformed key or query string. */
+function usesKey({ request }: RequestContext, { query }: Call): boolean {
+  if (parseQueryString(query).some(({ name, value }) => name === 'dryRun' && value === 'true')) return false;
+  parseIdempotencyKey(String(request.headers['idempotency-key']));
+  return true;
+}
