@@ -2,6 +2,7 @@
 // are `"<row version>.<representation>"`, so that If-Match holds for every selection of the record.
 
 import { badRequest } from '../errors.ts';
+import { isStorable } from '../model/exact-json.ts';
 
 /** `any` for `*`, else the tags without quotes and weakness. */
 export type EntityTags = 'any' | readonly string[];
@@ -13,9 +14,9 @@ export function parseEntityTags(header: string): EntityTags {
   return [...header.matchAll(TAG)].map((match) => match[1] as string);
 }
 
-/** Returns the row versions among If-Match's tags; a tag that is not ours matches no row. */
+/** Returns the row versions among If-Match's tags; a tag that is not ours, or that PostgreSQL cannot store, matches no row. */
 export function getVersions(tags: readonly string[]): string[] {
-  return tags.map((tag) => tag.slice(0, tag.indexOf('.') < 0 ? tag.length : tag.indexOf('.')));
+  return tags.map((tag) => (isStorable(tag) ? tag.slice(0, tag.indexOf('.') < 0 ? tag.length : tag.indexOf('.')) : ''));
 }
 
 export function matches(tags: EntityTags, tag: string): boolean {

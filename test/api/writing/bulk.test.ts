@@ -293,6 +293,20 @@ test('$version guards the records that name one', async () => {
   assert.equal((await call('tags/_bulk/delete', 'POST', { ids: [a.id, b.id], versions: current })).status, 204);
 });
 
+test('a version that PostgreSQL cannot store is that of no record', async () => {
+  const [{ id }] = (await create('tags', [{ name: 'nul' }])).json.data;
+  for (const version of ['\0', '\ud800', '1\0.x']) {
+    refused(await update('tags', [{ id, name: 'x', $version: version }]), 412, 'PRECONDITION_FAILED');
+    refused(
+      await call('tags/_bulk/delete', 'POST', { ids: [id], versions: { [id]: version } }),
+      412,
+      'PRECONDITION_FAILED',
+    );
+    const operations = [{ method: 'DELETE', entity: 'tags', id, ifMatch: `"${version}"` }];
+    refused(await call('_batch', 'POST', { operations }), 412, 'PRECONDITION_FAILED');
+  }
+});
+
 test('deletes are of all or of none', async () => {
   const made = (
     await create(
