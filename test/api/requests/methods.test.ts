@@ -149,6 +149,13 @@ test('every response has a request id of its own', async () => {
   assert.ok(!ids.has(null));
 });
 
+test('an expectation that is unknown is ignored, as RFC 9110 section 10.1.1 allows', async () => {
+  const headers = [`Authorization: Bearer ${shop.key}`, 'Expect: wonders'];
+  const answer = await sendBytes(server.url, rawRequest('GET', '/api/v1/acme/shop/tags/1?fields=id', headers));
+  assert.deepEqual([answer.status, answer.text], [200, '{"data":{"id":1}}']);
+  assert.ok(answer.headers.get('x-request-id'));
+});
+
 test('the whole URL as the target of a request is taken, as RFC 9112 says', async () => {
   const headers = [`Authorization: Bearer ${shop.key}`];
   for (const [target, status] of [
