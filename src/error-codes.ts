@@ -32,7 +32,7 @@ export const REASONS = {
     INVALID_PARAMETER: 'a parameter has a value that it does not take',
     PARAMETER_CONFLICT: 'two parameters or headers do not go together, or one needs another',
     INVALID_HEADER: '`If-Match` or `Idempotency-Key` is malformed',
-    MALFORMED_REQUEST: 'the request is malformed HTTP, has no `Host`, or its target is no path',
+    MALFORMED_REQUEST: 'the request is malformed HTTP, has no `Host` or several, or its target is no path',
     HEADERS_TOO_LARGE: 'URL and headers together are too large (status 431)',
     MALFORMED_PATH: 'the path does not decode',
     MALFORMED_QUERY: 'the query string does not decode',

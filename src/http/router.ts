@@ -99,11 +99,14 @@ export const PREFLIGHT: Mount = {
   }),
 };
 
-/** Refuses requests without a Host (RFC 9112 section 3.2). */
-export const MISSING_HOST: Mount = {
+/** Refuses requests without a Host, or with several (RFC 9112 section 3.2). */
+export const BAD_HOST: Mount = {
   ...CATCH_ALL,
   getOperationName: () => UNKNOWN,
-  handle: () => Promise.reject(badRequest('MALFORMED_REQUEST', 'The Host header is missing')),
+  handle: ({ headers }) => {
+    const message = headers.host === undefined ? 'The Host header is missing' : 'There is more than one Host header';
+    return Promise.reject(badRequest('MALFORMED_REQUEST', message));
+  },
 };
 
 /** Refuses the target `*` of all methods but OPTIONS: it is no resource (RFC 9112 section 3.2.4). */
@@ -146,7 +149,8 @@ export function makeRouter(
     unreadyMount: makeUnreadyMount(mount, unready),
   }));
   return (message, url) => {
-    if (message.headers.host === undefined && message.httpVersion === '1.1') return MISSING_HOST;
+    const hosts = countHosts(message.rawHeaders);
+    if (hosts > 1 || (hosts === 0 && message.httpVersion === '1.1')) return BAD_HOST;
     const isOptions = message.method === 'OPTIONS';
     if (url === '*') return isOptions ? PREFLIGHT : BAD_TARGET;
     for (const { open: mount, unreadyMount } of candidates) {
@@ -156,6 +160,16 @@ export function makeRouter(
     }
     return NOT_FOUND;
   };
+}
+
+/** Counts Host headers: `headers` has the first alone, and a proxy may have read the last. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
 }
 
 /* ---- routes ---- */

@@ -169,6 +169,7 @@ const requests: readonly (readonly [what: string, bytes: string, statuses: reado
   ['a header without a colon', `GET ${BASE}/tags HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n`, [400]],
   ['a header with a space before the colon', `GET ${BASE}/tags HTTP/1.1\r\nHost : x\r\n\r\n`, [400]],
   ['no host', `GET ${BASE}/tags HTTP/1.1\r\n\r\n`, [400, 401]],
+  ['two hosts', `GET ${BASE}/tags HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n`, [400]],
   ['headers of 20 kB', `GET ${BASE}/tags HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`, [431]],
   ['a path of 20 kB', `GET ${BASE}/${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, [431]],
   ['a version of the future', `GET ${BASE}/tags HTTP/9.9\r\nHost: x\r\n\r\n`, [400]],

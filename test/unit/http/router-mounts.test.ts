@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { ApiError, invalidCredential, methodNotAllowed } from '../../../src/errors.ts';
 import type { RawRequest } from '../../../src/http/request.ts';
 import {
+  BAD_HOST,
   DEFAULT_ERROR_HANDLING,
   isAt,
-  MISSING_HOST,
   type Mount,
   makeUnreadyMount,
   NOT_FOUND,
@@ -29,8 +29,8 @@ for (const [url, isThere] of rows) {
   test(`${url} is ${isThere ? '' : 'not '}at /oauth/token`, () => assert.equal(isAt(url, '/oauth/token'), isThere));
 }
 
-async function refusal(mount: Mount, path = '/'): Promise<string> {
-  const error = await Promise.resolve(mount.handle({ path } as RawRequest)).then(
+async function refusal(mount: Mount, path = '/', headers: RawRequest['headers'] = {}): Promise<string> {
+  const error = await Promise.resolve(mount.handle({ path, headers } as RawRequest)).then(
     () => assert.fail('was answered'),
     (thrown: unknown) => thrown,
   );
@@ -44,7 +44,8 @@ test('what no mount takes is nowhere, or no path at all', async () => {
   for (const path of ['/%', '/%zz', '/%ff', '/a/%u0041']) {
     assert.equal(await refusal(NOT_FOUND, path), '400 The path is malformed');
   }
-  assert.equal(await refusal(MISSING_HOST), '400 The Host header is missing');
+  assert.equal(await refusal(BAD_HOST), '400 The Host header is missing');
+  assert.equal(await refusal(BAD_HOST, '/', { host: 'a' }), '400 There is more than one Host header');
 });
 
 test('a mount that waits for the server refuses in its own words until then', async () => {
