@@ -226,7 +226,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     made: () => errors.resultTooLarge(70_000, 65_536),
   },
   unknownName: {
-    file: 'api/reading/fields.test.ts',
+    file: 'api/reading/selection.test.ts',
     words: /^Unknown field \w+ on entity \w+\.( Did you mean \w+\?)? Known: \w+, /,
     made: () => errors.unknownName('field', 'nmae', 'tags', 'name', ['id', 'name']),
   },
@@ -236,7 +236,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     made: () => errors.notExpandable('items', ['customer']),
   },
   expandTooDeep: {
-    file: 'api/reading/expand.test.ts',
+    file: 'api/reading/selection.test.ts',
     words: /^Expand depth exceeds maximum of \d+: \w+(\.\w+)+$/,
     made: () => errors.expandTooDeep(5, 'a.b.c.d.e.f'),
   },

@@ -46,17 +46,6 @@ const FIELDS = [
   'friend.team.name',
 ];
 
-for (const field of FIELDS) {
-  for (const direction of ['asc', 'desc']) {
-    test(`a walk by ${field},${direction} is the one big page`, async () => {
-      const query = `sort=${field},${direction}&fields=id&count=none`;
-      const whole = (await page(`${query}&size=50`)).json.data;
-      assert.equal(new Set(whole.map((record: { id: number }) => record.id)).size, 37);
-      assert.deepEqual(await walk(query, 4), whole);
-    });
-  }
-}
-
 test('a walk by any sort, filter, count and size gives each record once, in the order of one big page', async () => {
   const key = fc.tuple(fc.constantFrom(...FIELDS), fc.constantFrom('asc', 'desc'));
   const keys = fc.uniqueArray(key, { minLength: 0, maxLength: 3, selector: ([field]) => field });
@@ -145,36 +134,6 @@ test('_query pages in the same way', async () => {
 });
 
 const forged = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-for (const cursor of [
-  '',
-  'x',
-  '!!!',
-  '%00',
-  'null',
-  forged(null),
-  forged({}),
-  forged([]),
-  forged(['id,asc']),
-  forged(['id,asc', null]),
-  forged(['id,asc', 1]),
-  forged(['id,asc', 'one']),
-  forged(['id,asc', '1.5']),
-  forged(['id,asc', '1', '2']),
-  forged(['id,asc', '99999999999999999999']),
-  forged(['id,asc', ['1']]),
-  forged(['id,desc', '1']),
-  forged(['id,asc;', '1']),
-  forged([['id,asc'], '1']),
-  Buffer.from([0xff, 0xfe]).toString('base64url'),
-  'A'.repeat(5000),
-]) {
-  test(`a cursor that was not given is refused: ${cursor.slice(0, 40)}`, async () => {
-    const answer = await club.call(`players?after=${cursor}`);
-    assert.equal(answer.status, 400, answer.text);
-    assert.equal(answer.json.error.code, 'BAD_REQUEST');
-  });
-}
-
 test('a cursor that was not given for other types is refused', async () => {
   for (const [field, text] of [
     ['name', 'a\u0000b'],

@@ -154,14 +154,6 @@ test('a body and an agent ask for the same', async () => {
   assert.deepEqual(told.data, data);
 });
 
-test('the OpenAPI document has it among the parameters of a list, and of its body', async () => {
-  const { paths, components } = (await shop.call('_openapi.json')).json;
-  const references = paths['/cars'].get.parameters.map(({ $ref }: { $ref: string }) => $ref);
-  assert.ok(references.includes('#/components/parameters/wda.Distinct'));
-  assert.equal(components.parameters['wda.Distinct'].schema.type, 'string');
-  assert.equal(components.schemas['wda.Query'].properties.distinct.type, 'string');
-});
-
 for (const [path, message] of [
   ['cars?distinct=colr', /^Unknown field colr on entity cars\. Did you mean color\? Known: id, color, doors, /],
   ['cars?distinct=', /^Unknown field {2}on entity cars\./],

@@ -89,19 +89,3 @@ test('a page of large records is possible', async () => {
   assert.deepEqual(cut.json.meta.previews[9], { index: 9, field: 'body', length: LIMIT / 4 });
   assert.ok(cut.text.length < 10_000);
 });
-
-test('what preview is not', async () => {
-  for (const value of ['0', '10001', '-1', '1.5', 'all', '']) {
-    const { status, json } = await list(`preview=${value}`);
-    assert.deepEqual([status, json.error.message], [400, 'preview must be an integer from 1 to 10000'], value);
-  }
-  for (const [path, method] of [
-    ['notes/1?preview=5', 'GET'],
-    ['notes?preview=5', 'POST'],
-    ['notes/1?preview=5', 'PUT'],
-  ] as const) {
-    const answer = await workspace.call(path, { method, ...(method === 'GET' ? {} : { body: {} }) });
-    assert.equal(answer.status, 400);
-    assert.match(answer.json.error.message, /^Unknown query parameter preview/);
-  }
-});

@@ -82,18 +82,3 @@ for (const minimal of ['', '&return=minimal'])
     });
     assert.equal((await shop.call('products/_bulk', { method: 'PATCH', body: { data } })).status, 412);
   });
-
-test('what versions is not', async () => {
-  for (const [path, message] of [
-    ['orders?versions=1', 'versions must be true or false, not 1'],
-    ['orders?versions=', 'versions must be true or false, not '],
-    ['orders?versions=true&versions=true', 'Query parameter versions may be given only once'],
-  ] as const) {
-    const { status, json } = await shop.call(path);
-    assert.deepEqual([status, json.error.message], [400, message]);
-  }
-  const { status, json } = await query('orders', { versions: 'true' });
-  assert.deepEqual([status, json.error.message], [400, 'versions must be true or false, not "true"']);
-  assert.equal((await shop.call('orders/1?versions=true')).status, 400);
-  assert.equal((await shop.call('orders/_export?versions=true')).status, 400);
-});

@@ -1,4 +1,5 @@
-// Relationship expansion: every kind of relation, nesting, narrowing of lists, and what is refused.
+// What of a record is returned: expansions of every kind of relation, their narrowing, and fields. What is refused, defaults and
+// other forms of the same are in test/unit/plan/projection.test.ts and projection-fields.test.ts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { use, useServer } from '../../support/resources.ts';
@@ -93,18 +94,6 @@ runScenarios(shop, [
     data: { ...customer(2), referrer: customer(1), referrals: [customer(4)] },
   },
   {
-    name: 'several relationships',
-    path: 'orders/1?expand=customer,tags',
-    status: 200,
-    data: { ...order(1), customer: customer(1), tags: [{ id: 1, name: 'gift' }] },
-  },
-  {
-    name: 'dots expand a relationship of a related record, through to-one',
-    path: 'orders/1?expand=customer.country',
-    status: 200,
-    data: { ...order(1), customer: { ...customer(1), country: country(1) } },
-  },
-  {
     name: 'flat and nested forms are mixed',
     path: 'orders/3?expand=items.order,customer',
     status: 200,
@@ -118,12 +107,6 @@ runScenarios(shop, [
     },
   },
   {
-    name: 'paths that share their beginning are one expansion',
-    path: 'customers/4?expand=referrer.country,referrer.referrer',
-    status: 200,
-    data: { ...customer(4), referrer: { ...customer(2), country: country(2), referrer: customer(1) } },
-  },
-  {
     name: 'three levels, the default maximum',
     path: 'customers/4?expand=referrer.referrer.country',
     status: 200,
@@ -135,25 +118,6 @@ runScenarios(shop, [
     status: 200,
     data: { ...customer(3), referrer: { ...customer(1), referrer: null } },
   },
-  {
-    name: 'expand given twice is joined',
-    path: 'customers/1?expand=country&expand=profile',
-    status: 200,
-    data: { ...customer(1), country: country(1), profile: { id: 1, bio: 'Wrote the first program', customerId: 1 } },
-  },
-  {
-    name: 'naming a relationship twice is naming it',
-    path: 'customers/1?expand=country,country',
-    status: 200,
-    data: { ...customer(1), country: country(1) },
-  },
-  {
-    name: 'spaces around names do not matter',
-    path: 'customers/1?expand=%20country%20',
-    status: 200,
-    data: { ...customer(1), country: country(1) },
-  },
-  { name: 'an empty expand expands nothing', path: 'customers/1?expand=', status: 200, data: customer(1) },
   {
     name: 'lists expand as records do',
     path: 'customers?expand=country,orders&size=2&sort=id,desc',
@@ -193,68 +157,13 @@ runScenarios(shop, [
       'Unknown relation contry on entity customers. Did you mean country? Known: country, referrer, referrals, profile, orders',
   },
   {
-    name: 'a nested relationship that does not exist is named with the entity it was looked for on',
-    path: 'orders/1?expand=customer.nothing',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^Unknown relation nothing on entity customers\./,
-  },
-  {
-    name: 'a field is no relationship',
-    path: 'orders/1?expand=total',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^Unknown relation total on entity orders\./,
-  },
-  {
-    name: 'a foreign key is no relationship',
-    path: 'orders/1?expand=customerId',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /Did you mean customer\?/,
-  },
-  { name: 'names are case-sensitive', path: 'orders/1?expand=Customer', status: 400, code: 'BAD_REQUEST' },
-  {
-    name: 'the relationships that exist are those of that entity',
-    path: 'countries/1?expand=orders',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: 'Unknown relation orders on entity countries. Known: customers',
-  },
-  {
     name: 'four levels are too deep, and the message has the path',
     path: 'customers?expand=referrer.referrer.referrer.country',
     status: 400,
     code: 'BAD_REQUEST',
     message: 'Expand depth exceeds maximum of 3: referrer.referrer.referrer.country',
   },
-  {
-    name: 'the path that is too deep is the one named',
-    path: 'orders/1?expand=tags,customer.orders.items.product,customer.country',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: 'Expand depth exceeds maximum of 3: customer.orders.items.product',
-  },
-  {
-    name: 'a path of five levels is named whole',
-    path: 'orders/1?expand=customer.orders.items.product.items',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: 'Expand depth exceeds maximum of 3: customer.orders.items.product.items',
-  },
 ]);
-
-for (const expand of ['country,', ',country', 'country,,orders', 'country.', '.country', 'a..b', '.', ',']) {
-  runScenarios(shop, [
-    {
-      name: `expand=${expand} is malformed`,
-      path: `customers?expand=${expand}`,
-      status: 400,
-      code: 'BAD_REQUEST',
-      message: /^expand is malformed: /,
-    },
-  ]);
-}
 
 runScenarios(shop, [
   {
@@ -322,93 +231,6 @@ runScenarios(shop, [
       );
     },
   },
-  {
-    name: 'narrow names what can be narrowed',
-    method: 'POST',
-    path: 'customers/_query',
-    body: { expand: ['orders.items', 'country'], narrow: { country: { size: 1 } } },
-    status: 400,
-    code: 'BAD_REQUEST',
-    message:
-      'country cannot be narrowed: it is no to-many relation that this request expands and returns. Known: orders, orders.items',
-  },
-  {
-    name: 'a narrowing is about fields of the list',
-    method: 'POST',
-    path: 'customers/_query',
-    body: { expand: ['orders'], narrow: { orders: { filter: { field: 'vip', op: 'eq', value: true } } } },
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^Unknown field vip on entity orders\./,
-  },
-  {
-    name: 'a to-one relation is not narrowed',
-    path: 'orders?expand=customer&customer.size=1',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^customer cannot be narrowed/,
-  },
-  {
-    name: 'a relation that is not expanded is not narrowed',
-    path: 'customers?orders.size=1',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^orders cannot be narrowed/,
-  },
-  {
-    name: 'a relation that is not selected is not narrowed',
-    path: 'customers?expand=orders&fields=id&orders.size=1',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^orders cannot be narrowed/,
-  },
-  {
-    name: 'a relation that does not exist is not narrowed',
-    path: 'customers?expand=orders&order.size=1',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^Unknown relation order on entity customers\. Did you mean orders\?/,
-  },
-  {
-    name: 'the size of a list has the bounds of a page',
-    path: 'customers?expand=orders&orders.size=1001',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: 'orders.size must be an integer from 1 to 1000',
-  },
-  {
-    name: 'the size of a list is no less than one',
-    path: 'customers?expand=orders&orders.size=0',
-    status: 400,
-    code: 'BAD_REQUEST',
-  },
-  {
-    name: 'the size of a list is given once',
-    path: 'customers?expand=orders&orders.size=1&orders.size=2',
-    status: 400,
-    code: 'BAD_REQUEST',
-  },
-  {
-    name: 'the sort of a list names fields of the related entity',
-    path: 'customers?expand=orders&orders.sort=name',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^Unknown field name on entity orders\./,
-  },
-  {
-    name: 'the filter of a list names fields of the related entity',
-    path: 'customers?expand=orders&orders.filter=name,eq,x',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^Unknown field name on entity orders\./,
-  },
-  {
-    name: 'a list has no other parameters',
-    path: 'customers?expand=orders&orders.page=1',
-    status: 400,
-    code: 'BAD_REQUEST',
-    message: /^Unknown query parameter orders\.page/,
-  },
 ]);
 
 test('what is written is in the next expansion', async () => {
@@ -427,4 +249,121 @@ test('an expanded record has the digits and forms that it has when read alone', 
   const record = alone.text.slice('{"data":'.length, -1);
   assert.match(record, /"total":34\.00,"placedAt":"2026-02-11T17:05:00\.250Z"/);
   assert.ok(within.text.includes(record), within.text);
+});
+
+runScenarios(shop, [
+  { name: 'without fields every column comes back', path: 'customers/1', status: 200, data: customer(1) },
+  {
+    name: 'fields returns only what it names',
+    path: 'customers/1?fields=name,email',
+    status: 200,
+    data: { name: 'Ada Lovelace', email: 'ada@example.com' },
+  },
+  {
+    name: 'lists select as records do',
+    path: 'tags?fields=name&size=2',
+    status: 200,
+    data: [{ name: 'gift' }, { name: 'express' }],
+  },
+  {
+    name: 'a relationship without a dot is all of the expanded record',
+    path: 'customers/1?expand=country&fields=id,country',
+    status: 200,
+    data: { id: 1, country: country(1) },
+  },
+  {
+    name: 'with a dot it is limited to the named fields',
+    path: 'customers/1?expand=country&fields=id,country.code',
+    status: 200,
+    data: { id: 1, country: { code: 'GB' } },
+  },
+  {
+    name: 'fields of lists',
+    path: 'customers/1?expand=orders&fields=name,orders.status,orders.id',
+    status: 200,
+    data: {
+      name: 'Ada Lovelace',
+      orders: [
+        { status: 'paid', id: 1 },
+        { status: 'open', id: 2 },
+        { status: 'open', id: 7 },
+      ],
+    },
+  },
+  {
+    name: 'fields of a many-to-many relationship',
+    path: 'orders/3?expand=tags&fields=tags.name',
+    status: 200,
+    data: { tags: [{ name: 'gift' }, { name: 'express' }] },
+  },
+  {
+    name: 'fields at every level',
+    path: 'orders/1?expand=customer.country,items.product&fields=id,customer.name,customer.country.code,items.product.sku',
+    status: 200,
+    data: {
+      id: 1,
+      customer: { name: 'Ada Lovelace', country: { code: 'GB' } },
+      items: [{ product: { sku: 'MUG-01' } }, { product: { sku: 'TEA-02' } }],
+    },
+  },
+  {
+    name: 'a null relationship stays null',
+    path: 'customers/4?expand=country&fields=country.code',
+    status: 200,
+    data: { country: null },
+  },
+  {
+    name: 'lists page, sort, filter and select at once',
+    path: 'orders?filter=status,eq,open&sort=placedAt,desc&size=2&page=1&expand=customer&fields=id,customer.name',
+    status: 200,
+    data: [{ id: 2, customer: { name: 'Ada Lovelace' } }],
+    meta: { page: 1, size: 2, totalElements: 3, totalPages: 2 },
+  },
+  {
+    name: 'sort, filter and cursor need no selected field',
+    path: 'orders?fields=note&sort=total,desc&size=1&filter=total,lt,100&count=none',
+    status: 200,
+    data: [{ note: null }],
+    check: ({ json }) => assert.equal(typeof json.meta.nextCursor, 'string'),
+  },
+]);
+
+test('fields come in the order asked for', async () => {
+  const { text } = await shop.call('customers/1?expand=country&fields=vip,country.name,country.code,id');
+  assert.equal(text, '{"data":{"vip":true,"country":{"name":"United Kingdom","code":"GB"},"id":1}}');
+});
+
+test('a whole record has its columns in the order of the schema, id first', async () => {
+  const { text } = await shop.call('orders/1');
+  assert.equal(
+    text,
+    '{"data":{"id":1,"status":"paid","total":22.40,"placedAt":"2026-01-05T09:30:00Z","note":"Wrap it, please","customerId":1}}',
+  );
+});
+
+runScenarios(shop, [
+  {
+    name: 'an unknown field is named with its entity, a suggestion and what there is',
+    path: 'customers?fields=nmae',
+    status: 400,
+    code: 'BAD_REQUEST',
+    message:
+      'Unknown field nmae on entity customers. Did you mean name? Known: id, name, email, vip, joinedOn, rating, countryId, referredBy, country, referrer, referrals, profile, orders',
+  },
+]);
+
+test('columns of PostgreSQL and members of objects are no fields', async () => {
+  for (const name of ['xmin', 'ctid', 'tableoid', '$row', 'id"', '__proto__', 'constructor']) {
+    for (const parameter of ['fields', 'expand', 'sort', 'filter']) {
+      const value = encodeURIComponent(parameter === 'filter' ? `${name},eq,1` : name);
+      for (const path of [
+        `customers?${parameter}=${value}`,
+        `orders?expand=customer&${parameter}=${encodeURIComponent('customer.')}${value}`,
+      ]) {
+        const { status, json } = await shop.call(path);
+        assert.equal(status, 400, path);
+        assert.match(json.error.message, /^Unknown (field|relation) /);
+      }
+    }
+  }
 });
