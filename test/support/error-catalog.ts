@@ -369,7 +369,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     made: errors.upsertWithVersion,
   },
   preconditionFailed: {
-    file: 'api/writing/etag.test.ts',
+    file: 'api/writing/records.test.ts',
     words: 'The record has changed since it was read: read it again and repeat the change',
     made: errors.preconditionFailed,
   },
