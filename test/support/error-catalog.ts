@@ -81,7 +81,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     made: () => errors.repeatedParameter('size'),
   },
   noCluster: {
-    file: 'api/admin/cluster.test.ts',
+    file: 'api/admin/rights.test.ts',
     isOfPlain: true,
     words: /^The database is not a Citus cluster: .+$/,
     made: () => errors.noCluster(),

@@ -1,10 +1,12 @@
-// API keys: shown once, listed without the secret, in force and revoked at once.
+// API keys: shown once, listed without the secret, changed; and keys and clients for some entities, as administrators make
+// and see them. What keys may do, and that they end everywhere, is in access/credentials.test.ts.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { wda } from '../../cli/wda.ts';
 import { use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY, type Answer, startTestServer } from '../../support/server.ts';
+import { makeShop } from '../../support/shop.ts';
 
 const server = useServer();
 const workspace = use(() =>
@@ -44,53 +46,6 @@ test('a key is shown once; only its hash is kept', async () => {
   );
   assert.deepEqual(row?.hash, createHash('sha256').update(key).digest());
   assert.ok(!String(row?.text).includes(key.slice(rest.prefix.length)));
-});
-
-test('a key does what its permissions say', async () => {
-  const readWrite = (await create({ name: 'rw', permissions: 'READ_WRITE' })).json.data.key;
-  const readOnly = (await create({ name: 'ro', permissions: 'READ_ONLY' })).json.data.key;
-  const write = (credential: string): Promise<Answer> =>
-    workspace.call('notes', { method: 'POST', body: { text: 'x' }, credential });
-  assert.equal((await write(readWrite)).status, 201);
-  assert.equal((await write(readOnly)).status, 403);
-  assert.equal((await notes(readOnly)).status, 200);
-  assert.equal((await create({ name: 'more' }, readWrite)).status, 403);
-  const owner = (await create({ name: 'owner' })).json.data.key;
-  assert.equal((await create({ name: 'more' }, owner)).status, 201);
-});
-
-test('a revoked key is 401 at once, and everything else goes on', async () => {
-  const { key, id } = (await create({ name: 'short-lived' })).json.data;
-  assert.equal((await notes(key)).status, 200);
-  const revoked = await workspace.admin(`api-keys/${id}`, { method: 'DELETE' });
-  assert.deepEqual([revoked.status, revoked.text], [204, '']);
-  assert.equal((await notes(key)).status, 401);
-  assert.equal((await notes(workspace.key)).status, 200);
-  assert.equal((await workspace.admin(`api-keys/${id}`, { method: 'DELETE' })).status, 404);
-});
-
-test('a key is made and revoked in every process', async () => {
-  const second = await startTestServer({}, server.database);
-  try {
-    const { key, id } = (await create({ name: 'everywhere' })).json.data;
-    const there = (): Promise<Answer> => second.call('/api/v1/acme/keys/notes', { credential: key });
-    assert.equal((await there()).status, 200);
-    await workspace.admin(`api-keys/${id}`, { method: 'DELETE' });
-    await until(async () => (await there()).status === 401);
-  } finally {
-    await second.stop();
-  }
-});
-
-test('a key may expire', async () => {
-  const made = await create({ name: 'later', expiresAt: '2999-01-01T02:00:00+02:00' });
-  assert.equal(made.json.data.expiresAt, '2999-01-01T00:00:00Z');
-  assert.equal((await notes(made.json.data.key)).status, 200);
-  await server.database.query("update wda.api_key set expires_at = now() - interval '1 second' where id = $1", [
-    made.json.data.id,
-  ]);
-  await server.database.query('update wda.workspace set version = version + 1');
-  await until(async () => (await notes(made.json.data.key)).status === 401);
 });
 
 test('what a key may not be is refused with every mistake', async () => {
@@ -176,4 +131,49 @@ test('wda key update', async () => {
   const nothing = await update();
   assert.equal(nothing.code, 2);
   assert.match(nothing.stderr, /--name or --expires/);
+});
+
+const shop = use(() => makeShop(server));
+
+for (const place of ['api-keys', 'oauth-clients']) {
+  const makeFor = (body: object) => shop.admin(place, { method: 'POST', body: { name: 'x', ...body } });
+
+  test(`${place} show the names of their entities, null for all`, async () => {
+    const some = await makeFor({ permissions: 'READ_ONLY', entities: ['tags', 'orders'] });
+    assert.equal(some.status, 201, some.text);
+    assert.deepEqual(some.json.data.entities, ['orders', 'tags']);
+    for (const body of [{}, { entities: null }]) assert.equal((await makeFor(body)).json.data.entities, null);
+    const { data } = (await shop.admin(`${place}?size=100`)).json;
+    assert.deepEqual(
+      data.slice(-3).map(({ entities }: { entities: unknown }) => entities),
+      [['orders', 'tags'], null, null],
+    );
+  });
+
+  for (const [why, body, details] of [
+    ['an unknown entity', { entities: ['orders', 'order'] }, ['entities.1 REFERENCE_NOT_FOUND']],
+    ['a name of the prototype', { entities: ['constructor'] }, ['entities.0 REFERENCE_NOT_FOUND']],
+    ['none', { entities: [] }, ['entities INVALID']],
+    ['the same twice', { entities: ['orders', 'orders'] }, ['entities INVALID']],
+    ['no list', { entities: 'orders' }, ['entities TYPE_MISMATCH']],
+    ['no names', { entities: [1] }, ['entities.0 TYPE_MISMATCH']],
+    ['the right to administer', { entities: ['orders'], permissions: 'OWNER' }, ['permissions INVALID']],
+    ['no permissions, which means OWNER', { entities: ['orders'], permissions: undefined }, ['permissions INVALID']],
+  ] as const) {
+    test(`${place} with ${why} are refused`, async () => {
+      const answer = await makeFor({ permissions: 'READ_ONLY', ...body });
+      assert.equal(answer.status, 400, answer.text);
+      const found = answer.json.error.details.map((one: { field: string; code: string }) => `${one.field} ${one.code}`);
+      assert.deepEqual(found, details);
+    });
+  }
+}
+
+test('an unknown entity is answered with what was meant and what there is', async () => {
+  const body = { name: 'x', permissions: 'READ_ONLY', entities: ['order'] };
+  const { json } = await shop.admin('api-keys', { method: 'POST', body });
+  assert.match(
+    json.error.details[0].message,
+    /^must be an entity of the workspace\. Did you mean orders\? Known: countries, customers, /,
+  );
 });

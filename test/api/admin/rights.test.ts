@@ -1,4 +1,5 @@
-// Who may do what in the admin API: every route with every kind of credential. A route without a line here fails.
+// Who may do what in the admin API: every route with every kind of credential, and in which order it refuses. A route
+// without a line here fails.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ADMIN_PREFIX, ADMIN_ROUTES, routeName } from '../../support/admin-routes.ts';
@@ -233,3 +234,86 @@ for (const route of ADMIN_ROUTES) {
     });
   });
 }
+
+test('to owners and users a workspace that does not exist is refused as that of another, on every route', async () => {
+  for (const route of ADMIN_ROUTES.filter(({ pattern }) => pattern.includes('/workspaces/:ws'))) {
+    const path = exampleOf(routeName(route)).replace('/acme/', '/other/');
+    const body = route.method === 'GET' ? undefined : {};
+    for (const credential of [own.key, credentials[2] as string]) {
+      const ask = async (ws: string) => {
+        const target = `${ADMIN_PREFIX}${path.replace('/own', `/${ws}`)}`;
+        const { status, text } = await server.call(target, { method: route.method, credential, body });
+        return { status, text };
+      };
+      assert.deepEqual(await ask('nothing'), await ask('other'), routeName(route));
+    }
+  }
+  const organization = async (slug: string): Promise<string> =>
+    (await server.call(`${ADMIN_PREFIX}/organizations/${slug}`, { credential: own.key })).text;
+  assert.equal(await organization('nothing'), await organization('other'));
+});
+
+test('keys for data alone, and what is no credential, are refused', async () => {
+  const path = `${ADMIN_PREFIX}${OWN}/schema`;
+  assert.equal((await server.call(path, { credential: own.readWriteKey })).status, 403);
+  for (const credential of ['wda_junk', 'x'.repeat(9000)]) {
+    const { status, headers } = await server.call(path, { credential });
+    assert.equal(status, 401);
+    assert.match(headers.get('www-authenticate') ?? '', /^Bearer/);
+  }
+});
+
+test('the operator is told what does not exist', async () => {
+  const answer = await server.call(`${ADMIN_PREFIX}/organizations/acme/workspaces/nothing`, { credential: ADMIN_KEY });
+  assert.equal(answer.json.error.message, 'Workspace acme/nothing does not exist');
+  const unknown = await server.call(`${ADMIN_PREFIX}/organizations?sise=1`, { credential: ADMIN_KEY });
+  assert.match(unknown.json.error.message, /Unknown query parameter sise\. Did you mean size\?/);
+});
+
+test('junk in paths and bodies is 400 or 404', async () => {
+  for (const path of [
+    '/organizations/%00',
+    "/organizations/a'b",
+    '/organizations/acme/workspaces/%F0%9F%98%80',
+    `${OWN}/entities/%00/settings`,
+    `${OWN}/migrations/99999999999999999999`,
+    `${OWN}/migrations/1%00`,
+    `${OWN}/migrations/abc`,
+  ]) {
+    const { status, text } = await server.call(`${ADMIN_PREFIX}${path}`, { credential: ADMIN_KEY });
+    assert.ok(status === 400 || status === 404, `${path} ${status} ${text}`);
+  }
+  for (const body of [
+    '',
+    '{',
+    '[]',
+    'null',
+    '"x"',
+    '5',
+    '{"slug":{"a":1}}',
+    '{"slug":"a\\u0000"}',
+    '{"name":"\\ud800"}',
+  ]) {
+    const headers = { 'content-type': 'application/json' };
+    const call = { method: 'POST', credential: ADMIN_KEY, headers, body };
+    assert.equal((await server.call(`${ADMIN_PREFIX}/organizations`, call)).status, 400, body);
+  }
+});
+
+const skip = isCluster && 'the database is a cluster';
+
+test('routes of a cluster say that there is none', { skip }, async () => {
+  const routes = ADMIN_ROUTES.filter(({ pattern }) => pattern.includes('/cluster') || pattern.endsWith('/moves'));
+  assert.ok(routes.length > 7);
+  for (const route of routes) {
+    const name = routeName(route);
+    const call = { method: route.method, credential: ADMIN_KEY, body: LINES[name]?.body?.() };
+    const { status, json } = await server.call(`${ADMIN_PREFIX}${exampleOf(name)}`, call);
+    assert.deepEqual([status, json.error.code], [409, 'CONFLICT'], name);
+    assert.match(json.error.message, /^The database is not a Citus cluster: /);
+  }
+  for (const body of [{}, { node: 5 }, { node: 'a:1', to: 'b:1' }]) {
+    const { status, json } = await own.admin('moves', { method: 'POST', body });
+    assert.deepEqual([status, json.error.code], [400, 'VALIDATION_FAILED']);
+  }
+});

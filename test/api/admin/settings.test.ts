@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prepare, use, useServer } from '../../support/resources.ts';
-import { type Answer, startTestServer } from '../../support/server.ts';
+import type { Answer } from '../../support/server.ts';
 
 const server = useServer();
 const workspace = use(() =>
@@ -132,21 +132,5 @@ test('an entity that does not exist is 404 with what exists', async () => {
       assert.equal(answer.status, 404, answer.text);
       assert.match(answer.json.error.message, /Entity order does not exist\. Did you mean orders\?/);
     }
-  }
-});
-
-test('a change of settings is in force in every process', async () => {
-  const second = await startTestServer({}, server.database);
-  try {
-    const path = '/api/v1/acme/settings/orders/1';
-    const keysThere = async (): Promise<string[]> =>
-      Object.keys((await second.call(path, { credential: workspace.key })).json.data);
-    assert.ok((await keysThere()).includes('total'));
-    await settings({ defaultFields: ['id'] });
-    const deadline = performance.now() + 10_000;
-    while ((await keysThere()).length > 1) assert.ok(performance.now() < deadline, 'never in force');
-    await settings({ defaultFields: null });
-  } finally {
-    await second.stop();
   }
 });

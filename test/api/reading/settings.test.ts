@@ -1,4 +1,5 @@
-// Settings of an entity, made by its administrator: what reads expand and select by default, what may be expanded, how deep.
+// Settings of an entity, as reads meet them; how they are changed and refused is in admin/settings.test.ts, and what they
+// mean for an expansion in test/unit/plan/projection.test.ts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { use, useServer } from '../../support/resources.ts';
@@ -96,54 +97,3 @@ runScenarios(workspace, [
     data: order(1),
   },
 ]);
-
-test('a PUT of settings changes only what it names, and null lifts a setting', async () => {
-  const put = async (body: unknown) => {
-    const answer = await workspace.admin('entities/orders/settings', { method: 'PUT', body });
-    assert.equal(answer.status, 200, answer.text);
-    return answer.json.data;
-  };
-  await put({ ...NONE, expandable: ['customer'], maxExpandDepth: 2 });
-  assert.deepEqual(await put({ defaultExpand: ['customer'] }), {
-    ...NONE,
-    expandable: ['customer'],
-    maxExpandDepth: 2,
-    defaultExpand: ['customer'],
-  });
-  assert.deepEqual(await put({ ...NONE }), NONE);
-  assert.deepEqual((await workspace.call('orders/1?expand=tags')).status, 200);
-});
-
-test('settings are in force for the next request', async () => {
-  for (const depth of [1, 2, 1, 2]) {
-    const put = await workspace.admin('entities/orders/settings', { method: 'PUT', body: { maxExpandDepth: depth } });
-    assert.equal(put.status, 200);
-    assert.equal((await workspace.call('orders/1?expand=customer.country')).status, depth === 1 ? 400 : 200);
-  }
-});
-
-const refused: readonly (readonly [why: string, body: unknown, fields: readonly string[]])[] = [
-  ['an unknown relationship to expand', { defaultExpand: ['nothing'] }, ['defaultExpand.0']],
-  ['a star with something below it', { defaultFields: ['id', 'customer.*.id'] }, ['defaultFields.1']],
-  ['an unknown setting', { depth: 3 }, ['depth']],
-  [
-    'several mistakes',
-    { expandable: ['x'], defaultFields: ['y', 'z'] },
-    ['defaultFields.0', 'defaultFields.1', 'expandable.0'],
-  ],
-];
-for (const [why, body, fields] of refused) {
-  test(`settings with ${why} are refused, every mistake listed`, async () => {
-    const before = (await workspace.admin('entities/orders/settings')).json.data;
-    const answer = await workspace.admin('entities/orders/settings', { method: 'PUT', body });
-    assert.equal(answer.status, 400, answer.text);
-    assert.equal(answer.json.error.code, 'VALIDATION_FAILED');
-    assert.deepEqual(answer.json.error.details.map((detail: { field: string }) => detail.field).sort(), fields);
-    assert.deepEqual((await workspace.admin('entities/orders/settings')).json.data, before);
-  });
-}
-
-test('settings of an entity that does not exist', async () => {
-  assert.equal((await workspace.admin('entities/nothing/settings')).status, 404);
-  assert.equal((await workspace.admin('entities/nothing/settings', { method: 'PUT', body: NONE })).status, 404);
-});
