@@ -143,26 +143,6 @@ test('row rules see the claims of the token', async () => {
   assert.equal((await notes.call('letters/2', { credential })).status, 404);
 });
 
-test('an external user has no admin API: 403 wherever it exists', async () => {
-  await configure(notes, { issuerUrl: issuer.url });
-  const credential = await token();
-  for (const [method, path] of [
-    ['GET', '/organizations'],
-    ['GET', '/organizations/acme'],
-    ['GET', '/organizations/acme/workspaces/notes/schema'],
-    ['GET', '/organizations/acme/workspaces/notes/identity-provider'],
-    ['PUT', '/organizations/acme/workspaces/notes/identity-provider'],
-    ['DELETE', '/organizations/acme/workspaces/notes/identity-provider'],
-    ['POST', '/organizations/acme/workspaces/notes/identity-provider/test'],
-    ['GET', '/organizations/acme/workspaces/bare/api-keys'],
-    ['GET', '/organizations/acme/workspaces/nothing/api-keys'],
-  ] as const) {
-    const answer = await server.call(`/api/admin/v1${path}`, { method, credential });
-    assert.equal(answer.status, 403, `${method} ${path}: ${answer.text}`);
-    assert.equal(answer.json.error.code, 'FORBIDDEN');
-  }
-});
-
 test('the admin API refuses tokens that no workspace would accept with 401', async () => {
   const stranger = await startIssuer();
   const credential = await stranger.token({ resource: API });
