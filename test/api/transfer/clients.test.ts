@@ -302,18 +302,3 @@ async function copies(): Promise<number> {
   );
   return row?.count as number;
 }
-
-describe('a server that stops', () => {
-  useServer();
-
-  test('in the middle of an import has imported nothing', async () => {
-    const second = await startTestServer({}, server.database);
-    await freshWorkspace();
-    const slow = open('lines/_import', 'POST', second.url);
-    slow.write('text\nA\nA\nA\n');
-    await until('the import copies', isCopying);
-    await second.stop();
-    await until('nothing is left of it', isQuiet);
-    assert.equal(await countOf('lines'), 0);
-  });
-});

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { Answer } from '../../support/server.ts';
-import { CSV, imported, NDJSON, refusal, TRANSFER_SCHEMA, useTransfers } from '../../support/transfer.ts';
+import { CSV, imported, refusal, TRANSFER_SCHEMA, useTransfers } from '../../support/transfer.ts';
 
 const { server, workspace, freshWorkspace, load } = useTransfers();
 
@@ -92,37 +92,18 @@ describe('exporting', () => {
     assert.equal((await workspace().call('teams/_export', { credential: workspace().readOnlyKey })).status, 200);
   });
 
-  for (const query of [
-    'format=xml',
-    'fields=nme',
-    'filter=nme,eq,1',
-    'sort=nme',
-    'page=1',
-    'expand=team',
-    'fields=team.name',
-  ]) {
+  for (const query of ['fields=nme', 'expand=team']) {
     test(`${query} is refused as JSON`, async () => {
       const answer = await workspace().call(`people/_export?${query}`);
       assert.deepEqual(refusal(answer), [400, 'BAD_REQUEST'], answer.text);
     });
   }
 
-  test('what was exported as lines of JSON is imported as it was', async () => {
+  test('what was exported as CSV is imported as it was, but for empty strings, which become null', async () => {
     await workspace().create(
       'people',
       NASTY.map((note, index) => ({ name: note, note, email: `${index}${note}`, extra: [note] })),
     );
-    const exported = (await workspace().call('people/_export?format=ndjson')).text;
-    const teams = (await workspace().call('teams/_export?format=ndjson')).text;
-    const other = await server.workspace('acme/copy-ndjson', TRANSFER_SCHEMA);
-    const send = (entity: string, body: string, type: string): Promise<Answer> =>
-      other.call(`${entity}/_import`, { method: 'POST', headers: { 'content-type': type }, body });
-    await imported(send('teams', teams, NDJSON));
-    await imported(send('people', exported, NDJSON));
-    assert.equal((await other.call('people/_export?format=ndjson')).text, exported);
-  });
-
-  test('what was exported as CSV is imported as it was, but for empty strings, which become null', async () => {
     const exported = (await workspace().call('people/_export')).text;
     const teams = (await workspace().call('teams/_export')).text;
     const other = await server.workspace('acme/copy-csv', TRANSFER_SCHEMA);

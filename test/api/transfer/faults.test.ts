@@ -1,90 +1,17 @@
-// Imports and exports whose database connection is lost under them.
+// Imports whose database connection is lost at their commit.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { type DatabaseProxy, openProxy } from '../../support/database-proxy.ts';
 import { INTERNALS } from '../../support/scenario.ts';
 import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
-import {
-  answerOf,
-  CSV,
-  countOf,
-  fill,
-  freshWorkspace,
-  isActive,
-  isCopying,
-  isQuiet,
-  load,
-  open,
-  server,
-  until,
-  useServer,
-  workspace,
-} from '../../support/transfer-faults.ts';
-
-/** Ends the backends that run such a statement. */
-async function terminate(pattern: string): Promise<void> {
-  await server.database.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity
-     where datname = current_database() and pid <> pg_backend_pid() and query like $1`,
-    [pattern],
-  );
-}
+import { CSV, until } from '../../support/transfer-faults.ts';
 
 function unavailable(answer: Answer): void {
   assert.equal(answer.status, 503, answer.text);
   assert.equal(answer.json.error.code, 'SERVICE_UNAVAILABLE');
   assert.doesNotMatch(answer.text, INTERNALS);
 }
-
-describe('a database connection that is lost in the middle', () => {
-  useServer();
-
-  test('of a file that still arrives is told as that, not as a fault of ours', async () => {
-    for (const pieces of [1, 20]) {
-      await freshWorkspace();
-      const cut = open('lines/_import');
-      const answered = answerOf(cut);
-      cut.write(`text\n${'x\n'.repeat(50_000)}`);
-      await until('the import copies', isCopying);
-      await terminate('copy %');
-      for (let piece = 0; piece < pieces; piece++) cut.write('x\n'.repeat(50_000));
-      unavailable(await answered);
-      cut.destroy();
-      await until('nothing is left of it', isQuiet);
-      assert.equal(await countOf('lines'), 0);
-    }
-  });
-
-  test('of a file whose client is silent is told at once', async () => {
-    await freshWorkspace();
-    const silent = open('lines/_import');
-    const answered = answerOf(silent);
-    silent.write('text\nA\nA\n');
-    await until('the import copies', isCopying);
-    await terminate('copy %');
-    unavailable(await answered);
-    silent.destroy();
-    assert.equal((await load('lines', 'text\nnext\n')).status, 200);
-    assert.equal(await countOf('lines'), 1);
-  });
-
-  test('of an export shows the client that its file is not whole', async () => {
-    const schema = await freshWorkspace();
-    await fill(schema);
-    const cut = open('lines/_export', 'GET');
-    cut.end();
-    const [response] = (await once(cut, 'response')) as [IncomingMessage];
-    await until('the export runs', () => isActive('select %lines%'));
-    await terminate('select %lines%');
-    await assert.rejects(async () => {
-      for await (const _ of response);
-    });
-    assert.equal((await workspace.call('lines/_export?fields=id&filter=id,lte,2')).text, 'id\n1\n2\n');
-  });
-});
 
 describe('a database connection that is lost at the commit of an import', () => {
   let database: TestDatabase;

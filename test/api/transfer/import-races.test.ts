@@ -1,14 +1,21 @@
-// Imports while others write: ids, values, references and the schema itself change hands under them.
+// Imports while others write: ids, values, references and the schema itself change hands under them; and transfers whose
+// server ends or whose connection to the database is lost.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
 import pg from 'pg';
+import { INTERNALS } from '../../support/scenario.ts';
+import { type Answer, startTestServer } from '../../support/server.ts';
 import {
   answerOf,
   countOf,
   detailsOf,
+  fill,
   freshWorkspace,
   isActive,
   isCopying,
+  isQuiet,
   load,
   open,
   otherTransaction,
@@ -18,7 +25,22 @@ import {
   workspace,
 } from '../../support/transfer-faults.ts';
 
-describe('an import beside other writes', () => {
+/** Ends the backends that run such a statement. */
+async function terminate(pattern: string): Promise<void> {
+  await server.database.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and query like $1`,
+    [pattern],
+  );
+}
+
+function unavailable(answer: Answer): void {
+  assert.equal(answer.status, 503, answer.text);
+  assert.equal(answer.json.error.code, 'SERVICE_UNAVAILABLE');
+  assert.doesNotMatch(answer.text, INTERNALS);
+}
+
+describe('a transfer beside other work', () => {
   useServer();
 
   test('records created at the same time never get an id of the file', async () => {
@@ -152,5 +174,59 @@ describe('an import beside other writes', () => {
     const answer = await answered;
     assert.equal(answer.status, 503, answer.text);
     assert.equal(answer.json.error.code, 'SERVICE_UNAVAILABLE');
+  });
+
+  test('a server that stops in the middle of an import has imported nothing', async () => {
+    const second = await startTestServer({}, server.database);
+    await freshWorkspace();
+    const slow = open('lines/_import', 'POST', second.url);
+    slow.write('text\nA\nA\nA\n');
+    await until('the import copies', isCopying);
+    await second.stop();
+    await until('nothing is left of it', isQuiet);
+    assert.equal(await countOf('lines'), 0);
+  });
+
+  test('a connection that is lost under a file that still arrives is told as that, not as a fault of ours', async () => {
+    for (const pieces of [1, 20]) {
+      await freshWorkspace();
+      const cut = open('lines/_import');
+      const answered = answerOf(cut);
+      cut.write(`text\n${'x\n'.repeat(50_000)}`);
+      await until('the import copies', isCopying);
+      await terminate('copy %');
+      for (let piece = 0; piece < pieces; piece++) cut.write('x\n'.repeat(50_000));
+      unavailable(await answered);
+      cut.destroy();
+      await until('nothing is left of it', isQuiet);
+      assert.equal(await countOf('lines'), 0);
+    }
+  });
+
+  test('a connection that is lost under a file whose client is silent is told at once', async () => {
+    await freshWorkspace();
+    const silent = open('lines/_import');
+    const answered = answerOf(silent);
+    silent.write('text\nA\nA\n');
+    await until('the import copies', isCopying);
+    await terminate('copy %');
+    unavailable(await answered);
+    silent.destroy();
+    assert.equal((await load('lines', 'text\nnext\n')).status, 200);
+    assert.equal(await countOf('lines'), 1);
+  });
+
+  test('a connection that is lost under an export shows the client that its file is not whole', async () => {
+    const schema = await freshWorkspace();
+    await fill(schema);
+    const cut = open('lines/_export', 'GET');
+    cut.end();
+    const [response] = (await once(cut, 'response')) as [IncomingMessage];
+    await until('the export runs', () => isActive('select %lines%'));
+    await terminate('select %lines%');
+    await assert.rejects(async () => {
+      for await (const _ of response);
+    });
+    assert.equal((await workspace.call('lines/_export?fields=id&filter=id,lte,2')).text, 'id\n1\n2\n');
   });
 });

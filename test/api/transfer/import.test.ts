@@ -1,10 +1,12 @@
-// Files that come in: CSV and lines of JSON become records.
+// Files that come in: CSV and lines of JSON become records; records that exist already are refused, passed over or updated,
+// found by their ids or by unique fields.
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Answer } from '../../support/server.ts';
 import { CSV, imported, NDJSON, refusal, useTransfers } from '../../support/transfer.ts';
 
-const { workspace, freshWorkspace, load, recordsOf } = useTransfers();
+const { server, workspace, freshWorkspace, load, recordsOf } = useTransfers();
+const BY_EMAIL = '?onConflict=update&conflictOn=email';
 
 describe('importing CSV', () => {
   freshWorkspace();
@@ -153,15 +155,6 @@ describe('importing lines of JSON', () => {
     assert.equal(empty?.active, true);
   });
 
-  test('map renames members and leaves members out', async () => {
-    const query = '?map=Name:name,Junk:';
-    assert.deepEqual(await imported(load('teams', '{"Name":"A","Junk":1}\n{"Name":"B"}', query, NDJSON)), {
-      inserted: 2,
-      updated: 0,
-      skipped: 0,
-    });
-  });
-
   test('an entity without fields takes empty objects', async () => {
     assert.deepEqual(await imported(load('marks', '{}\n{}\n{"id":77}\n', '', 'application/jsonl')), {
       inserted: 3,
@@ -206,9 +199,235 @@ describe('importing lines of JSON', () => {
     ]);
     assert.equal((await recordsOf('people', '&filter=name,eq,ok')).length, 0);
   });
+});
 
-  test('two members of a line for one field are a mistake', async () => {
-    const answer = await load('teams', '{"Name":"A","name":"B"}', '?map=Name:name', NDJSON);
-    assert.deepEqual(refusal(answer), [400, 'VALIDATION_FAILED', '1 name INVALID']);
+describe('records that exist already', () => {
+  freshWorkspace();
+  before(async () => {
+    await workspace().create('people', [
+      { name: 'One', email: 'one@example.com', note: 'kept' },
+      { name: 'Two', email: 'two@example.com', note: 'kept' },
+    ]);
+  });
+
+  test('skip leaves them as they are and imports the others', async () => {
+    const body = 'id,name,email\n1,Changed,one@example.com\n9,Nine,nine@example.com\n,Ten,ten@example.com\n';
+    assert.deepEqual(await imported(load('people', body, '?onConflict=skip')), { inserted: 2, updated: 0, skipped: 1 });
+    assert.equal((await workspace().call('people/1')).json.data.name, 'One');
+    assert.deepEqual(await imported(load('people', 'id,name\n1,A\n9,B\n', '?onConflict=skip')), {
+      inserted: 0,
+      updated: 0,
+      skipped: 2,
+    });
+  });
+
+  test('update changes only what the file gives, and when', async () => {
+    const before = (await workspace().call('people/2')).json.data;
+    const body =
+      'id,name,createdAt,updatedAt\n2,Zwei,2001-01-01T00:00:00Z,2001-01-01T00:00:00Z\n30,Dreissig,2001-01-01T00:00:00Z,\n';
+    assert.deepEqual(await imported(load('people', body, '?onConflict=update')), {
+      inserted: 1,
+      updated: 1,
+      skipped: 0,
+    });
+    const after = (await workspace().call('people/2')).json.data;
+    assert.equal(after.name, 'Zwei');
+    assert.equal(after.note, 'kept');
+    assert.equal(after.email, 'two@example.com');
+    assert.equal(after.createdAt, before.createdAt);
+    assert.ok(after.updatedAt > before.updatedAt);
+    assert.equal((await workspace().call('people/30')).json.data.createdAt, '2001-01-01T00:00:00Z');
+  });
+
+  test('update takes files without required columns, for records that exist', async () => {
+    assert.deepEqual(await imported(load('people', 'id,note\n1,new\n', '?onConflict=update')), {
+      inserted: 0,
+      updated: 1,
+      skipped: 0,
+    });
+    assert.deepEqual(refusal(await load('people', 'id,note\n1,x\n777,x\n,x\n', '?onConflict=update')), [
+      400,
+      'VALIDATION_FAILED',
+      '2 name REQUIRED',
+      '3 name REQUIRED',
+    ]);
+    assert.deepEqual(refusal(await load('people', 'note\nx\n', '?onConflict=update')), [
+      400,
+      'VALIDATION_FAILED',
+      '0 name REQUIRED',
+    ]);
+  });
+
+  test('each line of JSON updates what it gives', async () => {
+    const body =
+      '{"id":1,"note":null}\n{"id":2,"mood":"bad"}\n{"name":"New","email":"new@example.com"}\n{"id":1000,"name":"Given"}';
+    assert.deepEqual(await imported(load('people', body, '?onConflict=update', NDJSON)), {
+      inserted: 2,
+      updated: 2,
+      skipped: 0,
+    });
+    const one = (await workspace().call('people/1')).json.data;
+    const two = (await workspace().call('people/2')).json.data;
+    assert.deepEqual([one.note, one.mood, one.email], [null, 'good', 'one@example.com']);
+    assert.deepEqual([two.note, two.mood], ['kept', 'bad']);
+    assert.equal((await workspace().call('people/1000')).json.data.mood, 'good');
+    assert.deepEqual(refusal(await load('people', '{"id":4711,"note":"x"}', '?onConflict=update', NDJSON)), [
+      400,
+      'VALIDATION_FAILED',
+      '1 name REQUIRED',
+    ]);
+  });
+
+  test('a unique value of another record is refused, its own is not', async () => {
+    assert.deepEqual(
+      refusal(await load('people', 'id,email\n1,two@example.com\n2,two@example.com\n', '?onConflict=update')),
+      [409, 'CONFLICT', '1 email NOT_UNIQUE', '2 email NOT_UNIQUE'],
+    );
+    assert.deepEqual(await imported(load('people', 'id,email\n1,one@example.com\n', '?onConflict=update')), {
+      inserted: 0,
+      updated: 1,
+      skipped: 0,
+    });
+  });
+
+  test('an id that stands twice is refused in every mode', async () => {
+    for (const mode of ['fail', 'skip', 'update']) {
+      const [status, code, ...details] = refusal(
+        await load('people', 'id,name\n800,A\n800,B\n', `?onConflict=${mode}`),
+      ) as string[];
+      assert.deepEqual([status, code, details], [409, 'CONFLICT', ['2 id NOT_UNIQUE']]);
+    }
+  });
+
+  test('unique fields may have any name', async () => {
+    const names = ['first', 'row', 'other', 's', 'r', 'd', 'inserted'];
+    const fields = Object.fromEntries(names.map((name) => [name, { type: 'string', unique: true }]));
+    const odd = await server.workspace('acme/odd-names', { entities: { odd: { fields } } });
+    const send = (body: string, query = ''): Promise<Answer> =>
+      odd.call(`odd/_import${query}`, { method: 'POST', headers: { 'content-type': CSV }, body });
+    const header = `id,${names.join()}`;
+    assert.deepEqual(await imported(send(`${header}\n1,a,a,a,a,a,a,a\n`)), { inserted: 1, updated: 0, skipped: 0 });
+    assert.deepEqual(refusal(await send(`${header}\n2,b,b,b,b,b,b,b\n3,b,c,c,c,c,c,a\n`)), [
+      409,
+      'CONFLICT',
+      '2 first NOT_UNIQUE',
+      '2 inserted NOT_UNIQUE',
+    ]);
+    assert.deepEqual(await imported(send(`${header}\n1,z,z,z,z,z,z,z\n2,y,y,y,y,y,y,y\n`, '?onConflict=update')), {
+      inserted: 1,
+      updated: 1,
+      skipped: 0,
+    });
+  });
+
+  test('a file of ids alone says how many are there', async () => {
+    assert.deepEqual(await imported(load('marks', 'id\n1\n', '?onConflict=update')), {
+      inserted: 1,
+      updated: 0,
+      skipped: 0,
+    });
+    assert.deepEqual(await imported(load('marks', 'id\n1\n2\n', '?onConflict=update')), {
+      inserted: 1,
+      updated: 1,
+      skipped: 0,
+    });
+  });
+});
+
+describe('records found by unique fields', () => {
+  freshWorkspace();
+
+  const people = async (filter: string) => (await workspace().call(`people?filter=${filter}&sort=id`)).json.data;
+
+  test('are updated, and the others created', async () => {
+    await workspace().create('people', [{ name: 'One', email: 'one@m', note: 'kept', age: 5 }]);
+    const file = 'name,email,age\nUno,one@m,6\nTwo,two@m,7\nNull,,8\nNull,,9\n';
+    assert.deepEqual(await imported(load('people', file, BY_EMAIL)), { inserted: 3, updated: 1, skipped: 0 });
+    const [one] = await people('email,eq,one@m');
+    assert.deepEqual([one.name, one.note, one.age], ['Uno', 'kept', 6]);
+    assert.equal((await people('name,eq,Null')).length, 2);
+    assert.deepEqual(await imported(load('people', file, BY_EMAIL)), { inserted: 2, updated: 2, skipped: 0 });
+    const lines = '{"email":"one@m","note":null}\n{"email":"three@m","name":"Three"}\n';
+    assert.deepEqual(await imported(load('people', lines, BY_EMAIL, NDJSON)), { inserted: 1, updated: 1, skipped: 0 });
+    assert.deepEqual([(await people('email,eq,one@m'))[0].note, (await people('email,eq,one@m'))[0].age], [null, 6]);
+  });
+
+  test('are passed over with skip', async () => {
+    await workspace().create('people', [{ name: 'Old', email: 'old@s' }]);
+    const file = 'name,email\nNew,old@s\nNew,new@s\n';
+    const counts = await imported(load('people', file, '?onConflict=skip&conflictOn=email', CSV));
+    assert.deepEqual(counts, { inserted: 1, updated: 0, skipped: 1 });
+    assert.equal((await people('email,eq,old@s'))[0].name, 'Old');
+  });
+
+  test('by several fields, of which one may be null', async () => {
+    await workspace().create('stays', [{ room: 1, day: '2026-01-01' }]);
+    const file = 'room,day\n1,2026-01-01\n1,2026-01-02\n1,\n1,\n';
+    const counts = await imported(load('stays', file, '?onConflict=update&conflictOn=day,room'));
+    assert.deepEqual(counts, { inserted: 3, updated: 1, skipped: 0 });
+  });
+
+  test('mistakes have their rows', async () => {
+    await workspace().create('people', [{ name: 'There', email: 'there@e' }]);
+    assert.deepEqual(refusal(await load('people', 'email,age\nthere@e,1\nnobody@e,2\n', BY_EMAIL)), [
+      400,
+      'VALIDATION_FAILED',
+      '2 name REQUIRED',
+    ]);
+    assert.deepEqual(refusal(await load('people', 'name,email\na,there@e\nb,x@e\nc,there@e\n', BY_EMAIL)), [
+      409,
+      'CONFLICT',
+      '3 email NOT_UNIQUE',
+    ]);
+    assert.deepEqual(refusal(await load('people', 'name\na\n', BY_EMAIL)), [
+      400,
+      'VALIDATION_FAILED',
+      '0 email REQUIRED',
+    ]);
+    assert.deepEqual(refusal(await load('people', '{"name":"a"}\n{"id":1,"email":"x"}\n', BY_EMAIL, NDJSON)), [
+      400,
+      'VALIDATION_FAILED',
+      '1 email REQUIRED',
+      '2 id READ_ONLY',
+    ]);
+    assert.deepEqual(refusal(await load('people', 'id,email\n1,a\n', BY_EMAIL)), [
+      400,
+      'VALIDATION_FAILED',
+      '0 id READ_ONLY',
+    ]);
+  });
+
+  test('dryRun counts and refuses, and stores nothing', async () => {
+    const file = 'name,email\nDry,dry@run\n';
+    for (const query of [`${BY_EMAIL}&dryRun=true`, '?dryRun=true']) {
+      const { status, json } = await load('people', file, query);
+      const data = { inserted: 1, updated: 0, skipped: 0 };
+      assert.deepEqual([status, json], [200, { data, meta: { dryRun: true } }]);
+    }
+    assert.equal((await people('email,eq,dry@run')).length, 0);
+    assert.deepEqual(await imported(load('people', file, BY_EMAIL)), { inserted: 1, updated: 0, skipped: 0 });
+    const taken = await load('people', file, '');
+    assert.deepEqual(refusal(taken), [409, 'CONFLICT', '1 email NOT_UNIQUE']);
+    assert.equal((await load('people', file, '?dryRun=true')).text, taken.text);
+    assert.equal((await load('people', file, '?dryRun=1')).status, 400);
+  });
+
+  for (const [query, message] of [
+    ['?onConflict=update&conflictOn=name', /^conflictOn must name exactly .* Possible: id; .*email/],
+  ] as const)
+    test(`${query} is refused`, async () => {
+      const { status, json } = await load('people', 'name,email\na,b\n', query);
+      assert.equal(status, 400);
+      if (message instanceof RegExp) assert.match(json.error.message, message);
+      else assert.equal(json.error.message, message);
+    });
+
+  test('several imports of the same records at once leave each once', async () => {
+    const rows = Array.from({ length: 300 }, (_, n) => `n${n},${n}@many`).join('\n');
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => load('people', `name,email\n${rows}\n`, BY_EMAIL)),
+    );
+    for (const { status, text } of answers) assert.equal(status, 200, text);
+    assert.equal((await workspace().call('people?size=1&filter=email,endsWith,@many')).json.meta.totalElements, 300);
   });
 });
