@@ -109,24 +109,9 @@ test('junk in the value of a filter, whatever the type', async () => {
 });
 
 const HEADERS = [
-  'Authorization',
-  'Content-Type',
-  'Content-Length',
-  'Transfer-Encoding',
-  'If-Match',
-  'If-None-Match',
-  'Origin',
-  'Accept',
-  'Accept-Encoding',
-  'Host',
-  'Cookie',
-  'Connection',
-  'X-Request-Id',
-  'Upgrade',
-  'Range',
-  'Content-Encoding',
-  'X-HTTP-Method-Override',
-  'X-Forwarded-For',
+  ...'Authorization Content-Type Content-Length Transfer-Encoding If-Match If-None-Match Origin Accept'.split(' '),
+  ...'Accept-Encoding Host Cookie Connection X-Request-Id Upgrade Range Content-Encoding'.split(' '),
+  ...'X-HTTP-Method-Override X-Forwarded-For'.split(' '),
 ];
 for (const name of HEADERS) {
   test(`junk in the header ${name}`, async () => {
@@ -191,28 +176,22 @@ test('junk in every field of a body', async () => {
     });
   }
 });
-test('junk in every member of a query', async () => {
-  for (const name of ['page', 'size', 'sort', 'expand', 'fields', 'count', 'after', 'filter', 'where']) {
-    await each(JUNK_VALUES, async (value) => {
-      for (const inner of [
-        value,
-        `[${value}]`,
-        `{"and":${value}}`,
-        `{"not":${value}}`,
-        `{"field":"total","op":"eq","value":${value}}`,
-        `{"field":${value},"op":"eq","value":1}`,
-        `{"field":"id","op":${value}}`,
-        `{"field":"note","op":"in","value":[${value}]}`,
-      ]) {
-        const body = `{"${name}":${inner}}`;
-        judge(
-          await send('POST', `${BASE}/orders/_query`, ['Content-Type: application/json'], body),
-          body.slice(0, 200),
-        );
-        if (name !== 'filter') break;
-      }
-    });
-  }
+test('junk in every place of a filter tree', async () => {
+  await each(JUNK_VALUES, async (value) => {
+    for (const filter of [
+      value,
+      `{"and":${value}}`,
+      `{"not":${value}}`,
+      `{"field":"total","op":"eq","value":${value}}`,
+      `{"field":${value},"op":"eq","value":1}`,
+      `{"field":"id","op":${value}}`,
+      `{"field":"note","op":"in","value":[${value}]}`,
+    ]) {
+      const body = `{"filter":${filter}}`;
+      const answer = await send('POST', `${BASE}/orders/_query`, ['Content-Type: application/json'], body);
+      judge(answer, body.slice(0, 200));
+    }
+  });
 });
 test('a text too long for the unique index on it', async () => {
   let seed = 1;

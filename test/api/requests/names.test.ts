@@ -4,111 +4,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { use, useServer } from '../../support/resources.ts';
 
-const OURS = [
-  't',
-  'j',
-  'p',
-  'q',
-  's',
-  'x',
-  'c',
-  'r0',
-  'r1',
-  'e1',
-  'm2',
-  'f1',
-  'o1',
-  'c0',
-  'data',
-  'version',
-  'total',
-  'last',
-  'more',
-  'keys',
-  'key',
-  'seen',
-  'at',
-  'row',
-];
+const OURS = 't j p q s x c r0 r1 e1 m2 f1 o1 c0 data version total last more keys key seen at row'.split(' ');
 const SQL = [
-  'select',
-  'from',
-  'where',
-  'order',
-  'group',
-  'user',
-  'table',
-  'desc',
-  'asc',
-  'default',
-  'null',
-  'true',
-  'limit',
-  'offset',
-  'values',
-  'returning',
-  'lateral',
-  'cast',
-  'Id',
-  'ID',
-  'oid',
-  'date',
-  'text',
-  'json',
-  'timestamp',
+  ...'select from where order group user table desc asc default null true limit offset values returning lateral'.split(
+    ' ',
+  ),
+  ...'cast Id ID oid date text json timestamp'.split(' '),
 ];
-const JAVASCRIPT = [
-  'constructor',
-  'toString',
-  'hasOwnProperty',
-  'valueOf',
-  'prototype',
-  'then',
-  'length',
-  'name',
-  'undefined',
-  'NaN',
-];
-const API = [
-  'page',
-  'size',
-  'sort',
-  'filter',
-  'or',
-  'expand',
-  'fields',
-  'count',
-  'after',
-  'meta',
-  'error',
-  'and',
-  'not',
-  'field',
-  'op',
-  'value',
-  'format',
-];
+const JAVASCRIPT = 'constructor toString hasOwnProperty valueOf prototype then length name undefined NaN'.split(' ');
+const API = 'page size sort filter or expand fields count after meta error and not field op value format'.split(' ');
 const WORDS = [...OURS, ...SQL, ...JAVASCRIPT, ...API];
 // Planning dozens of joins takes its time; these are the words that could mean something there.
-const RELATIONS = [
-  't',
-  'j',
-  'p',
-  'q',
-  's',
-  'x',
-  'r0',
-  'e1',
-  'data',
-  'last',
-  'select',
-  'user',
-  'constructor',
-  'then',
-  'toString',
-  'size',
-  'filter',
-];
+const RELATIONS = 't j p q s x r0 e1 data last select user constructor then toString size filter'.split(' ');
 const LONG = 'a'.repeat(63);
 
 const fieldsOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
