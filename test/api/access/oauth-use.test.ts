@@ -1,5 +1,6 @@
 // Internal tokens in use: on the data and the admin API of their workspace and nowhere else, until they expire, their
-// client is deleted or their key revoked; through rotations; in every process. Never confused with an external token.
+// client is deleted; through rotations; in every process. Never confused with an external token. That they end with a key that
+// is revoked is in operation/in-force.test.ts, what each permission may in admin/oauth-clients.test.ts.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -57,17 +58,6 @@ test('a token is an owner of its workspace: all records, whatever the row rules,
   assert.equal(made.status, 201, made.text);
   const gone = await workspace.call(`notes/${made.json.data.id}`, { method: 'DELETE', credential });
   assert.equal(gone.status, 204);
-});
-
-test('a token has the admin API of its workspace', async () => {
-  const credential = await tokenOf(server, client);
-  assert.equal((await workspace.admin('schema', { credential })).status, 200);
-  assert.equal((await workspace.admin('api-keys', { credential })).status, 200);
-  assert.equal((await other.admin('schema', { credential })).status, 403);
-  assert.equal(
-    (await server.call('/api/admin/v1/organizations', { credential, method: 'POST', body: {} })).status,
-    403,
-  );
 });
 
 test('a token is nothing in other workspaces, there or not', async () => {
@@ -171,17 +161,6 @@ test('a key that is old is replaced by itself', async () => {
   const { kid } = decodeProtectedHeader(before);
   await until(async () => decodeProtectedHeader(await tokenOf(server, client)).kid !== kid);
   assert.equal((await notes(second, before)).status, 200);
-});
-
-test('rotation with revoke ends all older tokens in every process', async () => {
-  const credential = await tokenOf(server, client);
-  for (const at of [server, second]) assert.equal((await notes(at, credential)).status, 200);
-  await rotate(server, '?revoke=true');
-  for (const at of [server, second]) {
-    await until(async () => (await notes(at, credential)).status === 401);
-    await until(async () => (await notes(at, credential)).json.error.message === 'Token signature is invalid');
-  }
-  await until(async () => (await notes(second, await tokenOf(second, client))).status === 200);
 });
 
 test('a token signed by somebody else with our issuer is refused on every API', async () => {
