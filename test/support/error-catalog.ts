@@ -67,7 +67,7 @@ const FORGED = 'api/access/external-forged.test.ts';
 const TOKENS = 'api/access/external-tokens.test.ts';
 const BULK = 'api/writing/bulk.test.ts';
 const ERRORS = 'api/requests/errors.test.ts';
-const LARGE = 'api/requests/large-records.test.ts';
+const HOSTILE = 'api/requests/hostile.test.ts';
 
 export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>, Refusal>> = {
   unknownParameter: {
@@ -241,7 +241,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     made: () => errors.expandTooDeep(5, 'a.b.c.d.e.f'),
   },
   responseTooLarge: {
-    file: LARGE,
+    file: HOSTILE,
     words: /^The response would be larger than 33554432 bytes\. Narrow it: a smaller size, fewer fields /,
     made: () => errors.responseTooLarge(33554432),
   },
@@ -251,13 +251,13 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     made: () => errors.replayTooLarge(5),
   },
   recordTooLarge: {
-    file: LARGE,
+    file: HOSTILE,
     words:
       'The record would be larger than an answer may be, with all its fields. Nothing was written: make a field of it smaller',
     made: () => errors.recordTooLarge(undefined),
   },
   idsUsedUp: {
-    file: LARGE,
+    file: HOSTILE,
     words: /^The ids of lines are used up: the last one given is 9007199254740991, as after an import of such an id\. /,
     made: () => errors.idsUsedUp('lines', undefined),
   },

@@ -1,4 +1,4 @@
-// Writes with an Idempotency-Key: done once, however often and by however many they are sent at the same time.
+// Writes and imports with an Idempotency-Key: done once, however often and by however many they are sent at the same time.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -9,7 +9,7 @@ import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts'
 import type { Answer, Call } from '../../support/server.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
-const server = useServer({ ...LOCAL_PROVIDER, WDA_STATEMENT_TIMEOUT_MS: '4000' });
+const server = useServer({ ...LOCAL_PROVIDER, WDA_STATEMENT_TIMEOUT_MS: '4000', WDA_MAX_IMPORT_BYTES: '1048576' });
 const narrow = useServer({ ...LOCAL_PROVIDER, WDA_MAX_RESPONSE_BYTES: '150000' }, server);
 const notes = use(() => makeNotes(server, 'acme/once'));
 
@@ -410,3 +410,103 @@ test('any interleaving of equal and different requests leaves one record for eac
 const oneNote = (text: string) => ({ text });
 const bulkNote = (text: string) => ({ data: [{ text }] });
 const batchNote = (text: string) => ({ operations: [{ method: 'POST', entity: 'notes', body: { text } }] });
+
+describe('an import with a key', () => {
+  const files = use(() => makeNotes(server, 'acme/files'));
+  const FILE_KEYS = '"ws1_files"."$idempotency_key"';
+  const FIRST = { inserted: 2, updated: 0, skipped: 0 };
+
+  const csv = (...texts: readonly string[]): string => `text\n${texts.join('\n')}\n`;
+
+  function sendFile(key: string, body: string, query = '', options: Call = {}): Promise<Answer> {
+    const headers = { 'content-type': 'text/csv', 'idempotency-key': key };
+    return files.call(`notes/_import${query}`, { method: 'POST', headers, body, ...options });
+  }
+  const countNotes = async (text: string): Promise<number> =>
+    (await files.call(`notes?size=1&filter=text,startsWith,${text}`)).json.meta.totalElements;
+
+  test('a file that is sent again is answered as the first was, and stored once', async () => {
+    const file = csv('again 1', 'again 2');
+    const first = await sendFile('again', file);
+    assert.deepEqual([first.status, first.json, replayed(first)], [200, { data: FIRST }, null]);
+    const second = await sendFile('"again"', file);
+    assert.deepEqual([second.status, second.text, replayed(second)], [200, first.text, 'true']);
+    assert.equal(await countNotes('again'), 2);
+  });
+
+  test('another file or query is 422, also one that could not be imported', async () => {
+    assert.equal((await sendFile('other', csv('other 1'))).status, 200);
+    refused(await sendFile('other', csv('other 2')), 422, 'IDEMPOTENCY_KEY_REUSED');
+    refused(await sendFile('other', 'what\n1\n'), 422, 'IDEMPOTENCY_KEY_REUSED');
+    refused(await sendFile('other', csv('other 1'), '?map=text:text'), 422, 'IDEMPOTENCY_KEY_REUSED');
+    assert.equal(await countNotes('other'), 1);
+  });
+
+  test('after a refusal the key is free, and a dry run takes none', async () => {
+    refused(await sendFile('free', 'what\n1\n'), 400, 'VALIDATION_FAILED');
+    assert.equal((await sendFile('free', csv('free 1'), '?dryRun=true')).json.meta.dryRun, true);
+    const answer = await sendFile('free', csv('free 1'));
+    assert.deepEqual([answer.status, replayed(answer)], [200, null], answer.text);
+  });
+
+  test('a repeated file is read within the limits of imports, by who may import', async () => {
+    assert.equal((await sendFile('limits', csv('limits'))).status, 200);
+    refused(await sendFile('limits', csv('x'.repeat(1_100_000))), 413, 'PAYLOAD_TOO_LARGE');
+    // Without a length: counted while it is read.
+    const stream = await fetch(`${server.url}/api/v1/acme/files/notes/_import`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${files.key}`, 'content-type': 'text/csv', 'idempotency-key': 'limits' },
+      body: new Blob([csv('x'.repeat(1_100_000))]).stream(),
+      duplex: 'half',
+    } as RequestInit);
+    assert.deepEqual(
+      [stream.status, ((await stream.json()) as { error: { code: string } }).error.code],
+      [413, 'PAYLOAD_TOO_LARGE'],
+    );
+    refused(await sendFile('limits', csv('limits'), '', { credential: files.readOnlyKey }), 403, 'FORBIDDEN');
+    refused(await sendFile('a b', csv('limits')), 400, 'BAD_REQUEST');
+    assert.equal(await countNotes('limits'), 1);
+  });
+
+  test('a key is of its principal, and a new one after it has expired', async () => {
+    assert.equal((await sendFile('whose', csv('whose'))).status, 200);
+    const other = await sendFile('whose', csv('whose'), '', { credential: files.readWriteKey });
+    assert.deepEqual([other.status, replayed(other)], [200, null]);
+    await server.database.query(`update ${FILE_KEYS} set created_at = now() - interval '25 hours'`);
+    const again = await sendFile('whose', csv('whose'));
+    assert.deepEqual([again.status, replayed(again)], [200, null], again.text);
+    assert.equal(await countNotes('whose'), 3);
+  });
+
+  test('equal files at the same time are stored once, different ones are refused', async () => {
+    const file = csv('together 1', 'together 2');
+    const answers = await Promise.all(Array.from({ length: 6 }, () => sendFile('together', file)));
+    for (const { status, text } of answers) assert.deepEqual([status, text], [200, JSON.stringify({ data: FIRST })]);
+    assert.equal(answers.filter((answer) => replayed(answer) === null).length, 1);
+    assert.equal(await countNotes('together'), 2);
+    const mixed = await Promise.all([sendFile('mixed', csv('mixed 1')), sendFile('mixed', csv('mixed 2'))]);
+    assert.deepEqual(mixed.map(({ status }) => status).sort(), [200, 422]);
+    assert.equal(await countNotes('mixed'), 1);
+  });
+
+  test('a key that another request has until the deadline is told as in use', async () => {
+    const client = new pg.Client({ connectionString: server.database.url });
+    await client.connect();
+    try {
+      assert.equal((await sendFile('held', csv('held'))).status, 200);
+      // As an import that has taken the key and goes on.
+      await client.query('begin');
+      await client.query(`create temp table taken on commit drop as select * from ${FILE_KEYS}`);
+      await server.database.query(`delete from ${FILE_KEYS}`);
+      await client.query(`insert into ${FILE_KEYS} select * from taken`);
+      const answer = await sendFile('held', csv('held'));
+      refused(answer, 409, 'IDEMPOTENCY_KEY_IN_USE');
+      assert.equal(answer.headers.get('retry-after'), '1');
+      await client.query('commit');
+    } finally {
+      await client.end();
+    }
+    assert.equal(replayed(await sendFile('held', csv('held'))), 'true');
+    assert.equal(await countNotes('held'), 1);
+  });
+});

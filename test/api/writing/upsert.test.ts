@@ -440,6 +440,14 @@ describe('for a user who sees some records', () => {
       credential: tokenOf({ sub: 'me', note: 'me', team: 'red' }),
     });
 
+  test('what is created is stamped, and only own records are changed', async () => {
+    const made = await mine('onConflict=email', { name: 'New', email: 'new@x' });
+    assert.deepEqual([made.status, made.json.data?.note], [201, 'me'], made.text);
+    const changed = await mine('onConflict=email', { name: 'Changed', email: 'mine@x', note: 'me' });
+    assert.deepEqual([changed.status, changed.json.data?.name], [200, 'Changed'], changed.text);
+    refused(await mine('onConflict=email', { name: 'Given', email: 'mine@x', note: 'you' }), 403, 'FORBIDDEN');
+  });
+
   test('a conflict with a hidden record is what a create gets', async () => {
     const body = { name: 'Stolen', email: 'hidden@x' };
     const created = refused(await mine('', body), 409, 'CONFLICT');
@@ -455,6 +463,91 @@ describe('for a user who sees some records', () => {
       assert.deepEqual(refused(await many(query), 409, 'CONFLICT'), created);
     assert.equal((await ruled.call('people/2')).json.data.name, 'Hidden');
     assert.equal((await ruled.call('people/1')).json.data.rank, 1);
+  });
+
+  test('many are stamped, and their references led to records that are seen', async () => {
+    const many = (data: readonly unknown[]): Promise<Answer> =>
+      ruled.call('people/_bulk?onConflict=email', {
+        method: 'POST',
+        body: { data },
+        credential: tokenOf({ sub: 'me', note: 'me', team: 'red' }),
+      });
+    const made = await many([
+      { name: 'Many', email: 'many@x' },
+      { name: 'Mine', email: 'mine@x', teamId: 1 },
+    ]);
+    assert.deepEqual(made.json?.meta, { inserted: 1, updated: 1 }, made.text);
+    assert.deepEqual(
+      made.json.data.map(({ note }: { note: string }) => note),
+      ['me', 'me'],
+    );
+    for (const teamId of [2, 999]) {
+      const lost = await many([
+        { name: 'Many', email: 'many@x' },
+        { name: 'Mine', email: 'mine@x', teamId },
+      ]);
+      assert.deepEqual(places(refused(lost, 400, 'VALIDATION_FAILED').details), [[1, 'teamId', 'REFERENCE_NOT_FOUND']]);
+    }
+    refused(await many([{ name: 'x', email: 'x@x', note: 'you' }]), 403, 'FORBIDDEN');
+  });
+
+  test('a reference to a hidden record is one to nothing', async () => {
+    for (const [email, conflict] of [
+      ['mine@x', 'update'],
+      ['unknown@x', 'update'],
+      ['unknown@x', 'skip'],
+    ])
+      for (const teamId of [2, 999]) {
+        const answer = await mine(`onConflict=email&conflict=${conflict}`, { name: 'x', email, teamId });
+        const { details } = refused(answer, 400, 'VALIDATION_FAILED');
+        assert.deepEqual([details[0]?.field, details[0]?.code], ['teamId', 'REFERENCE_NOT_FOUND']);
+      }
+    // Nothing is written, so nothing is looked at.
+    for (const teamId of [2, 999])
+      assert.equal((await mine('onConflict=email&conflict=skip', { name: 'x', email: 'mine@x', teamId })).status, 200);
+    const answer = await mine('onConflict=email', { name: 'x', email: 'hidden@x', teamId: 1 });
+    refused(answer, 409, 'CONFLICT');
+    assert.equal((await mine('onConflict=email', { name: 'x', email: 'mine@x', teamId: 1 })).status, 200);
+  });
+
+  test('any upserts of two users change what each of them sees, and are refused on what the other has', async () => {
+    const one = fc.record({
+      user: fc.constantFrom('me', 'you'),
+      email: fc.constantFrom('a', 'b', 'c'),
+      name: fc.constantFrom('n1', 'n2', 'n3'),
+      skips: fc.boolean(),
+      isBulk: fc.boolean(),
+    });
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(one, { maxLength: 10 }), async (upserts) => {
+        const mark = `r${round++}`;
+        const model = new Map<string, { note: string; name: string }>();
+        for (const { user, email: letter, name, skips, isBulk } of upserts) {
+          const email = `${letter}@${mark}`;
+          const path = `people${isBulk ? '/_bulk' : ''}?onConflict=email${skips ? '&conflict=skip' : ''}`;
+          const body = isBulk ? { data: [{ name, email }] } : { name, email };
+          const credential = tokenOf({ sub: user, note: user, team: 'red' });
+          const answer = await ruled.call(path, { method: 'POST', body, credential });
+          const before = model.get(email);
+          if (before !== undefined && before.note !== user) {
+            refused(answer, 409, 'CONFLICT');
+            continue;
+          }
+          assert.equal(answer.status, before === undefined && !isBulk ? 201 : 200, answer.text);
+          const now = before !== undefined && skips ? before : { note: user, name };
+          const shown = isBulk ? answer.json.data[0] : answer.json.data;
+          assert.deepEqual({ note: shown.note, name: shown.name }, now);
+          model.set(email, now);
+        }
+        const { data } = (await ruled.call(`people?filter=email,endsWith,@${mark}&size=100`)).json;
+        assert.deepEqual(
+          new Map(data.map((each: Record<string, string>) => [each.email, { note: each.note, name: each.name }])),
+          model,
+        );
+      }),
+      { numRuns: 20 },
+    );
   });
 
   test('ids are not for users', async () => {
