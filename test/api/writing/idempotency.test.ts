@@ -413,7 +413,10 @@ const batchNote = (text: string) => ({ operations: [{ method: 'POST', entity: 'n
 
 describe('an import with a key', () => {
   const files = use(() => makeNotes(server, 'acme/files'));
-  const FILE_KEYS = '"ws1_files"."$idempotency_key"';
+  const nameKeyTable = async (): Promise<string> => {
+    const [row] = await server.database.query("select database_schema from wda.workspace where slug = 'files'");
+    return `"${row?.database_schema}"."$idempotency_key"`;
+  };
   const FIRST = { inserted: 2, updated: 0, skipped: 0 };
 
   const csv = (...texts: readonly string[]): string => `text\n${texts.join('\n')}\n`;
@@ -472,7 +475,7 @@ describe('an import with a key', () => {
     assert.equal((await sendFile('whose', csv('whose'))).status, 200);
     const other = await sendFile('whose', csv('whose'), '', { credential: files.readWriteKey });
     assert.deepEqual([other.status, replayed(other)], [200, null]);
-    await server.database.query(`update ${FILE_KEYS} set created_at = now() - interval '25 hours'`);
+    await server.database.query(`update ${await nameKeyTable()} set created_at = now() - interval '25 hours'`);
     const again = await sendFile('whose', csv('whose'));
     assert.deepEqual([again.status, replayed(again)], [200, null], again.text);
     assert.equal(await countNotes('whose'), 3);
@@ -490,15 +493,16 @@ describe('an import with a key', () => {
   });
 
   test('a key that another request has until the deadline is told as in use', async () => {
+    const keys = await nameKeyTable();
     const client = new pg.Client({ connectionString: server.database.url });
     await client.connect();
     try {
       assert.equal((await sendFile('held', csv('held'))).status, 200);
       // As an import that has taken the key and goes on.
       await client.query('begin');
-      await client.query(`create temp table taken on commit drop as select * from ${FILE_KEYS}`);
-      await server.database.query(`delete from ${FILE_KEYS}`);
-      await client.query(`insert into ${FILE_KEYS} select * from taken`);
+      await client.query(`create temp table taken on commit drop as select * from ${keys}`);
+      await server.database.query(`delete from ${keys}`);
+      await client.query(`insert into ${keys} select * from taken`);
       const answer = await sendFile('held', csv('held'));
       refused(answer, 409, 'IDEMPOTENCY_KEY_IN_USE');
       assert.equal(answer.headers.get('retry-after'), '1');
