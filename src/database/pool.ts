@@ -149,7 +149,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
    * and records that are no longer updated there.
    */
   const failover = makeReconnect(() => {
-    onError('the database takes no writes: its connections are left for new ones', new Error('25006'));
+    onError('the database takes no writes: all connections are replaced', new Error('25006'));
     for (const one of [...pipelined, slow, canceller, ...Object.values(pools)]) one.renew();
   });
 

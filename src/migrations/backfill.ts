@@ -4,10 +4,8 @@ import type { Session } from '../database/pool.ts';
 import { withAsyncCommit, withLockRetry } from '../database/transaction.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
 import type { Batch, Operation } from './operation.ts';
+import { MigrationCancelled } from './progress.ts';
 import { getLockRetryOptions, type Run } from './run.ts';
-
-/** The error of a migration that a client cancelled. */
-export class MigrationCancelled extends Error {}
 
 /** The error of a record whose value the new column cannot hold. */
 export class UnconvertibleValue extends Error {}

@@ -171,7 +171,7 @@ async function revertObjects({
     return { name: 'reverted' };
   } catch (error) {
     if (maySucceedLater(error)) throw error;
-    onError('what a migration made could not be taken back', error);
+    onError('objects of a migration could not be dropped', error);
     return { name: 'stuck', failure: { error: toMigrationError(error, undefined) } };
   }
 }

@@ -5,6 +5,7 @@ import type { Database, Session } from '../database/pool.ts';
 import type { AuditContext } from '../store/activity.ts';
 import {
   insertMigration,
+  isCancelRequested,
   type MigrationState,
   type MigrationStep,
   type PlannedStep,
@@ -18,6 +19,9 @@ import { buildInterruptedError } from './failure.ts';
 import type { Operation } from './operation.ts';
 import { describeSteps, listTemporaryObjects, type PreparedChange } from './plan.ts';
 import { type EndState, type Failure, type Setback, toStoredEnd } from './state.ts';
+
+/** The error of a migration that a client cancelled. */
+export class MigrationCancelled extends Error {}
 
 /** The error of a migration that another process has ended according to the control tables. */
 export class AlreadyEndedError extends Error {
@@ -44,9 +48,10 @@ export interface Progress {
   readonly build: (db: Database, operation: Operation, fraction: number) => Promise<void>;
   /** Stores the session that the migration waits for; null when it no longer waits. */
   readonly waitFor: (lockHolder: Waiting | null, connection?: Database) => Promise<void>;
-  /** Stores the success; throws AlreadyEndedError. */
+  /** Stores the success. Throws MigrationCancelled when a cancel was requested, else AlreadyEndedError. */
   readonly succeed: () => Promise<void>;
-  readonly conclude: (setback: Setback) => Promise<void>;
+  /** Stores an end, if none is stored. */
+  readonly conclude: (end: Setback | { readonly how: 'succeeded' }) => Promise<void>;
 }
 
 /** Records the change, if recording was requested or the change has statements. */
@@ -133,14 +138,15 @@ export function makeProgress(
     },
     async succeed() {
       steps = endSteps(steps, 'succeeded');
-      if (id !== null && !(await updateMigration(session, id, { state: 'succeeded', steps })))
-        throw new AlreadyEndedError();
+      if (id === null || (await updateMigration(session, id, { state: 'succeeded', steps, unlessCancelled: true })))
+        return;
+      throw (await isCancelRequested(session, id)) ? new MigrationCancelled() : new AlreadyEndedError();
     },
-    async conclude(setback) {
-      const failure = setback.how === 'failed' ? setback.failure : undefined;
-      steps = endSteps(steps, setback.how, failure);
-      const error = setback.how === 'interrupted' ? buildInterruptedError() : (failure?.error ?? null);
-      if (id !== null) await updateMigration(session, id, { state: toStoredEnd(setback.how), steps, error });
+    async conclude(end) {
+      const failure = end.how === 'failed' ? end.failure : undefined;
+      steps = endSteps(steps, end.how, failure);
+      const error = end.how === 'interrupted' ? buildInterruptedError() : (failure?.error ?? null);
+      if (id !== null) await updateMigration(session, id, { state: toStoredEnd(end.how), steps, error });
     },
   };
 }

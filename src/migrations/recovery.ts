@@ -46,10 +46,14 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
     const nameInForce =
       row === undefined ? undefined : findNameInForce(row, open.temporaryObjects as readonly TemporaryObject[]);
     if (nameInForce !== undefined) {
-      onError('a migration is open although its work is in force; all is left as it is', new Error(nameInForce));
+      onError(
+        'a migration is recorded as running although its tables are in use: none of them is dropped',
+        new Error(nameInForce),
+      );
       await session.query(toQuery(storeGates(workspaceId, {})));
-      await (open.isInForce ? progress.succeed() : progress.conclude({ how: 'interrupted' }));
-      return countEnd(open.isInForce ? 'succeeded' : 'interrupted');
+      const how = open.isInForce ? 'succeeded' : 'interrupted';
+      await progress.conclude({ how });
+      return countEnd(how);
     }
     const abandonedMigration = {
       workspaceId,
@@ -103,7 +107,7 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
           return await recoverOne(workspaceId);
         } catch (error) {
           if (attempt < RECOVER_ATTEMPTS) continue;
-          return onError('a migration could not be rolled back; the next start tries again', error);
+          return onError('a migration could not be rolled back yet; the server keeps trying', error);
         }
       }
     },

@@ -106,7 +106,8 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
       if (delayMs === undefined) queue.delete(workspaceId);
       else enqueue(workspaceId, delayMs);
     } catch (error) {
-      if (!isLockConflict(error) && failures === 0) onError('names in PostgreSQL could not be changed back', error);
+      if (!isLockConflict(error) && failures === 0)
+        onError('tables or columns could not be renamed to the names in the schema document yet', error);
       enqueue(workspaceId, Math.min(LONGEST_PAUSE_MS, RETRY_DELAY_MS * 2 ** failures), Math.min(failures + 1, 10));
     }
   }

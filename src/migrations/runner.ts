@@ -163,7 +163,7 @@ export function makeRunner(options: RunnerOptions): Runner {
       if (id === null) throw error;
       if (sessions.isClosing()) return;
       // Only a lost connection leads here; recovery does the remaining work.
-      onError('a migration lost its connection', error);
+      onError('a migration lost its database connection', error);
       return recovery.retryUntilRecovered(workspaceId);
     }
     changed(workspaceId);

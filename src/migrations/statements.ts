@@ -14,7 +14,7 @@ import {
 } from '../database/transaction.ts';
 import type { Fragment } from '../sql/fragment.ts';
 import { deleteConflicts, dropSync } from '../workspace-schema/sync.ts';
-import { backfill, MigrationCancelled } from './backfill.ts';
+import { backfill } from './backfill.ts';
 import { rejectDisabledTriggers, rejectLateConflicts } from './conflicts.ts';
 import {
   dropColumn,
@@ -26,6 +26,7 @@ import {
 import { watchIndex } from './index-progress.ts';
 import { type Ddl, isPreparing, type Operation, PHASES, type Statement, type TemporaryObject } from './operation.ts';
 import { needsPreparation, type PreparedChange } from './plan.ts';
+import { MigrationCancelled } from './progress.ts';
 import { getLockRetryOptions, type Run } from './run.ts';
 
 /**

@@ -165,6 +165,7 @@ returning id`),
 /**
  * Stores the progress or the outcome of a migration; returns false, without a change, if it has ended. A statement that
  * a slow network delivers late must not open it again: recovery would revert the schema in force.
+ * `unlessCancelled`: also returns false after requestCancel(); one of the two waits for the transaction of the other.
  */
 export async function updateMigration(
   session: Queryable,
@@ -173,16 +174,17 @@ export async function updateMigration(
     readonly state: MigrationState;
     readonly steps: readonly MigrationStep[];
     readonly error?: MigrationError | null;
+    readonly unlessCancelled?: boolean;
   },
 ): Promise<boolean> {
-  const { state, steps, error = null } = change;
+  const { state, steps, error = null, unlessCancelled = false } = change;
   const rows = await session.query(
     toQuery(sql`update wda.migration set state = ${state}, steps = ${JSON.stringify(steps)}::jsonb,
   error = ${error === null ? null : JSON.stringify(error)}::jsonb,
   waiting = case when ${state} = 'running' then waiting end,
   started_at = case when ${state} = 'pending' then null else coalesce(started_at, now()) end,
   finished_at = case when ${state} in ('pending', 'running') then null else clock_timestamp() end
-where id = ${id} and state in ('pending', 'running') returning id`),
+where id = ${id} and state in ('pending', 'running') and not (cancel_requested and ${unlessCancelled}) returning id`),
   );
   return rows.length > 0;
 }

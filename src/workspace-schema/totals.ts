@@ -64,10 +64,12 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
     counting = recount(db, table, reason, { signal: stopping.signal, node })
       .then(
         (difference) =>
-          difference !== undefined && onError('a kept total was wrong', new Error(formatDifference(difference))),
+          difference !== undefined &&
+          onError('a stored total was wrong and is corrected', new Error(formatDifference(difference))),
       )
       .catch((error) => {
-        if (!stopping.signal.aborted) onError('a total could not be kept', error);
+        if (!stopping.signal.aborted)
+          onError('the records of a table could not be counted for its stored total', error);
       })
       .then(() => {
         counting = undefined;
@@ -162,7 +164,7 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
 }
 
 const formatDifference = ({ relation, storedTotal, actualTotal }: Difference): string =>
-  `${relation}: ${storedTotal} kept, ${actualTotal} counted`;
+  `${relation}: ${storedTotal} stored, ${actualTotal} counted`;
 
 interface LocationRow {
   readonly schema: string;

@@ -148,6 +148,34 @@ test('cancelling takes everything back', async () => {
   assert.equal((await put(workspace, MORE)).json.data.state, 'succeeded');
 });
 
+test('a cancel that arrives while the switch commits is never followed by success', async () => {
+  const workspace = await workspaceWithRecords();
+  const before = [await contents(), (await workspace.admin('schema')).json.data];
+  // Inside the last attempt, behind all of its checks: waits until the cancel is stored, by a statement whose signal
+  // finds nothing to interrupt.
+  await server.database.query(`create function wda.hold_switch() returns trigger language plpgsql as $$
+begin
+  while not exists (select from wda.migration where workspace_id = new.workspace_id and cancel_requested) loop
+    perform pg_sleep(0.01);
+  end loop;
+  return new;
+end $$;
+create trigger hold before insert on wda.activity for each row when (new.action = 'schema.update')
+execute function wda.hold_switch()`);
+  try {
+    const { id } = (await put(workspace, MORE, '?wait=0')).json.data;
+    const sleeping = "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+    while ((await server.database.query(sleeping)).length === 0) await sleep(10);
+    const cancel = 'update wda.migration set cancel_requested = true where id = $1';
+    await server.database.query(cancel, [id]);
+    const { state, error } = await ended(workspace, id);
+    assert.deepEqual([state, error], ['cancelled', null]);
+  } finally {
+    await server.database.query('drop function wda.hold_switch() cascade');
+  }
+  assert.deepEqual([await contents(), (await workspace.admin('schema')).json.data], before);
+});
+
 test('a migration whose database connection is cut is rolled back and says so', async () => {
   const workspace = await workspaceWithRecords();
   const before = await contents();
