@@ -21,7 +21,7 @@ import {
 import { installedRef } from '../sql/internal-names.ts';
 import { foldCase, toTsvector } from '../sql/text-expressions.ts';
 import { columnType } from './cast.ts';
-import type { Renaming } from './final-names.ts';
+import type { Renaming } from './names.ts';
 
 // 2^53 - 1, the largest integer that every JSON client reads exactly.
 const MAX_ID = keyword(String(Number.MAX_SAFE_INTEGER));

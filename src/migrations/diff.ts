@@ -9,9 +9,15 @@ import { buildEntities } from '../schema/entities.ts';
 import type { EntityDocument, SchemaDocument } from '../schema/format.ts';
 import { member, type Renames } from '../schema/renames.ts';
 import { buildTable, type Check, constraintNames, hasTextIndex, type Reference, type Table } from '../schema/tables.ts';
-import { assignConstraintNames, isSameCheck, isSameReference, toCanonicalValue } from './constraint-names.ts';
 import { dropUnusedSearchFunction, type Extensions } from './ddl.ts';
-import { assignNames, type Origins } from './names.ts';
+import {
+  assignConstraintNames,
+  assignNames,
+  isSameCheck,
+  isSameReference,
+  type Origins,
+  toCanonicalValue,
+} from './names.ts';
 import { inSharedTransaction, type Operation } from './operation.ts';
 import {
   changeCheck,

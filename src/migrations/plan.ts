@@ -15,7 +15,7 @@ import type { Conflicts, PlannedStep, Strategy } from '../store/migrations.ts';
 import type { Topology } from '../topology/topology.ts';
 import { type Change, diffDocuments } from './diff.ts';
 import { findExtensions } from './extensions.ts';
-import { findReleasedKeys, findReservedNames } from './final-names.ts';
+import { findReleasedKeys, findReservedNames } from './names.ts';
 import type { ConflictCheck, Operation, TemporaryObject } from './operation.ts';
 
 /** Parses the new document against the document in force. */
@@ -27,7 +27,7 @@ export interface PreparedChange {
   readonly databaseSchema: string;
   /** Names of tables and columns in PostgreSQL once the change is in force. */
   readonly names: PhysicalNames;
-  /** Names that lose their meaning by the change, as keys of final-names.ts. */
+  /** Names that lose their meaning by the change, as keys of names.ts. */
   readonly releasedNames: readonly string[];
   /** Previous names of renamed entities by their new names. */
   readonly renamedEntities: ReadonlyMap<string, string>;

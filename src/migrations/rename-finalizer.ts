@@ -31,7 +31,7 @@ import {
   findReservedNames,
   type RenamedTable,
   type Renaming,
-} from './final-names.ts';
+} from './names.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface RenameFinalizerOptions {
@@ -89,11 +89,8 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
         const [next] = [...queue].sort(([, a], [, b]) => a.due - b.due) as [[string, ScheduledCheck]];
         const [workspaceId, { due, failures }] = next;
         const remainingMs = due - performance.now();
-        if (remainingMs > 0) {
-          await sleep(Math.min(remainingMs, 100), undefined, { ref: false });
-          continue;
-        }
-        await finalizeOne(workspaceId, failures);
+        if (remainingMs > 0) await sleep(Math.min(remainingMs, 100), undefined, { ref: false });
+        else await finalizeOne(workspaceId, failures);
       }
     } finally {
       isWorking = false;
@@ -138,22 +135,11 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
   /** Returns the reserved names. Queries other processes only if the result can make a difference. */
   async function findReserved(row: StoredWorkspace): Promise<ReadonlySet<string>> {
     const reserved = findReservedNames(row.releasedNames, forgottenAfterMs);
-    const [possible, now] = [computeNextNames(row, NO_NAMES), computeNextNames(row, reserved)].map((names) =>
-      JSON.stringify(names),
-    );
+    const [possible, now] = [NO_NAMES, reserved].map((names) => JSON.stringify(computeNextNames(row, names)));
     if (reserved.size === 0 || possible === now) return reserved;
     const versions = [...reserved].map((key) => BigInt((row.releasedNames.names[key] as ReleasedName).version));
     const newest = versions.reduce((one, other) => (one > other ? one : other));
     return (await isDrained(row.id, newest.toString())) ? NO_NAMES : reserved;
-  }
-
-  /** Returns the same names when no renaming is possible yet. */
-  function computeNextNames(
-    { document, names, version }: StoredWorkspace,
-    reserved: ReadonlySet<string>,
-  ): PhysicalNames {
-    const next = finalizeNames(document, names, reserved, version);
-    return JSON.stringify(next) === JSON.stringify(names) ? names : next;
   }
 
   async function applyNames(session: Session, row: StoredWorkspace, next: PhysicalNames): Promise<void> {
@@ -184,6 +170,11 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
     },
   };
 }
+
+const computeNextNames = (
+  { document, names, version }: StoredWorkspace,
+  reserved: ReadonlySet<string>,
+): PhysicalNames => finalizeNames(document, names, reserved, version);
 
 /** Returns whether tables and columns have the names of the document; constraints keep their names. */
 const hasOwnNames = ({ names }: StoredWorkspace): boolean =>

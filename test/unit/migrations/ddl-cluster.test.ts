@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addKeys, createBareTable, createTables, rename } from '../../../src/migrations/ddl.ts';
 import { diffDocuments } from '../../../src/migrations/diff.ts';
-import { findRenamings } from '../../../src/migrations/final-names.ts';
+import { findRenamings } from '../../../src/migrations/names.ts';
 import type { Operation, OperationKind, Statement } from '../../../src/migrations/operation.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { finalizeNames, findReleasedKeys, findRenamings } from '../../../src/migrations/final-names.ts';
+import { finalizeNames, findReleasedKeys, findRenamings } from '../../../src/migrations/names.ts';
 import type { PhysicalNames } from '../../../src/model/physical-name.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
 import { buildEntities } from '../../../src/schema/entities.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { diffDocuments } from '../../../src/migrations/diff.ts';
-import { finalizeNames } from '../../../src/migrations/final-names.ts';
+import { finalizeNames } from '../../../src/migrations/names.ts';
 import { NO_NAMES, type PhysicalNames } from '../../../src/model/physical-name.ts';
 import { parseSchemaDocument } from '../../../src/schema/document.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../../../src/schema/format.ts';
