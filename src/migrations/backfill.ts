@@ -3,12 +3,10 @@
 import type { Session } from '../database/pool.ts';
 import { withAsyncCommit, withLockRetry } from '../database/transaction.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
+import { UnconvertibleValue } from './failure.ts';
+import { getLockRetryOptions } from './lock-holders.ts';
 import type { Batch, Operation } from './operation.ts';
-import { MigrationCancelled } from './progress.ts';
-import { getLockRetryOptions, type Run } from './run.ts';
-
-/** The error of a record whose value the new column cannot hold. */
-export class UnconvertibleValue extends Error {}
+import { MigrationCancelled, type Run } from './run.ts';
 
 // Target for the time that a request waits for a row of a stripe; batches adapt their size to it.
 const STRIPE_MS = 50;

@@ -1,52 +1,90 @@
-// Explains why a migration failed, for administrators, from the error and the operation that ran.
+// Why a migration cannot be made, or has failed: names that exist already, records that violate the new schema, and what
+// PostgreSQL reports. Records are checked before any work, again under the locks of the switch, and once more to explain
+// a failure.
 
 import { getSqlState, isNodeLoss } from '../database/errors.ts';
+import type { Session } from '../database/pool.ts';
+import { toQuery } from '../sql/fragment.ts';
 import type { Conflicts, MigrationError } from '../store/migrations.ts';
+import { selectBypassedSyncs } from '../workspace-schema/sync.ts';
 import type { Operation } from './operation.ts';
+import { findConflicts, findExistingName, type PreparedChange } from './plan.ts';
+import type { Run } from './run.ts';
+import type { Failure } from './state.ts';
 
-const NOTHING = { entity: null, field: null, count: null, sampleIds: [] } as const;
+/** The error of a record whose value the new column cannot hold. */
+export class UnconvertibleValue extends Error {}
 
-export function buildInterruptedError(): MigrationError {
-  return {
-    ...NOTHING,
-    code: 'INTERRUPTED',
-    message: 'The server or the database stopped during the migration; it was rolled back',
-  };
+/** An error that names its cause. */
+class ExplainedError extends Error {
+  readonly explanation: MigrationError;
+  constructor(explanation: MigrationError) {
+    super(explanation.message);
+    this.explanation = explanation;
+  }
 }
 
-/** Builds the error of records that conflict with an operation. */
-export function buildConflictError(
-  { entity, conflictCheck }: Operation,
-  { count, sampleIds }: Conflicts,
-): MigrationError {
-  const records = count === 1 ? '1 record stands' : `${count} records stand`;
-  return {
-    code: 'DATA_CONFLICT',
-    message: `${records} in the way in ${entity}: ${conflictCheck?.reason ?? 'their values do not fit'}`,
-    entity,
-    field: conflictCheck?.field ?? null,
-    count,
-    sampleIds,
-  };
+/** Returns the conflict that makes the change impossible, before any work is done, or undefined if there is none. */
+export async function findBlockingConflict(session: Session, change: PreparedChange): Promise<Failure | undefined> {
+  const existingName = await findExistingName(session, change);
+  if (existingName !== undefined) {
+    const message = `${existingName} exists in the database already, made outside of this API: drop or rename it first`;
+    return { error: buildError('NAME_TAKEN', message) };
+  }
+  for (const [step, operation] of change.operations.entries()) {
+    if (operation.conflictCheck?.canRun !== true) continue;
+    const conflicts = await findConflicts(session, operation.conflictCheck);
+    if (conflicts !== null) return { error: buildConflictError(operation, conflicts), step };
+  }
+  return undefined;
 }
 
-export function buildNameError(name: string): MigrationError {
-  return {
-    ...NOTHING,
-    code: 'NAME_TAKEN',
-    message: `${name} exists in the database already, made outside of this API: drop or rename it first`,
-  };
+/** Checks for conflicting records for the last time, under the locks of the switch. Throws when there are any. */
+export async function rejectLateConflicts({ session, change, progress }: Run): Promise<void> {
+  for (const operation of change.operations) {
+    if (operation.lateConflictCheck === null) continue;
+    progress.setCurrent(operation);
+    const conflicts = await findConflicts(session, operation.lateConflictCheck);
+    if (conflicts !== null) throw new ExplainedError(buildConflictError(operation, conflicts));
+  }
 }
 
-export function buildTriggersError(operation: Operation | undefined): MigrationError {
-  return {
-    ...NOTHING,
-    code: 'TRIGGERS_DISABLED',
-    message:
-      'Triggers of the table were disabled while it was changed, as by pg_restore --disable-triggers; nothing was changed. Start again when nobody disables them',
-    entity: operation?.entity ?? null,
-    field: operation?.conflictCheck?.field ?? null,
-  };
+const TRIGGERS_DISABLED =
+  'Triggers of the table were disabled while it was changed, as by pg_restore --disable-triggers; nothing was changed. Start again when nobody disables them';
+
+/**
+ * Throws, under the locks of the switch, when a write may have bypassed the triggers that synchronize the new column of
+ * a type change with the old one. That value would be lost with the old column.
+ */
+export async function rejectDisabledTriggers({ session, change, progress }: Run): Promise<void> {
+  for (const operation of change.operations) {
+    const syncs = operation.runsBeforeSwitch
+      ? operation.temporaryObjects.filter((object) => object.kind === 'sync')
+      : [];
+    if (syncs.length === 0) continue;
+    progress.setCurrent(operation);
+    const silentTriggers = await session.query(toQuery(selectBypassedSyncs(change.databaseSchema, syncs)));
+    if (silentTriggers.length > 0)
+      throw new ExplainedError(buildError('TRIGGERS_DISABLED', TRIGGERS_DISABLED, operation));
+  }
+}
+
+/**
+ * Explains an error for administrators. Counts the records that made a statement fail, while the object that they
+ * conflict with still exists.
+ */
+export async function explainError(
+  session: Session,
+  error: unknown,
+  operation: Operation | undefined,
+): Promise<MigrationError> {
+  if (error instanceof ExplainedError) return error.explanation;
+  const isConflict = isDataError(error) || error instanceof UnconvertibleValue;
+  const check = isConflict ? operation?.conflictCheck : undefined;
+  const conflicts = check == null ? null : await findConflicts(session, check).catch(() => null);
+  return operation === undefined || conflicts === null
+    ? toMigrationError(error, operation)
+    : buildConflictError(operation, conflicts);
 }
 
 const DEPENDENT = [
@@ -73,28 +111,36 @@ const CAUSES: Readonly<Record<string, readonly [code: string, message: string]>>
 };
 
 /** Returns whether records made the statement fail: unique, null, foreign key, check. */
-export function isDataError(error: unknown): boolean {
-  return ['23505', '23502', '23503', '23514'].includes(getSqlState(error) ?? '');
-}
+const isDataError = (error: unknown): boolean =>
+  ['23505', '23502', '23503', '23514'].includes(getSqlState(error) ?? '');
+
+const DATA_CONFLICT = ['DATA_CONFLICT', 'Records stand in the way'] as const;
+const UNKNOWN = ['INTERNAL_ERROR', 'Something went wrong on our side; the log of the server says what'] as const;
 
 const NODE_LOST = [
   'INTERRUPTED',
   'A node of the cluster was lost during the migration; what was made is taken back. Start it again when the node is back',
 ] as const;
 
-export function toMigrationError(error: unknown, operation: Operation | undefined): MigrationError {
+/** Explains an error by its SQLSTATE, without counting records. */
+export function toMigrationError(error: unknown, operation?: Operation): MigrationError {
   const cause = isNodeLoss(error) ? NODE_LOST : CAUSES[getSqlState(error) ?? ''];
-  const [code, message] = cause ?? [
-    isDataError(error) ? 'DATA_CONFLICT' : 'INTERNAL_ERROR',
-    isDataError(error)
-      ? 'Records stand in the way'
-      : 'Something went wrong on our side; the log of the server says what',
-  ];
-  return {
-    ...NOTHING,
-    code,
-    message,
-    entity: operation?.entity ?? null,
-    field: operation?.conflictCheck?.field ?? null,
-  };
+  const [code, message] = cause ?? (isDataError(error) ? DATA_CONFLICT : UNKNOWN);
+  return buildError(code, message, operation);
 }
+
+function buildConflictError(operation: Operation, { count, sampleIds }: Conflicts): MigrationError {
+  const { entity, conflictCheck } = operation;
+  const records = count === 1 ? '1 record stands' : `${count} records stand`;
+  const message = `${records} in the way in ${entity}: ${conflictCheck?.reason ?? 'their values do not fit'}`;
+  return { ...buildError('DATA_CONFLICT', message, operation), count, sampleIds };
+}
+
+const buildError = (code: string, message: string, operation?: Operation): MigrationError => ({
+  code,
+  message,
+  entity: operation?.entity ?? null,
+  field: operation?.conflictCheck?.field ?? null,
+  count: null,
+  sampleIds: [],
+});

@@ -32,7 +32,7 @@ import {
   type RenamedTable,
   type Renaming,
 } from './names.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './workspace-lock.ts';
 
 export interface RenameFinalizerOptions {
   readonly databases: Databases;

@@ -1,16 +1,19 @@
-// Starts migrations, each under the lock of its workspace, and counts them. state.ts defines the order of states,
-// executor.ts does the work of each.
+// Starts migrations, each under the lock of its workspace, ends those whose process or connection is gone, and counts
+// them. executor.ts does the work of each.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Session } from '../database/pool.ts';
 import { isLockConflict } from '../database/transaction.ts';
 import { anotherMigrationRuns, serviceUnavailable } from '../errors.ts';
 import type { Metric } from '../metric.ts';
 import type { SchemaDocument } from '../schema/format.ts';
+import { toQuery } from '../sql/fragment.ts';
 import type { AuditContext } from '../store/activity.ts';
 import type { Databases } from '../store/databases.ts';
-import { isCancelRequested, type Strategy } from '../store/migrations.ts';
+import { storeGates } from '../store/documents.ts';
+import { isCancelRequested, loadMigratingWorkspaces, type Strategy } from '../store/migrations.ts';
 import { destructiveChange, schemaTooLong } from './errors.ts';
-import { carryOut, RUN } from './executor.ts';
+import { recoverMigration, runMigration } from './executor.ts';
 import { makeGate } from './gate.ts';
 import {
   estimateTableSizes,
@@ -19,13 +22,10 @@ import {
   type PreparedChange,
   prepareChange,
 } from './plan.ts';
-import { recordMigration } from './progress.ts';
-import { makeRecovery } from './recovery.ts';
 import { makeRenameFinalizer } from './rename-finalizer.ts';
-import type { Run } from './run.ts';
-import { type LockedSession, makeSessions, type Sessions } from './sessions.ts';
-import { type EndState, PENDING, type StoredEnd, toStoredEnd } from './state.ts';
-import { makeBusyError } from './workspace-lock.ts';
+import { type Run, recordMigration } from './run.ts';
+import { type EndState, type StoredEnd, toStoredEnd } from './state.ts';
+import { type LockedSession, makeBusyError, makeSessions, type Sessions } from './workspace-lock.ts';
 
 export interface MigrationRequest {
   readonly workspaceId: string;
@@ -84,10 +84,7 @@ export interface RunnerOptions {
   readonly maxLong: number;
 }
 
-interface RunOptions extends Pick<RunnerOptions, 'databases' | 'changed' | 'invalidateAll' | 'onError'> {
-  readonly sessions: Sessions;
-  readonly countFilled: (records: number) => void;
-}
+type CountEnd = (how: EndState['how']) => void;
 
 export function makeRunner(options: RunnerOptions): Runner {
   let longCount = 0;
@@ -97,22 +94,18 @@ export function makeRunner(options: RunnerOptions): Runner {
   const { databases, changed, invalidateAll, onError, maxLong } = options;
   const sessions = makeSessions(databases);
   const renameFinalizer = makeRenameFinalizer({ ...options, sessions });
-  const countEnd = (how: EndState['how']): void => {
+  const countEnd: CountEnd = (how) => {
     outcomes[toStoredEnd(how)]++;
   };
-  const recovery = makeRecovery({ databases, sessions, changed, countEnd, onError });
-  const runOptions: RunOptions = {
-    ...options,
-    sessions,
-    countFilled: (records) => {
-      filled += records;
-    },
+  const countFilled = (records: number): void => {
+    filled += records;
   };
+  const recovery = makeRecovery(options, sessions, countEnd);
 
   async function start(request: MigrationRequest): Promise<StartedMigration> {
     if (sessions.isClosing()) throw serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down', 1);
     const { workspaceId } = request;
-    const start = Promise.withResolvers<Run>();
+    const start = Promise.withResolvers<string | null>();
     const work = sessions.withLockOnNodes(
       workspaceId,
       (session) => runLocked(session, request, start.resolve),
@@ -122,18 +115,18 @@ export function makeRunner(options: RunnerOptions): Runner {
     );
     // An error before the start is the answer to the request.
     work.catch(start.reject);
-    const { progress } = await start.promise;
-    const end = awaitEnd(workspaceId, progress.id, work);
+    const id = await start.promise;
+    const completion = awaitEnd(workspaceId, id, work);
     // The end may have no listener; a listener still gets the error.
-    end.catch(() => undefined);
-    return { id: progress.id, completion: end };
+    completion.catch(() => undefined);
+    return { id, completion };
   }
 
   /** Runs the change to its end. Throws when it has lost its connection. */
   async function runLocked(
     session: LockedSession,
     request: MigrationRequest,
-    onStarted: (run: Run) => void,
+    onStarted: (id: string | null) => void,
   ): Promise<void> {
     await recovery.recoverLocked(session, request.workspaceId).catch((error) => {
       // The objects of the previous migration cannot be dropped yet.
@@ -145,10 +138,11 @@ export function makeRunner(options: RunnerOptions): Runner {
     if (isLong) longCount++;
     running++;
     try {
-      const run = await makeRun(session, request, change, runOptions);
-      onStarted(run);
-      const { how } = await carryOut(run, PENDING, RUN);
-      if (run.progress.id !== null) countEnd(how);
+      const run = await makeRun(session, request, change, { ...options, isClosing: sessions.isClosing, countFilled });
+      const { id } = run.progress;
+      onStarted(id);
+      const how = await runMigration(run);
+      if (id !== null) countEnd(how);
     } finally {
       running--;
       if (isLong) longCount--;
@@ -181,42 +175,96 @@ export function makeRunner(options: RunnerOptions): Runner {
   };
 }
 
+const RECOVER_AFTER_MS = 2000;
+const RECOVER_ATTEMPTS = 30;
+
+/** Ends migrations whose process or connection is gone: open migrations of workspaces whose lock is free. */
+function makeRecovery({ databases, changed, onError }: RunnerOptions, sessions: Sessions, countEnd: CountEnd) {
+  /** Ends the migration of the workspace whose lock the session holds. Throws when that fails for now. */
+  async function recoverLocked(session: Session, workspaceId: string): Promise<void> {
+    const { topology } = databases;
+    const how = await recoverMigration({ session, topology, isClosing: sessions.isClosing, onError }, workspaceId);
+    if (how !== undefined) countEnd(how);
+  }
+
+  /** Ends the migration of a workspace and opens its gates; does nothing while the workspace is locked. */
+  const recoverOne = (workspaceId: string): Promise<void> =>
+    sessions.withLockOnNodes(
+      workspaceId,
+      async (session) => {
+        await recoverLocked(session, workspaceId).catch((error) => {
+          // The locks are not free yet: the next sweep tries again.
+          if (!isLockConflict(error)) throw error;
+        });
+        // No migration runs that would need the gates.
+        await session.query(toQuery(storeGates(workspaceId, {})));
+        changed(workspaceId);
+      },
+      () => undefined,
+    );
+
+  /** Recovers all workspaces with an open migration, or one. Throws the first error at its end. */
+  async function sweep(only?: string): Promise<void> {
+    // Each statement would fail while a node is unavailable; the next sweep tries again.
+    if (databases.topology.everyNode?.isUnavailable() === true) return;
+    const all = () => Promise.all(databases.all().map(loadMigratingWorkspaces));
+    const workspaces = only === undefined ? (await all()).flat() : [only];
+    const failures: unknown[] = [];
+    for (const workspaceId of workspaces) {
+      if (sessions.isClosing()) return;
+      await recoverOne(workspaceId).catch((error) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** Ends the migration of a workspace whose connection was lost just now: tries for a minute. */
+  async function retryUntilRecovered(workspaceId: string): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      await sleep(RECOVER_AFTER_MS, undefined, { ref: false });
+      if (sessions.isClosing()) return;
+      try {
+        return await recoverOne(workspaceId);
+      } catch (error) {
+        if (attempt < RECOVER_ATTEMPTS) continue;
+        return onError('a migration could not be rolled back yet; the server keeps trying', error);
+      }
+    }
+  }
+
+  return { recoverLocked, sweep, retryUntilRecovered };
+}
+
+interface RunOptions extends Pick<RunnerOptions, 'databases' | 'changed' | 'invalidateAll' | 'onError'> {
+  readonly isClosing: () => boolean;
+  readonly countFilled: (records: number) => void;
+}
+
 /** Records the change and creates the context of its statements. */
 async function makeRun(
   session: LockedSession,
   request: MigrationRequest,
   change: PreparedChange,
-  { databases, changed, invalidateAll, onError, sessions, countFilled }: RunOptions,
+  { databases, changed, invalidateAll, onError, isClosing, countFilled }: RunOptions,
 ): Promise<Run> {
-  const { workspaceId } = request;
+  const { workspaceId, audit } = request;
   const db = databases.forWorkspace({ id: workspaceId });
   const { topology } = databases;
   const progress = await recordMigration(session, request, change, topology);
   const { id } = progress;
-  return {
-    workspaceId,
-    session,
+  const sizes = await estimateTableSizes(session, change, topology);
+  const gate = makeGate({
     db,
-    topology,
+    session,
+    id,
+    workspaceId,
     change,
-    progress,
-    audit: request.audit,
-    sizes: await estimateTableSizes(session, change, topology),
-    gate: makeGate({
-      db,
-      session,
-      id,
-      workspaceId,
-      change,
-      steps: progress.steps(),
-      changed: () => changed(workspaceId),
-      invalidateAll,
-    }),
-    isCancelled: async () => sessions.isClosing() || (id !== null && (await isCancelRequested(session, id))),
-    isClosing: sessions.isClosing,
-    countFilled,
-    onError,
-  };
+    steps: progress.steps(),
+    changed: () => changed(workspaceId),
+    invalidateAll,
+  });
+  const isCancelled = async () => isClosing() || (id !== null && (await isCancelRequested(session, id)));
+  const workspace = { workspaceId, session, db, topology, change, progress, audit, sizes, gate };
+  return { ...workspace, isCancelled, isClosing, countFilled, onError };
 }
 
 /** Prepares the change; throws when it would drop something without permission. */

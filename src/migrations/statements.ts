@@ -15,7 +15,6 @@ import {
 import type { Fragment } from '../sql/fragment.ts';
 import { deleteConflicts, dropSync } from '../workspace-schema/sync.ts';
 import { backfill } from './backfill.ts';
-import { rejectDisabledTriggers, rejectLateConflicts } from './conflicts.ts';
 import {
   dropColumn,
   dropConstraint,
@@ -23,11 +22,11 @@ import {
   dropTableIfExists,
   dropUnusedSearchFunction,
 } from './ddl.ts';
-import { watchIndex } from './index-progress.ts';
+import { rejectDisabledTriggers, rejectLateConflicts } from './failure.ts';
+import { getLockRetryOptions, watchIndex } from './lock-holders.ts';
 import { type Ddl, isPreparing, type Operation, PHASES, type Statement, type TemporaryObject } from './operation.ts';
 import { needsPreparation, type PreparedChange } from './plan.ts';
-import { MigrationCancelled } from './progress.ts';
-import { getLockRetryOptions, type Run } from './run.ts';
+import { MigrationCancelled, type Run } from './run.ts';
 
 /**
  * Runs the statements that can run before the switch, if any operation needs them; otherwise leaves all to the switch.

@@ -1,9 +1,11 @@
-// The advisory lock of a workspace: the session that holds it may change the schema. The lock ends with the session,
-// however that ends, so a migration in the state "running" whose lock is free has lost its process.
+// The advisory lock of a workspace, and the sessions of this process that hold one: such a session may change the schema.
+// The lock ends with the session, however that ends, so a migration in the state "running" whose lock is free has lost
+// its process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Session } from '../database/pool.ts';
 import { anotherMigrationRuns, workspaceMoves } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { Databases } from '../store/databases.ts';
 import { isMigrating, isRelocating } from '../store/migrations.ts';
 import { upgradeWorkspace } from '../store/workspace-files.ts';
 import type { EveryNode } from '../topology/topology.ts';
@@ -22,7 +24,7 @@ exception when others then null; end $$`;
 
 // Time to wait for a lock without a migration: a change of a name or a setting takes milliseconds.
 const SHORT_WORK_MS = 5000;
-const POLL_INTERVAL_MS = 25;
+const RETRY_INTERVAL_MS = 25;
 
 /** Work of the session that holds the lock: it changes the schema, or moves the workspace to another node. */
 export type LockPurpose = 'migration' | 'move';
@@ -76,7 +78,7 @@ async function runWithLock<T>(
 
 /** Takes the lock; returns the work of its holder instead, or undefined on success. */
 async function takeLock(session: Session, workspaceId: string): Promise<LockPurpose | undefined> {
-  for (const deadline = performance.now() + SHORT_WORK_MS; ; await sleep(POLL_INTERVAL_MS)) {
+  for (const deadline = performance.now() + SHORT_WORK_MS; ; await sleep(RETRY_INTERVAL_MS)) {
     const [row] = await session.query<{ locked: boolean; migrating: boolean; moving: boolean }>(
       toQuery(sql`select pg_try_advisory_lock(${buildLockKey(workspaceId)}) as locked,
   ${isMigrating(workspaceId)} as migrating, ${isRelocating(workspaceId)} as moving`),
@@ -96,4 +98,109 @@ where l.locktype = 'advisory' and l.granted and l.objsubid = 1
   and l.database = (select oid from pg_database where datname = current_database())
   and l.classid::int8 = held.key >> 32 and l.objid::int8 = held.key & 4294967295`),
   );
+}
+
+/* ---- sessions of this process ---- */
+
+export interface LockedSession extends Session {
+  /**
+   * Marks the session as only reverting its work from here on: close() no longer interrupts it until the time is up.
+   */
+  readonly startCleanup: () => Promise<void>;
+}
+
+type WithLock = <T, B>(
+  workspaceId: string,
+  work: (session: LockedSession) => Promise<T>,
+  busy: (what: LockPurpose) => B,
+) => Promise<T | B>;
+
+/** Sessions that end with the process, as one of their statements may take hours. */
+export interface Sessions {
+  /** Runs work with withWorkspaceLock(). */
+  readonly withLock: WithLock;
+  /** Runs changes that use all nodes of a cluster: 503 while a node is unavailable. */
+  readonly withLockOnNodes: WithLock;
+  readonly isClosing: () => boolean;
+  /** Cancels running work and lets it revert its changes; terminates the sessions after `graceMs`. */
+  readonly close: (graceMs: number) => Promise<void>;
+}
+
+const POLL_INTERVAL_MS = 20;
+const INTERRUPT_EVERY_MS = 200;
+// PostgreSQL terminates a session within milliseconds. A session that is left after this time belongs to a database
+// that does not answer.
+const END_WITHIN_MS = 1000;
+
+interface RunningSession {
+  readonly pid: number;
+  readonly database: Database;
+  isInterruptible: boolean;
+}
+
+export function makeSessions(databases: Databases): Sessions {
+  const running = new Set<RunningSession>();
+  let isClosing = false;
+  let pendingSignals: Promise<unknown> = Promise.resolve();
+
+  /** Sends a signal without waiting: a database that does not answer must not delay the shutdown. */
+  function signal(call: Fragment, sessions: Iterable<RunningSession>): void {
+    const signals = [...Map.groupBy(sessions, ({ database }) => database)].map(([database, group]) => {
+      const pids = group.map(({ pid }) => pid);
+      return database.run(toQuery(sql`select ${call} from unnest(${pids}::int4[]) pid`), 'write');
+    });
+    if (signals.length > 0) pendingSignals = Promise.allSettled(signals);
+  }
+
+  /** Signals every 200 ms until all have ended. Resolves with false if some have not after `milliseconds`. */
+  async function endAll(milliseconds: number, sendSignals: () => void): Promise<boolean> {
+    const deadline = performance.now() + milliseconds;
+    for (let next = 0; running.size > 0; await sleep(POLL_INTERVAL_MS)) {
+      const now = performance.now();
+      if (now > deadline) return false;
+      if (now < next) continue;
+      sendSignals();
+      next = now + INTERRUPT_EVERY_MS;
+    }
+    return true;
+  }
+
+  const makeWithLock =
+    (findNodes: () => EveryNode | undefined): WithLock =>
+    (workspaceId, work, busy) => {
+      const database = databases.forWorkspace({ id: workspaceId });
+      const runTracked = async (session: Session) => {
+        const state = { pid: session.pid, database, isInterruptible: true };
+        running.add(state);
+        try {
+          return await work({
+            ...session,
+            async startCleanup() {
+              state.isInterruptible = false;
+              await Promise.race([pendingSignals, sleep(END_WITHIN_MS)]);
+            },
+          });
+        } finally {
+          running.delete(state);
+        }
+      };
+      return withWorkspaceLock(database, workspaceId, runTracked, busy, findNodes());
+    };
+
+  return {
+    isClosing: () => isClosing,
+    withLock: makeWithLock(() => undefined),
+    withLockOnNodes: makeWithLock(() => databases.topology.everyNode),
+    async close(graceMs) {
+      isClosing = true;
+      const cancel = sql`pg_cancel_backend(pid)`;
+      const interrupt = (): void =>
+        signal(
+          cancel,
+          [...running].filter((session) => session.isInterruptible),
+        );
+      if (await endAll(graceMs, interrupt)) return;
+      await endAll(END_WITHIN_MS, () => signal(sql`pg_terminate_backend(pid)`, running));
+    },
+  };
 }

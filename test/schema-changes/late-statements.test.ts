@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
 import { makeDatabase } from '../../src/database/pool.ts';
 import type { Operation } from '../../src/migrations/operation.ts';
-import { AlreadyEndedError, makeProgress } from '../../src/migrations/progress.ts';
+import { AlreadyEndedError, makeProgress } from '../../src/migrations/run.ts';
 import { findMigration } from '../../src/store/migrations.ts';
 import { applySchema, assertTidy, ended, type Json } from '../support/migration.ts';
 import { holdAt, prepareHolds } from '../support/paused-migration.ts';
