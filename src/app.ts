@@ -72,6 +72,8 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     host: config.host,
     port: config.port,
     bodyTimeoutMs: config.bodyTimeoutMs,
+    minAnswerRate: { bytesPerSecond: config.minAnswerBytesPerSecond, seconds: config.bodyTimeoutMs / 1000 },
+    answerBudget: services.answerBudget,
     corsOrigins: config.corsOrigins,
     mounts: buildMounts(config, services, observer, readiness),
     waitForThrottle: errorThrottle.wait,

@@ -56,6 +56,9 @@ export interface Config {
    */
   readonly minImportBytesPerSecond: number;
   readonly minExportBytesPerSecond: number;
+  readonly minAnswerBytesPerSecond: number;
+  /** Memory of answers that are not read yet, in bytes. */
+  readonly maxUnreadBytes: number;
   readonly transferWindowSeconds: number;
   readonly bodyTimeoutMs: number;
   readonly corsOrigins: '*' | readonly string[];
@@ -203,6 +206,17 @@ export const SETTINGS: readonly Setting[] = [
     name: 'WDA_MIN_EXPORT_BYTES_PER_SECOND',
     default: '65536',
     description: 'slowest reading of an export while there is something to read; 0: as slow as it likes',
+  },
+  {
+    name: 'WDA_MIN_ANSWER_BYTES_PER_SECOND',
+    default: '4096',
+    description: 'slowest reading of an answer above 64 KiB; beyond WDA_BODY_TIMEOUT_MS of it the connection is closed',
+  },
+  {
+    name: 'WDA_MAX_UNREAD_BYTES',
+    default: '201326592',
+    description:
+      'memory of answers above 64 KiB that clients have not read yet, for each process; half of it for each workspace, above which its reads get 503',
   },
   {
     name: 'WDA_TRANSFER_WINDOW_SECONDS',
@@ -364,6 +378,8 @@ export function readConfig(env: Environment): Config {
     statementTimeoutMs: integer('WDA_STATEMENT_TIMEOUT_MS', 10_000, 100, 3_600_000),
     transferTimeoutMs: integer('WDA_TRANSFER_TIMEOUT_MS', 3_600_000, 1000, 86_400_000),
     minImportBytesPerSecond: integer('WDA_MIN_IMPORT_BYTES_PER_SECOND', 4096, 0, 1_000_000_000),
+    minAnswerBytesPerSecond: integer('WDA_MIN_ANSWER_BYTES_PER_SECOND', 4096, 1, 1_000_000_000),
+    maxUnreadBytes: integer('WDA_MAX_UNREAD_BYTES', 201_326_592, 1_048_576, 68_719_476_736),
     minExportBytesPerSecond: integer('WDA_MIN_EXPORT_BYTES_PER_SECOND', 65_536, 0, 1_000_000_000),
     transferWindowSeconds: integer('WDA_TRANSFER_WINDOW_SECONDS', 60, 1, 3600),
     bodyTimeoutMs: integer('WDA_BODY_TIMEOUT_MS', 30_000, 100, 3_600_000),
@@ -559,6 +575,8 @@ export function listSettings(config: Config): readonly CurrentSetting[] {
     WDA_STATEMENT_TIMEOUT_MS: config.statementTimeoutMs,
     WDA_TRANSFER_TIMEOUT_MS: config.transferTimeoutMs,
     WDA_MIN_IMPORT_BYTES_PER_SECOND: config.minImportBytesPerSecond,
+    WDA_MIN_ANSWER_BYTES_PER_SECOND: config.minAnswerBytesPerSecond,
+    WDA_MAX_UNREAD_BYTES: config.maxUnreadBytes,
     WDA_MIN_EXPORT_BYTES_PER_SECOND: config.minExportBytesPerSecond,
     WDA_TRANSFER_WINDOW_SECONDS: config.transferWindowSeconds,
     WDA_BODY_TIMEOUT_MS: config.bodyTimeoutMs,

@@ -16,6 +16,7 @@ import { buildRoute, formatAddress, type Routes } from './database/connection-ur
 import { type Database, getDatabaseMetrics, makeDatabase } from './database/pool.ts';
 import { makeHttpClient } from './http-client/http-client.ts';
 import { buildThrottleMetrics, makeErrorThrottle } from './limits/error-throttle.ts';
+import { buildAnswerMetrics, type MemoryBudget, makeAnswerBudget, UNMEASURED } from './limits/memory-budget.ts';
 import { makeConfirmations } from './mcp/confirmation.ts';
 import { makeAgents } from './mcp/endpoint.ts';
 import { makeRunner, migrationMetrics } from './migrations/runner.ts';
@@ -59,7 +60,8 @@ export type Services = ReturnType<typeof makeServices>;
 export function makeServices(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
   const logError = (message: string, error: unknown): void => log.error(message, { err: getRootCause(error) });
   const topology = makeTopology();
-  const { db, nodes } = openDatabase(config, routes, log, () => topology.current().checkSoon());
+  const answerBudget = makeAnswerBudget(config.maxUnreadBytes);
+  const { db, nodes } = openDatabase(config, routes, log, answerBudget, () => topology.current().checkSoon());
   const databases = makeDatabases(db, topology.current);
   const errorThrottle = makeErrorThrottle(() => performance.now(), sleep);
   const bulkhead = makeBulkhead(config.statementTimeoutMs);
@@ -140,6 +142,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     ...getWorkspaceMetrics(cache),
     ...buildCredentialMetrics(authenticator),
     ...buildThrottleMetrics(errorThrottle),
+    ...buildAnswerMetrics(answerBudget),
     ...buildKeySetMetrics(keySets),
     ...migrationMetrics(runner),
     ...keys.getMetrics(),
@@ -153,6 +156,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     cluster: () => topology.coordinator()?.cluster,
     cache,
     refusals: errorThrottle,
+    answerBudget,
     registry,
     changed,
     rateLimit,
@@ -195,8 +199,19 @@ function makeServerTotals(
   return { ...totals, maintain: (entity) => topology().maintainTotal(entity) || totals.maintain(entity) };
 }
 
+// Group of answers that arrive from the database, in the memory of answers: no workspace has this name.
+const DATABASE_GROUP = 'database';
+
 /** Opens the database, and prepares how the nodes of its cluster are reached, if it has any. */
-function openDatabase(config: Config, routes: Routes, log: Observer['log'], onTimeout: () => void) {
+function openDatabase(
+  config: Config,
+  routes: Routes,
+  log: Observer['log'],
+  answerBudget: MemoryBudget,
+  onTimeout: () => void,
+) {
+  const reserveMessage = (bytes: number) =>
+    answerBudget.hasRoom(bytes) ? answerBudget.add(DATABASE_GROUP, bytes, UNMEASURED) : undefined;
   const options = {
     processes: config.workers,
     readConnections: config.readConnections,
@@ -207,6 +222,7 @@ function openDatabase(config: Config, routes: Routes, log: Observer['log'], onTi
     maxQueue: config.maxQueue,
     statementTimeoutMs: config.statementTimeoutMs,
     maxResponseBytes: config.maxResponseBytes,
+    reserveMessage,
     onError: (message: string, error: unknown) =>
       log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
   };

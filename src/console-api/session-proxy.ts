@@ -80,10 +80,10 @@ const isSessionPath = (url: string): boolean => url.split('?')[0] === SESSION_PA
 
 /** Builds the request for the handlers of /api. */
 function toInnerRequest(raw: RawRequest, credential: Credential): RawRequest {
-  const { id, arrivedAt, method, path, query, headers, address, signal } = raw;
+  const { id, arrivedAt, method, path, query, headers, address, signal, answerMemory } = raw;
   const { cookie, ...otherHeaders } = headers;
   return {
-    ...{ id, arrivedAt, method, query, address, signal, credential },
+    ...{ id, arrivedAt, method, query, address, signal, answerMemory, credential },
     path: path.slice(CONSOLE.length),
     headers: otherHeaders,
     body: (maxBytes) => raw.body(maxBytes),

@@ -285,6 +285,7 @@ export function authorize(
 
 /** Tenant, timeouts and cancellation of a statement. */
 export function buildStatementOptions(context: EntityContext, expected: Expected): StatementOptions {
-  const { signal, workspace, deadline, isStale, confirm, node } = context;
-  return { expected, tenant: workspace.id, deadline: deadline.at, signal: signal, isStale, confirm, node };
+  const { signal, workspace, deadline, isStale, confirm, node, request } = context;
+  const { answerMemory } = request;
+  return { expected, tenant: workspace.id, deadline: deadline.at, signal, answerMemory, isStale, confirm, node };
 }

@@ -15,11 +15,11 @@ export interface InternalRequest {
 }
 
 /** Origin of an internal request: the client that waits for the reply, and the id for the log. */
-export type RequestSource = Pick<RawRequest, 'id' | 'arrivedAt' | 'signal' | 'slices'>;
+export type RequestSource = Pick<RawRequest, 'id' | 'arrivedAt' | 'signal' | 'slices' | 'answerMemory'>;
 
 export function makeRequest(
   { method, path, query = '', headers = {}, body }: InternalRequest,
-  { id, arrivedAt, signal, slices }: RequestSource,
+  { id, arrivedAt, signal, slices, answerMemory }: RequestSource,
 ): RawRequest {
   const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
   return {
@@ -27,6 +27,7 @@ export function makeRequest(
     arrivedAt,
     signal,
     slices,
+    answerMemory,
     method,
     path,
     query,

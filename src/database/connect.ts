@@ -14,6 +14,8 @@ export interface ConnectionLimits extends TimeLimits {
   readonly pipeline?: boolean;
   /** Longest message of an answer, in bytes; by default as long as JavaScript can hold. */
   readonly maxMessageBytes?: number;
+  /** Reserves memory for a long message while it arrives; undefined when there is none, which ends the connection. */
+  readonly reserveMessage?: ReserveMessage | undefined;
 }
 
 export interface OpenedConnection {
@@ -60,7 +62,7 @@ export function makeConnect({ pooler = 'none', ...connection }: Route): Connect 
     try {
       await client.connect();
       const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
-      limitMessageLength(stream, limits.maxMessageBytes ?? MAX_MESSAGE_BYTES);
+      limitMessageLength(stream, limits.maxMessageBytes ?? MAX_MESSAGE_BYTES, limits.reserveMessage);
       const opening = pooler === 'transaction' ? buildOpening(limits) : undefined;
       if (pooler === 'session') await client.query(buildSessionSettings(limits) as pg.QueryConfig);
       if (opening !== undefined) await client.query(`begin; ${opening.text}`);
@@ -273,15 +275,23 @@ export const MAX_MESSAGE_BYTES = 268_435_456;
 
 const HEADER = 5;
 
+/** Reserves memory for a message; returns the function that releases it, or undefined if there is none. */
+export type ReserveMessage = (bytes: number) => (() => void) | undefined;
+
+// Shorter messages are not counted: several hundred of them fit into what is left.
+const LONG_MESSAGE_BYTES = 1_048_576;
+
 /**
  * Ends the connection when a message longer than `limit` bytes starts. Reads the lengths alone (PostgreSQL documentation,
  * "Message Formats": a type, then a length that counts itself), a dozen instructions a message.
  */
-export function limitMessageLength(stream: Socket, limit: number): void {
+export function limitMessageLength(stream: Socket, limit: number, reserve?: ReserveMessage): void {
   /** Bytes of the current message that have not arrived yet. */
   let remainingBytes = 0;
   const header = Buffer.alloc(HEADER);
   let headerBytes = 0;
+  let release: (() => void) | undefined;
+  stream.once('close', () => release?.());
   stream.prependListener('data', (chunk: Buffer) => {
     let offset = 0;
     while (offset < chunk.length) {
@@ -289,6 +299,11 @@ export function limitMessageLength(stream: Socket, limit: number): void {
         const part = Math.min(remainingBytes, chunk.length - offset);
         remainingBytes -= part;
         offset += part;
+        if (remainingBytes === 0 && release !== undefined) {
+          // The driver reads the message after this listener.
+          setImmediate(release);
+          release = undefined;
+        }
         continue;
       }
       let length: number;
@@ -302,8 +317,15 @@ export function limitMessageLength(stream: Socket, limit: number): void {
         headerBytes = 0;
       }
       if (length > limit) {
-        stream.destroy(new MessageTooLong(limit));
+        stream.destroy(new MessageTooLong(length, limit));
         return;
+      }
+      if (length > LONG_MESSAGE_BYTES && reserve !== undefined) {
+        release = reserve(length);
+        if (release === undefined) {
+          stream.destroy(new MessageTooLong(length, undefined));
+          return;
+        }
       }
       remainingBytes = length - 4;
     }

@@ -6,21 +6,30 @@ import { queryTimeout } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
 import { STATEMENTS, traceStatement } from '../tracing.ts';
 import { type CircuitBreaker, makeCircuitBreaker } from './circuit-breaker.ts';
-import { type ConnectionLimits, destroy, type OpenedConnection, STUCK, waitUntilReady } from './connect.ts';
+import {
+  type ConnectionLimits,
+  destroy,
+  type OpenedConnection,
+  type ReserveMessage,
+  STUCK,
+  waitUntilReady,
+} from './connect.ts';
 import { resolveAddress } from './connection-url.ts';
 import {
+  answerMemoryFull,
   getSqlState,
   isConnectionLoss,
   isConnectionTimeout,
   isLockTimeout,
+  MessageTooLong,
   StaleStatement,
   toConnectionLossError,
   toOutcomeUnknownError,
 } from './errors.ts';
 import { type Executor, isInForce, type PoolName, type Row, type StatementOptions } from './executor.ts';
 import { makePipelinedPool, type PendingStatement, type PipelinedPool } from './pipelined-pool.ts';
-import { learnAlone, makeServiceTimes, type ServiceTime } from './service-time.ts';
-import type { SessionPool } from './session-pool.ts';
+import { isMemoryFull, learnAlone, learnAnswer, makeServiceTimes, type ServiceTime } from './service-time.ts';
+import type { Lease, SessionPool } from './session-pool.ts';
 import { type Cancel, getPrepared, runWatched } from './statement.ts';
 
 export type Opener = (limits: ConnectionLimits) => () => Promise<OpenedConnection>;
@@ -44,6 +53,8 @@ export interface DispatcherOptions {
   readonly onReadOnly: () => void;
   /** Called when a statement of a tenant runs into the timeout of a pipelined pool. */
   readonly onTimeout?: (() => void) | undefined;
+  /** See ConnectionLimits. */
+  readonly reserveMessage?: ReserveMessage | undefined;
   readonly onError: (message: string, error: unknown) => void;
 }
 
@@ -85,7 +96,11 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
         onError: options.onError,
       });
     return {
-      read: makePool('read', READ_LIMITS, countParallelReads(options.connection, options.processes)),
+      read: makePool(
+        'read',
+        { ...READ_LIMITS, reserveMessage: options.reserveMessage },
+        countParallelReads(options.connection, options.processes),
+      ),
       // Writes wait for the disk, concurrently if they are on different connections.
       write: makePool('write', WRITE_LIMITS, sizes.write),
     };
@@ -105,7 +120,9 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
   async function retrySlow(pending: PendingStatement, pool: PoolName, error: Error): Promise<readonly Row[]> {
     const { query, statementOptions, time } = pending;
     const now = performance.now();
-    breakers.recordTimeout(pending, error, now);
+    if (error instanceof MessageTooLong) {
+      if (time !== undefined) time.answerBytes = error.bytes;
+    } else breakers.recordTimeout(pending, error, now);
     if (statementOptions.tenant !== undefined) options.onTimeout?.();
     const deadline = statementOptions.deadline ?? now + statementTimeoutMs;
     if (now >= deadline) throw queryTimeout(error);
@@ -125,7 +142,10 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
     statementOptions: StatementOptions,
     time: ServiceTime | undefined,
   ): Promise<readonly Row[]> {
-    const lease = await (statementOptions.tenant === undefined ? control : slow).take(statementOptions);
+    const sessions = statementOptions.tenant === undefined ? control : slow;
+    const lease = await (pool === 'read'
+      ? takeWithMemory(sessions, statementOptions, time)
+      : sessions.take(statementOptions));
     const deadline = statementOptions.deadline ?? performance.now() + statementTimeoutMs;
     const run: LeasedRun = {
       connection: lease.connection,
@@ -185,7 +205,7 @@ function makeBreakers(): Breakers {
     statement,
     isQuick(query, { tenant }, time) {
       if (time === undefined) return true;
-      if (time.isQuick !== true || hasLongValues(query)) return false;
+      if (time.isQuick !== true || (time.answerBytes ?? 0) > 0 || hasLongValues(query)) return false;
       const key = getKey(query);
       return !statement.isOpen(key) && !lock.isOpen(key) && (tenant === undefined || !tenants.isOpen(tenant));
     },
@@ -198,6 +218,37 @@ function makeBreakers(): Breakers {
 
 /** Returns the key of a statement in the circuit breakers. */
 const getKey = ({ name, text }: Query): string => name ?? text;
+
+// Memory of an answer before it is written, in times of its length: as the driver's text, and as the bytes of the reply.
+const ANSWER_COPIES = 2;
+
+/** Takes a connection for a read, with the memory that its answer needs as far as that is known; 503 when there is none in time. */
+async function takeWithMemory(
+  sessions: SessionPool,
+  options: StatementOptions,
+  time: ServiceTime | undefined,
+): Promise<Lease> {
+  let reservedBytes = 0;
+  const getMissingBytes = (): number => {
+    if (isMemoryFull(options, time)) throw answerMemoryFull();
+    return (time?.answerBytes ?? 0) * ANSWER_COPIES - reservedBytes;
+  };
+  for (;;) {
+    if (getMissingBytes() > 0) {
+      reservedBytes = (time?.answerBytes ?? 0) * ANSWER_COPIES;
+      await options.answerMemory?.reserve(reservedBytes);
+    }
+    const lease = await sessions.take(options);
+    try {
+      // Others may have run the statement meanwhile, and its answer be larger.
+      if (getMissingBytes() <= 0) return lease;
+    } catch (error) {
+      lease.release(false);
+      throw error;
+    }
+    lease.release(false);
+  }
+}
 
 interface LeasedRun {
   readonly connection: OpenedConnection;
@@ -245,7 +296,10 @@ async function runAlone(
   try {
     const started = performance.now();
     const rows = await runWatched(connection, query, getPrepared(connection.client), cancel, { end, deadline, signal });
-    if (time !== undefined) learnAlone(time, performance.now() - started);
+    if (time !== undefined) {
+      learnAlone(time, performance.now() - started);
+      learnAnswer(time, rows);
+    }
     return rows;
   } catch (error) {
     run.isBroken = isConnectionLoss(error);

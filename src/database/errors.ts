@@ -103,10 +103,15 @@ export function isRetryable(error: unknown): boolean {
   return state === '40001' || state === '40P01';
 }
 
+/** Refuses a read whose answer may be too large for the memory that is left. */
+export const answerMemoryFull = (cause?: Error): ApiError =>
+  serviceUnavailable('OVERLOADED', 'Too many large answers wait to be read; retry, or ask for smaller pages', 1, cause);
+
 /** Translates an error of connecting, or of a connection that broke. */
 export function translateConnectionError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof MessageTooLong) return responseTooLarge(error.limit);
+  if (error instanceof MessageTooLong)
+    return error.limit === undefined ? answerMemoryFull(error) : responseTooLarge(error.limit);
   const state = getSqlState(error);
   if (state === '53300')
     return serviceUnavailable('DATABASE_UNAVAILABLE', 'The database has no free connection; retry', 1, error);
@@ -260,13 +265,16 @@ export class InvalidSession extends Error {
   }
 }
 
-/** An answer was longer than allowed; its connection has ended. */
+/** An answer was longer than allowed, or than the memory that was left; its connection has ended. */
 export class MessageTooLong extends Error {
   /** Code of an error of the system: statements on the connection treat it as lost. */
   readonly code = 'ECONNRESET';
-  readonly limit: number;
-  constructor(limit: number) {
-    super(`Connection terminated: an answer of the database is longer than ${limit} bytes`);
+  readonly bytes: number;
+  /** The longest that is allowed, or undefined if there was no memory for it. */
+  readonly limit: number | undefined;
+  constructor(bytes: number, limit: number | undefined) {
+    super(`Connection terminated: an answer of the database is too long: ${bytes} bytes`);
+    this.bytes = bytes;
     this.name = 'MessageTooLong';
     this.limit = limit;
   }

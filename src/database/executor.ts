@@ -15,6 +15,14 @@ export interface RequestSignal {
   readonly onAbort: (listener: () => void) => () => void;
 }
 
+/** Memory of the answer of one request. */
+export interface AnswerMemory {
+  /** True when no large answer may be made. */
+  readonly isFull: () => boolean;
+  /** Resolves when an answer of so many bytes may be made; 503 when not in time. */
+  readonly reserve: (bytes: number) => Promise<void>;
+}
+
 /** Status of the node of a cluster that has the records. */
 export interface NodeStatus {
   /** True when the node does not answer: no statement is to be sent there. */
@@ -34,6 +42,8 @@ export interface StatementOptions {
   /** Time on the clock of performance.now() when the answer becomes useless; queues and the statement share it. */
   readonly deadline?: number | undefined;
   readonly signal?: RequestSignal | undefined;
+  /** Memory that a read's large answer needs. */
+  readonly answerMemory?: AnswerMemory | undefined;
   /**
    * Node that the statement runs on, if any. A statement does not wait for an unavailable node, and its leased connection is
    * cut, as the server there may not react either.

@@ -4,6 +4,7 @@ import type { Query } from '../sql/fragment.ts';
 import { canQueue, type Waiter } from './bulkhead.ts';
 import { destroy, type OpenedConnection, onReady, READY_TIMEOUT_MS, STUCK, watchSocketTimeout } from './connect.ts';
 import {
+  answerMemoryFull,
   clientDisconnected,
   connectionTimeout,
   getSqlState,
@@ -18,7 +19,7 @@ import {
   translateConnectionError,
 } from './errors.ts';
 import type { Row, StatementOptions } from './executor.ts';
-import { makeLearner, type ServiceTime } from './service-time.ts';
+import { isMemoryFull, learnAnswer, makeLearner, type ServiceTime } from './service-time.ts';
 import {
   forgetFailed,
   makePrepared,
@@ -314,6 +315,7 @@ function makeTraffic(options: PipelinedPoolOptions, connections: ConnectionSet, 
     connection.lastResponseAt = now;
     if (error === null) {
       learn(pending.time, one.isAlone, now - one.sentAt, sinceLastMs);
+      if (pending.time !== undefined) learnAnswer(pending.time, rows);
       pending.resolve(rows);
     } else {
       forgetFailed(connection.prepared, run, error);
@@ -513,10 +515,11 @@ export function makePipelinedPool(options: PipelinedPoolOptions): PipelinedPool 
 }
 
 /** Returns the reason not to send the statement any more, or undefined if there is none. */
-function getRejection({ deadline, statementOptions }: PendingStatement, now: number): Error | undefined {
+function getRejection({ deadline, statementOptions, time }: PendingStatement, now: number): Error | undefined {
   if (now >= deadline) return connectionTimeout();
   if (statementOptions.signal?.isAborted() === true) return clientDisconnected();
   if (statementOptions.node?.isUnavailable() === true) return nodeUnavailable();
+  if (isMemoryFull(statementOptions, time)) return answerMemoryFull();
   return statementOptions.isStale?.(now) === true ? new StaleStatement() : undefined;
 }
 

@@ -77,6 +77,8 @@ export interface DatabaseOptions {
   readonly statementTimeoutMs: number;
   /** Longest answer in bytes; nothing of a longer one is read. */
   readonly maxResponseBytes: number;
+  /** Reserves memory for a long answer that arrives in a pipelined pool of reads; undefined when there is none. */
+  readonly reserveMessage?: (bytes: number) => (() => void) | undefined;
   /** Called when a statement of a tenant runs into the timeout of a pipelined pool. */
   readonly onTimeout?: () => void;
   readonly onError: (message: string, error: unknown) => void;

@@ -2,7 +2,7 @@
 // connection. A slow statement on a pipelined connection would hold up the statements that were sent after it.
 import { LRUCache } from 'lru-cache';
 import type { Query } from '../sql/fragment.ts';
-import type { Expected } from './executor.ts';
+import type { Expected, Row, StatementOptions } from './executor.ts';
 
 /** Service time of one statement, shared by all runs of the same text. */
 export interface ServiceTime {
@@ -12,7 +12,12 @@ export interface ServiceTime {
   workMs: number | undefined;
   /** True for a quick statement, or undefined before its first run if nothing is expected of it. */
   isQuick: boolean | undefined;
+  /** Length of its last answer if that was large, 0 if it was not, or undefined before the first run. */
+  answerBytes: number | undefined;
 }
+
+/** Answers above this length run one by one, so that the memory for each is there before it is made. */
+const LARGE_ANSWER_BYTES = 1_048_576;
 
 /** Returns the service time of a statement, or undefined where nothing is expected of it and so nothing learned. */
 export type ServiceTimes = (
@@ -43,7 +48,12 @@ export function makeServiceTimes(): ServiceTimes {
     const key = name ?? text;
     let time = statements.get(key);
     if (time === undefined) {
-      time = { aloneMs: undefined, workMs: undefined, isQuick: expected === 'quick' ? true : undefined };
+      time = {
+        aloneMs: undefined,
+        workMs: undefined,
+        isQuick: expected === 'quick' ? true : undefined,
+        answerBytes: undefined,
+      };
       statements.set(key, time);
     }
     return time;
@@ -63,6 +73,18 @@ export function learnAlone(time: ServiceTime, milliseconds: number): void {
   time.aloneMs = aloneMs !== undefined && milliseconds < aloneMs ? milliseconds : updateAverage(aloneMs, milliseconds);
   if (time.aloneMs >= SLOW_MS) time.isQuick = false;
   else if (time.isQuick === undefined || time.aloneMs < QUICK_MS) time.isQuick = true;
+}
+
+/** True when the answer of a read that has not run yet may be too large for the memory that is left. */
+export function isMemoryFull({ answerMemory }: StatementOptions, time: ServiceTime | undefined): boolean {
+  return answerMemory !== undefined && time !== undefined && time.answerBytes === undefined && answerMemory.isFull();
+}
+
+/** Learns the length of an answer. A character of it counts as a byte. */
+export function learnAnswer(time: ServiceTime, rows: readonly Row[]): void {
+  let bytes = 0;
+  for (const row of rows) for (const value of row) if (value !== null) bytes += value.length;
+  time.answerBytes = bytes > LARGE_ANSWER_BYTES ? bytes : 0;
 }
 
 /** Learns from a run that shared its connection: a statement that is never alone must not hold up others for ever. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { badRequest, payloadTooLarge, serviceUnavailable } from '../errors.ts';
 import type { TimeSlices } from '../limits/fair-scheduler.ts';
-import type { IncomingBody } from '../limits/memory-budget.ts';
+import type { Transfer } from '../limits/memory-budget.ts';
 import { parseBody, readBody as readLongBody } from '../request/body.ts';
 
 const ignore = (): void => undefined;
@@ -14,7 +14,7 @@ const FIRST_BYTES = 4096;
 const GRACE_MS = 1000;
 
 /** Progress of a long body, which is late if at its pace it would not be complete in time. */
-export class BodyProgress implements IncomingBody {
+export class BodyProgress implements Transfer {
   readonly #bytes: number;
   readonly #timeoutMs: number;
   #receivedBytes = 0;

@@ -1,6 +1,8 @@
 // Writes a reply to the response, with the headers that every answer carries.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
+import type { Release, Transfer } from '../limits/memory-budget.ts';
+import { type MinRate, makeRateMeter } from '../limits/upload.ts';
 import type { Reply } from '../response/reply.ts';
 
 /** Builds the headers of every response, flat as name, value, name, value: Node.js writes such a list without converting it. */
@@ -66,8 +68,10 @@ export interface WriteOptions {
   readonly common: readonly string[];
   /** True if the body is omitted. */
   readonly isHead: boolean;
-  /** Time after which a large answer that the client does not read is given up: it would stay in memory. */
-  readonly stallMs: number;
+  /** Slowest reading of a large answer; a slower client loses its connection, as the answer would stay in memory. */
+  readonly minRate: MinRate;
+  /** Counts the bytes of a large answer until they are released. */
+  readonly reserve: (bytes: number, transfer: Transfer) => Release;
   /**
    * Resolves when the rest of the request was read; undefined if it is complete. The answer is sent at once and ended then:
    * Node.js closes a connection that is not kept alive when its answer ends, and a client that still sends loses the answer.
@@ -76,7 +80,7 @@ export interface WriteOptions {
 }
 
 export function writeReply(response: ServerResponse, reply: Reply, options: WriteOptions): void {
-  const { id, common, isHead, stallMs, rest } = options;
+  const { id, common, isHead, rest } = options;
   if (response.destroyed || response.headersSent) {
     if (reply.body.kind === 'stream') reply.body.stream.destroy();
     return;
@@ -95,16 +99,14 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
       const length = isLarge ? body.length : Buffer.byteLength(text);
       headers.push('Content-Type', contentType, 'Content-Length', String(length));
       response.writeHead(reply.status, headers);
-      if (isLarge) endWhenStalled(response, stallMs);
-      endAfter(rest, response, isHead ? undefined : body);
+      writeBody(response, isHead ? undefined : body, options);
       return;
     }
     case 'bytes': {
       const { bytes, contentType } = reply.body;
       headers.push('Content-Type', contentType, 'Content-Length', String(bytes.length));
       response.writeHead(reply.status, headers);
-      if (bytes.length > LARGE_TEXT) endWhenStalled(response, stallMs);
-      endAfter(rest, response, isHead ? undefined : bytes);
+      writeBody(response, isHead ? undefined : bytes, options);
       return;
     }
     case 'stream': {
@@ -139,11 +141,51 @@ function endAfter(
   rest.then(() => response.end());
 }
 
-/** Ends a response of which the client reads nothing: a socket's timer runs only while no written byte leaves. */
-function endWhenStalled(response: ServerResponse, stallMs: number): void {
-  const { socket } = response;
-  if (socket === null) return;
-  const end = (): void => void socket.destroy();
-  socket.setTimeout(stallMs, end);
-  response.once('close', () => socket.off('timeout', end));
+function writeBody(response: ServerResponse, body: string | Uint8Array | undefined, options: WriteOptions): void {
+  if (typeof body === 'object' && body.length > LARGE_TEXT) writeLarge(response, body, options);
+  else endAfter(options.rest, response, body);
+}
+
+// Bytes that are handed to the connection at once: its buffer tells when they have left, not how many of them.
+const PART_BYTES = 65_536;
+// A transfer is late below this rate, after its first second: a slower client loses its answer when others need the memory.
+const LATE_BYTES_PER_MS = 262;
+const GRACE_MS = 1000;
+
+/** Writes a large body part by part, as fast as the client reads; below the minimum rate the connection ends. */
+function writeLarge(response: ServerResponse, body: Uint8Array, { minRate, reserve, rest }: WriteOptions): void {
+  const startedAt = performance.now();
+  const cutOff = (): void => {
+    release();
+    response.destroy();
+  };
+  let sentBytes = 0;
+  let stopWaiting: (() => void) | undefined;
+  const isLate = (): boolean => {
+    const time = performance.now() - startedAt - GRACE_MS;
+    return time > 0 && sentBytes < time * LATE_BYTES_PER_MS;
+  };
+  const release = reserve(body.length, { isLate, cutOff });
+  const meter = makeRateMeter(minRate, cutOff);
+  const finish = (): void => {
+    stopWaiting?.();
+    stopWaiting = undefined;
+    release();
+  };
+  const writeNext = (offset: number): void => {
+    stopWaiting?.();
+    stopWaiting = undefined;
+    meter.count(offset - sentBytes);
+    sentBytes = offset;
+    if (response.destroyed) return;
+    if (offset >= body.length) {
+      endAfter(rest, response, undefined);
+      return;
+    }
+    const end = Math.min(offset + PART_BYTES, body.length);
+    stopWaiting = meter.wait();
+    response.write(body.subarray(offset, end), () => writeNext(end));
+  };
+  response.once('close', finish);
+  writeNext(0);
 }

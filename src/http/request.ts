@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { badRequest } from '../errors.ts';
 import type { FairScheduler, TimeSlices } from '../limits/fair-scheduler.ts';
-import type { MemoryBudget, Release } from '../limits/memory-budget.ts';
+import { type AnswerMemory, type MemoryBudget, type Release, UNMEASURED } from '../limits/memory-budget.ts';
 import type { Credential } from '../model/credential.ts';
 import { type BodyLimits, BodyProgress, limitLength, readBody } from './body.ts';
 
@@ -30,6 +30,8 @@ export interface RawRequest {
   readonly signal: RequestSignal;
   /** Time slices for long work. */
   readonly slices: TimeSlices;
+  /** Memory of the answer, or undefined if it has no limit. */
+  readonly answerMemory?: AnswerMemory | undefined;
 }
 
 export interface RequestSignal {
@@ -51,10 +53,11 @@ export interface SharedLimits {
   readonly bodyTimeoutMs: number;
   readonly scheduler: Pick<FairScheduler, 'slices'>;
   readonly memory: MemoryBudget;
+  readonly answerBudget: MemoryBudget;
 }
 
 /** A class, as each request has one: closures in place of its methods took 1 µs. */
-export class HttpRequest implements RawRequest, RequestSignal {
+export class HttpRequest implements RawRequest, RequestSignal, AnswerMemory {
   readonly id: string;
   readonly arrivedAt: number;
   readonly method: string;
@@ -66,6 +69,8 @@ export class HttpRequest implements RawRequest, RequestSignal {
   readonly #shared: SharedLimits;
   #whole: Promise<Buffer> | undefined;
   #release: Release | undefined;
+  #releaseAnswer: Release | undefined;
+  #answerBytes = 0;
   #isFinished = false;
   #limit = 0;
 
@@ -96,11 +101,30 @@ export class HttpRequest implements RawRequest, RequestSignal {
   }
 
   get slices(): TimeSlices {
-    return this.#shared.scheduler.slices(this.#group());
+    return this.#shared.scheduler.slices(this.group);
   }
 
-  #group(): string {
+  /** Scheduling group: the workspace. */
+  get group(): string {
     return this.#getGroup(this.#message.url ?? '/');
+  }
+
+  get answerMemory(): AnswerMemory {
+    return this;
+  }
+
+  isFull(): boolean {
+    return this.#shared.answerBudget.isFull(this.group);
+  }
+
+  async reserve(bytes: number): Promise<void> {
+    // Statements of one request run one after the other.
+    if (bytes <= this.#answerBytes) return;
+    this.#releaseAnswer?.();
+    this.#answerBytes = bytes;
+    const release = await this.#shared.answerBudget.reserve(this.group, bytes, UNMEASURED);
+    if (this.#isFinished) release();
+    else this.#releaseAnswer = release;
   }
 
   body(maxBytes: number): Promise<Buffer> {
@@ -127,7 +151,7 @@ export class HttpRequest implements RawRequest, RequestSignal {
   /** Reads a long body once the memory budget has capacity for it. */
   async #readWithin(bytes: number, limits: BodyLimits): Promise<Buffer> {
     const progress = new BodyProgress(bytes, limits.timeoutMs);
-    const release = await this.#shared.memory.reserve(this.#group(), bytes, progress);
+    const release = await this.#shared.memory.reserve(this.group, bytes, progress);
     // The request may have been answered meanwhile, or its client may have left.
     if (this.#isFinished || this.isAborted()) {
       release();
@@ -141,6 +165,7 @@ export class HttpRequest implements RawRequest, RequestSignal {
   finish(): void {
     this.#isFinished = true;
     this.#release?.();
+    this.#releaseAnswer?.();
   }
 
   /**

@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { badRequest } from '../errors.ts';
 import { type FairScheduler, makeFairScheduler } from '../limits/fair-scheduler.ts';
-import { makeMemoryBudget } from '../limits/memory-budget.ts';
+import { type MemoryBudget, makeMemoryBudget, type Transfer } from '../limits/memory-budget.ts';
+import type { MinRate } from '../limits/upload.ts';
 import type { Observer } from '../observer.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
@@ -16,6 +17,9 @@ export interface HttpOptions {
   readonly host: string;
   readonly port: number;
   readonly bodyTimeoutMs: number;
+  /** Slowest reading of an answer above 64 KiB, and the memory of those that are not read yet. */
+  readonly minAnswerRate: MinRate;
+  readonly answerBudget: MemoryBudget;
   readonly corsOrigins: '*' | readonly string[];
   /** Mounts of the server. A request goes to the first that matches its URL. */
   readonly mounts: readonly Mount[];
@@ -34,7 +38,12 @@ export interface HttpServer {
 }
 
 // Memory of the long bodies that are in work at once. The values made of a body take some four times its bytes.
-const BODY_MEMORY = { totalBytes: 67_108_864, maxGroupBytes: 33_554_432, timeoutMs: 10_000 };
+const BODY_MEMORY = {
+  totalBytes: 67_108_864,
+  maxGroupBytes: 33_554_432,
+  timeoutMs: 10_000,
+  fullMessage: 'Too many long bodies are being read; retry',
+};
 const MAX_HEADER_BYTES = 16_384;
 const SERVER_OPTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
@@ -98,11 +107,11 @@ function startListening(server: Server, { host, port }: HttpOptions): Promise<vo
 type Responder = (message: IncomingMessage, response: ServerResponse, mount: Mount, arrivedAt: number) => void;
 
 function makeResponder(options: HttpOptions, scheduler: FairScheduler, isClosing: () => boolean): Responder {
-  const { observer, bodyTimeoutMs, corsOrigins } = options;
+  const { observer, bodyTimeoutMs, corsOrigins, minAnswerRate: minRate, answerBudget } = options;
   const idPrefix = Math.floor(Math.random() * 36 ** 6)
     .toString(36)
     .padStart(6, '0');
-  const shared = { bodyTimeoutMs, scheduler, memory: makeMemoryBudget(BODY_MEMORY) };
+  const shared = { bodyTimeoutMs, scheduler, memory: makeMemoryBudget(BODY_MEMORY), answerBudget };
   let nextId = 0;
   return (message, response, mount, arrivedAt) => {
     const id = `${idPrefix}-${(nextId++).toString(36)}`;
@@ -124,7 +133,8 @@ function makeResponder(options: HttpOptions, scheduler: FairScheduler, isClosing
         return;
       }
       const rest = raw.discardRest();
-      writeReply(response, reply, { id, common, isHead: method === 'HEAD', stallMs: bodyTimeoutMs, rest });
+      const reserve = (bytes: number, transfer: Transfer) => answerBudget.add(raw.group, bytes, transfer);
+      writeReply(response, reply, { id, common, isHead: method === 'HEAD', minRate, reserve, rest });
       observe(reply.status, error, reply.operation);
     };
     const pendingReply = trace === undefined ? mount.handle(raw) : REQUESTS.runStores(trace, () => mount.handle(raw));

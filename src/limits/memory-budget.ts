@@ -1,113 +1,200 @@
-// A memory budget for request bodies: the bytes of long ones, and the values made of them, stay until their requests are
-// answered. Bodies of 10 MB take some 40 MB each; without a bound two dozen at once ended the process.
+// A memory budget for long messages. Of request bodies: their bytes, and the values made of them, stay until their requests are
+// answered. Bodies of 10 MB take some 40 MB each; without a bound two dozen at once ended the process. Of answers: their bytes
+// stay until the client has read them, and 109 slow readers of 30 MB each took 3.2 GB.
 import { serviceUnavailable } from '../errors.ts';
+import type { Metric } from '../metric.ts';
 
 /** Returns the reserved bytes; a second call does nothing. */
 export type Release = () => void;
 
-/** A body that is being received. */
-export interface IncomingBody {
-  /** True when the body arrives too slowly for others to wait for it. */
+/** Memory of the answer of one request. */
+export interface AnswerMemory {
+  /** True when no large answer may be made: the workspace, or the process, has too many that are not read. */
+  readonly isFull: () => boolean;
+  /** Resolves when an answer of so many bytes may be made; 503 when not in time. */
+  readonly reserve: (bytes: number) => Promise<void>;
+}
+
+/** A long message on its way. */
+export interface Transfer {
+  /** True when it goes too slowly for others to wait for it. */
   isLate(): boolean;
-  /** Stops reading the body and refuses its request, which releases its memory. */
+  /** Ends it, which releases its memory. */
   cutOff(): void;
 }
 
+/** A message whose pace is not known, so that it is never cut off. */
+export const UNMEASURED: Transfer = { isLate: () => false, cutOff: () => undefined };
+
 export interface MemoryBudget {
   /**
-   * Resolves when so many bytes are free; 503 when they are not in time. `group`: the workspace. While others wait, a body that
-   * is late is cut off.
+   * Resolves when so many bytes are free; 503 when they are not in time. `group`: the workspace. While others wait, a transfer
+   * that is late is cut off.
    */
-  reserve(group: string, bytes: number, body: IncomingBody): Promise<Release>;
+  reserve(group: string, bytes: number, transfer: Transfer): Promise<Release>;
+  /** Reserves bytes that are there already, whatever the limits. */
+  add(group: string, bytes: number, transfer: Transfer): Release;
+  /** True when the group has no bytes left, or the process none and no transfer of another group is late. */
+  isFull(group: string): boolean;
+  /** True when the process has so many bytes left, of whatever group; transfers that are late are cut off for them. */
+  hasRoom(bytes: number): boolean;
+  /** Bytes in use. */
+  readonly totalBytes: number;
+  /** Number of transfers that were cut off. */
+  readonly cutOffCount: number;
 }
 
 export interface MemoryBudgetOptions {
   readonly totalBytes: number;
-  /** Most bytes of one group; a larger single body is received alone. */
+  /** Most bytes of one group; a larger single message is alone. */
   readonly maxGroupBytes: number;
   readonly timeoutMs: number;
+  /** Refusal of a message that has waited for too long. */
+  readonly fullMessage: string;
 }
 
 interface Waiting {
   readonly group: string;
   readonly bytes: number;
-  readonly body: IncomingBody;
+  readonly transfer: Transfer;
   readonly resolve: (release: Release) => void;
   readonly timer: NodeJS.Timeout;
 }
 
 const MAX_WAITING = 1000;
-// How often late bodies are looked for while others wait.
+// How often late transfers are looked for while others wait.
 const CHECK_INTERVAL_MS = 250;
 
-export function makeMemoryBudget({ totalBytes, maxGroupBytes, timeoutMs }: MemoryBudgetOptions): MemoryBudget {
+export function makeMemoryBudget({
+  totalBytes,
+  maxGroupBytes,
+  timeoutMs,
+  fullMessage,
+}: MemoryBudgetOptions): MemoryBudget {
   const bytesByGroup = new Map<string, number>();
-  const activeBodies = new Set<IncomingBody>();
+  const active = new Map<Transfer, string>();
   const queue: Waiting[] = [];
   let total = 0;
+  let cutOffCount = 0;
   let checkTimer: NodeJS.Timeout | undefined;
 
-  function fits(group: string, bytes: number): boolean {
-    const own = bytesByGroup.get(group) ?? 0;
-    return (own === 0 || own + bytes <= maxGroupBytes) && (total === 0 || total + bytes <= totalBytes);
+  const getBytes = (group: string): number => bytesByGroup.get(group) ?? 0;
+
+  function fitsGroup(group: string, bytes: number): boolean {
+    const own = getBytes(group);
+    return own === 0 || own + bytes <= maxGroupBytes;
   }
 
-  function enter(group: string, bytes: number, body: IncomingBody): Release {
-    activeBodies.add(body);
+  const fitsTotal = (bytes: number): boolean => total === 0 || total + bytes <= totalBytes;
+
+  function enter(group: string, bytes: number, transfer: Transfer): Release {
+    if (transfer !== UNMEASURED) active.set(transfer, group);
     total += bytes;
-    bytesByGroup.set(group, (bytesByGroup.get(group) ?? 0) + bytes);
+    bytesByGroup.set(group, getBytes(group) + bytes);
     let isReserved = true;
     return () => {
       if (!isReserved) return;
       isReserved = false;
-      activeBodies.delete(body);
+      active.delete(transfer);
       total -= bytes;
-      const remaining = (bytesByGroup.get(group) ?? 0) - bytes;
+      const remaining = getBytes(group) - bytes;
       if (remaining > 0) bytesByGroup.set(group, remaining);
       else bytesByGroup.delete(group);
       admit();
     };
   }
 
-  /** Admits waiting bodies, oldest first, but for groups at their maximum. */
+  /** Admits waiting messages, oldest first, but for groups at their maximum. */
   function admit(): void {
     for (let index = 0; index < queue.length; ) {
-      const { group, bytes, body, resolve, timer } = queue[index] as Waiting;
-      if (!fits(group, bytes)) {
+      const { group, bytes, transfer, resolve, timer } = queue[index] as Waiting;
+      if (!fitsGroup(group, bytes) || !fitsTotal(bytes)) {
         index++;
         continue;
       }
       queue.splice(index, 1);
       clearTimeout(timer);
-      resolve(enter(group, bytes, body));
+      resolve(enter(group, bytes, transfer));
     }
   }
 
-  /** Cuts off late bodies while others wait. */
+  /** Cuts off late transfers, those of the groups with the most bytes first, until `isEnough`. */
+  function cutOffLate(isEnough: () => boolean): void {
+    const late = [...active].filter(([transfer]) => transfer.isLate());
+    late.sort(([, one], [, other]) => getBytes(other) - getBytes(one));
+    for (const [transfer] of late) {
+      if (isEnough()) return;
+      cutOffCount++;
+      transfer.cutOff();
+    }
+  }
+
+  /** Cuts off late transfers while others wait. */
   function checkProgress(): void {
     if (queue.length > 0) {
-      for (const body of [...activeBodies]) if (body.isLate()) body.cutOff();
+      cutOffLate(() => queue.length === 0);
       return;
     }
     clearInterval(checkTimer);
     checkTimer = undefined;
   }
 
+  const queueFull = (): Error => serviceUnavailable('OVERLOADED', fullMessage, 1);
+
   return {
-    reserve(group, bytes, body) {
-      if (fits(group, bytes)) return Promise.resolve(enter(group, bytes, body));
+    reserve(group, bytes, transfer) {
+      if (fitsGroup(group, bytes) && fitsTotal(bytes)) return Promise.resolve(enter(group, bytes, transfer));
       if (queue.length >= MAX_WAITING) return Promise.reject(queueFull());
       return new Promise((resolve, reject) => {
         const giveUp = (): void => {
           queue.splice(queue.indexOf(waiting), 1);
           reject(queueFull());
         };
-        const waiting = { group, bytes, body, resolve, timer: setTimeout(giveUp, timeoutMs) };
+        const waiting = { group, bytes, transfer, resolve, timer: setTimeout(giveUp, timeoutMs) };
         queue.push(waiting);
         checkTimer ??= setInterval(checkProgress, CHECK_INTERVAL_MS);
       });
     },
+    add: enter,
+    isFull(group) {
+      if (getBytes(group) >= maxGroupBytes) return true;
+      return total >= totalBytes && ![...active].some(([transfer, other]) => other !== group && transfer.isLate());
+    },
+    hasRoom(bytes) {
+      if (!fitsTotal(bytes)) cutOffLate(() => fitsTotal(bytes));
+      return fitsTotal(bytes);
+    },
+    get totalBytes() {
+      return total;
+    },
+    get cutOffCount() {
+      return cutOffCount;
+    },
   };
 }
 
-const queueFull = (): Error => serviceUnavailable('OVERLOADED', 'Too many long bodies are being read; retry', 1);
+// How long a read that will give a large answer waits for memory.
+const ANSWER_WAIT_MS = 3000;
+
+/** Makes the budget of answers that clients have not read yet: half of it for each workspace. */
+export function makeAnswerBudget(totalBytes: number): MemoryBudget {
+  return makeMemoryBudget({
+    totalBytes,
+    maxGroupBytes: Math.floor(totalBytes / 2),
+    timeoutMs: ANSWER_WAIT_MS,
+    fullMessage: 'Too many large answers wait to be read; retry, or ask for smaller pages',
+  });
+}
+
+export const buildAnswerMetrics = (budget: MemoryBudget): readonly Metric[] => [
+  {
+    name: 'wda_unread_answer_bytes',
+    help: 'Bytes of answers above 64 KiB that clients have not read yet, and of those that are being made',
+    read: () => budget.totalBytes,
+  },
+  {
+    name: 'wda_cut_answers_total',
+    help: 'Answers that were cut off: the client read too slowly while others needed the memory',
+    read: () => budget.cutOffCount,
+  },
+];

@@ -23,26 +23,26 @@ const cases: readonly [what: string, runs: readonly number[], isQuick: boolean |
 
 for (const [what, runs, isQuick] of cases) {
   test(what, () => {
-    const time: ServiceTime = { aloneMs: undefined, workMs: undefined, isQuick: undefined };
+    const time: ServiceTime = { aloneMs: undefined, workMs: undefined, isQuick: undefined, answerBytes: undefined };
     for (const milliseconds of runs) learnAlone(time, milliseconds);
     assert.equal(time.isQuick, isQuick);
   });
 }
 
 test('a quicker run counts whole, a slower one a tenth', () => {
-  const time: ServiceTime = { aloneMs: undefined, workMs: undefined, isQuick: undefined };
+  const time: ServiceTime = { aloneMs: undefined, workMs: undefined, isQuick: undefined, answerBytes: undefined };
   for (const milliseconds of [10, 5, 15]) learnAlone(time, milliseconds);
   assert.equal(time.aloneMs, 6);
 });
 
 test('a statement that is never alone shows that it is slow, too', () => {
-  const time: ServiceTime = { aloneMs: undefined, workMs: undefined, isQuick: true };
+  const time: ServiceTime = { aloneMs: undefined, workMs: undefined, isQuick: true, answerBytes: undefined };
   learnWork(time, 300);
   assert.equal(time.isQuick, false);
 });
 
 test('one run that was held up does not make a quick statement slow', () => {
-  const time: ServiceTime = { aloneMs: 0.2, workMs: 0.1, isQuick: true };
+  const time: ServiceTime = { aloneMs: 0.2, workMs: 0.1, isQuick: true, answerBytes: undefined };
   learnWork(time, 100);
   assert.equal(time.isQuick, true);
 });
@@ -84,7 +84,12 @@ test('of too many statements, or too long ones, the one that was asked for longe
   assert.equal(times({ text: long(0) }, 'unknown')?.isQuick, undefined);
 });
 
-const unknown = (): ServiceTime => ({ aloneMs: undefined, workMs: undefined, isQuick: undefined });
+const unknown = (): ServiceTime => ({
+  aloneMs: undefined,
+  workMs: undefined,
+  isQuick: undefined,
+  answerBytes: undefined,
+});
 
 for (const [what, runs, milliseconds, work] of [
   ['one that is alone tells its own time, and nothing of its work but that', [[true, 3, 500]], 3, 0.02],

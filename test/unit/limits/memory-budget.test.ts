@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type IncomingBody, makeMemoryBudget, type Release } from '../../../src/limits/memory-budget.ts';
+import { makeMemoryBudget, type Release, type Transfer } from '../../../src/limits/memory-budget.ts';
 
-const PUNCTUAL: IncomingBody = { isLate: () => false, cutOff: () => assert.fail('it is not late') };
+const PUNCTUAL: Transfer = { isLate: () => false, cutOff: () => assert.fail('it is not late') };
 
-const make = () => makeMemoryBudget({ totalBytes: 10, maxGroupBytes: 6, timeoutMs: 60_000 });
+const make = () => makeMemoryBudget({ totalBytes: 10, maxGroupBytes: 6, timeoutMs: 60_000, fullMessage: 'full' });
 
 /** Who has come in, in order, by name. */
 function taker(room: ReturnType<typeof make>) {
@@ -47,7 +47,7 @@ test('a body larger than the share, or than all, comes alone', async () => {
 });
 
 test('who waits for too long is refused', async () => {
-  const room = makeMemoryBudget({ totalBytes: 10, maxGroupBytes: 10, timeoutMs: 1 });
+  const room = makeMemoryBudget({ totalBytes: 10, maxGroupBytes: 10, timeoutMs: 1, fullMessage: 'full' });
   await room.reserve('a', 10, PUNCTUAL);
   await assert.rejects(room.reserve('b', 1, PUNCTUAL), { code: 'SERVICE_UNAVAILABLE' });
 });
@@ -55,7 +55,7 @@ test('who waits for too long is refused', async () => {
 test('while others wait, bodies that are late are cut off, and no others', async () => {
   const room = make();
   let isCutOff = false;
-  const late: IncomingBody = {
+  const late: Transfer = {
     isLate: () => !isCutOff,
     cutOff: () => {
       isCutOff = true;
@@ -97,4 +97,40 @@ test('whatever comes and goes, all get in at last and the bounds hold', async ()
       },
     ),
   );
+});
+
+test('what is there already is counted whatever the limits, and the group is full then, others are not', () => {
+  const room = make();
+  const leave = room.add('a', 8, PUNCTUAL);
+  assert.deepEqual([room.isFull('a'), room.isFull('b'), room.totalBytes], [true, false, 8]);
+  const leaveOther = room.add('b', 2, PUNCTUAL);
+  assert.equal(room.isFull('c'), true);
+  leave();
+  leaveOther();
+  assert.deepEqual([room.isFull('a'), room.isFull('c'), room.totalBytes], [false, false, 0]);
+});
+
+test('late transfers make room for others, those of the largest group first', () => {
+  const room = make();
+  const ended: string[] = [];
+  const add = (name: string, bytes: number, isLate: boolean): void => {
+    const leave = room.add(name[0] as string, bytes, {
+      isLate: () => isLate,
+      cutOff() {
+        ended.push(name);
+        leave();
+      },
+    });
+  };
+  add('a1', 2, true);
+  add('b1', 3, true);
+  add('b2', 4, false);
+  add('c1', 1, true);
+  // The late transfers of others could be cut off, those of the group itself could not.
+  assert.deepEqual([room.isFull('c'), room.isFull('d')], [false, false]);
+  assert.equal(room.hasRoom(3), true);
+  assert.deepEqual(ended, ['b1']);
+  assert.equal(room.hasRoom(9), false);
+  assert.deepEqual(ended, ['b1', 'a1', 'c1']);
+  assert.equal(room.cutOffCount, 3);
 });
