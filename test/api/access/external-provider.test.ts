@@ -222,17 +222,6 @@ test('a body without an issuer changes what it names', async () => {
   assert.deepEqual((await put({ jwksUri: '' })).json.data, { ...whole, audience: null });
 });
 
-test('only administrators of the workspace configure it', async () => {
-  for (const [credential, status] of [
-    [notes.key, 200],
-    [notes.readWriteKey, 403],
-    [notes.readOnlyKey, 403],
-    [null, 401],
-  ] as const) {
-    assert.equal((await notes.admin(PATH, { credential })).status, status);
-  }
-});
-
 test('deleted means that no token holds any more', async () => {
   await configure(notes, { issuerUrl: issuer.url });
   const token = await issuer.token({ resource: API });
