@@ -2,8 +2,9 @@
 import { badRequest, type Detail, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
-import { decodeValue, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
+import { type Decoded, decodeValue, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
 import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
+import { isRecord } from '../request/members.ts';
 import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
 /** Text of each column to write, null for null, in the order of the body. */
@@ -26,9 +27,7 @@ export function planAssignment(
   pathId: string | undefined,
   ruleColumns: ReadonlySet<string> = NOTHING,
 ): AssignmentResult {
-  if (typeof body !== 'object' || body === null || Array.isArray(body) || numberText(body) !== undefined) {
-    throw badRequest('INVALID_BODY', 'The request body must be one JSON object');
-  }
+  if (!isRecord(body)) throw badRequest('INVALID_BODY', 'The request body must be one JSON object');
   const details: Detail[] = [];
   const values = new Map<string, string | null>();
   let formatUnknownName: UnknownNameFormatter | undefined;
@@ -39,44 +38,66 @@ export function planAssignment(
     if (field === undefined) {
       formatUnknownName ??= makeUnknownNameFormatter();
       details.push(unknownField(entity, name, formatUnknownName));
-    } else if (isWritable(field)) expandedBytes += assign(field, value, values, details);
-    else if (!(field.role === 'id' && pathId !== undefined && sameId(value, pathId))) {
+    } else if (isWritable(field)) {
+      const column = decodeColumn(field, value, decodeValue);
+      if (column.ok) {
+        values.set(name, column.value);
+        expandedBytes += column.expandedBytes ?? 0;
+      } else details.push(column.detail);
+    } else if (!(field.role === 'id' && pathId !== undefined && sameId(value, pathId))) {
       details.push({ field: name, code: 'READ_ONLY', message: 'is set by the server' });
     }
   }
-  if (expandedBytes > MAX_EXPANDED_BYTES)
-    details.push({ field: null, code: 'OUT_OF_RANGE', message: EXPANDS_TOO_MUCH });
-  if (pathId === undefined) requireAll(entity, body, ruleColumns, details);
+  if (expandsTooMuch(expandedBytes)) details.push(EXPANSION_DETAIL);
+  if (pathId === undefined) {
+    for (const { name } of getRequiredFields(entity, ruleColumns))
+      if (!Object.hasOwn(body, name)) details.push(makeRequiredDetail(name));
+  }
   return { values, details: details.slice(0, MAX_DETAILS), expandedBytes };
-}
-
-/** Returns the number of characters by which the value grows in PostgreSQL. */
-function assign(field: Field, value: unknown, values: Map<string, string | null>, details: Detail[]): number {
-  if (value === null) {
-    if (field.required) details.push(makeRequiredDetail(field.name));
-    else values.set(field.name, null);
-    return 0;
-  }
-  const decoded = decodeValue(field, value);
-  if (decoded.ok) {
-    values.set(field.name, decoded.value);
-    return decoded.expandedBytes ?? 0;
-  }
-  details.push({ field: field.name, code: decoded.code, message: decoded.message });
-  return 0;
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** Returns whether a create must give the field. */
-export const isRequired = (field: Field, ruleColumns: ReadonlySet<string>): boolean =>
-  isWritable(field) && field.required && field.default === undefined && !ruleColumns.has(field.name);
+/** Text of a column, null for null, or the mistake in its value. */
+export type ColumnText =
+  | { readonly ok: true; readonly value: string | null; readonly expandedBytes?: number }
+  | { readonly ok: false; readonly detail: Detail };
 
-function requireAll(entity: Entity, body: object, ruleColumns: ReadonlySet<string>, details: Detail[]): void {
-  for (const field of entity.fields.values()) {
-    if (isRequired(field, ruleColumns) && !Object.hasOwn(body, field.name))
-      details.push(makeRequiredDetail(field.name));
-  }
+const NULL: ColumnText = { ok: true, value: null };
+
+/** Decodes the value of a column; `decode` reads all values but null. */
+export function decodeColumn<T>(
+  field: Field,
+  value: T | null,
+  decode: (field: Field, value: T) => Decoded,
+): ColumnText {
+  if (value === null)
+    return isWritable(field) && field.required ? { ok: false, detail: makeRequiredDetail(field.name) } : NULL;
+  const decoded = decode(field, value);
+  return decoded.ok
+    ? decoded
+    : { ok: false, detail: { field: field.name, code: decoded.code, message: decoded.message } };
+}
+
+/** Returns the id, or the mistake if no record can have it. */
+export function checkId(decoded: Decoded): Decoded {
+  if (!decoded.ok) return decoded;
+  const id = BigInt(decoded.value);
+  return id >= 1n && id <= BigInt(Number.MAX_SAFE_INTEGER)
+    ? decoded
+    : { ok: false, code: 'OUT_OF_RANGE', message: `must be from 1 to ${Number.MAX_SAFE_INTEGER}` };
+}
+
+/** Returns whether the JSON of one record becomes too long in PostgreSQL; EXPANSION_DETAIL is the mistake. */
+export const expandsTooMuch = (expandedBytes: number): boolean => expandedBytes > MAX_EXPANDED_BYTES;
+
+export const EXPANSION_DETAIL: Detail = { field: null, code: 'OUT_OF_RANGE', message: EXPANDS_TOO_MUCH };
+
+/** Returns the fields that a create must give; the row rules set `ruleColumns`. */
+export function getRequiredFields(entity: Entity, ruleColumns: ReadonlySet<string>): Field[] {
+  return [...entity.fields.values()].filter(
+    (field) => isWritable(field) && field.required && field.default === undefined && !ruleColumns.has(field.name),
+  );
 }
 
 export function makeRequiredDetail(name: string): Detail {

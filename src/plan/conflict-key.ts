@@ -48,15 +48,19 @@ export function getConflictKeys(
   entity: Entity,
   { workspace, principal }: { readonly workspace: Workspace; readonly principal: Pick<Principal, 'kind'> },
 ): readonly (readonly Field[])[] {
-  const keys: (readonly Field[])[] = [];
-  const id = entity.fields.get('id');
-  if (id !== undefined && principal.kind !== 'external') keys.push([id]);
-  for (const constraint of workspace.constraints.values()) {
+  const id = principal.kind === 'external' ? undefined : entity.fields.get('id');
+  return [...(id === undefined ? [] : [[id]]), ...getUniqueFields(entity, workspace)];
+}
+
+/** Returns the sets of fields that unique indexes of the entity hold. */
+export function getUniqueFields(entity: Entity, { constraints }: Pick<Workspace, 'constraints'>): Field[][] {
+  const sets: Field[][] = [];
+  for (const constraint of constraints.values()) {
     if (constraint.kind !== 'unique' || constraint.entity !== entity.name) continue;
     const fields = constraint.fields.map((name) => entity.fields.get(name));
-    if (!fields.includes(undefined)) keys.push(fields as Field[]);
+    if (!fields.includes(undefined)) sets.push(fields as Field[]);
   }
-  return keys;
+  return sets;
 }
 
 /** Returns the fields that an existing record takes over: all but those that row rules set, which it has already. */

@@ -4,9 +4,10 @@ import { type Detail, shorten, unknownName, validationFailed } from '../errors.t
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
-import { isRequired, isWritable, makeRequiredDetail } from './assignment.ts';
-import { planKey } from './conflict-key.ts';
-import { getTarget, type PlanContext } from './link.ts';
+import { getRequiredFields, isWritable, makeRequiredDetail } from './assignment.ts';
+import { getUniqueFields, planKey } from './conflict-key.ts';
+import type { PlanContext } from './link.ts';
+import { getReferences, type Reference } from './references.ts';
 import { applyRowRules, getRuleColumns } from './row-policy.ts';
 import { type Scan, scan } from './scan.ts';
 import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
@@ -26,16 +27,9 @@ export interface ImportPlan {
   readonly matchOn: readonly Field[] | undefined;
   /** Sets of columns that are unique together. */
   readonly uniques: readonly (readonly Field[])[];
-  readonly references: readonly ImportReference[];
+  readonly references: readonly Reference[];
   /** Fields that a row must give if it creates a record; which rows do is only clear later. */
   readonly required: readonly Field[];
-}
-
-export interface ImportReference {
-  readonly field: Field;
-  readonly scan: Scan;
-  /** Whether the entity refers to itself: the same file may contain the record. */
-  readonly own: boolean;
 }
 
 /** Entity and context of an import. */
@@ -111,10 +105,10 @@ export function planCsvImport(
   }
   const fields = cells.filter((field) => field !== undefined);
   const byId = fields.some((field) => field.role === 'id');
-  const missingFields = requiredFields(entity, context).filter((field) => !fields.includes(field));
+  const ruleColumns = getRuleColumns(entity, context.principal);
+  const missingFields = getRequiredFields(entity, ruleColumns).filter((field) => !fields.includes(field));
   const match = findMatchFields(request, entity, context);
   const isDecidedLater = request.onConflict === 'update' && (byId || match !== undefined);
-  const ruleColumns = getRuleColumns(entity, context.principal);
   for (const field of match ?? []) {
     if (fields.includes(field) || ruleColumns.has(field.name)) continue;
     details.push({
@@ -141,14 +135,9 @@ export function planCsvImport(
 /** Plans the import of lines of JSON, each of which gives any fields. */
 export function planNdjsonImport(request: ImportRequest, entity: Entity, context: PlanContext): ImportPlan {
   const columns = [...entity.fields.values()].filter((field) => readOnlyReason(field, request, context) === undefined);
-  const required = request.onConflict === 'update' ? requiredFields(entity, context) : [];
+  const required =
+    request.onConflict === 'update' ? getRequiredFields(entity, getRuleColumns(entity, context.principal)) : [];
   return planImport({ request, entity, context }, { columns, sparse: true, required });
-}
-
-/** Returns the fields that a create must give. */
-export function requiredFields(entity: Entity, context: PlanContext): Field[] {
-  const ruleColumns = getRuleColumns(entity, context.principal);
-  return [...entity.fields.values()].filter((field) => isRequired(field, ruleColumns));
 }
 
 /** Returns the reason why the principal may not give the field in an import, or undefined if it may. */
@@ -180,21 +169,6 @@ function planImport(
   const { workspace, principal } = context;
   const byId = columns.some((field) => field.role === 'id');
   const match = findMatchFields(request, entity, context);
-  const uniques: Field[][] = [];
-  for (const constraint of workspace.constraints.values()) {
-    if (constraint.kind !== 'unique' || constraint.entity !== entity.name) continue;
-    const fields = constraint.fields.map((name) => columns.find((field) => field.name === name));
-    // The database checks a set when the file gives only a part of it.
-    if (!fields.includes(undefined)) uniques.push(fields as Field[]);
-  }
-  const references: ImportReference[] = [];
-  for (const relation of entity.relations.values()) {
-    if (relation.kind !== 'belongsTo') continue;
-    const field = columns.find((column) => column.name === relation.column);
-    if (field === undefined) continue;
-    const target = getTarget(relation, context);
-    references.push({ field, scan: scan(target, principal, 'read'), own: target.name === entity.name });
-  }
   return {
     kind: 'import',
     scan: scan(entity, principal, 'write'),
@@ -203,11 +177,16 @@ function planImport(
     sparse,
     matchOn: match,
     ids: match !== undefined ? 'known' : !byId ? 'none' : principal.kind === 'external' ? 'known' : 'new',
-    uniques,
-    references,
+    // The database checks a set when the file gives only a part of it.
+    uniques: getUniqueFields(entity, workspace).filter((fields) => fields.every((field) => columns.includes(field))),
+    references: getReferences((field) => columns.includes(field), entity, context),
     required,
   };
 }
+
+/** Returns whether the reference leads to the entity of the import: the same file may contain the record. */
+export const isOwnReference = ({ scan: { entity } }: ImportPlan, reference: Reference): boolean =>
+  reference.scan.entity.name === entity.name;
 
 /** A header of the file, its field, and its position. */
 interface Header {

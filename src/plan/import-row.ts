@@ -2,20 +2,24 @@
 // value of a line; returns the text of each staged column, with the row rules' columns set from the claims.
 import { type Detail, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
-import { numberText } from '../model/exact-json.ts';
-import { type Decoded, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
-import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
+import { type Decoded, decodeValue, fieldType, parseStored } from '../model/field-types.ts';
 import type { ImportRequest } from '../request/import-request.ts';
-import { isWritable, makeRequiredDetail } from './assignment.ts';
+import { isRecord } from '../request/members.ts';
+import {
+  checkId,
+  decodeColumn,
+  EXPANSION_DETAIL,
+  expandsTooMuch,
+  getRequiredFields,
+  makeRequiredDetail,
+} from './assignment.ts';
 import {
   type CsvImport,
   type ImportCase,
   type ImportPlan,
   readOnlyReason,
-  requiredFields,
   unknownFieldMessage,
 } from './import-plan.ts';
-import { decodeCell, decodeMember } from './import-value.ts';
 import type { PlanContext } from './link.ts';
 import { applyRowRules, getRuleColumns } from './row-policy.ts';
 import { makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
@@ -50,23 +54,17 @@ export function makeCellDecoder(
       const field = cells[index];
       if (field === undefined) continue;
       const text = source[index] as string;
-      if (text === '') {
-        if (!isWritable(field) || !field.required) continue;
-        isValid = false;
-        if (!report({ row, ...makeRequiredDetail(field.name) })) break;
-        continue;
-      }
-      const decoded = decodeCell(field, text);
-      if (decoded.ok) {
-        values[indexes[index] as number] = decoded.value;
-        expandedBytes += decoded.expandedBytes ?? 0;
+      const column = decodeColumn(field, text === '' ? null : text, decodeCell);
+      if (column.ok) {
+        values[indexes[index] as number] = column.value;
+        expandedBytes += column.expandedBytes ?? 0;
       } else {
         isValid = false;
-        if (!report(toDetail(row, field, decoded))) break;
+        if (!report({ row, ...column.detail })) break;
       }
     }
-    if (expandedBytes > MAX_EXPANDED_BYTES) {
-      report({ row, field: null, code: 'OUT_OF_RANGE', message: EXPANDS_TOO_MUCH });
+    if (expandsTooMuch(expandedBytes)) {
+      report({ row, ...EXPANSION_DETAIL });
       return undefined;
     }
     if (!isValid) return undefined;
@@ -85,11 +83,11 @@ export function makeMemberDecoder(
   const idIndex = plan.columns.findIndex((field) => field.role === 'id');
   const keyIndexes = (plan.matchOn ?? []).map(({ name }) => indexes.get(name) as number);
   const ruleColumns = getRuleColumns(entity, context.principal);
-  const required = requiredFields(entity, context);
+  const required = getRequiredFields(entity, ruleColumns);
   const applyRules = makeRuleApplier(plan, entity, context);
   const formatUnknownName = makeUnknownNameFormatter();
   return (source, row, report) => {
-    if (typeof source !== 'object' || source === null || Array.isArray(source) || numberText(source) !== undefined) {
+    if (!isRecord(source)) {
       report({ row, field: null, code: 'TYPE_MISMATCH', message: 'must be one JSON object' });
       return undefined;
     }
@@ -114,18 +112,14 @@ export function makeMemberDecoder(
         reject({ field: shorten(member), code: 'INVALID', message: `gives the field ${name} a second time` });
       else {
         provided[index] = true;
-        if (value === null) {
-          if (isWritable(field) && field.required) reject(makeRequiredDetail(field.name));
-          continue;
-        }
-        const decoded = decodeMember(field, value);
-        if (decoded.ok) {
-          values[index] = decoded.value;
-          expandedBytes += decoded.expandedBytes ?? 0;
-        } else reject(toDetail(row, field, decoded));
+        const column = decodeColumn(field, value, decodeMember);
+        if (column.ok) {
+          values[index] = column.value;
+          expandedBytes += column.expandedBytes ?? 0;
+        } else reject(column.detail);
       }
     }
-    if (expandedBytes > MAX_EXPANDED_BYTES) reject({ field: null, code: 'OUT_OF_RANGE', message: EXPANDS_TOO_MUCH });
+    if (expandsTooMuch(expandedBytes)) reject(EXPANSION_DETAIL);
     for (const index of keyIndexes) {
       const { name } = plan.columns[index] as Field;
       if (!provided[index] && !ruleColumns.has(name))
@@ -162,10 +156,6 @@ function notImported(
       };
 }
 
-function toDetail(row: number, field: Field, decoded: Extract<Decoded, { ok: false }>): Detail {
-  return { row, field: field.name, code: decoded.code, message: decoded.message };
-}
-
 /** Returns a function that sets the columns of the row rules, as creates do, or undefined if none apply. */
 function makeRuleApplier(plan: ImportPlan, entity: Entity, context: PlanContext) {
   const ruleColumns = getRuleColumns(entity, context.principal);
@@ -182,4 +172,17 @@ function makeRuleApplier(plan: ImportPlan, entity: Entity, context: PlanContext)
       provided[index] = true;
     }
   };
+}
+
+/** Decodes a CSV cell that is not empty. Files have more forms than bodies: the `cell` of a type reads the texts. */
+export function decodeCell(field: Field, text: string): Decoded {
+  const decoded = parseStored(field, text);
+  return field.role === 'id' ? checkId(decoded) : decoded;
+}
+
+/** Decodes the value of a member of an NDJSON line, not null. */
+export function decodeMember(field: Field, value: unknown): Decoded {
+  if (typeof value === 'string' && fieldType(field.type).json === 'string') return decodeCell(field, value);
+  const decoded = decodeValue(field, value);
+  return field.role === 'id' ? checkId(decoded) : decoded;
 }

@@ -3,13 +3,11 @@ import type { Detail } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { decodeValue } from '../model/field-types.ts';
 import { isRecord } from '../request/members.ts';
-import { type Assignment, type AssignmentResult, planAssignment } from './assignment.ts';
+import { type Assignment, type AssignmentResult, checkId, decodeColumn, planAssignment } from './assignment.ts';
 import { type ConflictKey, getChanges } from './conflict-key.ts';
 import type { PlanContext } from './link.ts';
 import { planCreate, type UpsertPlan } from './plan.ts';
 import { getRuleColumns } from './row-policy.ts';
-
-const MAX_ID = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** Checks the body as planAssignment() for a create; also requires the fields of the key, though some may be null. */
 export function planUpsertAssignment(
@@ -37,16 +35,13 @@ function withId(
   ruleColumns: ReadonlySet<string>,
 ): AssignmentResult {
   const result = planAssignment(rest, entity, undefined, ruleColumns);
-  const reject = (detail: Omit<Detail, 'field'>): AssignmentResult => ({
-    ...result,
-    details: [{ field: field.name, ...detail }, ...result.details],
-  });
-  if (id === undefined || id === null) return reject(makeRequiredKeyDetail(field));
-  const decoded = decodeValue(field, id);
-  if (!decoded.ok) return reject({ code: decoded.code, message: decoded.message });
-  const number = BigInt(decoded.value);
-  if (number < 1n || number > MAX_ID) return reject({ code: 'OUT_OF_RANGE', message: `must be from 1 to ${MAX_ID}` });
-  return { ...result, values: new Map([[field.name, number.toString()], ...result.values]) };
+  const column =
+    id === undefined || id === null
+      ? { ok: false as const, detail: makeRequiredKeyDetail(field) }
+      : decodeColumn(field, id, (_, value) => checkId(decodeValue(field, value)));
+  return column.ok
+    ? { ...result, values: new Map([[field.name, column.value], ...result.values]) }
+    : { ...result, details: [column.detail, ...result.details] };
 }
 
 const makeRequiredKeyDetail = ({ name }: Field): Detail => ({

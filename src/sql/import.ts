@@ -3,8 +3,9 @@
 import type { Entity, Field } from '../model/entity.ts';
 import { columnDefault, fieldType } from '../model/field-types.ts';
 import type { Principal } from '../model/principal.ts';
-import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
+import { type ImportPlan, isOwnReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
+import type { Reference } from '../plan/references.ts';
 import { hidesRows } from '../plan/scan.ts';
 import { bindFragment } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
@@ -117,7 +118,7 @@ export function findMissing(plan: ImportPlan, field: Field, limit: number): Frag
 }
 
 /** Finds rows that refer to a record that is missing or hidden from the principal. */
-export function findMissingReferences(plan: ImportPlan, reference: ImportReference, limit: number): Fragment {
+export function findMissingReferences(plan: ImportPlan, reference: Reference, limit: number): Fragment {
   const column = sql`${s}.${ident(reference.field.name)}`;
   const related = ident('t');
   const { table, condition } = renderScan(reference.scan, related);
@@ -126,7 +127,7 @@ export function findMissingReferences(plan: ImportPlan, reference: ImportReferen
     isWritten(plan),
     sql`not exists (select from ${table}${where(sql`${related}."id" = ${column}`, condition)})`,
   ];
-  if (reference.own && plan.ids !== 'none') {
+  if (isOwnReference(plan, reference) && plan.ids !== 'none') {
     conditions.push(sql`not exists (select from ${STAGED} o where o."id" = ${column})`);
   }
   if (hidesRows(reference.scan) && plan.onConflict === 'update' && plan.ids !== 'none') {

@@ -13,7 +13,7 @@ import {
 import type { NodeStatus } from '../../database/executor.ts';
 import type { Database, Session, Transaction } from '../../database/pool.ts';
 import type { Detail, DetailCode } from '../../errors.ts';
-import type { ImportPlan } from '../../plan/import-plan.ts';
+import { type ImportPlan, isOwnReference } from '../../plan/import-plan.ts';
 import type { RowDecoder } from '../../plan/import-row.ts';
 import { MAX_DETAILS } from '../../plan/unknown-name.ts';
 import { json, type Reply } from '../../response/reply.ts';
@@ -305,7 +305,7 @@ async function findMistakes(
     await collectMistakes(findUniqueConflicts(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', takenMessage);
   }
   for (const reference of plan.references) {
-    if (reference.own && !isComplete) continue;
+    if (isOwnReference(plan, reference) && !isComplete) continue;
     const message = 'refers to a record that does not exist';
     await collectMistakes(
       findMissingReferences(plan, reference, MAX_DETAILS),

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Field } from '../../../src/model/entity.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
-import { decodeCell, decodeMember } from '../../../src/plan/import-value.ts';
+import { decodeCell, decodeMember } from '../../../src/plan/import-row.ts';
 import { makeShop } from '../../support/field-types-fixture.ts';
 
 const things = getEntity(makeShop(), 'things');
@@ -45,12 +45,14 @@ const CELLS: readonly (readonly [field: string, cell: string, stored: string])[]
   ['aJson', `${'['.repeat(64)}${']'.repeat(64)}`, `${'['.repeat(64)}${']'.repeat(64)}`],
   ['aJson', `${'['.repeat(65)}${']'.repeat(65)}`, '!INVALID'],
   ['anEnum', 'red', 'red'],
-  ['anEnum', 'Red', '!NOT_IN_ENUM'],
+  ['anEnum', 'RED', '!NOT_IN_ENUM'],
   ['id', '1', '1'],
   ['id', '9007199254740991', '9007199254740991'],
   ['id', '9007199254740992', '!OUT_OF_RANGE'],
   ['id', '0', '!OUT_OF_RANGE'],
+  ['id', '-1', '!OUT_OF_RANGE'],
   ['id', '1.5', '!TYPE_MISMATCH'],
+  ['id', 'x', '!TYPE_MISMATCH'],
 ];
 for (const [name, cell, stored] of CELLS) {
   test(`cell ${JSON.stringify(cell.slice(0, 40))} of ${name} is ${stored.slice(0, 40)}`, () => {
