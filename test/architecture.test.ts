@@ -263,7 +263,7 @@ function switchBreaches(sources: readonly Source[]): string[] {
 
 /** Paths of the API have an owner on each side, and names of control tables their rooms. */
 const WORDS: readonly (readonly [pattern: RegExp, only: readonly string[]])[] = [
-  [/\/api\/v1\b/, ['request/record-path.ts', 'cli/connection.ts']],
+  [/\/api\/v1\b/, ['request/record-path.ts', 'cli/command.ts']],
   [/\/api\/admin\b/, ['request/record-path.ts', 'cli/admin-client.ts']],
   // A backup has rows of most of them. In otel.ts they are attributes of spans.
   [

@@ -7,8 +7,8 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ADMIN_PREFIX, type AdminClient } from '../../src/cli/admin-client.ts';
-import { describeImport, sendRecords } from '../../src/cli/commands/import.ts';
-import { connect, entityPath, organizationPath, workspacePath } from '../../src/cli/connection.ts';
+import { connect, entityPath, organizationPath, workspacePath } from '../../src/cli/command.ts';
+import { describeImport, sendRecords } from '../../src/cli/commands/transfer.ts';
 import {
   CommandFailure,
   describeFailure,
@@ -17,10 +17,9 @@ import {
   toFailure,
   usageFailure,
 } from '../../src/cli/failure.ts';
-import { processIo } from '../../src/cli/io.ts';
+import { openSource, processIo } from '../../src/cli/io.ts';
 import { showsProgress, startTransferBar } from '../../src/cli/progress.ts';
 import { readSchemaFile } from '../../src/cli/schema-file.ts';
-import { openSource } from '../../src/cli/stream-files.ts';
 
 const IO = processIo();
 const ADDRESS = { organization: 'chinook', workspace: 'music' };

@@ -27,7 +27,7 @@ export interface Check {
   readonly judge: (response: CheckResponse) => string | undefined;
 }
 
-export interface CheckResponse {
+interface CheckResponse {
   readonly status: number;
   readonly body: unknown;
 }

@@ -1,17 +1,16 @@
 // Completes commands and options of the program, and names of workspaces and entities of the server, in shells. A shell waits
 // for it at every tab, so it sends one request at most and gives up silently after a second.
 import tab from '@bomb.sh/tab/commander';
+import type { Command } from 'commander';
 import { clientSettings } from '../config.ts';
 import { ADMIN_PREFIX, parseBase } from './admin-client.ts';
-import { DEFAULT_URL, organizationPath, RECORDS_PREFIX } from './connection.ts';
+import { DEFAULT_URL, organizationPath, RECORDS_PREFIX } from './command.ts';
 import type { Io } from './io.ts';
-import { makeProgram } from './program.ts';
 
 const TIMEOUT_MS = 1000;
 
 /** Prints a script for `wda completion <shell>`, and suggestions for `wda complete -- <words>`, which the script calls. */
-export async function completion(args: readonly string[], io: Io): Promise<void> {
-  const program = await makeProgram(io);
+export async function completion(program: Command, args: readonly string[], io: Io): Promise<void> {
   const root = tab(program, { completionCommandName: 'completion' });
   const nameQuery = args[0] === 'complete' ? buildQuery(args.slice(2), io) : undefined;
   const names = nameQuery === undefined ? [] : await fetchNames(nameQuery, io);

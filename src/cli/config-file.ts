@@ -1,11 +1,120 @@
 // Parses a configuration file (YAML or JSON): organizations and workspaces with their schemas, rules, providers and
 // credentials. Failures name the line of the mistake. A file has no secrets: keys and clients are described by name.
 import { dirname, resolve } from 'node:path';
-import { complete, LISTS, PARTS, type Part } from './config-parts.ts';
-import { isSlug, type WorkspaceAddress, workspaceName } from './connection.ts';
+import type { AgentSettings, NewApiKey, NewIdentityProvider, NewOAuthClient } from '../../admin-types/admin-api.d.ts';
+import { isSlug, type WorkspaceAddress, workspaceName } from './command.ts';
 import { runtimeFailure } from './failure.ts';
 import type { Io } from './io.ts';
 import { isObject, makeMistake, readSchemaFile, type SchemaFile } from './schema-file.ts';
+
+/** Member of a part: its check, the description of its form, and its default; without one it is required. */
+export interface Member {
+  readonly accepts: (value: unknown) => boolean;
+  readonly form: string;
+  readonly default?: unknown;
+}
+
+/** Part that a workspace has once or not at all: GET, PUT and DELETE of one path. `Body`: that of the PUT. */
+export interface Part<Body = Record<string, unknown>> {
+  readonly label: string;
+  readonly path: string;
+  readonly members: Readonly<Record<keyof Body, Member>>;
+  /** Whether every workspace has the part, with these defaults and without a DELETE. */
+  readonly isAlwaysPresent?: true;
+}
+
+/** List of named items of a workspace: GET and POST of one path, DELETE below it. `Body`: that of the POST. */
+export interface List<Body = Record<string, unknown>> extends Part<Omit<Body, 'name'>> {
+  /** Member that the path of an item ends with. */
+  readonly id: string;
+  /** Members that only the response to a creation has. */
+  readonly secrets: readonly string[];
+  /** Command that deletes an item, without its id. */
+  readonly deleteCommand: string;
+}
+
+const text: Member = { accepts: (value) => typeof value === 'string' && value.trim() !== '', form: 'text' };
+const flag: Member = { accepts: (value) => typeof value === 'boolean', form: 'true or false' };
+const moment: Member = {
+  accepts: (value) =>
+    typeof value === 'string' && /T.*(?:Z|[+-]\d\d:\d\d)$/.test(value) && !Number.isNaN(Date.parse(value)),
+  form: 'a time with Z or an offset, such as 2030-01-01T00:00:00Z',
+};
+
+// An exported key whose entities are all deleted has an empty list, and must not become a key for all entities.
+const names: Member = {
+  accepts: (value) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
+  form: 'a list of names of entities',
+};
+
+const makeChoice = (...choices: readonly string[]): Member => ({
+  accepts: (value) => choices.some((choice) => choice === value),
+  form: `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`,
+});
+
+const makeNullable = ({ accepts, form }: Member): Member => ({
+  accepts: (value) => value === null || accepts(value),
+  form,
+  default: null,
+});
+
+const keyPermissions = makeChoice('OWNER', 'READ_WRITE', 'READ_ONLY');
+
+const identityProvider: Part<NewIdentityProvider> = {
+  label: 'identity provider',
+  path: '/identity-provider',
+  members: {
+    issuerUrl: text,
+    jwksUri: makeNullable(text),
+    audience: makeNullable(text),
+    defaultPermissions: makeChoice('READ_WRITE', 'READ_ONLY'),
+    enabled: { ...flag, default: true },
+  },
+};
+
+const mcp: Part<AgentSettings> = {
+  label: 'settings of agents',
+  path: '/mcp',
+  members: {
+    enabled: { ...flag, default: true },
+    writes: { ...makeChoice('off', 'confirm', 'on'), default: 'off' },
+    entities: makeNullable(names),
+  },
+  isAlwaysPresent: true,
+};
+
+const apiKeys: List<NewApiKey> = {
+  label: 'API key',
+  path: '/api-keys',
+  members: { permissions: keyPermissions, entities: makeNullable(names), expiresAt: makeNullable(moment) },
+  id: 'id',
+  secrets: ['key'],
+  deleteCommand: 'wda key revoke',
+};
+
+const oauthClients: List<NewOAuthClient> = {
+  label: 'OAuth client',
+  path: '/oauth-clients',
+  members: { permissions: keyPermissions, entities: makeNullable(names) },
+  id: 'clientId',
+  secrets: ['clientId', 'clientSecret'],
+  deleteCommand: 'wda client delete',
+};
+
+export const PARTS: Readonly<Record<string, Part>> = { identityProvider, mcp };
+export const LISTS: Readonly<Record<string, List>> = { apiKeys, oauthClients };
+
+/** Returns all members of a part with defaults; times and lists of names get one form. */
+export function complete({ members }: Part, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(members).map(([name, member]) => {
+      const value = values[name] ?? member.default ?? null;
+      if (Array.isArray(value)) return [name, value.toSorted()];
+      const isMoment = typeof value === 'string' && moment.accepts(value);
+      return [name, isMoment ? new Date(value).toISOString() : value];
+    }),
+  );
+}
 
 export type Values = Readonly<Record<string, unknown>>;
 

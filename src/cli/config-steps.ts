@@ -3,9 +3,16 @@
 
 import type { Plan } from '../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type Query } from './admin-client.ts';
-import type { DesiredOrganization, DesiredWorkspace, Values } from './config-file.ts';
-import { complete, LISTS, PARTS, type Part } from './config-parts.ts';
-import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './connection.ts';
+import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
+import {
+  complete,
+  type DesiredOrganization,
+  type DesiredWorkspace,
+  LISTS,
+  PARTS,
+  type Part,
+  type Values,
+} from './config-file.ts';
 import type { SchemaFile } from './schema-file.ts';
 
 export interface ActualWorkspace {
@@ -33,7 +40,7 @@ export interface Actual {
   }[];
 }
 
-export interface Request {
+interface Request {
   readonly method: 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly query?: Query;

@@ -3,7 +3,7 @@
 import { printable, renderTable } from './table.ts';
 
 /** Mistake of a rejected request, from `error.details` of the server. */
-export interface FailureDetail {
+interface FailureDetail {
   readonly row?: number;
   /** Line of the schema file with the mistake; added by the command line. */
   readonly line?: number;

@@ -1,9 +1,10 @@
 // Builds the command tree of `wda`. Loads only the command that is the first word of the line, or all for other lines such as
 // `wda --help`: so the server does not load the client, nor a command the others.
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { examples } from './command.ts';
-import type { Io } from './io.ts';
+import { type CommandFailure, describeFailure, exitCode, failureDocument, toFailure, usageFailure } from './failure.ts';
+import { type Io, processIo } from './io.ts';
 
 interface CommandFile {
   readonly register: (program: Command) => void;
@@ -15,23 +16,17 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['backup', 'restore'], () => import('./commands/backup.ts')],
   [['activity'], () => import('./commands/activity.ts')],
   [['cluster'], () => import('./commands/cluster.ts')],
-  [['org', 'organization'], () => import('./commands/organization.ts')],
-  [['workspace', 'ws'], () => import('./commands/workspace.ts')],
-  [['key'], () => import('./commands/key.ts')],
-  [['client', 'signing-key'], () => import('./commands/client.ts')],
-  [['agents'], () => import('./commands/agents.ts')],
-  [['mcp'], () => import('./commands/mcp.ts')],
+  [['org', 'organization', 'workspace', 'ws'], () => import('./commands/workspace.ts')],
+  [['key', 'client', 'signing-key'], () => import('./commands/credentials.ts')],
+  [['agents', 'mcp'], () => import('./commands/agents.ts')],
   [['idp'], () => import('./commands/identity-provider.ts')],
   [['schema'], () => import('./commands/schema.ts')],
   [['migration'], () => import('./commands/migration.ts')],
-  [['import'], () => import('./commands/import.ts')],
-  [['export'], () => import('./commands/export.ts')],
-  [['search'], () => import('./commands/search.ts')],
-  [['aggregate'], () => import('./commands/aggregate.ts')],
+  [['import', 'export'], () => import('./commands/transfer.ts')],
+  [['search', 'aggregate'], () => import('./commands/records.ts')],
   [['access'], () => import('./commands/access.ts')],
   [['config'], () => import('./commands/config.ts')],
-  [['openapi'], () => import('./commands/openapi.ts')],
-  [['types'], () => import('./commands/types.ts')],
+  [['openapi', 'types'], () => import('./commands/openapi.ts')],
 ];
 
 /** Builds the program for a line that starts with `first`. Parse errors are thrown as CommanderError; it never exits. */
@@ -48,7 +43,7 @@ export async function makeProgram(io: Io, first?: string): Promise<Command> {
     .option('--json', 'one JSON document on stdout and nothing else; errors as JSON on stderr')
     .configureHelp({ showGlobalOptions: true })
     .showSuggestionAfterError()
-    // run.ts prints all errors, of parsing and of commands.
+    // runWda() prints all errors, of parsing and of commands.
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
@@ -73,4 +68,56 @@ export async function makeProgram(io: Io, first?: string): Promise<Command> {
     '\nCompletion at the tab key: wda completion bash|zsh|fish prints its script\nExit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift',
   );
   return program;
+}
+
+/** Runs a command. Exit codes: 0 done, 1 rejected by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift. */
+export async function runWda(args: readonly string[], io: Io = processIo()): Promise<number> {
+  // The server logs its own failures, with their stacks.
+  if (args[0] === 'serve' && args.length === 1) {
+    await (await import('./serve.ts')).serve();
+    return 0;
+  }
+  const program = await makeProgram(io, args[0]);
+  if (args.length === 0) {
+    program.outputHelp();
+    return 0;
+  }
+  // A reader such as `head` closes the pipe early: the next write ends the command without a crash.
+  io.stdout.on('error', () => {});
+  try {
+    if (args[0] === 'completion' || args[0] === 'complete') {
+      await (await import('./completion.ts')).completion(program, args, io);
+      return 0;
+    }
+    await program.parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException | null)?.code === 'EPIPE') return 0;
+    if (!(error instanceof CommanderError)) return report(toFailure(error), args, io);
+    // commander has already printed the help of a command group without a command.
+    if (error.exitCode === 0 || error.code === 'commander.help') return error.exitCode === 0 ? 0 : 2;
+    return report(parseFailure(error, program, args), args, io);
+  }
+}
+
+function parseFailure({ message }: CommanderError, program: Command, args: readonly string[]): CommandFailure {
+  const names = args.filter((word) => /^[a-z]+$/.test(word)).slice(0, 2);
+  const text = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
+  return usageFailure(text, [`See wda ${[...findCommandNames(program, names), '--help'].join(' ')}`]);
+}
+
+function report(failure: CommandFailure, args: readonly string[], io: Io): number {
+  const text = args.includes('--json') ? JSON.stringify(failureDocument(failure), null, 2) : describeFailure(failure);
+  io.stderr.write(`${text}\n`);
+  return exitCode(failure.failure);
+}
+
+/** Returns the leading words that name a command, for the hint at its help. */
+function findCommandNames(program: Command, names: readonly string[]): readonly string[] {
+  const group = program.commands.find(
+    (command) => command.name() === names[0] || command.aliases().includes(names[0] ?? ''),
+  );
+  if (group === undefined) return [];
+  const own = group.commands.find((command) => command.name() === names[1]);
+  return own === undefined ? [group.name()] : [group.name(), own.name()];
 }

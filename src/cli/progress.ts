@@ -1,11 +1,14 @@
 // Draws progress bars on stderr when it is a terminal and the output is for people. Pure functions format the lines;
 // cli-progress draws them.
+
+import { setTimeout as sleep } from 'node:timers/promises';
 import cliProgress from 'cli-progress';
+import { CommandFailure } from './failure.ts';
 import type { Io } from './io.ts';
 import { formatCount, printable } from './table.ts';
 
 /** Progress of a transfer. `total` is null if it is unknown (stdin). */
-export interface TransferState {
+interface TransferState {
   readonly label: string;
   readonly unit: 'bytes' | 'records';
   readonly current: number;
@@ -63,7 +66,7 @@ export interface StepState {
 }
 
 /** Starts a bar for each step in turn, which draws nothing without a terminal. */
-export function startStepBar(
+function startStepBar(
   io: Io,
   isVisible: boolean,
 ): {
@@ -187,4 +190,80 @@ function drawBar(
       if (progressBar.isActive) progressBar.stop();
     },
   };
+}
+
+const POLL_MS = 500;
+// Outlasts a restart of the server: 60 tries of 500 ms are half a minute.
+const MAX_RETRIES = 60;
+
+interface FollowedTask<T> {
+  readonly read: () => Promise<T>;
+  readonly hasEnded: (work: T) => boolean;
+  readonly isRunning: (work: T) => boolean;
+  /** Returns the progress at a time of performance.now(). */
+  readonly getState: (work: T, now: number) => StepState;
+  /** Lines that Ctrl-C prints: it ends the command, not the task of the server. */
+  readonly interruptLines: readonly string[];
+  readonly options: { readonly io: Io; readonly json?: boolean | undefined };
+  /** Deadline by performance.now(), or null for none. */
+  readonly deadline: number | null;
+}
+
+/** Follows a task; returns its last state. Prints nothing when the output is for scripts. */
+export async function follow<T>(task: FollowedTask<T>): Promise<T> {
+  const { read, hasEnded, isRunning, getState, interruptLines, options, deadline } = task;
+  const isVisible = showsProgress(options);
+  const progressBar = startStepBar(options.io, isVisible);
+  const printedLabels = new Set<string>();
+  const show = (work: T): void => {
+    const state = getState(work, performance.now());
+    progressBar.update(state);
+    if (isVisible || options.json || !isRunning(work) || printedLabels.has(state.label)) return;
+    printedLabels.add(state.label);
+    options.io.stderr.write(`${printable(state.label)}\n`);
+  };
+  const handleInterrupt = (): readonly string[] => {
+    progressBar.stop();
+    return interruptLines;
+  };
+  return printOnInterrupt(options.io, handleInterrupt, async () => {
+    try {
+      for (let failures = 0; ; ) {
+        try {
+          const work = await read();
+          failures = 0;
+          if (!hasEnded(work)) show(work);
+          if (hasEnded(work) || (deadline !== null && performance.now() >= deadline)) return work;
+        } catch (error) {
+          if (!isRetryable(error) || ++failures >= MAX_RETRIES) throw error;
+        }
+        await sleep(deadline === null ? POLL_MS : Math.min(POLL_MS, Math.max(10, deadline - performance.now())));
+      }
+    } finally {
+      progressBar.stop();
+    }
+  });
+}
+
+/** Runs `work`; Ctrl-C meanwhile ends the command with these lines. */
+export async function printOnInterrupt<T>(
+  { stderr }: Io,
+  lines: () => readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const onInterrupt = (): void => {
+    stderr.write(`\n${lines().join('\n')}\n`);
+    process.exit(130);
+  };
+  process.once('SIGINT', onInterrupt);
+  try {
+    return await work();
+  } finally {
+    process.off('SIGINT', onInterrupt);
+  }
+}
+
+function isRetryable(error: unknown): boolean {
+  if (!(error instanceof CommandFailure)) return false;
+  return error.failure.kind === 'unreachable' || (error.failure.kind === 'refused' && error.failure.status === 503);
 }

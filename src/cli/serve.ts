@@ -26,7 +26,7 @@ import {
   type Workers,
 } from '../workers/workers.ts';
 import { ADMIN_PREFIX } from './admin-client.ts';
-import { RECORDS_PREFIX } from './connection.ts';
+import { RECORDS_PREFIX } from './command.ts';
 
 const GRACE_MS = 10_000;
 // Time for workers to end; each waits for the time above itself.
@@ -191,7 +191,7 @@ function explain(error: unknown, config: Config, observer: Observer): string {
 const COMMAND = import.meta.filename.endsWith('.ts') ? 'npm run wda --' : 'npx --no-install wda';
 
 /** Returns the lines that a new user reads after the start. */
-export function startScreen(
+function startScreen(
   config: Config,
   port: number,
   embedded: EmbeddedDatabase | undefined,

@@ -36,7 +36,7 @@ export interface Description {
 /** Columns by which row rules restrict users of the identity provider, by entity. */
 export type RuledColumns = ReadonlyMap<string, ReadonlySet<string>>;
 
-export interface TypeFileOptions {
+interface TypeFileOptions {
   /** Name of the interface; by default from the workspace's slug. */
   readonly name?: string | undefined;
   /** Row rules of the users that the types are for. */

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseExpiry } from '../../src/cli/commands/key.ts';
+import { parseWorkspace } from '../../src/cli/command.ts';
+import { parseExpiry, parsePermissions } from '../../src/cli/commands/credentials.ts';
 import { parseWait } from '../../src/cli/commands/schema.ts';
-import { parseWorkspace } from '../../src/cli/connection.ts';
-import { parsePermissions } from '../../src/cli/credentials.ts';
 import { CommandFailure } from '../../src/cli/failure.ts';
 
 const isUsage = (error: unknown): boolean => error instanceof CommandFailure && error.failure.kind === 'usage';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Migration, MigrationStep } from '../../admin-types/admin-api.d.ts';
+import { describeMigration, describePlan, makeStepTracker } from '../../src/cli/commands/migration.ts';
 import { describeFailure, failureDocument, serverFailure, usageFailure } from '../../src/cli/failure.ts';
-import { describeMigration, describePlan, makeStepTracker } from '../../src/cli/migration-view.ts';
 import { printable, renderPairs, renderTable } from '../../src/cli/table.ts';
 
 const step = (more: Partial<MigrationStep>): MigrationStep => ({

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { runWda } from '../../src/cli/run.ts';
+import { runWda } from '../../src/cli/program.ts';
 
 export interface Outcome {
   readonly code: number | null;

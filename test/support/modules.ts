@@ -323,7 +323,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // A client of the HTTP API; only `serve` runs the server.
   cli: {
     purpose: 'the command line; `serve` runs the server, all other commands are clients of the HTTP API',
-    entrances: ['run.ts'],
+    entrances: ['program.ts'],
     imports: ['backup/format.ts', 'config.ts', 'model/exact-json.ts'],
   },
 };

@@ -2,11 +2,16 @@
 import type { Command } from 'commander';
 import type { Activity } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
-import { action, examples } from '../command.ts';
-import { connect, type GlobalOptions, requireWorkspace, workspacePath } from '../connection.ts';
+import {
+  action,
+  connect,
+  examples,
+  type GlobalOptions,
+  printList,
+  requireWorkspace,
+  workspacePath,
+} from '../command.ts';
 import { usageFailure } from '../failure.ts';
-import { printResult } from '../io.ts';
-import { renderTable } from '../table.ts';
 
 export function register(program: Command): void {
   const command = program
@@ -53,14 +58,14 @@ async function showActivity(options: ActivityOptions): Promise<void> {
       ['since', since],
     ],
   });
-  await printResult(options, data, () =>
-    data.length === 0
-      ? 'Nothing was changed'
-      : renderTable(
-          ['AT', ...(all ? ['WHERE'] : []), 'WHO', 'ACTION', 'SUBJECT'],
-          data.map((one) => [one.at, ...(all ? [formatWorkspace(one)] : []), actorName(one), one.action, one.subject]),
-        ),
-  );
+  const head = ['AT', ...(all ? ['WHERE'] : []), 'WHO', 'ACTION', 'SUBJECT'];
+  await printList(options, data, 'Nothing was changed', head, (one) => [
+    one.at,
+    ...(all ? [formatWorkspace(one)] : []),
+    actorName(one),
+    one.action,
+    one.subject,
+  ]);
 }
 
 const formatWorkspace = ({ organization, workspace }: Activity): string =>

@@ -1,18 +1,22 @@
 // `wda backup` and `wda restore`: save an instance or a workspace to a file and restore it. A file is read to its end before
 // it gets its name and before it is sent, which detects a truncated or damaged one.
-import { Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { Restored } from '../../../admin-types/admin-api.d.ts';
 import { checkFile, type Header } from '../../backup/format.ts';
 import { ApiError } from '../../errors.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
-import { action, examples } from '../command.ts';
-import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from '../connection.ts';
-import { CommandFailure, runtimeFailure, unreachableFailure, usageFailure } from '../failure.ts';
-import { type Io, printResult } from '../io.ts';
+import {
+  action,
+  connect,
+  examples,
+  type GlobalOptions,
+  parseWorkspace,
+  workspaceName,
+  workspacePath,
+} from '../command.ts';
+import { runtimeFailure, usageFailure } from '../failure.ts';
+import { type Io, openSource, printResult, saveStream, sendStream } from '../io.ts';
 import { formatBytes, formatDuration, showsProgress, startTransferBar } from '../progress.ts';
-import { explainLoss, fileTarget, isBrokenPipe, openSource, stdoutTarget } from '../stream-files.ts';
 import { formatCount } from '../table.ts';
 
 // Mode of the server's own backups, because a backup has hashes of keys.
@@ -47,27 +51,12 @@ async function backup(file: string, options: GlobalOptions): Promise<void> {
   const client = connect(options);
   const subject = address === undefined ? 'the instance' : workspaceName(address);
   const startedAt = performance.now();
-  const target = toStdout ? stdoutTarget(options.io) : await fileTarget(options.io, file, OWNERS_ONLY);
   const bar = startTransferBar(options.io, showsProgress(options) && !toStdout, subject, 'bytes', null);
-  let bytes = 0;
-  const meter = new Transform({
-    transform(chunk: Uint8Array, _encoding, callback) {
-      bytes += chunk.byteLength;
-      bar.update(bytes);
-      callback(null, chunk);
-    },
-  });
-  try {
-    const path = address === undefined ? ADMIN_PREFIX : workspacePath(address);
-    await pipeline(await client.download(`${path}/backup`, [], BINARY), meter, target.stream);
-    await target.commit();
-  } catch (error) {
-    await target.discard();
-    if (isBrokenPipe(error) && toStdout) return;
-    throw explainLoss(error, 'backup', file);
-  } finally {
-    bar.stop();
-  }
+  const onChunk = (_chunk: Uint8Array, sent: number): void => bar.update(sent);
+  const path = `${address === undefined ? ADMIN_PREFIX : workspacePath(address)}/backup`;
+  const bytes = await saveStream(options.io, file, { what: 'backup', mode: OWNERS_ONLY, onChunk }, () =>
+    client.download(path, [], BINARY),
+  ).finally(bar.stop);
   if (toStdout) return;
   const header = await inspect(options.io, file);
   await printResult(
@@ -84,27 +73,17 @@ async function restore(file: string, options: GlobalOptions & { readonly as?: st
   await inspect(options.io, file);
   const source = await openSource(options.io, file);
   const bar = startTransferBar(options.io, showsProgress(options), 'restore', 'bytes', source.size);
-  let isComplete = false;
-  const streamChunks = async function* (): AsyncGenerator<Uint8Array> {
-    let sentBytes = 0;
-    for await (const chunk of source.chunks) {
-      sentBytes += chunk.byteLength;
-      yield chunk;
-      bar.update(sentBytes);
-    }
-    isComplete = true;
-    bar.update(sentBytes, 'building indexes');
+  const progress = {
+    onProgress: (bytes: number, isAll: boolean) => bar.update(bytes, isAll ? 'building indexes' : undefined),
+    ifAll: 'The whole file had been sent: look what is there before trying again.',
+    ifPart: 'Nothing was restored.',
   };
   try {
-    const { data } = await client.upload<Restored>(`${ADMIN_PREFIX}/restore`, [['as', as]], BINARY, streamChunks());
+    const { data } = await sendStream(source.chunks, progress, (chunks) =>
+      client.upload<Restored>(`${ADMIN_PREFIX}/restore`, [['as', as]], BINARY, chunks),
+    );
     bar.stop();
     await printResult(options, data, () => describeRestore(data, performance.now() - startedAt));
-  } catch (error) {
-    if (!(error instanceof CommandFailure) || error.failure.kind !== 'unreachable') throw error;
-    const consequence = isComplete
-      ? 'The whole file had been sent: look what is there before trying again.'
-      : 'Nothing was restored.';
-    throw unreachableFailure(`${error.failure.message}. ${consequence}`, error);
   } finally {
     bar.stop();
     await source.close();

@@ -2,12 +2,18 @@
 import type { Command } from 'commander';
 import type { Cluster, Move, PlacedWorkspace, RebalancePlan } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type AdminClient } from '../admin-client.ts';
-import { action, examples } from '../command.ts';
-import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from '../connection.ts';
+import {
+  action,
+  connect,
+  examples,
+  type GlobalOptions,
+  parseWorkspace,
+  workspaceName,
+  workspacePath,
+} from '../command.ts';
 import { runtimeFailure, usageFailure } from '../failure.ts';
-import { follow } from '../follow.ts';
 import { printResult } from '../io.ts';
-import { formatBytes, type StepState } from '../progress.ts';
+import { follow, formatBytes, type StepState } from '../progress.ts';
 import { renderPairs, renderTable } from '../table.ts';
 
 const CLUSTER = `${ADMIN_PREFIX}/cluster`;

@@ -1,8 +1,15 @@
 // `wda idp`: manages the identity provider whose users may use a workspace.
 import type { Command } from 'commander';
 import type { IdentityProvider } from '../../../admin-types/admin-api.d.ts';
-import { action, examples } from '../command.ts';
-import { connect, type GlobalOptions, requireWorkspace, workspaceName, workspacePath } from '../connection.ts';
+import {
+  action,
+  connect,
+  examples,
+  type GlobalOptions,
+  requireWorkspace,
+  workspaceName,
+  workspacePath,
+} from '../command.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { printable, renderPairs } from '../table.ts';

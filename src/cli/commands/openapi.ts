@@ -1,13 +1,24 @@
-// `wda openapi`: prints the OpenAPI document of a workspace for this credential, or that of the admin API.
+// `wda openapi` prints the OpenAPI document of a workspace for this credential, or that of the admin API; `wda types` makes
+// TypeScript types of it, for workspace-data-client.
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readStream } from 'node:stream/consumers';
+import { diff } from 'node:util';
 import type { Command } from 'commander';
+import type { SchemaDocument } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
-import { action, examples } from '../command.ts';
-import { connect, entityPath, type GlobalOptions, requireWorkspace } from '../connection.ts';
-import { runtimeFailure, usageFailure } from '../failure.ts';
-import { printResult, writeOut } from '../io.ts';
+import {
+  action,
+  connect,
+  entityPath,
+  examples,
+  type GlobalOptions,
+  requireWorkspace,
+  workspacePath,
+} from '../command.ts';
+import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
+import { printResult, readInput, writeOut } from '../io.ts';
+import { type Description, isDescription, type RuledColumns, typeFile } from '../type-file.ts';
 
 export function register(program: Command): void {
   const command = program
@@ -22,6 +33,19 @@ export function register(program: Command): void {
     'wda openapi -w acme/shop --selection fixed -o shop.json',
     'wda openapi -w acme/shop --entities orders,customers',
     'wda openapi --admin -o admin.json',
+  ]);
+  const typesCommand = program
+    .command('types')
+    .description('print the TypeScript types of a workspace, which workspace-data-client takes')
+    .option('--from <file>', 'an OpenAPI document of the workspace instead of the server (- is stdin)')
+    .option('--check <file>', 'compare them with a file, and fail with the difference when it is another one')
+    .option('--for <whom>', 'external: as users of the identity provider see it (needs an owner key)')
+    .option('--name <name>', 'name of the interface (default: made of the workspace)')
+    .action(action(types));
+  examples(typesCommand, [
+    'wda types -w acme/shop > shop.ts',
+    'wda types -w acme/shop --check shop.ts',
+    'wda types --from openapi.json > shop.ts',
   ]);
 }
 
@@ -50,4 +74,89 @@ async function openapi(options: OpenapiOptions): Promise<void> {
     throw runtimeFailure(`Cannot write ${output}: ${(error as Error).message}`, undefined, error);
   }
   await printResult(options, { file: output, bytes: Buffer.byteLength(document) }, () => `Written to ${output}`);
+}
+
+interface TypesOptions extends GlobalOptions {
+  readonly from?: string;
+  readonly check?: string;
+  readonly for?: string;
+  readonly name?: string;
+}
+
+/** Prints the file of types; with `check`, fails if that file differs. */
+async function types(options: TypesOptions): Promise<void> {
+  if (options.for !== undefined && options.for !== 'external')
+    throw usageFailure(`--for takes external, not ${options.for}`);
+  if (options.name !== undefined && !/^[A-Za-z_$][\w$]*$/.test(options.name))
+    throw usageFailure(`--name takes the name of an interface, not ${options.name}`);
+  const description =
+    options.from === undefined
+      ? await fetchDescription(options)
+      : await parse(await readInput(options.io, options.from), options.from);
+  const isOwners = options.for === 'external' && description['x-wda']?.principal !== 'external';
+  if (isOwners && options.from !== undefined)
+    throw usageFailure('--for external with --from takes a document that a user of the identity provider was given');
+  const rules = isOwners ? await fetchRules(options) : undefined;
+  const text = typeFile(description, { name: options.name, rules });
+  if (options.check === undefined) await printResult(options, { types: text }, () => text.trimEnd());
+  else await compare(text, options.check, options);
+}
+
+async function fetchDescription(options: TypesOptions): Promise<Description> {
+  const path = entityPath(requireWorkspace(options), '_openapi.json');
+  return parse(await readStream(await connect(options).download(path, [], 'application/json')), 'The answer');
+}
+
+function parse(text: string, what: string): Description {
+  try {
+    const document: unknown = JSON.parse(text);
+    if (isDescription(document)) return document;
+  } catch {}
+  throw runtimeFailure(`${what} is not the OpenAPI document of a workspace, as GET …/_openapi.json gives it`);
+}
+
+/** Fetches the columns of the row rules in force, which owners can read. */
+async function fetchRules(options: TypesOptions): Promise<RuledColumns> {
+  const { data } = await connect(options).send<SchemaDocument>(
+    'GET',
+    `${workspacePath(requireWorkspace(options))}/schema`,
+  );
+  const ruled = Object.entries(data.entities).map(([entity, { rowRules = [] }]) => {
+    const columns = rowRules.filter(({ enabled }) => enabled !== false).map(({ column }) => column);
+    return [entity, new Set(columns)] as const;
+  });
+  return new Map(ruled.filter(([, columns]) => columns.size > 0));
+}
+
+async function compare(text: string, file: string, options: GlobalOptions): Promise<void> {
+  const current = await readInput(options.io, file);
+  if (current === text) return printResult(options, { file, current: true }, () => `${file} is current`);
+  const lines = difference(current.split('\n'), text.split('\n'));
+  throw new CommandFailure(
+    { kind: 'failed', message: `${file} is not what the workspace is now`, details: { file, difference: lines } },
+    [
+      ...lines.slice(0, MAX_PRINTED_LINES),
+      ...(lines.length > MAX_PRINTED_LINES ? [`… and ${lines.length - MAX_PRINTED_LINES} more lines`] : []),
+    ],
+  );
+}
+
+const MAX_PRINTED_LINES = 100;
+// The comparison takes quadratic time in the number of lines that differ.
+const MAX_COMPARED_LINES = 2000;
+
+/** Returns removed (`-`) and added (`+`) lines, without the common first and last ones. */
+function difference(old: readonly string[], now: readonly string[]): string[] {
+  const least = Math.min(old.length, now.length);
+  let start = 0;
+  while (start < least && old[start] === now[start]) start++;
+  let end = 0;
+  while (end < least - start && old.at(-1 - end) === now.at(-1 - end)) end++;
+  const [before, after] = [old.slice(start, old.length - end), now.slice(start, now.length - end)];
+  const mark = (sign: string, lines: readonly string[]): string[] => lines.map((line) => `${sign}${line}`);
+  if (before.length > MAX_COMPARED_LINES || after.length > MAX_COMPARED_LINES)
+    return [...mark('-', before), ...mark('+', after)];
+  return diff(before, after)
+    .filter(([sign]) => sign !== 0)
+    .map(([sign, line]) => `${sign === -1 ? '+' : '-'}${line}`);
 }

@@ -2,22 +2,29 @@
 import { type Command, Option } from 'commander';
 import type { Migration, Plan } from '../../../admin-types/admin-api.d.ts';
 import type { ApiResponse } from '../admin-client.ts';
-import { action, examples } from '../command.ts';
 import {
+  action,
   connect,
+  examples,
   type GlobalOptions,
   requireWorkspace,
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
-} from '../connection.ts';
+} from '../command.ts';
 import { CommandFailure, usageFailure } from '../failure.ts';
-import { printOnInterrupt } from '../follow.ts';
 import { printResult, writeOut } from '../io.ts';
-import { describeMigration, describePlan, hasEnded } from '../migration-view.ts';
+import { printOnInterrupt } from '../progress.ts';
 import { readSchemaFile, rethrowWithLines, schemaAsYaml } from '../schema-file.ts';
 import { printable } from '../table.ts';
-import { followMigration, formatFollowUp, requireSuccess } from './migration.ts';
+import {
+  describeMigration,
+  describePlan,
+  followMigration,
+  formatFollowUp,
+  hasEnded,
+  requireSuccess,
+} from './migration.ts';
 
 export function register(program: Command): void {
   const group = program.command('schema').description('the schema document of a workspace');

@@ -3,12 +3,11 @@ import type { Command } from 'commander';
 import type { ConsoleLink, Server, Session } from '../../../admin-types/admin-api.d.ts';
 import { clientSettings, serverPort } from '../../config.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
-import { action, examples } from '../command.ts';
-import { connect, type GlobalOptions, workspaceName } from '../connection.ts';
-import { entitiesText } from '../credentials.ts';
+import { action, connect, examples, type GlobalOptions, workspaceName } from '../command.ts';
 import { runtimeFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { formatCount, renderPairs, renderTable } from '../table.ts';
+import { entitiesText } from './credentials.ts';
 
 export function register(program: Command): void {
   program

@@ -1,24 +1,47 @@
-// `wda workspace`: lists, creates, renames and deletes workspaces, each with its own schema and records.
+// `wda org` and `wda workspace`: organizations, and the workspaces in them. Organizations and new workspaces require the
+// operator's credential.
 import type { Command } from 'commander';
-import type { EntityStatistics, WorkspaceListed } from '../../../admin-types/admin-api.d.ts';
-import { action, examples } from '../command.ts';
+import type { EntityStatistics, Organization, WorkspaceListed } from '../../../admin-types/admin-api.d.ts';
+import { ADMIN_PREFIX } from '../admin-client.ts';
 import {
+  action,
   connect,
+  examples,
   type GlobalOptions,
   organizationPath,
   parseWorkspace,
+  printList,
   requireWorkspace,
   workspaceName,
   workspacePath,
-} from '../connection.ts';
+} from '../command.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { formatBytes } from '../progress.ts';
 import { readSchemaFile, rethrowWithLines } from '../schema-file.ts';
-import { formatCount, renderTable } from '../table.ts';
+import { formatCount, printable, renderTable } from '../table.ts';
 import { registerMove } from './cluster.ts';
 
+const ORGANIZATIONS = `${ADMIN_PREFIX}/organizations`;
+
 export function register(program: Command): void {
+  const organizations = program
+    .command('org')
+    .alias('organization')
+    .description('organizations, which hold workspaces (needs the operator key)');
+  organizations
+    .command('create')
+    .description('create an organization')
+    .argument('<slug>', 'lower-case letters, digits and hyphens')
+    .option('--name <name>', 'name for people (default: the slug)')
+    .action(action(createOrganization));
+  organizations.command('list').description('list the organizations').action(action(listOrganizations));
+  organizations
+    .command('delete')
+    .description('delete an organization that has no workspaces')
+    .argument('<slug>')
+    .action(action(removeOrganization));
+  examples(organizations, ['wda org create acme --name "Acme Ltd"', 'wda org list', 'wda org delete acme']);
   const group = program
     .command('workspace')
     .alias('ws')
@@ -50,6 +73,26 @@ export function register(program: Command): void {
   ]);
 }
 
+async function createOrganization(slug: string, options: GlobalOptions & { readonly name?: string }): Promise<void> {
+  const body = { slug, name: options.name ?? slug };
+  const { data } = await connect(options).send<Organization>('POST', ORGANIZATIONS, { body });
+  await printResult(options, data, () => `Created organization ${printable(data.slug)}`);
+}
+
+async function listOrganizations(options: GlobalOptions): Promise<void> {
+  const organizations = await connect(options).readAll<Organization>(ORGANIZATIONS);
+  await printList(options, organizations, 'No organizations', ['SLUG', 'NAME', 'CREATED'], (organization) => [
+    organization.slug,
+    organization.name,
+    organization.createdAt,
+  ]);
+}
+
+async function removeOrganization(slug: string, options: GlobalOptions): Promise<void> {
+  await connect(options).send('DELETE', organizationPath(slug));
+  await printResult(options, { deleted: slug }, () => `Deleted organization ${slug}`);
+}
+
 async function create(
   address: string,
   options: GlobalOptions & { readonly name?: string; readonly schema?: string },
@@ -70,33 +113,29 @@ async function create(
 
 async function list(organization: string, options: GlobalOptions): Promise<void> {
   const workspaces = await connect(options).readAll<WorkspaceListed>(`${organizationPath(organization)}/workspaces`);
-  await printResult(options, workspaces, () =>
-    workspaces.length === 0
-      ? `No workspaces in ${organization}`
-      : renderTable(
-          ['WORKSPACE', 'NAME', 'CREATED'],
-          workspaces.map(({ slug, name, createdAt }) => [`${organization}/${slug}`, name, createdAt]),
-        ),
-  );
+  const head = ['WORKSPACE', 'NAME', 'CREATED'];
+  await printList(options, workspaces, `No workspaces in ${organization}`, head, ({ slug, name, createdAt }) => [
+    `${organization}/${slug}`,
+    name,
+    createdAt,
+  ]);
 }
 
 async function showStatistics(options: GlobalOptions): Promise<void> {
   const address = requireWorkspace(options);
   const path = `${workspacePath(address)}/statistics`;
   const { data } = await connect(options).send<readonly EntityStatistics[]>('GET', path);
+  const sizes = ['RECORDS', 'TABLE', 'INDEXES'];
+  const toRow = ({ entity, records, exact, tableBytes, indexBytes }: EntityStatistics) => [
+    entity,
+    `${exact ? '' : 'about '}${formatCount(records)}`,
+    formatBytes(tableBytes),
+    formatBytes(indexBytes),
+  ];
   await printResult(options, data, () =>
     data.length === 0
       ? `No entities in ${workspaceName(address)}`
-      : renderTable(
-          ['ENTITY', 'RECORDS', 'TABLE', 'INDEXES'],
-          data.map(({ entity, records, exact, tableBytes, indexBytes }) => [
-            entity,
-            `${exact ? '' : 'about '}${formatCount(records)}`,
-            formatBytes(tableBytes),
-            formatBytes(indexBytes),
-          ]),
-          ['RECORDS', 'TABLE', 'INDEXES'],
-        ),
+      : renderTable(['ENTITY', ...sizes], data.map(toRow), sizes),
   );
 }
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
+import { chooseFormat, type FileFormat, makeRecordCounter } from '../../src/cli/commands/transfer.ts';
 import { CommandFailure } from '../../src/cli/failure.ts';
-import { chooseFormat, type FileFormat, makeRecordCounter } from '../../src/cli/file-format.ts';
 
 const count = (format: FileFormat, ...chunks: readonly string[]): number => {
   const counter = makeRecordCounter(format);
