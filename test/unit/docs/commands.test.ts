@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Command } from 'commander';
 import { DEMO_SCHEMA } from '../../../src/bootstrap/demo.ts';
+import { processIo } from '../../../src/cli/io.ts';
+import { makeProgram } from '../../../src/cli/program.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const pages = globSync(['*.md', 'client/*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT }).map((path) => ({
@@ -30,4 +33,19 @@ test('no page lets npm fetch the server by its name', () => {
     pages.filter(({ text }) => fetches.test(text)).map(({ path }) => path),
     [],
   );
+});
+
+test('the page of the command line says what each command prints with --json', async () => {
+  const listCommands = ({ commands }: Command, path: readonly string[] = []): string[] =>
+    commands.length === 0
+      ? [path.join(' ')]
+      : commands.flatMap((command) => listCommands(command, [...path, command.name()]));
+  const page = readFileSync(join(ROOT, 'docs', 'reference', 'cli.md'), 'utf8');
+  const rows =
+    page
+      .split('\n## Output for scripts\n')[1]
+      ?.split('\n## ')[0]
+      ?.match(/^\| `.* \|/gm) ?? [];
+  const named = rows.flatMap((row) => row.split(' | ')[0]?.match(/(?<=`)[a-z][a-z -]*(?=`)/g) ?? []);
+  assert.deepEqual(named.toSorted(), listCommands(await makeProgram(processIo())).toSorted());
 });
