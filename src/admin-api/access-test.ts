@@ -1,21 +1,33 @@
 // /access/test: the responses that a user with the given claims would get. For administrators, who may see every record
-// anyway; the requests run through the pipeline of the data API as a read-only external user.
+// anyway; the requests run through the pipeline of the data API as a read-only external user, by the row rules in force or
+// by others that are tried.
+
+import { hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
+import type { Static } from 'typebox';
 import { type InternalRequest, makeRequest, type RequestSource } from '../data-api/internal-request.ts';
 import type { DataApi } from '../data-api/router.ts';
-import { ApiError, responseTooLarge } from '../errors.ts';
+import { ApiError, type Detail, responseTooLarge, validationFailed } from '../errors.ts';
 import type { External } from '../model/principal.ts';
-import { withRules } from '../model/trial.ts';
+import { type PreviewRules, withRules } from '../model/trial.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { PREFIX } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
+import { parseSchemaDocument } from '../schema/document.ts';
+import { getRowRules } from '../schema/entities.ts';
+import { RowRulesShape, type SchemaDocument } from '../schema/format.ts';
+import { member } from '../schema/renames.ts';
+import { makeReport } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
+import type { Databases } from '../store/databases.ts';
+import { loadWorkspaceRow } from '../store/documents.ts';
+import { requireValue, workspaceDeleted } from './access.ts';
 import { exactBody } from './body.ts';
-import { PreviewRulesShape, parsePreviewRules } from './preview-rules.ts';
 import { anyShape, arrayShape, data, objectShape, respondText } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
+import { MAX_ENTITIES, notAnEntity } from './scopes.ts';
 
 export interface AccessTestServices extends AdminServices {
   /** Runs a request of the data API as a principal. */
@@ -26,6 +38,14 @@ export interface AccessTestServices extends AdminServices {
 
 // Limits one call to a few connections for a few seconds; clients send a longer list in parts.
 const MAX_REQUESTS = 100;
+
+/** Shape of row rules by entity in a body. */
+const PreviewRulesShape = Type.Unsafe<Readonly<Record<string, Static<typeof RowRulesShape>>>>({
+  type: 'object',
+  additionalProperties: { ...RowRulesShape, description: 'As of the row rules of an entity; []: none.' },
+  maxProperties: MAX_ENTITIES,
+  description: 'Row rules by entity, to be tried in place of those in force.',
+});
 
 const AccessTest = objectShape(
   {
@@ -158,4 +178,46 @@ async function readText(stream: Readable, maxBytes: number): Promise<string> {
     if (text.length > maxBytes) throw responseTooLarge(maxBytes);
   }
   return text;
+}
+
+/** Parses the rules of a body like those of a schema document; 400 with every mistake in them. */
+async function parsePreviewRules(
+  databases: Databases,
+  workspaceId: string,
+  rules: Static<typeof PreviewRulesShape>,
+): Promise<PreviewRules> {
+  const row = await requireValue(
+    loadWorkspaceRow(databases.forWorkspace({ id: workspaceId }), workspaceId),
+    workspaceDeleted,
+  );
+  const { document } = row;
+  const mistakes = findUnknownEntities(rules, document);
+  if (mistakes.length > 0) throw validationFailed(mistakes);
+  const changedEntities = Object.entries(rules).map(([name, rowRules]) => [
+    name,
+    { ...member(document.entities, name), rowRules },
+  ]);
+  const entities = { ...document.entities, ...Object.fromEntries(changedEntities) };
+  const parsed = parseSchemaDocument({ entities }, document);
+  if (!parsed.ok) throw validationFailed(parsed.details.map(inBody));
+  const previewEntities = Object.entries(parsed.document.entities).filter(([name]) => Object.hasOwn(rules, name));
+  const byEntity = new Map(previewEntities.map(([name, entity]) => [name, getRowRules(entity)]));
+  return { byEntity, key: hash('sha256', JSON.stringify([...byEntity]), 'base64url') };
+}
+
+/** Returns a mistake for each name that no entity has. */
+function findUnknownEntities(rules: Static<typeof PreviewRulesShape>, { entities }: SchemaDocument): readonly Detail[] {
+  const report = makeReport({ rules });
+  for (const name of Object.keys(rules)) {
+    if (member(entities, name) === undefined) {
+      report(['rules', name], 'REFERENCE_NOT_FOUND', notAnEntity(name, Object.keys(entities), report));
+    }
+  }
+  return report.details();
+}
+
+/** Maps a path of the document (`entities.orders.rowRules.0.column`) to one of the body (`rules.orders.0.column`). */
+function inBody(detail: Detail): Detail {
+  const [, name, rest = ''] = /^entities\.([^.]+)\.rowRules(.*)$/.exec(detail.field ?? '') ?? [];
+  return name === undefined ? detail : { ...detail, field: `rules.${name}${rest}` };
 }

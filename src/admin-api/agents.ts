@@ -2,8 +2,8 @@
 import type { Static } from 'typebox';
 import type { AgentSettings } from '../model/agent-settings.ts';
 import { Type } from '../schema/type.ts';
-import { loadAgentSettings, putAgentSettings } from '../store/agent-settings.ts';
 import { loadEntityIds } from '../store/documents.ts';
+import { loadAgentSettings, putAgentSettings } from '../store/workspaces.ts';
 import { workspaceDeleted } from './access.ts';
 import { refinedBody } from './body.ts';
 import { data, enumShape, objectShape, respondData } from './response.ts';

@@ -1,8 +1,16 @@
 // Describes admin routes for the OpenAPI document: the texts of their authors, and errors that follow from access level,
 // path and body.
 import type { TSchema } from 'typebox';
-import { type ErrorConditions, QUERY_ERRORS, toErrorResponses, UNREADY_ERRORS } from '../openapi/error-conditions.ts';
-import type { Content, Description, Shape, Tag } from '../openapi/operation.ts';
+import {
+  type Content,
+  type Description,
+  type ErrorConditions,
+  QUERY_ERRORS,
+  type Shape,
+  type Tag,
+  toErrorResponses,
+  UNREADY_ERRORS,
+} from '../openapi/operation.ts';
 import { Type } from '../schema/type.ts';
 import type { AccessLevel } from './access.ts';
 import { Slug } from './names.ts';

@@ -7,7 +7,7 @@ import { type ApiError, notFound, validationFailed } from '../errors.ts';
 import type { HttpClient } from '../http-client/http-client.ts';
 import type { Principal } from '../model/principal.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
-import type { ErrorConditions } from '../openapi/error-conditions.ts';
+import type { ErrorConditions } from '../openapi/operation.ts';
 import { explainRows } from '../plan/explain.ts';
 import { Type } from '../schema/type.ts';
 import {

@@ -1,19 +1,26 @@
-// /oauth-clients: create, list and delete. A secret is shown once, when its client is created.
+// /oauth-clients: create, list and delete. A secret is shown once, when its client is created. And /signing-keys: the keys
+// that sign the tokens of all clients, without their private halves, for the operator.
 import type { Static } from 'typebox';
 import { notFound } from '../errors.ts';
 import { Type } from '../schema/type.ts';
+import type { WriteActivity } from '../store/activity.ts';
 import { createOAuthClient, deleteOAuthClient, loadOAuthClients, type OAuthClient } from '../store/oauth-clients.ts';
+import type { StoredSigningKey } from '../store/signing-keys.ts';
 import { noWorkspace, requireValue } from './access.ts';
 import { refinedBody } from './body.ts';
 import { DisplayName, KeyPermissions } from './names.ts';
-import { PAGE } from './query.ts';
+import { flag, PAGE } from './query.ts';
 import {
+  arrayShape,
   data,
+  enumShape,
   formatTime,
   NOTHING,
+  nullableShape,
   objectShape,
   pageShape,
   respondCreated,
+  respondData,
   respondNothing,
   respondPage,
   Time,
@@ -138,4 +145,68 @@ function toResponse({
   createdAt,
 }: OAuthClient): Static<typeof OAuthClientResponse> {
   return { id: clientId, clientId, name, permissions, entities, createdAt: formatTime(createdAt) };
+}
+
+export interface SigningKeyServices {
+  readonly signingKeys: {
+    readonly list: () => Promise<readonly StoredSigningKey[]>;
+    readonly rotate: (revoke: boolean, audit: WriteActivity) => Promise<void>;
+  };
+}
+
+const SigningKeyResponse = objectShape(
+  {
+    kid: Type.String({ description: 'Its name in the head of tokens and in the key set.' }),
+    state: enumShape('signing', 'verifying'),
+    createdAt: Time,
+    rotatedAt: nullableShape(Time),
+    expiresAt: nullableShape(Time),
+  },
+  { title: 'SigningKey' },
+);
+
+export function signingKeyRoutes(services: AdminServices & SigningKeyServices): AdminRoute[] {
+  const keys = services.signingKeys;
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'signingKeys.list',
+      method: 'GET',
+      path: '/signing-keys',
+      access: 'operator',
+      summary: 'The keys that sign or verify tokens, without their private halves',
+      description: 'The newest first; it signs. The others verify until the last token of theirs has expired.',
+      errors: {},
+      responses: { 200: data(arrayShape(SigningKeyResponse)) },
+      handle: async () => respondData((await keys.list()).map(toSigningKey)),
+    }),
+    route({
+      id: 'signingKeys.rotate',
+      method: 'POST',
+      path: '/signing-keys/rotate',
+      access: 'operator',
+      changes: 'everything',
+      activity: 'written',
+      summary: 'Lets a new key sign; with revoke, all tokens signed so far end',
+      description: 'Without `revoke` tokens of the key so far work until they expire.',
+      errors: {},
+      query: { revoke: flag('End all tokens signed so far: for a key that somebody has seen.') },
+      responses: { 200: data(arrayShape(SigningKeyResponse)) },
+      async handle({ query: { revoke }, audit }) {
+        const { write } = await audit.prepare({ subject: 'signing keys', details: { revoke } });
+        await keys.rotate(revoke, write);
+        return respondData((await keys.list()).map(toSigningKey));
+      },
+    }),
+  ];
+}
+
+function toSigningKey({ kid, createdAt, rotatedAt, expiresAt }: StoredSigningKey): Static<typeof SigningKeyResponse> {
+  return {
+    kid,
+    state: rotatedAt === null ? 'signing' : 'verifying',
+    createdAt: formatTime(createdAt),
+    rotatedAt: formatTime(rotatedAt),
+    expiresAt: formatTime(expiresAt),
+  };
 }

@@ -6,18 +6,21 @@ import { agentRoutes } from './agents.ts';
 import { type ApiKeyMaker, apiKeyRoutes } from './api-keys.ts';
 import { type BackupServices, backupRoutes } from './backup.ts';
 import { type ClusterServices, clusterRoutes } from './cluster.ts';
-import { type DocumentServices, documentRoutes } from './document.ts';
 import { type IdentityProviderServices, identityProviderRoutes } from './identity-provider.ts';
 import { migrationRoutes } from './migrations.ts';
-import { type OAuthClientMaker, oauthClientRoutes } from './oauth-clients.ts';
+import {
+  type OAuthClientMaker,
+  oauthClientRoutes,
+  type SigningKeyServices,
+  signingKeyRoutes,
+} from './oauth-clients.ts';
 import { organizationRoutes } from './organizations.ts';
 import type { AdminRoute, AdminServices } from './route.ts';
 import { schemaRoutes } from './schema.ts';
-import { type ServerServices, serverRoutes } from './server.ts';
+import { type DocumentServices, documentRoutes, type ServerServices, serverRoutes } from './server.ts';
 import { sessionRoutes } from './session.ts';
 import { type SessionListServices, sessionListRoutes } from './sessions.ts';
 import { settingsRoutes } from './settings.ts';
-import { type SigningKeyServices, signingKeyRoutes } from './signing-keys.ts';
 import { statisticsRoutes, workspaceRoutes } from './workspaces.ts';
 
 export function adminRoutes(

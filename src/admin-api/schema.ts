@@ -14,7 +14,7 @@ import { loadDocumentText } from '../store/documents.ts';
 import { parseDocument } from '../store/load-workspace.ts';
 import { findMigration, isEnded } from '../store/migrations.ts';
 import { upgradeWorkspaceIn } from '../store/workspace-files.ts';
-import { findNode } from '../store/workspace-node.ts';
+import { findNode } from '../store/workspaces.ts';
 import { noWorkspace, requireValue } from './access.ts';
 import { uncheckedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';

@@ -1,11 +1,13 @@
-// /server: versions, database, processes and settings in force (without secrets), for the operator.
+// /server: versions, database, processes and settings in force (without secrets), for the operator; and /openapi.json, the
+// OpenAPI document of everything that is served outside the data API.
 import type { Static } from 'typebox';
 import manifest from '../../package.json' with { type: 'json' };
 import { Type } from '../schema/type.ts';
 import { loadDatabaseFacts } from '../store/instance.ts';
 import { loadProcesses } from '../store/process-registry.ts';
-import { arrayShape, data, formatTime, objectShape, respondData, Time } from './response.ts';
+import { anyShape, arrayShape, data, formatTime, NOTHING, objectShape, respondData, Time } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker } from './route.ts';
+import { makeStaticDocument } from './tag.ts';
 
 export interface ServerServices {
   readonly server: {
@@ -82,4 +84,28 @@ async function toResponse({
     processes: processes.map(({ place, startedAt }) => ({ place, startedAt: formatTime(startedAt) })),
     settings: server.settings,
   };
+}
+
+export interface DocumentServices {
+  /** Builds the document; called once, at the first request. */
+  readonly adminDocument: () => unknown;
+}
+
+export function documentRoutes(services: AdminServices & DocumentServices): AdminRoute[] {
+  const document = makeStaticDocument(() => services.adminDocument());
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'server.describe',
+      method: 'GET',
+      path: '/openapi.json',
+      // Same for every client, without data of a workspace.
+      access: 'anyone',
+      summary: 'This description as an OpenAPI document',
+      description: 'OpenAPI 3.1. Everything that is served outside the data API.',
+      errors: {},
+      responses: { 200: anyShape('An OpenAPI document.'), 304: NOTHING },
+      handle: async ({ ifNoneMatch }) => document.respondTo(ifNoneMatch),
+    }),
+  ];
 }

@@ -4,7 +4,7 @@ import { conflict, type Detail, unknownEntity } from '../errors.ts';
 import type { Runner } from '../migrations/runner.ts';
 import { closest } from '../model/closest.ts';
 import { NO_SETTINGS } from '../model/entity.ts';
-import type { ErrorConditions } from '../openapi/error-conditions.ts';
+import type { ErrorConditions } from '../openapi/operation.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { getRowRules } from '../schema/entities.ts';
 import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape } from '../schema/format.ts';

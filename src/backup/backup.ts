@@ -9,7 +9,7 @@ import { payloadTooLarge, queryTimeout } from '../errors.ts';
 import { type ConcurrencyLimiter, makeConcurrencyLimiter } from '../limits/concurrency.ts';
 import { type MinRate, makeRateMeter, readUpload } from '../limits/upload.ts';
 import type { Databases } from '../store/databases.ts';
-import { findNode } from '../store/workspace-node.ts';
+import { findNode } from '../store/workspaces.ts';
 import { cutWhenUnavailable, throwWhenUnavailable } from '../topology/unavailable.ts';
 import { removeDemo } from './demo-check.ts';
 import { type BackupTarget, dumpPieces, loadSnapshotTime, TENANTS, withLockedSnapshot } from './dump.ts';

@@ -1,4 +1,4 @@
-// What the files of commands/ share: the options of every command, the connection to the server, actions and lists. URL and
+// Shares between the files of commands/: the options of every command, the connection to the server, actions and lists. URL and
 // credential come from options, then the environment, then defaults.
 import type { Command } from 'commander';
 import { clientSettings } from '../config.ts';

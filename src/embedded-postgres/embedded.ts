@@ -1,11 +1,13 @@
 // The bundled PostgreSQL on DATA_DIR, for servers without DATABASE_URL: started by the first server process on that
 // DATA_DIR, joined by the others, restarted when it dies, taken over when the process that ran it is gone. It listens
 // on a Unix socket only, requires a generated password, and never outlives the last of these processes.
+
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appRole, databaseName, readPassword, superuser } from './cluster.ts';
 import { isDiskFull, maintainReserve, releaseReserve } from './disk-reserve.ts';
 import { asFailure, getMessage } from './failure.ts';
-import { openLock } from './lock.ts';
 import type { Log } from './log.ts';
 import { type Paths, preparePaths } from './paths.ts';
 import { type Server, startServer } from './server.ts';
@@ -23,7 +25,7 @@ export interface EmbeddedConnection {
 }
 
 /** Address before the first start of PostgreSQL: the password is read when a connection is opened. */
-export type EmbeddedAddress = Omit<EmbeddedConnection, 'password'> & { readonly password: () => string };
+type EmbeddedAddress = Omit<EmbeddedConnection, 'password'> & { readonly password: () => string };
 
 export interface EmbeddedDatabase {
   /** Connection of the server, which stays the same when PostgreSQL is restarted or another process takes over. */
@@ -51,7 +53,7 @@ export interface EmbeddedStart {
   stop(): Promise<void>;
 }
 
-export interface EmbeddedOptions {
+interface EmbeddedOptions {
   readonly dataDir: string;
   readonly log: Log;
   /** Directory where root puts data and binaries that PostgreSQL's user could not reach otherwise. */
@@ -218,4 +220,53 @@ function requirePassword(file: string): string {
   const password = readPassword(file);
   if (password !== undefined) return password;
   throw Object.assign(new Error(`${file} is not there yet`), { code: 'ENOENT' });
+}
+
+/**
+ * The lock that decides which of several server processes on one DATA_DIR runs its PostgreSQL. Node has no flock(), but
+ * SQLite's exclusive transaction is one: atomic, portable, and released by the kernel however the process dies. (A file
+ * with a process id is wrong as soon as another process has that id.)
+ */
+interface Lock {
+  /**
+   * Takes the lock if it is free, without waiting; returns true if this process has it. Costs about 4 µs when another
+   * has it.
+   */
+  acquire(): boolean;
+  /** Releases the lock and closes its file. */
+  release(): void;
+}
+
+const sqliteBusy = 5;
+
+/** Opens the lock in the file `path`, which stays empty. Throws a readable failure when it cannot be opened. */
+export function openLock(path: string): Lock {
+  const file = openFile(path);
+  return {
+    acquire() {
+      if (file.isTransaction) return true;
+      try {
+        // No journal, as nothing is ever written.
+        file.exec('pragma journal_mode = off; begin exclusive');
+        return true;
+      } catch (error) {
+        if (error instanceof Error && 'errcode' in error && error.errcode === sqliteBusy) return false;
+        throw error;
+      }
+    },
+    release() {
+      if (file.isOpen) file.close();
+    },
+  };
+}
+
+function openFile(path: string): DatabaseSync {
+  try {
+    // Only its owner may read it, as a reader could lock it. Only for a new file: a close() anywhere in this process
+    // releases its locks.
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
+    return new DatabaseSync(path, { timeout: 0 });
+  } catch (error) {
+    throw asFailure(error, `The lock file ${path} cannot be used.`);
+  }
 }

@@ -13,7 +13,7 @@ export interface User {
   readonly gid: number;
 }
 
-export interface GuardedCommand {
+interface GuardedCommand {
   readonly file: string;
   readonly args: readonly string[];
   /** The user that it runs as, or undefined for the user of this process. */
@@ -137,7 +137,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-export interface RunningProcess {
+interface RunningProcess {
   readonly pid: number;
   /** Command line, arguments separated by NUL (Linux) or by spaces. PostgreSQL's children replace it with a title. */
   readonly title: string;

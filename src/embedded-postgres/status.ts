@@ -17,7 +17,7 @@ export function readPort(paths: Paths): number | undefined {
   return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined;
 }
 
-export interface Status {
+interface Status {
   readonly pid: number;
   readonly state: string;
 }

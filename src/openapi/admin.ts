@@ -1,8 +1,8 @@
-// Operations outside the data API -> their OpenAPI document (3.1.1). Pure: it prints the descriptions of the routes.
+// Operations outside the data API -> their OpenAPI document (3.1.1). Pure: it prints the descriptions of the routes. Shapes
+// with a title become components, named once and referred to everywhere.
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { type CodedStatus, ERROR_SCHEMAS, errorResponseRef, errorResponses, type Part } from './error-responses.ts';
 import { type Content, type ErrorDescription, type Operation, type Shape, TAGS, type Tag } from './operation.ts';
-import { makeComponents, type Refer } from './shapes.ts';
 
 const CLIENT_AUTHENTICATION = 'oauthClient';
 const OAUTH_ERROR = 'OAuthError';
@@ -200,5 +200,67 @@ function securitySchemes(publicUrl: string): Readonly<Record<string, Part>> {
       scheme: 'basic',
       description: 'The id and the secret of an OAuth client.',
     },
+  };
+}
+
+/** Returns the schema for the document: a reference when it has a title. */
+type Refer = (shape: Shape) => Part;
+
+interface Components {
+  readonly refer: Refer;
+  /** Returns all shapes that have been referred to, by name. */
+  readonly schemas: () => Readonly<Record<string, Part>>;
+}
+
+/** Keywords whose values contain schemas; values of all others are copied. */
+const SCHEMA_KEYWORDS: Readonly<Record<string, 'schema' | 'list' | 'members'>> = {
+  items: 'schema',
+  additionalProperties: 'schema',
+  propertyNames: 'schema',
+  anyOf: 'list',
+  oneOf: 'list',
+  properties: 'members',
+};
+
+/** Throws a TypeError when two different shapes have the same title. */
+function makeComponents(): Components {
+  const schemas = new Map<string, Part>();
+
+  const refer: Refer = (shape) => {
+    const { title, ...rest } = shape as { readonly title?: unknown };
+    const schema = renderShape(rest);
+    if (typeof title !== 'string') return schema;
+    const existing = schemas.get(title);
+    if (existing !== undefined && JSON.stringify(existing) !== JSON.stringify(schema)) {
+      throw new TypeError(`two shapes are called ${title}`);
+    }
+    schemas.set(title, schema);
+    return { $ref: `#/components/schemas/${title}` };
+  };
+
+  const renderShape = (shape: object): Part =>
+    Object.fromEntries(Object.entries(shape).map(([keyword, value]) => [keyword, renderValue(keyword, value)]));
+
+  function renderValue(keyword: string, value: unknown): unknown {
+    // `additionalProperties` may be true or false.
+    if (typeof value !== 'object' || value === null) return value;
+    const kind = SCHEMA_KEYWORDS[keyword];
+    switch (kind) {
+      case 'schema':
+        return refer(value);
+      case 'list':
+        return (value as readonly Shape[]).map(refer);
+      case 'members':
+        return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, refer(member)]));
+      case undefined:
+        return value;
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  return {
+    refer,
+    schemas: () => Object.fromEntries([...schemas].sort(([one], [other]) => (one < other ? -1 : 1))),
   };
 }

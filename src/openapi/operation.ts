@@ -1,4 +1,6 @@
-// Descriptions of operations outside the data API. Routes have them next to their handlers; admin.ts prints them.
+// Descriptions of operations outside the data API. Routes have them next to their handlers, each with its own errors; those
+// that follow from its requirements are added. admin.ts prints them.
+import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 
 /** Nouns of the document, with their descriptions. */
 export const TAGS = {
@@ -79,3 +81,24 @@ export interface Operation {
   readonly pattern: string;
   readonly describe: Description;
 }
+
+/** Conditions by code, as the end of the sentence "refused because ..."; with the status if it is another one. */
+export type ErrorConditions = {
+  readonly [Code in ErrorCode]?: string | { readonly status: number; readonly when: string };
+};
+
+export function toErrorResponses(conditions: ErrorConditions): ErrorDescription[] {
+  return Object.entries(conditions).map(([code, condition]) =>
+    typeof condition === 'string'
+      ? { status: ERROR_CODES[code as ErrorCode], code, when: condition }
+      : { ...condition, code },
+  );
+}
+
+/** Refusals of every operation. */
+export const QUERY_ERRORS: ErrorConditions = { BAD_REQUEST: 'a part of the path or of the query is not as described' };
+
+/** Refusals of operations that need a ready server. */
+export const UNREADY_ERRORS: ErrorConditions = {
+  SERVICE_UNAVAILABLE: 'the server or its database cannot answer at the moment',
+};

@@ -4,8 +4,18 @@ import type { Database } from '../database/pool.ts';
 import { serviceUnavailable } from '../errors.ts';
 import type { Route } from '../http/router.ts';
 import { METRICS_TTL_MS, memoize } from '../observer.ts';
-import { type ErrorConditions, QUERY_ERRORS, toErrorResponses, UNREADY_ERRORS } from '../openapi/error-conditions.ts';
-import { type Content, type Description, objectShape, type Shape, TEXT, TEXTS } from '../openapi/operation.ts';
+import {
+  type Content,
+  type Description,
+  type ErrorConditions,
+  objectShape,
+  QUERY_ERRORS,
+  type Shape,
+  TEXT,
+  TEXTS,
+  toErrorResponses,
+  UNREADY_ERRORS,
+} from '../openapi/operation.ts';
 import { ADMIN_PREFIX as ADMIN, PREFIX as RECORDS } from '../request/record-path.ts';
 import { json, type Reply } from '../response/reply.ts';
 import { sql, toQuery } from '../sql/fragment.ts';

@@ -1,10 +1,14 @@
-// Workspaces in the directory: their organizations, slugs, and the place of their tables. documents.ts has their
-// documents; migrations/workspace.ts creates and deletes them, together with their tables.
+// Workspaces in the directory: their organizations, slugs, the place of their tables, and their settings for agents.
+// documents.ts has their documents; migrations/workspace.ts creates and deletes them, together with their tables.
+
+import type { NodeStatus } from '../database/executor.ts';
 import type { Database, Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
+import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { isViolation, makeNameConflict, toOperatorError } from './control-error.ts';
+import type { Databases } from './databases.ts';
 import { loadPage, type PageOf } from './pages.ts';
 
 export interface WorkspaceSummary {
@@ -128,4 +132,41 @@ export function toWorkspaceError(error: unknown, slug: string): Error {
   return isViolation(error, 'workspace_slug')
     ? makeNameConflict(`Workspace ${slug}`, 'slug', error)
     : toOperatorError(error);
+}
+
+/**
+ * Returns the node, or undefined for a workspace in the database itself and for one that does not exist. Sends nothing
+ * to a node.
+ */
+export async function findNode(databases: Databases, id: string): Promise<NodeStatus | undefined> {
+  const [row] = await databases
+    .forWorkspace({ id })
+    .query<{ schema: string }>(
+      toQuery(sql`select database_schema as schema from wda.workspace where id = ${id}::bigint`),
+    );
+  const placement = row === undefined ? undefined : await databases.topology.locate(row.schema);
+  return databases.topology.getNode({ placement: placement ?? null });
+}
+
+/** Loads the settings in force: the defaults where no row is stored. */
+export async function loadAgentSettings(db: Database, workspaceId: string): Promise<AgentSettings> {
+  const rows = await db.query<AgentSettings>(
+    toQuery(sql`select enabled, writes, entities from wda.agent_settings where workspace_id = ${workspaceId}`),
+  );
+  return rows[0] ?? DEFAULT_AGENT_SETTINGS;
+}
+
+/** Stores the settings; returns false if the workspace does not exist. */
+export async function putAgentSettings(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  { enabled, writes, entities }: AgentSettings,
+): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`insert into wda.agent_settings (workspace_id, enabled, writes, entities)
+select w.id, ${enabled}::boolean, ${writes}, ${entities}::bigint[] from wda.workspace w where w.id = ${workspaceId} for key share
+on conflict (workspace_id) do update set enabled = excluded.enabled, writes = excluded.writes, entities = excluded.entities
+returning workspace_id`),
+  );
+  return rows.length > 0;
 }

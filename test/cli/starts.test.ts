@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { makeApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { openLock } from '../../src/embedded-postgres/lock.ts';
+import { openLock } from '../../src/embedded-postgres/embedded.ts';
 import { makeObserver } from '../../src/observer.ts';
 import { createTestDatabase, serverUrl } from '../support/database.ts';
 import { openProxy } from '../support/database-proxy.ts';
