@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { test } from 'node:test';
+import { type Json, schemaOf, ended as untilEnded } from '../support/migration.ts';
 import { type Hold, holdAt, prepareHolds } from '../support/paused-migration.ts';
 import { prepare, use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../support/server.ts';
@@ -42,9 +43,6 @@ const AFTER = withAmount('integer');
 /** The table is written anew and locked; nothing is committed. */
 const REWRITTEN: Hold = { kind: 'ddl', like: '%alter column "amount%type %using%' };
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of the API
-type Json = any;
-
 let orders = 0;
 const first = useServer();
 const second = useServer({}, first);
@@ -72,14 +70,7 @@ async function put(url: string, body: unknown, query = 'strategy=blocking&wait=0
   return JSON.parse(text).data;
 }
 
-async function ended(id: number): Promise<Json> {
-  let migration: Json;
-  await until('the migration has ended', async () => {
-    migration = (await workspace.admin(`migrations/${id}`)).json.data;
-    return migration.state !== 'running' && migration.state !== 'pending';
-  });
-  return migration;
-}
+const ended = (id: number): Promise<Json> => untilEnded(workspace, id);
 
 const gates = async (): Promise<Json> =>
   (await first.database.query("select gates from wda.workspace where slug = 'shop'"))[0]?.gates as Json;
@@ -109,7 +100,7 @@ test('gates are closed in both processes before a lock is asked for', async () =
     first.database,
     {
       kind: 'row',
-      lock: 'lock table SCHEMA.orders in access share mode'.replace('SCHEMA', await schema()),
+      lock: `lock table ${await schema()}.orders in access share mode`,
       like: 'do %lock table%',
     },
     async () => {
@@ -130,8 +121,7 @@ test('gates are closed in both processes before a lock is asked for', async () =
     await until('it answers', async () => (await ask(server, 'orders')).status === 200);
 });
 
-const schema = async (): Promise<string> =>
-  `"${(await first.database.query("select database_schema as name from wda.workspace where slug = 'shop'"))[0]?.name}"`;
+const schema = async (): Promise<string> => `"${await schemaOf(first, workspace)}"`;
 const newest = async (): Promise<number> => (await workspace.admin('migrations?size=1')).json.data[0].id;
 
 test('a write that was let in, and whose body came after the gate was closed, is refused for the migration', async () => {

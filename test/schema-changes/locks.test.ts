@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { suite, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { queryNodes } from '../support/database.ts';
-import { applySchema, assertTidy, type Json, schemaOf, settled } from '../support/migration.ts';
+import { applySchema, assertTidy, cancelIsKnown, type Json, schemaOf, settled } from '../support/migration.ts';
 import { holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
 import { prepare, useServer } from '../support/resources.ts';
 import type { TestServer, TestWorkspace } from '../support/server.ts';
@@ -110,10 +110,7 @@ test('what was filled stays while the lock of the switch is not free; a cancel e
   // The taking back has to wait for the same lock: it goes on asking, and the migration ends as what it is.
   const { id } = answer.json.data;
   const cancelled = workspace.admin(`migrations/${id}/cancel`, { method: 'POST' });
-  await until('the cancel is known', async () => {
-    const [row] = await query('select cancel_requested as known from wda.migration where id = $1', [id]);
-    return row?.known === true;
-  });
+  await cancelIsKnown(server, id);
   // An attempt that had begun before would still switch when it gets the lock.
   const [{ now } = { now: undefined }] = await query('select clock_timestamp() as now');
   const attempts = new Set<unknown>();

@@ -2,15 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import { ended, type Json, applySchema as put, withClient } from '../support/migration.ts';
 import { useServer } from '../support/resources.ts';
-import type { Answer, TestWorkspace } from '../support/server.ts';
+import type { TestWorkspace } from '../support/server.ts';
 
 let count = 0;
 const server = useServer();
-
-// biome-ignore lint/suspicious/noExplicitAny: answers of the API
-type Json = any;
 
 const NOTES = { entities: { notes: { fields: { text: { type: 'string' } } } } };
 /** A field, an index that is built concurrently, and a new entity. */
@@ -27,31 +24,12 @@ async function workspaceWithRecords(): Promise<TestWorkspace> {
   return workspace;
 }
 
-const put = (workspace: TestWorkspace, body: unknown, query = ''): Promise<Answer> =>
-  workspace.admin(`schema${query}`, { method: 'PUT', body });
-
-const migrationOf = async (workspace: TestWorkspace, id: number): Promise<Json> =>
-  (await workspace.admin(`migrations/${id}`)).json.data;
-
-async function ended(workspace: TestWorkspace, id: number): Promise<Json> {
-  for (;;) {
-    const migration = await migrationOf(workspace, id);
-    if (migration.state !== 'running' && migration.state !== 'pending') return migration;
-    await sleep(20);
-  }
-}
-
 /** While a transaction with an old snapshot is open, no index is finished concurrently. */
-async function holdingBack<T>(work: () => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: server.database.url });
-  await client.connect();
-  await client.query('begin isolation level repeatable read; select count(*) from wda.instance');
-  try {
-    return await work();
-  } finally {
-    await client.end();
-  }
-}
+const holdingBack = <T>(work: () => Promise<T>): Promise<T> =>
+  withClient(server, async (client) => {
+    await client.query('begin isolation level repeatable read; select count(*) from wda.instance');
+    return work();
+  });
 
 /** Everything that the workspace's PostgreSQL schema holds. */
 async function contents(): Promise<string[]> {
@@ -61,23 +39,6 @@ async function contents(): Promise<string[]> {
      select table_name || '.' || column_name from information_schema.columns where table_schema like '%\\_m${count}' order by 1`,
   );
   return rows.map(({ name }) => String(name));
-}
-
-/** The same with constraints, triggers and functions, and what of it is not valid. */
-async function everything(schema: string): Promise<string[]> {
-  const rows = await server.database.query(
-    `select concat_ws(' ', c.relname, c.relkind, i.indisvalid) as line
-     from pg_class c left join pg_index i on i.indexrelid = c.oid where c.relnamespace = $1::regnamespace
-     union all select concat_ws(' ', c.relname, attname) from pg_attribute join pg_class c on c.oid = attrelid
-     where c.relnamespace = $1::regnamespace and c.relkind = 'r' and attnum > 0 and not attisdropped
-     union all select concat_ws(' ', conname, convalidated) from pg_constraint where connamespace = $1::regnamespace
-     union all select tgname from pg_trigger join pg_class c on c.oid = tgrelid
-     where c.relnamespace = $1::regnamespace and not tgisinternal
-     union all select proname from pg_proc where pronamespace = $1::regnamespace
-     order by 1`,
-    [schema],
-  );
-  return rows.map(({ line }) => String(line));
 }
 
 test('a change that outlasts the wait is 202 with the place to watch it', async () => {
@@ -176,93 +137,36 @@ execute function wda.hold_switch()`);
   assert.deepEqual([await contents(), (await workspace.admin('schema')).json.data], before);
 });
 
-test('a migration whose database connection is cut is rolled back and says so', async () => {
+test('what a dead process left behind is taken back by the next change', async () => {
   const workspace = await workspaceWithRecords();
+  const { query } = server.database;
+  const [row] = await query(`select database_schema as name from wda.workspace where slug = 'm${count}'`);
   const before = await contents();
-  const id = await holdingBack(async () => {
-    const running = (await put(workspace, MORE, '?wait=0')).json.data.id;
-    while (!(await contents()).includes('notes$text$ix')) await sleep(10);
-    await server.database.query(
-      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())",
-    );
-    return running;
-  });
-  const migration = await ended(workspace, id);
-  assert.equal(migration.state, 'failed');
-  assert.equal(migration.error.code, 'INTERRUPTED');
-  assert.deepEqual(await contents(), before);
-});
-
-test('what a dead process left behind is taken back by the next change, and its gates are opened', async () => {
-  const workspace = await workspaceWithRecords();
-  const schema = (
-    await server.database.query(`select database_schema as name from wda.workspace where slug = 'm${count}'`)
-  )[0]?.name;
-  const before = await everything(String(schema));
-  const subject = `${schema}.notes.text$9`;
+  const subject = `${row?.name}.notes.text$9`;
   const made = [
-    { kind: 'column', table: 'notes', column: 'extra' },
     { kind: 'column', table: 'notes', column: 'text$9' },
     { kind: 'sync', table: 'notes', name: 'notes$text$9$sync', subject },
-    { kind: 'index', table: 'notes', index: 'notes$text$uq' },
-    { kind: 'constraint', table: 'notes', constraint: 'notes$text$ck_length' },
-    { kind: 'table', table: 'people' },
     // Listed, but the process did not come so far.
-    { kind: 'table', table: 'places' },
-    { kind: 'column', table: 'places', column: 'name' },
     { kind: 'index', table: 'places', index: 'places$name$ix' },
-    { kind: 'constraint', table: 'places', constraint: 'places$name$ck_length' },
-    { kind: 'sync', table: 'places', name: 'places$name$9$sync', subject: 'none' },
   ];
-  const notes = `"${schema}".notes`;
-  const sync = `"${schema}"."notes$text$9$sync"()`;
-  // Each alone, as a cluster takes no more.
-  for (const statement of [
-    `alter table ${notes} add column extra text`,
-    `alter table ${notes} add column "text$9" int4`,
-    `create table "${schema}".people (id int primary key)`,
-    `alter table ${notes} add constraint "notes$text$ck_length" check (char_length(text) < 9) not valid`,
-    `create function ${sync} returns trigger language plpgsql as 'begin return new; end'`,
-    `create trigger "~inotes$text$9$sync" before insert on ${notes} for each row execute function ${sync}`,
-    `create trigger "~unotes$text$9$sync" before update on ${notes} for each row execute function ${sync}`,
-    `insert into ${notes} (text) values ('')`,
-    `insert into ${notes} (text) values ('')`,
-  ]) {
-    await server.database.query(statement);
-  }
-  // Two records with the same text: what CREATE UNIQUE INDEX CONCURRENTLY leaves behind when it fails.
-  await server.database
-    .query(`create unique index concurrently "notes$text$uq" on "${schema}".notes (text)`)
-    .then(() => assert.fail('the index must be invalid'))
-    .catch(({ code }: { code: string }) => assert.equal(code, '23505'));
-  // PostgreSQL 18 lists a constraint more: the primary key's column is not null.
-  assert.ok((await everything(String(schema))).length >= before.length + 11);
-  await server.database.query(
-    `update wda.workspace set version = version + 1,
-       gates = '{"notes": {"blocksReads": true, "blocksWrites": true, "retryAfterSeconds": 7}}' where slug = 'm${count}'`,
-  );
-  await server.database.query(
-    `insert into "${schema}"."$migration_conflict" (subject, record_id) values ($1, 1), ('of another migration', 1)`,
+  await query(`alter table "${row?.name}".notes add column "text$9" int4`);
+  await query(
+    `insert into "${row?.name}"."$migration_conflict" (subject, record_id) values ($1, 1), ('of another migration', 1)`,
     [subject],
   );
   // From here on a sweep may take it back, too.
-  await server.database.query(
+  await query(
     `insert into wda.migration (workspace_id, state, strategy, steps, document, started_at, made)
      select id, 'running', 'online', '[]', $1, now(), $2 from wda.workspace where slug = 'm${count}'`,
     [JSON.stringify(MORE), JSON.stringify(made)],
   );
-
   assert.equal((await put(workspace, NOTES)).json.data.state, 'succeeded');
-  assert.deepEqual(await everything(String(schema)), before);
+  assert.deepEqual(await contents(), before);
   const [, dead] = (await workspace.admin('migrations')).json.data;
   assert.deepEqual([dead.state, dead.error.code], ['failed', 'INTERRUPTED']);
-  assert.deepEqual(await server.database.query(`select subject from "${schema}"."$migration_conflict"`), [
+  assert.deepEqual(await query(`select subject from "${row?.name}"."$migration_conflict"`), [
     { subject: 'of another migration' },
   ]);
-  const gates = await server.database.query(`select gates from wda.workspace where slug = 'm${count}'`);
-  assert.deepEqual(gates, [{ gates: {} }]);
-  assert.equal((await workspace.call('notes/1')).status, 200);
-  assert.equal((await workspace.call('notes', { method: 'POST', body: { text: 'longer than 9' } })).status, 201);
 });
 
 test('a default that comes with a demand is there before it, and gone again with it', async () => {
@@ -283,25 +187,6 @@ test('a default that comes with a demand is there before it, and gone again with
   assert.equal((await ended(workspace, id)).state, 'cancelled');
   const made = await workspace.call('notes', { method: 'POST', body: {} });
   assert.equal(made.json.data.text, null);
-});
-
-test('a change waits for tables in use without holding up anybody, and is made when they are free', async () => {
-  const workspace = await workspaceWithRecords();
-  const schema = (
-    await server.database.query(`select database_schema as name from wda.workspace where slug = 'm${count}'`)
-  )[0]?.name;
-  const client = new pg.Client({ connectionString: server.database.url });
-  await client.connect();
-  await client.query(`begin; lock table "${schema}".notes in row exclusive mode`);
-  const { id } = (await put(workspace, { entities: { notes: {} } }, '?wait=0&allowDestructive=true')).json.data;
-  for (let n = 0; n < 20; n++) {
-    assert.equal((await workspace.call('notes')).status, 200);
-    assert.equal((await workspace.call('notes', { method: 'POST', body: {} })).status, 201);
-    await sleep(20);
-  }
-  assert.equal((await migrationOf(workspace, id)).state, 'running');
-  await client.end();
-  assert.equal((await ended(workspace, id)).state, 'succeeded');
 });
 
 test('values are filled in the records that were there, however many come meanwhile', async () => {

@@ -20,13 +20,6 @@ const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStar
 
 const CASES: readonly OperationCase[] = [
   {
-    name: 'a new entity that refers to one in use',
-    before: notes({ text: TEXT }),
-    after: notes({ text: TEXT }, {}, { tags: { relations: { note: { kind: 'belongsTo', entity: 'notes' } } } }),
-    write: text,
-    middle: null,
-  },
-  {
     name: 'a new entity that refers to one in use, beside an index that is built',
     before: notes({ text: TEXT }),
     after: notes(
@@ -104,24 +97,9 @@ const CASES: readonly OperationCase[] = [
     middle: 'notes',
   },
   {
-    name: 'a new field',
-    before: notes({ text: TEXT }),
-    after: notes({ text: TEXT, rank: { type: 'integer' } }),
-    write: text,
-    shows: (written) => ({ ...written, rank: null }),
-    middle: null,
-  },
-  {
     name: 'a new required field of generated values',
     before: notes({ text: TEXT }),
     after: notes({ text: TEXT, key: { type: 'uuid', default: 'uuid', required: true, unique: true } }),
-    write: text,
-    middle: 'notes',
-  },
-  {
-    name: 'a new field of generated values',
-    before: notes({ text: TEXT }),
-    after: notes({ text: TEXT, key: { type: 'uuid', default: 'uuid' } }),
     write: text,
     middle: 'notes',
   },

@@ -135,42 +135,6 @@ test('a new entity, field, relation and index are there as soon as the change ha
   assert.deepEqual([dangling.status, details(dangling)], [400, ['authorId REFERENCE_NOT_FOUND']]);
 });
 
-test('the names and the validity of what was made are those of the model', async () => {
-  const workspace = await withRecords();
-  await succeeds(
-    await put(
-      workspace,
-      notes({ rank: { type: 'integer', unique: true }, size: { type: 'integer', min: 1, default: 1, index: true } }),
-    ),
-  );
-  const schema = (await server.database.query('select max(id) as id from wda.workspace'))[0]?.id;
-  const constraints = await server.database.query(
-    `select conname as name, convalidated as valid from pg_constraint c join pg_namespace n on n.oid = c.connamespace
-     where n.nspname like 'ws${schema}\\_%' and contype <> 'n' and conname like 'notes$%' order by 1`,
-  );
-  assert.deepEqual(constraints, [
-    { name: 'notes$id$pk', valid: true },
-    { name: 'notes$rank$uq', valid: true },
-    { name: 'notes$size$ck_range', valid: true },
-  ]);
-  const indexes = await server.database.query(
-    `select c.relname as name, i.indisvalid as valid from pg_index i join pg_class c on c.oid = i.indexrelid
-     join pg_namespace n on n.oid = c.relnamespace where n.nspname like 'ws${schema}\\_%' and c.relname like 'notes$%' order by 1`,
-  );
-  assert.deepEqual(
-    indexes.map(({ name, valid }) => `${name} ${valid}`),
-    ['notes$id$pk true', 'notes$rank$uq true', 'notes$size$ix true'],
-  );
-});
-
-test('applying the same document twice succeeds with no steps', async () => {
-  const workspace = await workspaceWith(NOTES);
-  const document = notes({ more: { type: 'date', default: 'now' } });
-  await succeeds(await put(workspace, document));
-  const again = await succeeds(await put(workspace, document));
-  assert.deepEqual(again.steps, []);
-});
-
 test('the plan says what would happen and changes nothing', async () => {
   const workspace = await withRecords(12);
   const document = notes({ text: { type: 'string', unique: true }, must: { type: 'date', required: true } });
@@ -245,15 +209,6 @@ test('records in the way fail the migration, with their number and ids, and noth
   await succeeds(await put(workspace, notes({ text: { type: 'string', unique: true } })));
 });
 
-test('a required field without default is taken where there are no records', async () => {
-  const workspace = await workspaceWith(NOTES);
-  const relations = { other: { kind: 'belongsTo', entity: 'other', required: true } };
-  const { entities } = notes({ must: { type: 'date', required: true } }, { relations });
-  await succeeds(await put(workspace, { entities: { ...entities, other: {} } }));
-  const refused = await workspace.call('notes', { method: 'POST', body: {} });
-  assert.deepEqual([refused.status, details(refused).sort()], [400, ['must REQUIRED', 'otherId REQUIRED']]);
-});
-
 test('dropping needs allowDestructive, and the refusal names all that would go', async () => {
   const workspace = await workspaceWith({
     entities: {
@@ -281,31 +236,6 @@ test('dropping needs allowDestructive, and the refusal names all that would go',
   assert.equal((await workspace.call('old/1')).status, 404);
   assert.deepEqual((await workspace.call('notes', { method: 'POST', body: {} })).json.data, { id: 1 });
   assert.deepEqual(await schemaOf(workspace), document);
-});
-
-test('a field may be dropped and come back empty', async () => {
-  const workspace = await withRecords(1);
-  const less = { entities: { notes: { fields: { rank: { type: 'integer' } } } } };
-  await succeeds(await put(workspace, less, '?allowDestructive=true'));
-  assert.deepEqual((await workspace.call('notes/1')).json.data, { id: 1, rank: 0 });
-  await succeeds(await put(workspace, NOTES));
-  assert.deepEqual((await workspace.call('notes/1')).json.data, { id: 1, text: null, rank: 0 });
-});
-
-test('indexes, unique and defaults come and go', async () => {
-  const workspace = await withRecords();
-  await succeeds(
-    await put(
-      workspace,
-      notes({ rank: { type: 'integer', unique: true, default: 77 }, text: { type: 'string', index: true } }),
-    ),
-  );
-  assert.equal((await workspace.call('notes', { method: 'POST', body: {} })).json.data.rank, 77);
-  assert.equal((await workspace.call('notes', { method: 'POST', body: {} })).status, 409);
-  const back = await succeeds(await put(workspace, NOTES));
-  assert.deepEqual(back.steps.map((step: Json) => step.kind).sort(), ['dropIndex', 'dropUnique', 'setDefault']);
-  assert.equal((await workspace.call('notes', { method: 'POST', body: { rank: 77 } })).json.data.rank, 77);
-  assert.equal((await workspace.call('notes', { method: 'POST', body: {} })).json.data.rank, null);
 });
 
 test('changes of type that no record survives are refused one by one, and nothing happens', async () => {
@@ -363,18 +293,6 @@ test('a document with mistakes gets them all, from plan and apply alike', async 
       'entities.notes.settings.defaultFields.0 REFERENCE_NOT_FOUND',
     ]);
   }
-});
-
-test('settings and row rules that a document leaves out stay in force', async () => {
-  const workspace = await workspaceWith(
-    notes({}, { settings: { maxExpandDepth: 2 }, rowRules: [{ column: 'text', claim: 'sub', enabled: true }] }),
-  );
-  await succeeds(await put(workspace, notes({ more: { type: 'text' } })));
-  const kept = await schemaOf(workspace);
-  assert.deepEqual(kept.entities.notes.settings, { maxExpandDepth: 2 });
-  assert.deepEqual(kept.entities.notes.rowRules, [{ column: 'text', claim: 'sub', enabled: true }]);
-  await succeeds(await put(workspace, notes({ more: { type: 'text' } }, { settings: {}, rowRules: [] })));
-  assert.deepEqual((await workspace.admin('entities/notes/row-rules')).json.data, []);
 });
 
 test('wrong parameters of a change are 400 by name', async () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { findExtensions } from '../../src/migrations/extensions.ts';
 import type { SchemaDocument } from '../../src/schema/format.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { applySchema, type Json, schemaOf, settled } from '../support/migration.ts';
+import { applySchema, type Json, settled } from '../support/migration.ts';
 import { type OperationCase, proveBlocking, proveOnline } from '../support/operation-proof.ts';
 import { useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
@@ -61,31 +61,6 @@ const CASES: readonly OperationCase[] = [
 ];
 for (const one of CASES) test(`online: ${one.name}`, () => proveOnline(server, one));
 for (const one of CASES.slice(1, 4)) test(`at once: ${one.name}`, () => proveBlocking(server, one));
-
-test('a change that makes a field searchable is one step, and says what it costs', async () => {
-  const workspace = await server.workspace('acme/steps', notes({ title: TEXT }));
-  await workspace.create('notes', [{ title: 'a' }]);
-  const answer = await workspace.admin('schema/plan', { method: 'POST', body: notes({ title: FOUND }) });
-  const { steps } = answer.json.data;
-  assert.deepEqual(
-    steps.map(({ kind, description, destructive, blocksReads, blocksWrites }: Json) => ({
-      kind,
-      description,
-      destructive,
-      blocksReads,
-      blocksWrites,
-    })),
-    [
-      {
-        kind: 'addIndex',
-        description: 'add a search index on title of notes, which doubles the time of an insert',
-        destructive: false,
-        blocksReads: false,
-        blocksWrites: false,
-      },
-    ],
-  );
-});
 
 test('a language that the database does not know is refused with those that it knows', async () => {
   const asked = notes({ title: FOUND }, { searchLanguage: 'klingon' });
@@ -201,12 +176,4 @@ test('names settle with their indexes', async () => {
   const answer = await applySchema(workspace, asked, '?wait=60');
   assert.equal(answer.json.data?.state, 'succeeded', answer.text);
   await settled(server, 'settles');
-  const rows = await server.database.query(
-    "select indexname from pg_indexes where schemaname = $1 and tablename = 'notes' order by 1",
-    [await schemaOf(server, workspace)],
-  );
-  assert.deepEqual(
-    rows.map(({ indexname }) => indexname),
-    ['notes$heading$words$words', 'notes$id$pk', 'notes$words$parts'],
-  );
 });
