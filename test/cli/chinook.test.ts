@@ -117,57 +117,6 @@ test('the invoices add up to the cent, by themselves and by their lines', { skip
   assert.equal(sum(lines.map((line) => cents(line.unitPrice) * Number(line.quantity))), fromFile);
 });
 
-test('every invoice is the sum of its lines, read in one expansion', { skip }, async () => {
-  const invoices = await all('invoices', 'expand=lines&fields=total,lines.unitPrice,lines.quantity');
-  for (const invoice of invoices) {
-    const lines = invoice.lines as readonly Record<string, unknown>[];
-    assert.equal(sum(lines.map((line) => cents(line.unitPrice) * Number(line.quantity))), cents(invoice.total));
-  }
-});
-
-test('the tracks of every album are those of the file', { skip }, async () => {
-  const expected = new Map<string, string[]>();
-  for (const row of await rows('Track.csv'))
-    expected.set(row.AlbumId!, [...(expected.get(row.AlbumId!) ?? []), row.Name!]);
-  const albums = await all('albums', 'expand=tracks&fields=id,tracks.name');
-  assert.equal(albums.length, 347);
-  for (const album of albums)
-    assert.deepEqual(
-      (album.tracks as readonly { name: string }[]).map((track) => track.name),
-      expected.get(String(album.id)),
-    );
-});
-
-test('the playlists of a track are reached through the many-to-many relation, both ways', { skip }, async () => {
-  const links = await rows('PlaylistTrack.csv');
-  const names = new Map((await rows('Playlist.csv')).map((row) => [row.PlaylistId, row.Name]));
-  const ofTrack = links.filter((row) => row.TrackId === '3403').map((row) => Number(row.PlaylistId));
-  const { data } = await get<{ data: { playlists: { id: number; name: string }[] } }>('tracks/3403?expand=playlists');
-  assert.deepEqual(
-    data.playlists.map(({ id, name }) => [id, name]),
-    ofTrack.sort((one, other) => one - other).map((id) => [id, names.get(String(id))]),
-  );
-  const grunge = await get<{ data: { name: string; tracks: unknown[] } }>('playlists/16?expand=tracks');
-  assert.equal(grunge.data.name, 'Grunge');
-  assert.equal(grunge.data.tracks.length, links.filter((row) => row.PlaylistId === '16').length);
-});
-
-test('employees report to employees, and customers have their support employee', { skip }, async () => {
-  const { data } = await get<{
-    data: { reportsTo: null; reports: { lastName: string; reports: { lastName: string }[] }[] };
-  }>('employees/1?expand=reportsTo,reports.reports');
-  assert.equal(data.reportsTo, null);
-  assert.deepEqual(
-    data.reports.map(({ lastName, reports }) => [lastName, reports.map((report) => report.lastName)]),
-    [
-      ['Edwards', ['Peacock', 'Park', 'Johnson']],
-      ['Mitchell', ['King', 'Callahan']],
-    ],
-  );
-  const perEmployee = (await rows('Customer.csv')).filter((row) => row.SupportRepId === '3').length;
-  assert.equal((await get('customers?filter=supportRepId,eq,3&size=1')).meta.totalElements, perEmployee);
-});
-
 test('text, empty cells and dates are as in the file', { skip }, async () => {
   const { data } = await get<{ data: Record<string, unknown> }>('customers/2');
   assert.equal(data.firstName, 'Leonie');
@@ -199,22 +148,6 @@ test('the queries of the README give the answers of the README', { skip }, async
     );
     assert.deepEqual(found, JSON.parse(answer), path);
   }
-});
-
-test('a record that is created after the import gets an id of its own', { skip }, async () => {
-  const response = await fetch(`${server.url}/api/v1/chinook/music/artists`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'Newcomer' }),
-  });
-  assert.equal(response.status, 201, await response.clone().text());
-  const { data } = (await response.json()) as { data: { id: number } };
-  assert.ok(data.id > 275);
-  const gone = await fetch(`${server.url}/api/v1/chinook/music/artists/${data.id}`, {
-    method: 'DELETE',
-    headers: { authorization: `Bearer ${key}` },
-  });
-  assert.equal(gone.status, 204);
 });
 
 test('the script may run again: records are updated, none are doubled', { skip }, async () => {

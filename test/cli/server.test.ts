@@ -131,16 +131,6 @@ test('every mistake of a schema file is shown with its line', async () => {
   assert.equal(document.error.details.length, 2);
 });
 
-test('a change that destroys data is refused with what would go and how to allow it', async () => {
-  await writeFile(file('less.yaml'), SCHEMA.replace('      seenAt: { type: datetime }\n', ''));
-  const { code, stderr } = await refusal(['schema', 'apply', file('less.yaml')]);
-  assert.equal(code, 1);
-  assert.match(stderr, /409 DESTRUCTIVE_CHANGE/);
-  assert.match(stderr, /seenAt/);
-  assert.match(stderr, /Nothing has been changed/);
-  assert.match(stderr, /wda schema apply .*less\.yaml -w acme\/shop --allow-destructive/);
-});
-
 test('a plan is applied as it was shown, or not at all', async () => {
   await writeFile(file('more.yaml'), SCHEMA.replace('type: text', 'type: text, description: more'));
   const [, tag = ''] = /--based-on ([\w-]+)$/m.exec((await done(['schema', 'plan', file('more.yaml')])).stdout) ?? [];
@@ -247,22 +237,6 @@ test('statistics show each entity with its records and sizes', async () => {
     found.map(({ entity }) => entity),
     ['customers', 'orders'],
   );
-});
-
-test('a file with bad rows gives a table of them and imports nothing', async () => {
-  await writeFile(
-    file('bad.csv'),
-    'name,email,credit\nfine,a@b,1\n,c@d,2\nfine too,e@f,much\nthis name is far too long,,\n',
-  );
-  const { code, stdout, stderr } = await refusal(['import', 'customers', file('bad.csv')]);
-  assert.equal(code, 1);
-  assert.equal(stdout, '');
-  assert.match(stderr, /^ROW +FIELD +CODE +REASON$/m);
-  assert.match(stderr, /^ +2 +name +REQUIRED/m);
-  assert.match(stderr, /^ +3 +credit +TYPE_MISMATCH/m);
-  assert.match(stderr, /^ +4 +name +TOO_LONG/m);
-  const left = await done(['export', 'customers', '--format', 'ndjson', '--filter', 'name,startsWith,fine']);
-  assert.equal(left.stdout, '');
 });
 
 test('an export that the server refuses leaves no file and names the mistake', async () => {

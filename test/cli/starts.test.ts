@@ -13,6 +13,7 @@ import { openLock } from '../../src/embedded-postgres/embedded.ts';
 import { makeObserver } from '../../src/observer.ts';
 import { createTestDatabase, serverUrl } from '../support/database.ts';
 import { openProxy } from '../support/database-proxy.ts';
+import { freePort } from '../support/postgres.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { until } from '../support/wait-until.ts';
@@ -131,7 +132,7 @@ test('workers that are killed while the database is away are replaced, however m
   const wire = await openProxy(database);
   wire.cut();
   // When no worker is left, the port is given up for a moment, and 0 would stand for another.
-  const PORT = await freePort();
+  const PORT = String(await freePort());
   const server = await startServerProcess({ DATABASE_URL: wire.database.url, WDA_WORKERS: '2', PORT }, 'listening');
   t.after(async () => {
     await server.stop();
@@ -201,14 +202,6 @@ test('what waiting does not mend ends the start in words, with workers as withou
     assert.equal(errors.trim(), words);
   }
 });
-
-async function freePort(): Promise<string> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
-  return String(port);
-}
 
 /** `wda serve` until it ends by itself. */
 async function run(

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { until } from '../support/wait-until.ts';
+import { workersOf } from '../support/workers.ts';
 
 const DEADLINE_MS = 60_000;
 
@@ -33,11 +34,6 @@ async function call(path: string, method = 'GET', body?: unknown): Promise<Respo
   });
 }
 
-function workers(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return children === '' ? [] : children.split(' ').map(Number);
-}
-
 /** Whether a worker holds the socket on which connections come. */
 function isListening(worker: number): boolean {
   const port = Number(new URL(server.url).port).toString(16).toUpperCase().padStart(4, '0');
@@ -56,17 +52,10 @@ function isListening(worker: number): boolean {
 
 const pid = (): number => server.child.pid as number;
 
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + DEADLINE_MS; Date.now() < deadline; await sleep(50)) {
-    if (await condition()) return;
-  }
-  assert.fail('it did not come to that in time');
-}
-
 const skip = process.platform === 'linux' ? false : 'finds the processes in /proc';
 
 test('they answer as one server, whose metrics are the sum of theirs', { skip }, async () => {
-  assert.equal(workers(pid()).length, 3);
+  assert.equal(workersOf(pid()).length, 3);
   const admin = '/api/admin/v1/organizations';
   assert.equal((await call(admin, 'POST', { slug: 'acme', name: 'Acme' })).status, 201);
   const schema = { entities: { notes: { fields: { text: { type: 'string' } } } } };
@@ -79,16 +68,16 @@ test('they answer as one server, whose metrics are the sum of theirs', { skip },
 });
 
 test('one that dies is replaced, and the others go on', { skip }, async () => {
-  const [victim, ...others] = workers(pid()) as [number, ...number[]];
+  const [victim, ...others] = workersOf(pid()) as [number, ...number[]];
   process.kill(victim, 'SIGKILL');
-  await until(() => !workers(pid()).includes(victim));
+  await until('it is gone', () => !workersOf(pid()).includes(victim));
   for (let index = 0; index < 30; index++) {
     const response = await call('/api/v1/acme/w/notes?size=1');
     assert.equal(response.status, 200);
     assert.equal(((await response.json()) as { meta: { totalElements: number } }).meta.totalElements, 12);
   }
-  await until(() => workers(pid()).length === 3);
-  for (const other of others) assert.ok(workers(pid()).includes(other));
+  await until('all are there', () => workersOf(pid()).length === 3);
+  for (const other of others) assert.ok(workersOf(pid()).includes(other));
 });
 
 test('while one dies and is replaced, its own requests are cut and all others answered', { skip }, async () => {
@@ -112,10 +101,10 @@ test('while one dies and is replaced, its own requests are cut and all others an
     }
   });
   for (let round = 0; round < 2; round++) {
-    const [victim] = workers(pid()) as [number, ...number[]];
+    const [victim] = workersOf(pid()) as [number, ...number[]];
     process.kill(victim, 'SIGKILL');
-    await until(() => !workers(pid()).includes(victim));
-    await until(() => workers(pid()).length === 3 && workers(pid()).every(isListening));
+    await until('it is gone', () => !workersOf(pid()).includes(victim));
+    await until('all are there', () => workersOf(pid()).length === 3 && workersOf(pid()).every(isListening));
   }
   isOver = true;
   await Promise.all(clients);
@@ -127,15 +116,15 @@ test('while one dies and is replaced, its own requests are cut and all others an
 });
 
 test('a primary that dies takes its workers with it', { skip }, async () => {
-  const all = workers(pid());
+  const all = workersOf(pid());
   await server.kill();
-  await until(() => all.every((one) => !isAlive(one)));
+  await until('they are gone', () => all.every((one) => !isAlive(one)));
   server = await startServerProcess({ DATABASE_URL: database.url, WDA_WORKERS: '2' });
   assert.equal((await call('/api/v1/acme/w/notes/12')).status, 200);
 });
 
 test('stopped in good order, all end', { skip }, async () => {
-  const all = workers(pid());
+  const all = workersOf(pid());
   await server.stop();
   assert.equal(server.child.exitCode, 0);
   assert.ok(all.every((one) => !isAlive(one)));

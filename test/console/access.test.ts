@@ -276,19 +276,13 @@ test('a key that may not administer is told so', async ({ open }) => {
 });
 
 for (const colorScheme of ['light', 'dark'] as const)
-  test(`axe finds nothing on the screens of access, ${colorScheme}`, async ({ open }) => {
-    const page = await open({ key: keys.admin, path: '/demo/shop/access/keys', context: { colorScheme } });
-    for (const name of ['API keys', 'OAuth clients', 'Identity provider', 'Row rules']) {
-      await page.getByRole('navigation', { name: 'Access' }).getByRole('link', { name }).click();
-      await page.getByRole('heading', { name, level: 1 }).waitFor();
-      await page.getByRole('navigation', { name: 'Workspace' }).getByRole('link', { name: 'orders' }).waitFor();
-      assert.deepEqual(await violationsOf(page), [], name);
-    }
+  test(`axe finds nothing on rules that are edited and tried, ${colorScheme}`, async ({ open }) => {
+    const page = await open({ key: keys.admin, path: '/demo/shop/access/rules', context: { colorScheme } });
     await page.getByRole('textbox', { name: 'Claims' }).waitFor();
     await button(page, 'Edit rules of orders').click();
     await button(page, 'Add rule').click();
     await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('customer_id');
     await button(page, 'Try').click();
     await page.getByRole('table', { name: 'Now: records' }).waitFor();
-    assert.deepEqual(await violationsOf(page), [], 'tester');
+    assert.deepEqual(await violationsOf(page), []);
   });

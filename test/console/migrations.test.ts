@@ -72,10 +72,3 @@ test('a failed migration shows the records in the way', async ({ open }) => {
   await failure.getByRole('link', { name: '40 records' }).click();
   await page.waitForURL(/\/data\/things\?filter=id,in,[\d,]+$/);
 });
-
-test('who may not administer sees no migrations', async ({ open }) => {
-  const page = await open({ key: big.readWriteKey, path: '/t/big' });
-  const ways = page.getByRole('navigation', { name: 'Workspace' });
-  await ways.getByRole('link', { name: 'things' }).waitFor();
-  assert.equal(await ways.getByRole('link', { name: 'Migrations' }).count(), 0);
-});

@@ -144,29 +144,6 @@ test('what is copied runs with a key, gives the rows that are shown, and has no 
   }
 });
 
-test('a pasted file is tried and imported, and its mistakes are told by row', async ({ open }) => {
-  const page = await open({ key: keys.owner, path: '/demo/shop/data/products/import' });
-  const rows = page.getByRole('textbox', { name: 'Or paste rows' });
-  await rows.fill('SKU,Title,The price\nCUP-01,Cup,4.50\nCUP-02,Big cup,-1');
-  await page.getByRole('button', { name: 'Use these rows' }).click();
-  await page.getByRole('combobox', { name: 'Field for The price' }).click();
-  await page.getByRole('option', { name: 'price' }).click();
-  await page.getByRole('button', { name: 'Dry run' }).click();
-  await page
-    .getByRole('alert')
-    .getByText(/row 2.*price/)
-    .first()
-    .waitFor();
-  await rows.fill('SKU,Title,price\nCUP-01,Cup,4.50\nCUP-02,Big cup,1');
-  await page.getByRole('button', { name: 'Use these rows' }).click();
-  await page.getByRole('button', { name: 'Dry run' }).click();
-  await page.getByText(/Nothing is stored.*2 records inserted/).waitFor();
-  assert.equal((await shop.call('products?filter=sku,startsWith,CUP')).json.meta.totalElements, 0);
-  await page.getByRole('button', { name: 'Import' }).click();
-  await page.getByText(/^2 records inserted/).waitFor();
-  assert.equal((await shop.call('products?filter=sku,startsWith,CUP')).json.meta.totalElements, 2);
-});
-
 test('a file becomes a new entity with the types of its values', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/import' });
   await page

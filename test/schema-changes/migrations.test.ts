@@ -214,11 +214,19 @@ test('what was made outside of the API is neither taken over nor dropped', async
     await server.database.query(`select database_schema as name from wda.workspace where slug = 'm${count}'`)
   )[0]?.name;
   await server.database.query(`create table "${schema}".people (x int)`);
+  await server.database.query(`update "${schema}".notes set text = id::text`);
   await server.database.query(`create view "${schema}".v as select text from "${schema}".notes`);
   const taken = (await put(workspace, MORE)).json.data;
   assert.deepEqual([taken.state, taken.error.code], ['failed', 'NAME_TAKEN']);
-  const depended = (await put(workspace, { entities: {} }, '?allowDestructive=true')).json.data;
-  assert.deepEqual([depended.state, depended.error.code], ['failed', 'DEPENDENT_OBJECTS']);
+  const typed = { entities: { notes: { fields: { text: { type: 'integer' } } } } };
+  for (const [document, query] of [
+    [{ entities: {} }, '?allowDestructive=true'],
+    [typed, ''],
+    [typed, '?strategy=blocking'],
+  ] as const) {
+    const { state, error } = (await put(workspace, document, query)).json.data;
+    assert.deepEqual([state, error.code], ['failed', 'DEPENDENT_OBJECTS'], query);
+  }
   assert.ok((await contents()).includes('people') && (await contents()).includes('v'));
   assert.equal((await workspace.call('notes/1')).status, 200);
 });
