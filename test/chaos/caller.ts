@@ -34,7 +34,7 @@ export interface Caller {
 
 const TICK_MS = 100;
 
-export interface CallerOptions {
+interface CallerOptions {
   readonly port: number;
   /** Time that a request has, in milliseconds. */
   readonly allowed: number;

@@ -20,7 +20,7 @@ export interface Wish {
   readonly say: (line: string) => void;
 }
 
-export interface Report {
+interface Report {
   /** Everything that must not be, each with when it was found. */
   readonly violations: readonly string[];
   readonly faults: number;

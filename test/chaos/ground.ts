@@ -28,7 +28,7 @@ export interface Ground {
   close(): Promise<void>;
 }
 
-export interface Disk {
+interface Disk {
   readonly folder: string;
   /** Takes all space that is left. */
   fill(): void;

@@ -1,7 +1,6 @@
 // Starts without a database that can be used: the server listens, says so with any number of workers, and serves once
 // the database is there.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -15,7 +14,7 @@ import { createTestDatabase, serverUrl } from '../support/database.ts';
 import { openProxy } from '../support/database-proxy.ts';
 import { freePort } from '../support/postgres.ts';
 import { ADMIN_KEY } from '../support/server.ts';
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { type ServerProcess, spawnServer, startServerProcess } from '../support/server-process.ts';
 import { until } from '../support/wait-until.ts';
 import { workersOf } from '../support/workers.ts';
 
@@ -208,10 +207,7 @@ async function run(
   t: TestContext,
   env: Readonly<Record<string, string>>,
 ): Promise<{ readonly code: number | null; readonly errors: string }> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../src/main.ts'), 'serve'], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, WDA_ADMIN_KEY: ADMIN_KEY, LOG_LEVEL: 'silent', ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const child = spawnServer({ LOG_LEVEL: 'silent', ...env });
   t.after(() => child.kill('SIGKILL'));
   let errors = '';
   child.stderr.on('data', (data) => {

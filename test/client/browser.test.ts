@@ -1,30 +1,17 @@
 // The client in a browser, on a page of another origin than the server: what it may not use there, and what CORS hides,
 // would fail here.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { stripTypeScriptTypes } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
 import { test } from 'node:test';
-import { CHROMIUM } from '../support/browser.ts';
+import { browserSkip, useBrowser } from '../support/browser.ts';
 import { use } from '../support/resources.ts';
 import { useDemo } from './demo.ts';
 
-const TOOLS = join(import.meta.dirname, '../tools/browser');
 const SOURCE = join(import.meta.dirname, '../../client/src');
-const isThere = existsSync(join(TOOLS, 'node_modules')) && existsSync(CHROMIUM);
-const skip = isThere ? false : 'needs chromium (apt-get install chromium) and npm ci --prefix test/tools/browser';
-
-/** What the tests use of playwright-core, which is not among the packages of the project. */
-interface Page {
-  goto(url: string): Promise<unknown>;
-  evaluate<T>(program: string): Promise<T>;
-}
-interface Browser {
-  newPage(): Promise<Page>;
-  close(): Promise<void>;
-}
 
 /** An empty page, and the modules of the client below /client/. */
 async function startPages(): Promise<Server> {
@@ -50,16 +37,10 @@ const program = (url: string, key: string, body: string): string => `(async () =
   ${body}
 })()`;
 
-if (isThere) {
+if (browserSkip === false) {
   const demo = useDemo({ WDA_CORS_ORIGINS: '*' });
   const pages = use(startPages, (server) => server.close());
-  const browser = use(
-    () => {
-      const { chromium } = createRequire(join(TOOLS, 'package.json'))('playwright-core');
-      return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] }) as Promise<Browser>;
-    },
-    (opened) => opened.close(),
-  );
+  const browser = useBrowser();
 
   const run = async <T>(body: string): Promise<T> => {
     const page = await browser.newPage();
@@ -114,5 +95,5 @@ if (isThere) {
     assert.equal(seen.inserted, 1);
   });
 } else {
-  test('the client in a browser', { skip }, () => undefined);
+  test('the client in a browser', { skip: browserSkip }, () => undefined);
 }

@@ -1,6 +1,6 @@
 // A large workspace as a file of types, and calls on it.
 
-export interface LargeOptions {
+interface LargeOptions {
   readonly entities: number;
   readonly relations: number;
   readonly calls: number;

@@ -31,20 +31,6 @@ test('a list is a GET where a URL can say it, a query always a POST', async () =
   assert.equal(requests[1]?.headers.get('idempotency-key'), null);
 });
 
-test('columns of some levels, all of the others; and alternatives in an expanded list', async () => {
-  const { data } = await demo
-    .client()
-    .entity('customers')
-    .list({
-      fields: ['name'],
-      size: 1,
-      expand: {
-        orders: { filter: { $or: [{ status: 'paid' }, { total: { gt: 30 } }] }, fields: ['id'], sort: 'id,desc' },
-      },
-    });
-  assert.deepEqual(data, [{ name: 'Ada Lovelace', orders: [{ id: 2 }, { id: 1 }] }]);
-});
-
 test('empty alternatives and conditions mean what they say', async () => {
   const tags = demo.client().entity('tags');
   assert.equal((await tags.list({ filter: {} })).data.length, 3);

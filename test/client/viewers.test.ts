@@ -3,35 +3,17 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { test } from 'node:test';
-import { CHROMIUM } from '../support/browser.ts';
+import { browserSkip, useBrowser } from '../support/browser.ts';
 import { prepare, use } from '../support/resources.ts';
 import { until } from '../support/wait-until.ts';
 import { useDemo } from './demo.ts';
 
-const TOOLS = join(import.meta.dirname, '../tools');
-const PACKAGES = join(TOOLS, 'viewers/node_modules');
-const isThere = [PACKAGES, join(TOOLS, 'browser/node_modules'), CHROMIUM].every((path) => existsSync(path));
-const skip = isThere
-  ? false
-  : 'needs chromium (apt-get install chromium) and npm ci --prefix test/tools/viewers, --prefix test/tools/browser';
+const PACKAGES = join(import.meta.dirname, '../tools/viewers/node_modules');
+const skip = browserSkip || (existsSync(PACKAGES) ? false : 'needs npm ci --prefix test/tools/viewers');
 
-/** What the tests use of playwright-core, which is not among the packages of the project. */
-interface Page {
-  goto(url: string): Promise<unknown>;
-  evaluate<T>(program: string): Promise<T>;
-  on(event: 'console', listener: (message: { type(): string; text(): string }) => void): void;
-  on(event: 'pageerror', listener: (error: Error) => void): void;
-  on(event: 'request', listener: (request: { url(): string }) => void): void;
-  close(): Promise<void>;
-}
-interface Browser {
-  newPage(): Promise<Page>;
-  close(): Promise<void>;
-}
 interface Described {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly summary?: string }>>>>;
 }
@@ -108,7 +90,7 @@ const HOSTILE_SCHEMA = {
 
 const TYPES: Readonly<Record<string, string>> = { '.js': 'text/javascript', '.css': 'text/css' };
 
-if (isThere) {
+if (skip === false) {
   const demo = useDemo({ WDA_CORS_ORIGINS: '*' });
   const hostile = use(() => demo.server.workspace('demo/hostile', HOSTILE_SCHEMA));
   let document = '';
@@ -136,13 +118,7 @@ if (isThere) {
     },
     (server) => server.close(),
   );
-  const browser = use(
-    () => {
-      const { chromium } = createRequire(join(TOOLS, 'browser/package.json'))('playwright-core');
-      return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] }) as Promise<Browser>;
-    },
-    (opened) => opened.close(),
-  );
+  const browser = useBrowser();
   const documents: Record<string, string> = {};
   prepare(async () => {
     for (const [name, { call }] of Object.entries({ demo: demo.workspace, hostile })) {

@@ -8,11 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedConnection, type EmbeddedDatabase, startEmbedded } from '../../src/embedded-postgres/embedded.ts';
 import type { Log } from '../../src/embedded-postgres/log.ts';
 import { runningProcesses, sendSignal } from '../../src/embedded-postgres/process.ts';
+import { until } from '../support/wait-until.ts';
+
+export { until };
 
 // The modes that the tests give to folders are meant as they are written.
 process.umask(0o022);
@@ -66,15 +68,6 @@ export async function connect(connection: EmbeddedConnection): Promise<pg.Client
   return client;
 }
 
-/** Waits until `condition` holds; the limit is only there so that a broken test ends. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 60_000;
-  while (!(await condition())) {
-    assert.ok(Date.now() < deadline, `never happened: ${what}`);
-    await sleep(20);
-  }
-}
-
 /** True when the database answers a query. */
 export function answers(connection: EmbeddedConnection): Promise<boolean> {
   return query(connection, 'select 1').then(
@@ -126,7 +119,7 @@ export interface ServerProcess {
   kill(): Promise<void>;
 }
 
-export interface ServerProcessOptions {
+interface ServerProcessOptions {
   readonly stateRoot?: string;
   readonly uid?: number;
   readonly gid?: number;

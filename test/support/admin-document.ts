@@ -6,7 +6,7 @@ import type { Operation } from '../../src/openapi/operation.ts';
 import { OPERATIONS } from './admin-routes.ts';
 import type { Answer } from './server.ts';
 
-export const ADDRESS = 'http://localhost:3000';
+const ADDRESS = 'http://localhost:3000';
 export const ADMIN_DOCUMENT = adminDocument(OPERATIONS, ADDRESS);
 
 /** Ajv that knows the formats of the document. */
@@ -54,7 +54,7 @@ const MATCHERS = OPERATIONS.map((operation) => ({
 }));
 
 /** The operation that answers; undefined where there is none, and in the data API. */
-export function operationAt(method: string, path: string): Operation | undefined {
+function operationAt(method: string, path: string): Operation | undefined {
   const asked = method === 'HEAD' ? 'GET' : method;
   return MATCHERS.find(({ operation, matches }) => operation.method === asked && matches.test(path))?.operation;
 }

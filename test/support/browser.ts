@@ -8,7 +8,7 @@ import { use } from './resources.ts';
 const TOOLS = join(import.meta.dirname, '../tools/browser');
 // The browser that people have. Its part without windows (chromium-headless-shell) takes 14 s for tests of the console that
 // take this one 21 s, but is none that anybody works with; WDA_TEST_CHROMIUM chooses it.
-export const CHROMIUM = process.env.WDA_TEST_CHROMIUM ?? '/usr/lib/chromium/chromium';
+const CHROMIUM = process.env.WDA_TEST_CHROMIUM ?? '/usr/lib/chromium/chromium';
 
 /** Why tests with a browser are skipped; false when they can run. */
 export const browserSkip: string | false =
@@ -18,7 +18,7 @@ export const browserSkip: string | false =
 
 type Text = string | RegExp;
 
-export interface RoleOptions {
+interface RoleOptions {
   readonly name?: Text;
   readonly exact?: boolean;
   readonly level?: number;
@@ -41,7 +41,7 @@ interface Finder {
   locator(selector: string): Locator;
 }
 
-export interface Locator extends Finder {
+interface Locator extends Finder {
   click(options?: Timeout & { readonly button?: 'right'; readonly modifiers?: readonly string[] }): Promise<void>;
   dblclick(options?: Timeout): Promise<void>;
   fill(text: string, options?: Timeout): Promise<void>;
@@ -79,7 +79,7 @@ export interface Locator extends Finder {
   evaluate<T>(run: (element: any) => T): Promise<Awaited<T>>;
 }
 
-export interface WebRequest {
+interface WebRequest {
   url(): string;
   /** `fetch` of a request of the page's own code. */
   resourceType(): string;
@@ -88,7 +88,7 @@ export interface WebRequest {
   headers(): Readonly<Record<string, string>>;
 }
 
-export interface WebResponse {
+interface WebResponse {
   status(): number;
   headers(): Readonly<Record<string, string>>;
   text(): Promise<string>;
@@ -96,7 +96,7 @@ export interface WebResponse {
   url(): string;
 }
 
-export interface WebRoute {
+interface WebRoute {
   request(): WebRequest;
   continue(): Promise<void>;
   /** Lets the request through, and keeps its answer from the page. */

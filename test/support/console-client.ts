@@ -9,7 +9,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'application/json',
 };
 
-export interface ConsoleClient {
+interface ConsoleClient {
   /** `name=value`, as a browser sends it. */
   readonly cookie: string;
   /** Set-Cookie as it came. */
@@ -30,7 +30,7 @@ export async function signIn(server: TestClient, key: string): Promise<ConsoleCl
   return clientOfAnswer(server, await postSession(server, { key }));
 }
 
-export function clientOfAnswer(server: TestClient, answer: Answer): ConsoleClient {
+function clientOfAnswer(server: TestClient, answer: Answer): ConsoleClient {
   assert.equal(answer.status, 201, answer.text);
   const setCookie = answer.headers.get('set-cookie') ?? '';
   const cookie = setCookie.split(';')[0] as string;

@@ -23,7 +23,7 @@ const BUILD = join(import.meta.dirname, '../../console/dist/index.html');
 export const consoleSkip: string | false =
   browserSkip || (existsSync(BUILD) ? false : 'needs the console: node console/build.mjs');
 
-export interface OpenOptions {
+interface OpenOptions {
   /** Signed in with this key; without it, signed out. */
   readonly key?: string;
   /** Below /console. */
@@ -40,7 +40,7 @@ export interface Visitor {
   readonly tab: (page: Page, path?: string) => Promise<Page>;
 }
 
-export interface ConsoleKeys {
+interface ConsoleKeys {
   readonly admin: string;
   readonly owner: string;
   readonly readWrite: string;

@@ -23,7 +23,7 @@ export interface DatabaseProxy {
   close(): Promise<void>;
 }
 
-export interface HeldStatement {
+interface HeldStatement {
   readonly isHeld: () => boolean;
   /** Passes it on, also when the server has given the connection up; resolves when the database has answered it. */
   readonly release: () => Promise<void>;

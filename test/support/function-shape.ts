@@ -2,7 +2,7 @@
 // strings (source-text.ts). A scanner of half a page: the code is formatted, so a function ends at the indentation of its
 // first line.
 
-export interface FunctionShape {
+interface FunctionShape {
   /** Number of the line on which it begins. */
   readonly line: number;
   /** Lines from its first to its last, or parameters by position. */

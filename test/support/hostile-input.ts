@@ -5,7 +5,7 @@ import { INTERNALS } from './scenario.ts';
 import type { Answer, TestServer } from './server.ts';
 
 /** The most that an answer to bad input may have. */
-export const MAX_REFUSAL_BYTES = 100_000;
+const MAX_REFUSAL_BYTES = 100_000;
 
 /** A refusal that is small and tells nothing internal. */
 export function assertRefused(answer: Answer, statuses: readonly number[] = [400]): void {

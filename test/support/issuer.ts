@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import Provider, { type Configuration, type JWK } from 'oidc-provider';
 
-export type SigningAlgorithm = 'RS256' | 'PS256' | 'ES256';
+type SigningAlgorithm = 'RS256' | 'PS256' | 'ES256';
 
 export interface Issuer {
   /** As in `iss` and in the discovery document. */
@@ -25,7 +25,7 @@ export interface Issuer {
   start(): Promise<void>;
 }
 
-export interface TokenWish {
+interface TokenWish {
   readonly resource?: string;
   readonly algorithm?: SigningAlgorithm;
   /** Claims beside those of the provider. */

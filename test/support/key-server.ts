@@ -3,7 +3,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Answering = (response: ServerResponse) => void;
+type Answering = (response: ServerResponse) => void;
 
 export interface KeyServer {
   /** `http://127.0.0.1:<port>` */

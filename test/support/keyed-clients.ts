@@ -22,7 +22,7 @@ const REPEAT_MS = 20;
 // Only so that a broken test ends.
 const LIMIT_MS = 60_000;
 
-export interface KeyedClients {
+interface KeyedClients {
   /** `organization/workspace` of LINES. */
   readonly path: string;
   readonly credential: string;

@@ -1,15 +1,12 @@
 // A server process that may not become ready, or not yet: its port is known beforehand, its log is kept and asked.
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { freePort } from './postgres.ts';
-import { ADMIN_KEY } from './server.ts';
+import { spawnServer } from './server-process.ts';
 import { until } from './wait-until.ts';
 
 // Asked on so many connections: each may meet another worker, and a busy one takes none.
 const ASKED = 12;
-
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
 export interface WatchedServer {
   readonly url: string;
@@ -28,19 +25,7 @@ export interface WatchedServer {
 /** Starts it and waits for nothing. */
 export async function startWatched(env: Readonly<Record<string, string>>): Promise<WatchedServer> {
   const port = await freePort();
-  const child = spawn(process.execPath, [MAIN, 'serve'], {
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      PORT: String(port),
-      WDA_ADMIN_KEY: ADMIN_KEY,
-      WDA_DEMO: 'off',
-      WDA_WORKERS: '1',
-      LOG_LEVEL: 'info',
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawnServer({ PORT: String(port), ...env });
   const abandon = (): void => void child.kill('SIGKILL');
   process.on('exit', abandon);
   const log: string[] = [];

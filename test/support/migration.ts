@@ -282,7 +282,7 @@ export interface Traffic {
   readonly readsAfter: readonly string[];
 }
 
-export interface RunningTraffic {
+interface RunningTraffic {
   /** Resolves when so many more writes were acknowledged. */
   readonly more: (writes: number) => Promise<void>;
   /** Ends it: acknowledged writes by id, null for a deleted record, and every answer that was no success. */

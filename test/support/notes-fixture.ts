@@ -24,7 +24,7 @@ export async function makeNotes(server: TestServer, path: string): Promise<TestW
   return workspace;
 }
 
-export interface ProviderWish {
+interface ProviderWish {
   readonly issuerUrl: string;
   readonly jwksUri?: string | null;
   readonly audience?: string | null;

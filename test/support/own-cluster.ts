@@ -1,7 +1,6 @@
 // A Citus cluster of a test's own, whose nodes may be killed, paused and replaced: that of TEST_CITUS_WORKERS is others', too.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import { isCluster } from './citus.ts';
 import { distribution, makePostgres, type OwnPostgres } from './postgres.ts';
 import { openSwitch, type Switch } from './tcp-proxy.ts';
@@ -103,16 +102,4 @@ export function pausePostgres(postgres: OwnPostgres): () => void {
   const paused = processesOf(postgres);
   signal(paused, 'SIGSTOP');
   return () => signal(paused, 'SIGCONT');
-}
-
-/** Rows of the last statement, run where Citus hides no tables. */
-export async function queryShards(postgres: OwnPostgres, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: postgres.url });
-  await client.connect();
-  try {
-    await client.query('set citus.override_table_visibility = off');
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
 }

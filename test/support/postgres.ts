@@ -38,7 +38,7 @@ export interface OwnPostgres {
   remove(): Promise<void>;
 }
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** Where its folder is made; default: the folder of temporary files. */
   readonly below?: string;
   /** Lines of postgresql.conf. */

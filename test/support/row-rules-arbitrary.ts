@@ -6,7 +6,7 @@ import type { TestWorkspace } from './server.ts';
 
 type OnDelete = 'restrict' | 'cascade' | 'setNull';
 
-export interface Reference {
+interface Reference {
   readonly column: string;
   readonly to: string;
   readonly unique: boolean;

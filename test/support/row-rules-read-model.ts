@@ -152,7 +152,7 @@ export interface Grouping {
   readonly groups: readonly (readonly string[])[];
   readonly of: readonly string[];
 }
-export interface GroupCount {
+interface GroupCount {
   readonly key: readonly Value[];
   readonly count: number;
   /** Records with a value, different values, and the least of them. */

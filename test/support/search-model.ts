@@ -9,7 +9,7 @@ export interface ModelSearch {
 }
 
 /** Small letters and digits without accents; of the letters that tests use. */
-export function plainWords(text: string): string[] {
+function plainWords(text: string): string[] {
   const plain = text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
   return (
     plain

@@ -17,13 +17,9 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-/** Resolves when it is ready, or only listens; `env` says which database it has, `main` which copy of the program runs. */
-export async function startServerProcess(
-  env: Readonly<Record<string, string>>,
-  until: 'ready' | 'listening' = 'ready',
-  main = MAIN,
-): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [main, 'serve'], {
+/** `wda serve` in a process of its own; `main` says which copy of the program runs. */
+export function spawnServer(env: Readonly<Record<string, string>>, main = MAIN) {
+  return spawn(process.execPath, [main, 'serve'], {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
@@ -34,8 +30,18 @@ export async function startServerProcess(
       LOG_LEVEL: 'info',
       ...env,
     },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
+}
+
+/** Resolves when it is ready, or only listens; `env` says which database it has, `main` which copy of the program runs. */
+export async function startServerProcess(
+  env: Readonly<Record<string, string>>,
+  until: 'ready' | 'listening' = 'ready',
+  main = MAIN,
+): Promise<ServerProcess> {
+  const child = spawnServer(env, main);
+  child.stderr.pipe(process.stderr);
   const gone = new Promise<void>((resolve) => child.on('exit', () => resolve()));
   const lines: string[] = [];
   const port = await new Promise<number>((resolve, reject) => {

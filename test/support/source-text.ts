@@ -12,7 +12,7 @@ export interface Import {
   readonly isDynamic: boolean;
 }
 
-export interface StringLiteral {
+interface StringLiteral {
   /** Expressions in a template are left out. */
   readonly text: string;
   /** The tag before a template, '' for none. */

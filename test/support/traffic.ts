@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer } from './server.ts';
 
-export type Send = (path: string, call?: { method?: string; body?: unknown }) => Promise<Answer>;
+type Send = (path: string, call?: { method?: string; body?: unknown }) => Promise<Answer>;
 
 export interface Traffic {
   /** Ends it. Gives what was acknowledged by id: the last body that was answered with success. */
@@ -14,7 +14,7 @@ export interface Traffic {
   answered(): number;
 }
 
-export interface TrafficOptions {
+interface TrafficOptions {
   readonly entity: string;
   readonly body: (count: number) => Record<string, unknown>;
   /** Answers that are no surprise; success always is none. */

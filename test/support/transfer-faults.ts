@@ -1,13 +1,13 @@
 // What tests of transfers under trouble share: requests whose body is sent in pieces, a look at what the database does,
 // and transactions that stand in the way. The server and the workspace are those of the tests that run.
-import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { after, before } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { isWaiting } from './database.ts';
 import { type Answer, startTestServer, type TestServer, type TestWorkspace } from './server.ts';
+
+export { until } from './wait-until.ts';
 
 const SCHEMA = {
   entities: {
@@ -97,15 +97,6 @@ export async function answerOf(sent: ClientRequest): Promise<Answer> {
   let text = '';
   for await (const chunk of response.setEncoding('utf8')) text += chunk;
   return { status: response.statusCode ?? 0, headers: new Headers(), text, json: JSON.parse(text) };
-}
-
-/** Waits until the condition holds; the limit is only there so that a broken test ends. */
-export async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await condition())) {
-    assert.ok(Date.now() < deadline, `never happened: ${what}`);
-    await sleep(20);
-  }
 }
 
 export async function isActive(pattern: string, wait = '%'): Promise<boolean> {

@@ -56,7 +56,7 @@ function detailText({ row, field, code }: { row?: number; field: string | null; 
   return `${row} ${field} ${code}`;
 }
 
-export interface Transfers {
+interface Transfers {
   readonly server: TestServer;
   readonly workspace: () => TestWorkspace;
   /** Gives the group of tests that calls it a workspace of its own. */
