@@ -139,10 +139,8 @@ const SQL_TAG = [
   'workspace-schema/',
   'citus/',
   'store/',
-  'store/',
   'migrations/',
   'topology/',
-  'clone/',
   'bootstrap/bootstrap.ts',
   'database/install.ts',
   'database/transaction.ts',
@@ -266,10 +264,7 @@ const WORDS: readonly (readonly [pattern: RegExp, only: readonly string[]])[] = 
   [/\/api\/v1\b/, ['request/record-path.ts', 'cli/command.ts']],
   [/\/api\/admin\b/, ['request/record-path.ts', 'cli/admin-client.ts']],
   // A backup has rows of most of them. In otel.ts they are attributes of spans.
-  [
-    /\bwda\.[a-z]/,
-    ['store/', 'store/', 'citus/', 'backup/', 'sql/internal-names.ts', 'database/install.ts', 'otel.ts'],
-  ],
+  [/\bwda\.[a-z]/, ['store/', 'citus/', 'backup/', 'sql/internal-names.ts', 'database/install.ts', 'otel.ts']],
 ];
 
 function wordBreaches(sources: readonly Source[]): string[] {
@@ -644,17 +639,17 @@ test('files that run alone are files that there are', () => {
   assert.deepEqual(unused, []);
 });
 
-/** Files whose steps before the tests would begin beside those of `use`: the runner begins all at once (support/use.ts). */
+/** Files whose steps before the tests would begin beside those of `use`: the runner begins all at once (support/resources.ts). */
 function unorderedSteps(tests: readonly (readonly [path: string, text: string])[]): string[] {
   return tests
-    .filter(([, text]) => /^import .*support\/use\.ts'/m.test(text) && /^before\(/m.test(text))
+    .filter(([, text]) => /^import .*support\/resources\.ts'/m.test(text) && /^before\(/m.test(text))
     .map(([path]) => path);
 }
 
 test('steps before the tests of a file have an order', () => {
   const tests = globSync('**/*.test.ts', { cwd: join(ROOT, 'test') });
   assert.deepEqual(unorderedSteps(tests.map((path) => [path, page(`test/${path}`)])), []);
-  const uses = "import { useServer } from '../support/use.ts';\n";
+  const uses = "import { useServer } from '../support/resources.ts';\n";
   assert.deepEqual(
     unorderedSteps([
       ['a.test.ts', `${uses}before(async () => {});`],
