@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { test } from 'node:test';
-import { type Json, schemaOf, ended as untilEnded } from '../support/migration.ts';
+import { applySchemaTo, type Json, schemaOf, ended as untilEnded } from '../support/migration.ts';
 import { type Hold, holdAt, prepareHolds } from '../support/paused-migration.ts';
 import { prepare, use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../support/server.ts';
@@ -59,15 +59,10 @@ type Call = Parameters<TestServer['call']>[1];
 const ask = (server: TestServer, path: string, call: Call = {}): Promise<Answer> =>
   server.call(`/api/v1/acme/shop/${path}`, { credential: workspace.key, ...call });
 
-async function put(url: string, body: unknown, query = 'strategy=blocking&wait=0'): Promise<Json> {
-  const response = await fetch(`${url}/api/admin/v1/organizations/acme/workspaces/shop/schema?${query}`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  const text = await response.text();
-  assert.ok(response.ok, text);
-  return JSON.parse(text).data;
+async function put(url: string, body: unknown, query = '?strategy=blocking&wait=0'): Promise<Json> {
+  const { status, text, json } = await applySchemaTo(url, workspace, body, query);
+  assert.ok(status < 300, text);
+  return json.data;
 }
 
 const ended = (id: number): Promise<Json> => untilEnded(workspace, id);
@@ -222,7 +217,7 @@ test('no acknowledged write is lost, and nothing else than the 503 is answered',
     body: () => ({ text: `n${++count}` }),
   });
   for (const type of ['string', 'integer']) {
-    const { state, error } = await put(first.url, withAmount(type), 'strategy=blocking&wait=30');
+    const { state, error } = await put(first.url, withAmount(type), '?strategy=blocking&wait=30');
     assert.equal(state, 'succeeded', JSON.stringify(error));
   }
   const acknowledged = await Promise.all(traffic.map((one) => one.stop()));

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { assertTidy, type Json, schemaOf, withClient } from '../support/migration.ts';
+import { applySchemaTo, assertTidy, type Json, schemaOf, withClient } from '../support/migration.ts';
 import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
 import { prepare, useServer } from '../support/resources.ts';
-import { ADMIN_KEY, type TestWorkspace } from '../support/server.ts';
+import type { Answer, TestWorkspace } from '../support/server.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { until } from '../support/wait-until.ts';
 
@@ -29,15 +29,6 @@ async function workspaceWith(records: number): Promise<{ workspace: TestWorkspac
   return { workspace, slug, table };
 }
 
-async function putTo(url: string, slug: string, wait: number): Promise<Json> {
-  const response = await fetch(`${url}/api/admin/v1/organizations/acme/workspaces/${slug}/schema?wait=${wait}`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify(document('bigint')),
-  });
-  return { status: response.status, ...((await response.json()) as Json) };
-}
-
 const HOLDS: Readonly<Record<string, Hold>> = {
   'a batch of values': { kind: 'record' },
   'an index that is not yet valid': { kind: 'snapshot' },
@@ -48,16 +39,17 @@ for (const [where, hold] of Object.entries(HOLDS)) {
   test(`SIGTERM at ${where}: the client is told, the process ends with 0, nothing is left`, async (t) => {
     const { workspace, slug, table } = await workspaceWith(100);
     const other = await startServerProcess({ DATABASE_URL: server.database.url });
-    let answer: Promise<Json> | undefined;
+    let answer: Promise<Answer> | undefined;
     const held = await holdAt(server.database, hold, async () => {
-      answer = putTo(other.url, slug, 60);
+      answer = applySchemaTo(other.url, workspace, document('bigint'), '?wait=60');
     });
     t.after(held.release);
     const exited = once(other.child, 'exit');
     other.child.kill('SIGTERM');
     const [code, signal] = await exited;
     assert.deepEqual([code, signal], [0, null]);
-    const { status, data } = await (answer as Promise<Json>);
+    const { status, json } = await (answer as Promise<Answer>);
+    const { data } = json;
     assert.deepEqual([status, data.state, data.error.code], [200, 'failed', 'INTERRUPTED']);
     await held.release();
     await server.database.query(`drop trigger hold on ${table}`);
@@ -70,7 +62,9 @@ test('SIGTERM while nothing can be taken back: the process ends all the same, an
   const { workspace, slug, table } = await workspaceWith(100);
   const other = await startServerProcess({ DATABASE_URL: server.database.url });
   await withClient(server, async (reader) => {
-    const held = await holdAt(server.database, { kind: 'record' }, () => putTo(other.url, slug, 0));
+    const held = await holdAt(server.database, { kind: 'record' }, () =>
+      applySchemaTo(other.url, workspace, document('bigint'), '?wait=0'),
+    );
     // As pg_dump does: no column can go while it reads.
     await reader.query(`begin; select from ${table} limit 1`);
     const exited = once(other.child, 'exit');

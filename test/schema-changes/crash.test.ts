@@ -2,10 +2,9 @@
 // acknowledged is lost, and soon nothing is left of the attempt.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LASTING_TRIGGERS, shardInventory } from '../support/migration.ts';
+import { applySchemaTo, ended, type Json, LASTING_TRIGGERS, schemaOf, shardInventory } from '../support/migration.ts';
 import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
 import { prepare, use, useServer } from '../support/resources.ts';
-import { ADMIN_KEY } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { makeTraffic } from '../support/traffic.ts';
 import { until } from '../support/wait-until.ts';
@@ -73,7 +72,7 @@ prepare(() => prepareHolds(server.database));
 const workspace = use(() => server.workspace('acme/shop', BEFORE));
 prepare(async () => {
   const { query } = server.database;
-  schema = String((await query('select database_schema as name from wda.workspace'))[0]?.name);
+  schema = await schemaOf(server, workspace);
   await query(`insert into "${schema}".customers (name) values ('Ann')`);
   await query(
     `insert into "${schema}".orders (code, amount, note) select 'c' || n, n::text, 'n' from generate_series(1, ${RECORDS}) n`,
@@ -81,18 +80,10 @@ prepare(async () => {
   await holdRecord(server.database, `"${schema}".orders`, 2000);
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of the API
-type Json = any;
-
 const putTo = async (url: string): Promise<Json> => {
-  const response = await fetch(`${url}/api/admin/v1/organizations/acme/workspaces/shop/schema?wait=0`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify(AFTER),
-  });
-  const text = await response.text();
-  assert.equal(response.status, 202, text);
-  return JSON.parse(text).data;
+  const { status, text, json } = await applySchemaTo(url, workspace, AFTER, '?wait=0');
+  assert.equal(status, 202, text);
+  return json.data;
 };
 
 /** Everything in the workspace's PostgreSQL schema, and what else a migration may leave behind. */
@@ -148,13 +139,8 @@ async function duringTraffic(work: () => Promise<void>): Promise<void> {
 }
 
 async function tidied(migration: number, blank: unknown): Promise<void> {
-  let state = '';
-  await until('the migration has ended', async () => {
-    state = (await workspace.admin(`migrations/${migration}`)).json.data.state;
-    return state !== 'running' && state !== 'pending';
-  });
-  assert.equal(state, 'failed');
-  assert.equal((await workspace.admin(`migrations/${migration}`)).json.data.error.code, 'INTERRUPTED');
+  const { state, error } = await ended(workspace, migration);
+  assert.deepEqual([state, error?.code], ['failed', 'INTERRUPTED']);
   assert.deepEqual(await traces(), blank);
 }
 
@@ -216,11 +202,7 @@ test('a cancelled migration leaves nothing behind', async (t) => {
         const answer = await workspace.admin(`migrations/${id}/cancel`, { method: 'POST' });
         assert.equal(answer.status, 200, answer.text);
         await held.release();
-        await until('the migration has ended', async () => {
-          const { state } = (await workspace.admin(`migrations/${id}`)).json.data;
-          return state !== 'running';
-        });
-        const { state, error } = (await workspace.admin(`migrations/${id}`)).json.data;
+        const { state, error } = await ended(workspace, id);
         assert.deepEqual([state, error], ['cancelled', null]);
         assert.deepEqual(await traces(), blank);
       }),
@@ -231,11 +213,7 @@ test('a cancelled migration leaves nothing behind', async (t) => {
 test('after all of these the same migration succeeds, and everything acknowledged is in the new shape', async () => {
   await duringTraffic(async () => {
     const { id } = await putTo(server.url);
-    let migration: Json;
-    await until('the migration has ended', async () => {
-      migration = (await workspace.admin(`migrations/${id}`)).json.data;
-      return migration.state !== 'running' && migration.state !== 'pending';
-    });
+    const migration = await ended(workspace, id);
     assert.equal(migration.state, 'succeeded', JSON.stringify(migration.error));
   });
   const [row] = await server.database.query(

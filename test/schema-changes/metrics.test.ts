@@ -1,6 +1,7 @@
 // What /metrics tells of migrations.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { schemaOf } from '../support/migration.ts';
 import { holdAt, prepareHolds } from '../support/paused-migration.ts';
 import { prepare, use, useServer } from '../support/resources.ts';
 import { until } from '../support/wait-until.ts';
@@ -9,9 +10,8 @@ const server = useServer();
 prepare(() => prepareHolds(server.database));
 const workspace = use(() => server.workspace('acme/shop', withTotal('string')));
 prepare(async () => {
-  const [row] = await server.database.query('select database_schema as name from wda.workspace');
   await server.database.query(
-    `insert into "${row?.name}".orders (total) select n::text from generate_series(1, 700) n`,
+    `insert into "${await schemaOf(server, workspace)}".orders (total) select n::text from generate_series(1, 700) n`,
   );
 });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ended, type Json, applySchema as put, withClient } from '../support/migration.ts';
+import { ended, type Json, applySchema as put, schemaOf, withClient } from '../support/migration.ts';
 import { useServer } from '../support/resources.ts';
 import type { TestWorkspace } from '../support/server.ts';
 
@@ -140,18 +140,18 @@ execute function wda.hold_switch()`);
 test('what a dead process left behind is taken back by the next change', async () => {
   const workspace = await workspaceWithRecords();
   const { query } = server.database;
-  const [row] = await query(`select database_schema as name from wda.workspace where slug = 'm${count}'`);
+  const schema = await schemaOf(server, workspace);
   const before = await contents();
-  const subject = `${row?.name}.notes.text$9`;
+  const subject = `${schema}.notes.text$9`;
   const made = [
     { kind: 'column', table: 'notes', column: 'text$9' },
     { kind: 'sync', table: 'notes', name: 'notes$text$9$sync', subject },
     // Listed, but the process did not come so far.
     { kind: 'index', table: 'places', index: 'places$name$ix' },
   ];
-  await query(`alter table "${row?.name}".notes add column "text$9" int4`);
+  await query(`alter table "${schema}".notes add column "text$9" int4`);
   await query(
-    `insert into "${row?.name}"."$migration_conflict" (subject, record_id) values ($1, 1), ('of another migration', 1)`,
+    `insert into "${schema}"."$migration_conflict" (subject, record_id) values ($1, 1), ('of another migration', 1)`,
     [subject],
   );
   // From here on a sweep may take it back, too.
@@ -164,7 +164,7 @@ test('what a dead process left behind is taken back by the next change', async (
   assert.deepEqual(await contents(), before);
   const [, dead] = (await workspace.admin('migrations')).json.data;
   assert.deepEqual([dead.state, dead.error.code], ['failed', 'INTERRUPTED']);
-  assert.deepEqual(await query(`select subject from "${row?.name}"."$migration_conflict"`), [
+  assert.deepEqual(await query(`select subject from "${schema}"."$migration_conflict"`), [
     { subject: 'of another migration' },
   ]);
 });
@@ -192,27 +192,25 @@ test('a default that comes with a demand is there before it, and gone again with
 test('values are filled in the records that were there, however many come meanwhile', async () => {
   const workspace = await workspaceWithRecords();
   const { query } = server.database;
-  const [row] = await query(`select database_schema as name from wda.workspace where slug = 'm${count}'`);
+  const schema = await schemaOf(server, workspace);
   // Whatever is filled, another record comes. On a cluster the table has another name where the trigger runs.
-  await query(`create function "${row?.name}".come() returns trigger language plpgsql as $$ begin
+  await query(`create function "${schema}".come() returns trigger language plpgsql as $$ begin
   execute format('insert into %I.%I (id, text) select max(id) + 1, ''7'' from %1$I.%2$I', tg_table_schema, tg_table_name);
   return null;
 end $$`);
   await query(
-    `create trigger come after update on "${row?.name}".notes for each statement execute function "${row?.name}".come()`,
+    `create trigger come after update on "${schema}".notes for each statement execute function "${schema}".come()`,
   );
-  await query(`update "${row?.name}".notes set text = id::text`);
+  await query(`update "${schema}".notes set text = id::text`);
   const answer = await put(workspace, { entities: { notes: { fields: { text: { type: 'integer' } } } } }, '?wait=20');
-  await query(`drop function "${row?.name}".come() cascade`);
+  await query(`drop function "${schema}".come() cascade`);
   assert.equal(answer.json.data.state, 'succeeded', answer.text);
   assert.equal((await workspace.call('notes?filter=text,isNull&size=1')).json.meta.totalElements, 0);
 });
 
 test('what was made outside of the API is neither taken over nor dropped', async () => {
   const workspace = await workspaceWithRecords();
-  const schema = (
-    await server.database.query(`select database_schema as name from wda.workspace where slug = 'm${count}'`)
-  )[0]?.name;
+  const schema = await schemaOf(server, workspace);
   await server.database.query(`create table "${schema}".people (x int)`);
   await server.database.query(`update "${schema}".notes set text = id::text`);
   await server.database.query(`create view "${schema}".v as select text from "${schema}".notes`);

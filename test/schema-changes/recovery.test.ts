@@ -1,6 +1,7 @@
 // Migrations that cannot be taken back wholly, as something of others hangs on what they have made.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { schemaOf } from '../support/migration.ts';
 import { holdAt, holdRecord, prepareHolds } from '../support/paused-migration.ts';
 import { startTestServer, type TestWorkspace } from '../support/server.ts';
 import { until } from '../support/wait-until.ts';
@@ -55,8 +56,7 @@ test('what hangs on the columns of a migration that is cancelled keeps the works
   const { query } = server.database;
   await prepareHolds(server.database);
   const workspace = await server.workspace('acme/third', NOTES);
-  const [row] = await query("select database_schema as schema from wda.workspace where slug = 'third'");
-  const table = `"${row?.schema}".notes`;
+  const table = `"${await schemaOf(server, workspace)}".notes`;
   await query(`insert into ${table} (text) select n::text from generate_series(1, 10) n`);
   await holdRecord(server.database, table, 5);
   const asked = { entities: { notes: { fields: { text: { type: 'integer' } } } } };

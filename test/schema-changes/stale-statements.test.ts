@@ -2,7 +2,7 @@
 // schema that it was not made for.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import pg from 'pg';
+import { schemaOf, withClient } from '../support/migration.ts';
 import { prepare, use, useServer } from '../support/resources.ts';
 import type { Answer } from '../support/server.ts';
 import { until } from '../support/wait-until.ts';
@@ -19,11 +19,8 @@ prepare(async () => {
 });
 
 test('lists that wait for their turn while a field is renamed and its name given to another show the new schema', async () => {
-  const client = new pg.Client({ connectionString: server.database.url });
-  await client.connect();
-  try {
-    const { rows } = await client.query('select database_schema as name from wda.workspace');
-    await client.query(`begin; lock table "${rows[0].name}".others in access exclusive mode`);
+  await withClient(server, async (client) => {
+    await client.query(`begin; lock table "${await schemaOf(server, workspace)}".others in access exclusive mode`);
     // The only connection for slow statements that the workspace may have waits for the lock; behind it wait lists of notes.
     const blocked = workspace.call('others?size=7');
     await until('the statement waits for the lock', async () => {
@@ -45,7 +42,5 @@ test('lists that wait for their turn while a field is renamed and its name given
       assert.equal(answer.status, 200, answer.text);
       assert.deepEqual(answer.json.data, [{ id: 1, old: 'first', a: null }]);
     }
-  } finally {
-    await client.end();
-  }
+  });
 });

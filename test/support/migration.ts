@@ -8,7 +8,7 @@ import { parseDocument } from '../../src/store/load-workspace.ts';
 import { totalTriggers } from '../../src/workspace-schema/count.ts';
 import { isCluster, queryDataNodes } from './citus.ts';
 import type { TestDatabase } from './database.ts';
-import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from './server.ts';
+import { ADMIN_KEY, type Answer, clientOf, type TestServer, type TestWorkspace } from './server.ts';
 import { until } from './wait-until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: documents, records and answers of any schema
@@ -174,6 +174,14 @@ export async function freshShape(server: TestServer, document: unknown): Promise
 
 export const applySchema = (workspace: TestWorkspace, body: unknown, query = ''): Promise<Answer> =>
   workspace.admin(`schema${query}`, { method: 'PUT', body });
+
+/** The same by another server of its database, in whichever process. */
+export const applySchemaTo = (url: string, { path }: TestWorkspace, body: unknown, query = ''): Promise<Answer> =>
+  clientOf(url).call(`/api/admin/v1/organizations/${path.replace('/', '/workspaces/')}/schema${query}`, {
+    method: 'PUT',
+    credential: ADMIN_KEY,
+    body,
+  });
 
 const isOpen = ({ state }: Json): boolean => state === 'running' || state === 'pending';
 
