@@ -1,25 +1,22 @@
 // `wda backup` and `wda restore`: the commands of the page run as they stand there, and files that are none are named.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { use, useServer } from '../support/resources.ts';
+import { useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 import { type Outcome, wda } from './wda.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/operations/backup.md'), 'utf8');
 
 const server = useServer({ WDA_DEMO: 'on' });
 const empty = useServer({ WDA_DEMO: 'on' });
-const folder = use(
-  async () => ({ path: await mkdtemp(join(tmpdir(), 'wda-cli-backup-')) }),
-  ({ path }) => rm(path, { recursive: true, force: true }),
-);
+const folder = useFolder();
 
 const run = (args: readonly string[], url = server.url, env = {}): Promise<Outcome> =>
-  wda(args, { cwd: folder.path, env: { WDA_URL: url, WDA_KEY: ADMIN_KEY, ...env } });
+  wda(args, { cwd: folder, env: { WDA_URL: url, WDA_KEY: ADMIN_KEY, ...env } });
 
 /** The commands of the page for a client, in their order, and what it says that they print. */
 const COMMANDS = [...PAGE.matchAll(/^```sh\n([\s\S]*?)```\n(?:\n```text\n([\s\S]*?)```)?/gm)].flatMap(
@@ -44,7 +41,7 @@ test('the commands of the page work, one after the other', async () => {
   const restored = await empty.call('/api/v1/demo/shop/customers?size=1', { credential: ADMIN_KEY });
   assert.equal(restored.json.meta.totalElements, 5);
   assert.deepEqual(
-    (await readdir(folder.path)).filter((name) => !name.endsWith('.wda')),
+    (await readdir(folder)).filter((name) => !name.endsWith('.wda')),
     [],
   );
 });
@@ -61,9 +58,9 @@ test('the environment does not narrow a backup, and stdout takes one', async () 
 
 test('a file that is cut off, of something else or of a newer version is named, and not sent', async () => {
   assert.equal((await run(['backup', 'shop.wda', '-w', 'demo/shop'])).code, 0);
-  const bytes = readFileSync(join(folder.path, 'shop.wda'));
+  const bytes = readFileSync(join(folder, 'shop.wda'));
   const refused = async (content: Buffer | string, words: RegExp) => {
-    writeFileSync(join(folder.path, 'other.wda'), content);
+    writeFileSync(join(folder, 'other.wda'), content);
     // Where nothing listens: it is found out before anything is sent.
     const { code, stderr } = await run(['restore', 'other.wda'], 'http://127.0.0.1:9');
     assert.equal(code, 1, stderr);
@@ -83,12 +80,12 @@ test('a file that is cut off, of something else or of a newer version is named, 
 });
 
 test('what was there under the name stays when a backup fails', async () => {
-  writeFileSync(join(folder.path, 'kept.wda'), 'before');
+  writeFileSync(join(folder, 'kept.wda'), 'before');
   const { code } = await run(['backup', 'kept.wda', '-w', 'demo/nothing']);
   assert.equal(code, 1);
-  assert.equal(readFileSync(join(folder.path, 'kept.wda'), 'utf8'), 'before');
+  assert.equal(readFileSync(join(folder, 'kept.wda'), 'utf8'), 'before');
   assert.deepEqual(
-    (await readdir(folder.path)).filter((name) => name.endsWith('.part')),
+    (await readdir(folder)).filter((name) => name.endsWith('.part')),
     [],
   );
 });

@@ -3,19 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
+import { useFolder } from '../support/temporary-folder.ts';
 import { spawnWda, wda } from './wda.ts';
 
-let folder = '';
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'wda-peer-'));
-});
-after(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder();
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -1,20 +1,16 @@
 // Arguments, help and exit codes: nothing here needs a server.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
+import { useFolder } from '../support/temporary-folder.ts';
 import { spawnWda, wda } from './wda.ts';
 
 // Port 9 of the loopback address: nothing may listen there on a machine that runs tests.
 const NOWHERE = { WDA_URL: 'http://127.0.0.1:9', WDA_KEY: 'wda_test', WDA_WORKSPACE: 'acme/shop' };
 
-let folder = '';
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'wda-cli-'));
-});
-after(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder();
 
 test('no argument prints the help', async () => {
   const { code, stdout, stderr } = await wda([]);

@@ -1,34 +1,29 @@
 // `wda config` against a server: the example of its page, applied, applied again, checked after changes by hand, exported.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { prepare, use, useServer } from '../support/resources.ts';
+import { useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 import { type Outcome, wda } from './wda.ts';
 
 const server = useServer();
-const place = use(
-  async () => ({ folder: mkdtempSync(join(tmpdir(), 'wda-config-')) }),
-  ({ folder }) => rmSync(folder, { recursive: true }),
-);
+const folder = useFolder();
 const page = readFileSync(join(import.meta.dirname, '../../docs/reference/config-file.md'), 'utf8');
 const [config = '', store = ''] = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
 const STORE = '/api/admin/v1/organizations/acme/workspaces/store';
 
-prepare(() => {
-  write('config.yaml', config);
-  write('store.yaml', store);
-});
+write('config.yaml', config);
+write('store.yaml', store);
 
 function write(name: string, text: string): string {
-  writeFileSync(join(place.folder, name), text);
+  writeFileSync(join(folder, name), text);
   return name;
 }
 
 const run = (words: string, key = ADMIN_KEY): Promise<Outcome> =>
-  wda(['config', ...words.split(' ')], { cwd: place.folder, env: { WDA_URL: server.url, WDA_KEY: key } });
+  wda(['config', ...words.split(' ')], { cwd: folder, env: { WDA_URL: server.url, WDA_KEY: key } });
 
 async function succeeds(words: string, key?: string): Promise<string> {
   const { code, stdout, stderr } = await run(words, key);
@@ -76,7 +71,7 @@ test('the example of the page is applied, prints what the page says, and changes
     [],
   );
 
-  const file = join(place.folder, 'secrets.ndjson');
+  const file = join(folder, 'secrets.ndjson');
   assert.equal(statSync(file).mode & 0o777, 0o600);
   const secrets = readFileSync(file, 'utf8')
     .trimEnd()
@@ -210,7 +205,7 @@ test("an owner's key is enough for its workspace", async () => {
   assert.equal(await succeeds(`check ${file} --prune`, data.key), NO_CHANGE);
   assert.equal((await run(`plan ${file} --prune-workspaces`, data.key)).code, 1);
   const without = write('without-owner.yaml', 'organizations: { acme: { workspaces: { store: { apiKeys: {} } } } }');
-  const anew = write('anew-owner.yaml', readFileSync(join(place.folder, file), 'utf8').replace('OWNER', 'READ_ONLY'));
+  const anew = write('anew-owner.yaml', readFileSync(join(folder, file), 'utf8').replace('OWNER', 'READ_ONLY'));
   for (const words of [`plan ${without}`, `apply ${without}`, `plan ${anew}`, `apply ${anew}`]) {
     const { code, stderr } = await run(`${words} --prune`, data.key);
     assert.equal(code, 1);
@@ -263,11 +258,11 @@ test('a mistake of a schema has the line of its file, and ends the steps with wh
 });
 
 test('a file of secrets that is there is not touched', async () => {
-  const before = readFileSync(join(place.folder, 'secrets.ndjson'), 'utf8');
+  const before = readFileSync(join(folder, 'secrets.ndjson'), 'utf8');
   write('key.yaml', 'organizations: { fresh: { workspaces: { shop: { apiKeys: { a: { permissions: OWNER } } } } } }');
   const { code, stderr } = await run('apply key.yaml --secrets-out secrets.ndjson');
   assert.equal(code, 1);
   assert.match(stderr, /secrets\.ndjson exists already: new secrets need a new file/);
-  assert.equal(readFileSync(join(place.folder, 'secrets.ndjson'), 'utf8'), before);
+  assert.equal(readFileSync(join(folder, 'secrets.ndjson'), 'utf8'), before);
   assert.deepEqual((await admin('GET', '/api/admin/v1/organizations/fresh/workspaces/shop/api-keys')).data, []);
 });

@@ -4,25 +4,20 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import pg from 'pg';
-import { prepare, useServer } from '../support/resources.ts';
+import { useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type TestWorkspace } from '../support/server.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 import { type Outcome, type Spawned, spawnWda, wda } from './wda.ts';
 
 const NOTES = { text: { type: 'string' }, weight: { type: 'string' }, size: { type: 'integer' } };
 
-let folder = '';
 let count = 0;
 const server = useServer();
-prepare(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'wda-cli-'));
-});
-
-after(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder();
 
 interface Story {
   readonly workspace: TestWorkspace;

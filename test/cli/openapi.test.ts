@@ -1,17 +1,16 @@
 // `wda openapi`: printed, written to a file, refused.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { use, useServer } from '../support/resources.ts';
 import { makeShop } from '../support/shop.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 import { wda } from './wda.ts';
 
 const server = useServer();
 const shop = use(() => makeShop(server));
-const folder = mkdtempSync(join(tmpdir(), 'wda-openapi-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useFolder();
 
 const run = (...args: string[]) =>
   wda(['openapi', ...args], { env: { WDA_URL: server.url, WDA_KEY: shop.key, WDA_WORKSPACE: 'acme/shop' } });

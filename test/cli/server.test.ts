@@ -1,12 +1,12 @@
 // The commands against a real server, one story after the other: organization, workspace, schema, keys, records.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { prepare, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 import { type Invocation, type Outcome, wda } from './wda.ts';
 
 const SCHEMA = `
@@ -27,16 +27,13 @@ entities:
       customer: { kind: belongsTo, entity: customers }
 `;
 
-let folder = '';
 let env: Record<string, string> = {};
 const server = useServer();
+const folder = useFolder();
 prepare(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'wda-cli-'));
   env = { WDA_URL: server.url, WDA_ADMIN_KEY: ADMIN_KEY, WDA_WORKSPACE: 'acme/shop' };
   await writeFile(join(folder, 'schema.yaml'), SCHEMA);
 });
-
-after(() => rm(folder, { recursive: true, force: true }));
 
 const file = (name: string): string => join(folder, name);
 

@@ -1,14 +1,13 @@
 // `wda types`: printed, compared with a file, refused.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { smallDescription } from '../support/small-description.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 import { wda } from './wda.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'wda-types-cli-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useFolder();
 const write = (name: string, text: string): string => {
   writeFileSync(join(folder, name), text);
   return join(folder, name);

@@ -2,13 +2,13 @@
 // them creates, changes, lists, reads, deletes, and is told why not.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { prepare } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 import { useDemo } from './demo.ts';
 
 const run = promisify(execFile);
@@ -44,8 +44,7 @@ const COMPILER = {
 
 if (isInstalled) {
   const demo = useDemo();
-  const folder = mkdtempSync(join(tmpdir(), 'wda-generators-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = useFolder();
   const inFolder = (script: string, ...args: readonly string[]) =>
     run(process.execPath, [script, ...args], { cwd: folder, env: { ...process.env, NO_COLOR: '1' } });
 

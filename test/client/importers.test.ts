@@ -2,13 +2,13 @@
 // those of the page; the tools are in a folder of their own: npm ci --prefix test/tools/importers
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/bootstrap/demo.ts';
 import { prepare, use, useServer } from '../support/resources.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 
 const run = promisify(execFile);
 const BIN = join(import.meta.dirname, '../tools/importers/node_modules/.bin');
@@ -53,8 +53,7 @@ if (isInstalled) {
     postman: use(() => server.workspace('demo/postman', DEMO_SCHEMA)),
     bruno: use(() => server.workspace('demo/bruno', DEMO_SCHEMA)),
   };
-  const folder = mkdtempSync(join(tmpdir(), 'wda-importers-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = useFolder();
   const read = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8'));
 
   /** Runs a command that the page has, in the folder of the tool. Runners fail for a status that is an error. */

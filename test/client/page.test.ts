@@ -1,19 +1,19 @@
 // docs/clients/typescript.md: its samples are one program, which compiles, runs, and prints what the page says.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
+import { useFolder } from '../support/temporary-folder.ts';
 import { useDemo } from './demo.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 const demo = useDemo();
 // Where the project's TypeScript finds the types of Node, and Node strips types.
-const folder = mkdtempSync(join(ROOT, 'test/client/page-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useFolder(join(ROOT, 'test/client'));
 
 const page = readFileSync(join(ROOT, 'docs/clients/typescript.md'), 'utf8');
 const samples = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, sample = '']) => sample);

@@ -2,13 +2,13 @@
 // Deno and Bun are in a folder of their own: npm ci --prefix test/tools/runtimes
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { prepare } from '../support/resources.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 import { useDemo } from './demo.ts';
 
 const run = promisify(execFile);
@@ -18,8 +18,7 @@ const DENO = join(TOOLS, '@deno/linux-x64-glibc/deno');
 const BUN = join(TOOLS, '@oven/bun-linux-x64/bin/bun');
 
 const demo = useDemo();
-const folder = mkdtempSync(join(tmpdir(), 'wda-runtimes-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useFolder();
 
 const PROGRAM = `
 import { createClient, isWdaError } from 'workspace-data-client';

@@ -2,15 +2,14 @@
 // project's TypeScript, and in those before it, which are in a folder of their own: npm ci --prefix test/tools/runtimes
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
+import { useFolder } from '../support/temporary-folder.ts';
 import { largeTypes } from './large-types.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const folder = mkdtempSync(join(tmpdir(), 'wda-types-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useFolder();
 
 const OWN = join(ROOT, 'node_modules/typescript');
 /** Folders of compilers by their versions. */
