@@ -22,10 +22,7 @@ interface RoleOptions {
   readonly name?: Text;
   readonly exact?: boolean;
   readonly level?: number;
-  readonly checked?: boolean;
-  readonly expanded?: boolean;
   readonly selected?: boolean;
-  readonly includeHidden?: boolean;
 }
 
 interface Timeout {
@@ -37,7 +34,6 @@ interface Finder {
   getByRole(role: string, options?: RoleOptions): Locator;
   getByText(text: Text, options?: { readonly exact?: boolean }): Locator;
   getByLabel(text: Text, options?: { readonly exact?: boolean }): Locator;
-  getByPlaceholder(text: Text): Locator;
   locator(selector: string): Locator;
 }
 
@@ -46,23 +42,16 @@ interface Locator extends Finder {
   dblclick(options?: Timeout): Promise<void>;
   fill(text: string, options?: Timeout): Promise<void>;
   press(key: string, options?: Timeout): Promise<void>;
-  pressSequentially(text: string, options?: Timeout): Promise<void>;
   focus(options?: Timeout): Promise<void>;
-  blur(options?: Timeout): Promise<void>;
   hover(options?: Timeout): Promise<void>;
   check(options?: Timeout): Promise<void>;
-  uncheck(options?: Timeout): Promise<void>;
   selectOption(value: string | readonly string[]): Promise<unknown>;
   setInputFiles(
     files: string | { readonly name: string; readonly mimeType: string; readonly buffer: Buffer },
   ): Promise<void>;
-  scrollIntoViewIfNeeded(options?: Timeout): Promise<void>;
   waitFor(options?: Timeout & { readonly state?: 'attached' | 'detached' | 'visible' | 'hidden' }): Promise<void>;
   count(): Promise<number>;
-  all(): Promise<Locator[]>;
   first(): Locator;
-  last(): Locator;
-  nth(index: number): Locator;
   filter(options: { readonly hasText?: Text; readonly has?: Locator; readonly hasNotText?: Text }): Locator;
   textContent(options?: Timeout): Promise<string | null>;
   innerText(options?: Timeout): Promise<string>;
@@ -73,7 +62,6 @@ interface Locator extends Finder {
   isEnabled(options?: Timeout): Promise<boolean>;
   isChecked(options?: Timeout): Promise<boolean>;
   boundingBox(): Promise<{ x: number; y: number; width: number; height: number } | null>;
-  ariaSnapshot(): Promise<string>;
   /** `run` becomes text, and runs on the page. */
   // biome-ignore lint/suspicious/noExplicitAny: types of the page are not among those of the project
   evaluate<T>(run: (element: any) => T): Promise<Awaited<T>>;
@@ -91,7 +79,6 @@ interface WebRequest {
 interface WebResponse {
   status(): number;
   headers(): Readonly<Record<string, string>>;
-  text(): Promise<string>;
   request(): WebRequest;
   url(): string;
 }
@@ -119,14 +106,6 @@ export interface Page extends Finder {
   readonly keyboard: {
     press(key: string): Promise<void>;
     type(text: string): Promise<void>;
-    down(key: string): Promise<void>;
-    up(key: string): Promise<void>;
-  };
-  readonly mouse: {
-    move(x: number, y: number): Promise<void>;
-    wheel(x: number, y: number): Promise<void>;
-    down(): Promise<void>;
-    up(): Promise<void>;
   };
   goto(url: string, options?: Timeout): Promise<WebResponse | null>;
   reload(): Promise<WebResponse | null>;
@@ -137,7 +116,6 @@ export interface Page extends Finder {
   content(): Promise<string>;
   /** A program of the page: text, as what TypeScript knows here is not what the page knows. */
   evaluate<T>(program: string): Promise<T>;
-  waitForFunction(program: string, argument?: unknown, options?: Timeout): Promise<unknown>;
   waitForURL(url: Text | ((url: URL) => boolean), options?: Timeout): Promise<void>;
   waitForRequest(what: string | RegExp | ((request: WebRequest) => boolean), options?: Timeout): Promise<WebRequest>;
   waitForResponse(
@@ -146,12 +124,7 @@ export interface Page extends Finder {
   ): Promise<WebResponse>;
   waitForEvent(name: 'download', options?: Timeout): Promise<Download>;
   route(url: string | RegExp, handler: (route: WebRoute) => unknown): Promise<void>;
-  unroute(url: string | RegExp): Promise<void>;
   setViewportSize(size: { readonly width: number; readonly height: number }): Promise<void>;
-  emulateMedia(media: {
-    readonly colorScheme?: 'light' | 'dark';
-    readonly reducedMotion?: 'reduce' | 'no-preference';
-  }): Promise<void>;
   screenshot(options: { readonly path: string; readonly fullPage?: boolean }): Promise<unknown>;
   setDefaultTimeout(milliseconds: number): void;
   on(event: 'pageerror', listener: (error: Error) => void): void;
@@ -168,20 +141,16 @@ export interface Cookie {
   readonly value: string;
   readonly httpOnly: boolean;
   readonly sameSite: 'Strict' | 'Lax' | 'None';
-  readonly secure: boolean;
 }
 
 export interface BrowserContext {
   newPage(): Promise<Page>;
-  pages(): Page[];
   cookies(): Promise<Cookie[]>;
   addCookies(
     cookies: readonly (Partial<Cookie> & { readonly name: string; readonly value: string; readonly url: string })[],
   ): Promise<void>;
-  clearCookies(): Promise<void>;
   addInitScript(program: string): Promise<void>;
   setOffline(isOffline: boolean): Promise<void>;
-  grantPermissions(names: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
