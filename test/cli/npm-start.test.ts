@@ -1,13 +1,11 @@
 // `npm start` is ended by ending npm: no server and no PostgreSQL is left behind, whichever shell npm runs scripts with.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { sendSignal } from '../../src/embedded-postgres/process.ts';
-import { processesOn } from '../embedded/support.ts';
+import { openFolder, processesOn } from '../embedded/support.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { until } from '../support/wait-until.ts';
 
@@ -22,8 +20,7 @@ for (const [words, signal, workers, toGroup] of [
   ['SIGINT to npm and all below it, as a terminal sends it', 'SIGINT', '1', true],
 ] as const) {
   test(`${words} ends the server and its PostgreSQL in good order`, { skip }, async (t) => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'wda-npm-start-'));
-    chmodSync(dataDir, 0o755);
+    const dataDir = openFolder(t);
     const npm = spawn('npm', ['start'], {
       cwd: ROOT,
       env: {
@@ -38,10 +35,6 @@ for (const [words, signal, workers, toGroup] of [
       stdio: ['ignore', 'pipe', 'inherit'],
       // A process group of its own, as a terminal's job is.
       detached: true,
-    });
-    t.after(async () => {
-      for (const { pid } of await processesOn(dataDir)) sendSignal(pid, 'SIGKILL');
-      rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });
     });
     const lines: string[] = [];
     const ended = new Promise<number | null>((resolve) => npm.on('close', resolve));

@@ -1,15 +1,15 @@
 // Starts without a database that can be used: the server listens, says so with any number of workers, and serves once
 // the database is there.
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { makeApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { openLock } from '../../src/embedded-postgres/embedded.ts';
 import { makeObserver } from '../../src/observer.ts';
+import { openFolder } from '../embedded/support.ts';
 import { createTestDatabase, serverUrl } from '../support/database.ts';
 import { openProxy } from '../support/database-proxy.ts';
 import { freePort } from '../support/postgres.ts';
@@ -89,8 +89,7 @@ for (const workers of [1, 2]) {
 }
 
 test('workers listen while the embedded PostgreSQL starts', async (t) => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'wda-starts-'));
-  chmodSync(dataDir, 0o755);
+  const dataDir = openFolder(t);
   mkdirSync(join(dataDir, 'postgres'), { mode: 0o711 });
   // Who holds it starts PostgreSQL; the others wait for that.
   const lock = openLock(join(dataDir, 'postgres', 'lock'));
@@ -99,16 +98,14 @@ test('workers listen while the embedded PostgreSQL starts', async (t) => {
   t.after(async () => {
     lock.release();
     await server.stop();
-    rmSync(dataDir, { recursive: true, force: true });
   });
   await isWaiting(server, /"The server is starting; retry"/);
   lock.release();
   await isServing(server);
 });
 
-test('stopped while it waits for its database, it ends at once and in good order', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'wda-starts-'));
-  chmodSync(dataDir, 0o755);
+test('stopped while it waits for its database, it ends at once and in good order', async (t) => {
+  const dataDir = openFolder(t);
   mkdirSync(join(dataDir, 'postgres'), { mode: 0o711 });
   const lock = openLock(join(dataDir, 'postgres', 'lock'));
   assert.ok(lock.acquire());
@@ -121,7 +118,6 @@ test('stopped while it waits for its database, it ends at once and in good order
     assert.equal(server.child.exitCode, 0);
   }
   lock.release();
-  rmSync(dataDir, { recursive: true, force: true });
 });
 
 test('workers that are killed while the database is away are replaced, however many', {

@@ -4,16 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseSchemaDocument } from '../../src/schema/document.ts';
-import { assertTidy, freshShape, shapeOf } from '../support/migration.ts';
+import { assertTidy, freshShape, type Json, shapeOf } from '../support/migration.ts';
 import { prepare, useServer } from '../support/resources.ts';
 import { ADMIN_KEY, type Answer } from '../support/server.ts';
 
 let count = 0;
 const server = useServer();
 prepare(() => admin('POST', '/organizations', { slug: 'any' }));
-
-// biome-ignore lint/suspicious/noExplicitAny: documents and answers
-type Json = any;
 
 const admin = (method: string, path: string, body?: unknown): Promise<Answer> =>
   server.call(`/api/admin/v1${path}`, { credential: ADMIN_KEY, method, ...(body === undefined ? {} : { body }) });

@@ -1,14 +1,12 @@
 // The schema document: read, planned, applied; what is refused, what fails, and what the records say to it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Json } from '../support/migration.ts';
 import { useServer } from '../support/resources.ts';
 import type { Answer, Call, TestWorkspace } from '../support/server.ts';
 
 let count = 0;
 const server = useServer();
-
-// biome-ignore lint/suspicious/noExplicitAny: documents of tests, right and wrong ones
-type Json = any;
 
 const NOTES = { entities: { notes: { fields: { text: { type: 'string' }, rank: { type: 'integer' } } } } };
 
