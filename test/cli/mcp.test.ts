@@ -1,14 +1,13 @@
-// `wda mcp` and `wda agents`, as processes: what a host of agents starts, and what an administrator types.
+// `wda mcp`, as the process that a host of agents starts, and `wda agents`, which an administrator types.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { connectAgent, MODERN } from '../support/agent.ts';
 import { use, useServer } from '../support/resources.ts';
 import { SHOP } from '../support/shop-document.ts';
+import { spawnWda, wda } from './wda.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
@@ -45,12 +44,10 @@ for (const [name, mode] of [
 
 /** Sends the lines to a process and ends its input; gives what it has printed, and its exit code. */
 async function talk(lines: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, [MAIN, 'mcp'], { env: environment(env), stdio: ['pipe', 'pipe', 'ignore'] });
-  const ended = new Promise<number | null>((resolve) => child.on('close', (code) => resolve(code)));
-  child.stdin.end(lines.map((line) => `${line}\n`).join(''));
-  const answers: string[] = [];
-  for await (const line of createInterface({ input: child.stdout })) answers.push(line);
-  return { answers: answers.map((line) => JSON.parse(line)), code: await ended };
+  const stdin = lines.map((line) => `${line}\n`).join('');
+  const { code, stdout } = await spawnWda(['mcp'], { env: environment(env), stdin });
+  const answers = stdout.trimEnd().split('\n');
+  return { answers: answers.map((line) => JSON.parse(line)), code };
 }
 
 const LIST = '{"jsonrpc":"2.0","id":7,"method":"tools/list"}';
@@ -68,12 +65,8 @@ test('all messages are answered before the process ends, refusals of the server 
 });
 
 test('an administrator says what agents may do', async () => {
-  const run = async (...args: string[]) => {
-    const child = spawn(process.execPath, [MAIN, 'agents', ...args, '--json'], { env: environment() });
-    let out = '';
-    for await (const chunk of child.stdout) out += chunk;
-    return JSON.parse(out);
-  };
+  const run = async (...args: string[]) =>
+    JSON.parse((await wda(['agents', ...args, '--json'], { env: environment() })).stdout);
   assert.deepEqual(await run('show'), { enabled: true, writes: 'off', entities: null });
   const set = await run('set', '--writes', 'confirm', '--entities', 'orders,items');
   assert.deepEqual(set, { enabled: true, writes: 'confirm', entities: ['items', 'orders'] });
