@@ -1,7 +1,9 @@
 // Databases of tests: a template with the control tables, and a clone of it for each test file.
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { readConfig } from '../../src/config.ts';
 import { install } from '../../src/database/install.ts';
+import { type Database, type DatabaseOptions, makeDatabase } from '../../src/database/pool.ts';
 import { dropOnNodes, isCluster, joinNodes, onEachNode } from './citus.ts';
 
 const TEMPLATE = 'wda_test_template';
@@ -11,6 +13,20 @@ export interface TestDatabase {
   /** Runs SQL as its owner, to arrange what the API does not allow or to look behind it. */
   query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   drop(): Promise<void>;
+}
+
+/** Opens a database as a server with its default settings does. */
+export function openDatabase(
+  connection: string | DatabaseOptions['connection'],
+  settings: Partial<DatabaseOptions> = {},
+): Database {
+  return makeDatabase({
+    ...readConfig({}),
+    connection: typeof connection === 'string' ? { connectionString: connection } : connection,
+    processes: 1,
+    onError: () => undefined,
+    ...settings,
+  });
 }
 
 /** (Re)makes the template on the server of the URL. */

@@ -2,25 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bootstrap, type Secrets } from '../../../src/bootstrap/bootstrap.ts';
-import { makeDatabase } from '../../../src/database/pool.ts';
 import { makeDatabases } from '../../../src/store/databases.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openDatabase } from '../../support/database.ts';
 
 test('a start that is tried again shows the keys that it has made; another start does not', async () => {
   const { url, query, drop } = await createTestDatabase();
-  const db = makeDatabase({
-    connection: { connectionString: url },
-    processes: 1,
-    readConnections: 1,
-    writeConnections: 1,
-    slowConnections: 2,
-    transferConnections: 2,
-    batchConnections: 2,
-    maxQueue: 100,
-    statementTimeoutMs: 10_000,
-    maxResponseBytes: 1_048_576,
-    onError: () => undefined,
-  });
+  const db = openDatabase(url);
   const start = (secrets: Secrets) =>
     bootstrap({
       databases: makeDatabases(db),

@@ -5,18 +5,15 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import type { UsableNode } from '../../../src/citus/node-reads.ts';
 import { makeClusterTotals } from '../../../src/citus/totals.ts';
-import { readConfig } from '../../../src/config.ts';
-import { type Database, makeDatabase } from '../../../src/database/pool.ts';
+import { openDatabase } from '../../support/database.ts';
 import { use, useDatabase } from '../../support/resources.ts';
 import { until } from '../../support/wait-until.ts';
 
 const SCHEMA = 'ws1_shop';
 
 const database = useDatabase();
-const open = (connectionString: string): Database =>
-  makeDatabase({ ...readConfig({}), connection: { connectionString }, processes: 1, onError: () => undefined });
 const db = use(
-  async () => open(database.url),
+  async () => openDatabase(database.url),
   (own) => own.close(0),
 );
 const silent = use(listenInSilence, ({ close }) => close());
@@ -42,7 +39,10 @@ for (const [what, portOf] of [
 ] as const) {
   test(`a node that is ${what} is waited for by nobody, and is no error`, async () => {
     const { username } = new URL(database.url);
-    const node: UsableNode = { group: '2', database: open(`postgres://${username}@127.0.0.1:${portOf()}/none`) };
+    const node: UsableNode = {
+      group: '2',
+      database: openDatabase(`postgres://${username}@127.0.0.1:${portOf()}/none`),
+    };
     const errors: unknown[] = [];
     const totals = makeClusterTotals({
       db,
@@ -72,7 +72,7 @@ test('the coordinator keeps no total of a table that lies on a node', async () =
 test('a node is not used before what is kept there was looked at', async () => {
   const totals = makeClusterTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
   const { username } = new URL(database.url);
-  const node: UsableNode = { group: '2', database: open(`postgres://${username}@127.0.0.1:1/none`) };
+  const node: UsableNode = { group: '2', database: openDatabase(`postgres://${username}@127.0.0.1:1/none`) };
   await assert.rejects(totals.check(node));
   await Promise.all([totals.stop(), node.database.close(0)]);
 });

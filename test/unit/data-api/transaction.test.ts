@@ -8,7 +8,7 @@ import { Deadline, type RequestContext } from '../../../src/data-api/context.ts'
 import { makeRequest } from '../../../src/data-api/internal-request.ts';
 import { makeOperations } from '../../../src/data-api/router.ts';
 import { isRetryable, isStaleSnapshot } from '../../../src/database/errors.ts';
-import { type Database, type Executor, makeDatabase } from '../../../src/database/pool.ts';
+import type { Database, Executor } from '../../../src/database/pool.ts';
 import type { Principal } from '../../../src/model/principal.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
 import { callAt } from '../../../src/request/call.ts';
@@ -17,6 +17,7 @@ import { loadWorkspace } from '../../../src/store/load-workspace.ts';
 import { makeWorkspaceCache } from '../../../src/store/workspace-cache.ts';
 import { makeIdempotencyKeys } from '../../../src/workspace-schema/idempotency-keys.ts';
 import { makeTotals } from '../../../src/workspace-schema/totals.ts';
+import { openDatabase } from '../../support/database.ts';
 import { makeNotes } from '../../support/notes-fixture.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
 
@@ -33,7 +34,7 @@ before(async () => {
   notes = await makeNotes(server, 'acme/notes');
   const config = readConfig({ DATABASE_URL: server.database.url });
   const onError = (): void => undefined;
-  db = makeDatabase({ ...config, connection: { connectionString: server.database.url }, processes: 1, onError });
+  db = openDatabase(server.database.url);
   const databases = makeDatabases(db);
   // A process that looks once, and never again.
   const cache = makeWorkspaceCache({

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Database, makeDatabase, type PoolName } from '../../../src/database/pool.ts';
+import type { Database, PoolName } from '../../../src/database/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
+import { openDatabase } from '../../support/database.ts';
 import { type FakeBackend, type FakeOptions, startFakeBackend } from '../../support/fake-backend.ts';
 
 const STATEMENT_MS = 20_000;
@@ -19,19 +20,10 @@ async function withDatabase(
   work: (database: Database, backend: FakeBackend) => Promise<void>,
 ): Promise<void> {
   const backend = await startFakeBackend({ deadOnArrival: 0, answer: () => ['1'], ...options });
-  const database = makeDatabase({
-    connection: { host: '127.0.0.1', port: backend.port, user: 'wda', database: 'wda', ssl: false },
-    processes: 1,
-    readConnections: 1,
-    writeConnections: 1,
-    slowConnections: 1,
-    transferConnections: 1,
-    batchConnections: 1,
-    maxQueue: 100,
-    statementTimeoutMs: STATEMENT_MS,
-    maxResponseBytes: 1_048_576,
-    onError: () => undefined,
-  });
+  const database = openDatabase(
+    { host: '127.0.0.1', port: backend.port, user: 'wda', database: 'wda', ssl: false },
+    { readConnections: 1, writeConnections: 1, slowConnections: 1, statementTimeoutMs: STATEMENT_MS },
+  );
   try {
     await work(database, backend);
   } finally {

@@ -1,18 +1,16 @@
 // Savepoints: what their work has thrown is what is told, also where the savepoint is gone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readConfig } from '../../../src/config.ts';
 import { inRolledBackSavepoint, inSavepoint } from '../../../src/database/copy.ts';
-import { makeDatabase } from '../../../src/database/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
+import { openDatabase } from '../../support/database.ts';
 import { useDatabase } from '../../support/resources.ts';
 
 const database = useDatabase();
 
 for (const [name, within] of Object.entries({ part: inSavepoint, undone: inRolledBackSavepoint })) {
   test(`an error is told, not that savepoint ${name} has gone with it, and the connection is as before`, async () => {
-    const connection = { connectionString: database.url };
-    const db = makeDatabase({ ...readConfig({}), connection, processes: 1, onError: () => undefined });
+    const db = openDatabase(database.url);
     try {
       const done = db.transaction((session) =>
         within(session, async () => {

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { isStaleSnapshot } from '../../../src/database/errors.ts';
-import { type Database, type Executor, makeDatabase, type Row } from '../../../src/database/pool.ts';
+import type { Database, Executor, Row } from '../../../src/database/pool.ts';
 import { type Fragment, type Query, sql, toQuery } from '../../../src/sql/fragment.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openDatabase, type TestDatabase } from '../../support/database.ts';
 
 const STATEMENT_TIMEOUT_MS = 2000;
 
@@ -16,19 +16,7 @@ before(async () => {
   await database.query('create schema work');
   await database.query('create table work.places (id int primary key, name text not null)');
   await database.query("insert into work.places values (1, 'one'), (2, 'two')");
-  db = makeDatabase({
-    connection: { connectionString: database.url },
-    processes: 1,
-    readConnections: 2,
-    writeConnections: 2,
-    slowConnections: 2,
-    transferConnections: 2,
-    batchConnections: 2,
-    maxQueue: 100,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    maxResponseBytes: 1_048_576,
-    onError: () => undefined,
-  });
+  db = openDatabase(database.url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
 });
 after(async () => {
   await db?.close();

@@ -2,9 +2,9 @@
 // on a connection of its own.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type Database, makeDatabase } from '../../../src/database/pool.ts';
+import type { Database } from '../../../src/database/pool.ts';
 import { type Query, sql, toQuery } from '../../../src/sql/fragment.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openDatabase, type TestDatabase } from '../../support/database.ts';
 import { until } from '../../support/wait-until.ts';
 
 let database: TestDatabase;
@@ -12,19 +12,12 @@ let db: Database;
 let timeouts = 0;
 before(async () => {
   database = await createTestDatabase();
-  db = makeDatabase({
-    connection: { connectionString: database.url },
-    processes: 1,
+  db = openDatabase(database.url, {
     readConnections: 2,
     writeConnections: 2,
-    slowConnections: 2,
-    transferConnections: 2,
-    batchConnections: 2,
     maxQueue: 50,
     statementTimeoutMs: 20_000,
-    maxResponseBytes: 1_048_576,
     onTimeout: () => void timeouts++,
-    onError: () => undefined,
   });
 });
 after(async () => {

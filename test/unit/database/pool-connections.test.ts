@@ -1,8 +1,9 @@
 // Connections that die in the very moment in which they are opened.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Database, makeDatabase } from '../../../src/database/pool.ts';
+import type { Database } from '../../../src/database/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
+import { openDatabase } from '../../support/database.ts';
 import { type FakeBackend, startFakeBackend } from '../../support/fake-backend.ts';
 
 async function withDatabase(
@@ -10,19 +11,10 @@ async function withDatabase(
   work: (database: Database, backend: FakeBackend) => Promise<void>,
 ): Promise<void> {
   const backend = await startFakeBackend({ deadOnArrival, answer: () => ['1'] });
-  const database = makeDatabase({
-    connection: { host: '127.0.0.1', port: backend.port, user: 'wda', database: 'wda', ssl: false },
-    processes: 1,
-    readConnections: 4,
-    writeConnections: 6,
-    slowConnections: 4,
-    transferConnections: 4,
-    batchConnections: 2,
-    maxQueue: 100,
-    statementTimeoutMs: 2000,
-    maxResponseBytes: 1_048_576,
-    onError: () => undefined,
-  });
+  const database = openDatabase(
+    { host: '127.0.0.1', port: backend.port, user: 'wda', database: 'wda', ssl: false },
+    { statementTimeoutMs: 2000 },
+  );
   try {
     await work(database, backend);
   } finally {

@@ -2,27 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { makeDatabase, makeReconnect } from '../../../src/database/pool.ts';
+import { makeReconnect } from '../../../src/database/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openDatabase } from '../../support/database.ts';
 import { until } from '../../support/wait-until.ts';
 
 test('a write that meets a read-only server leaves all connections for new ones', async () => {
   const { url, query, drop } = await createTestDatabase();
   const told: string[] = [];
-  const database = makeDatabase({
-    connection: { connectionString: url },
-    processes: 1,
-    readConnections: 2,
-    writeConnections: 2,
-    slowConnections: 2,
-    transferConnections: 2,
-    batchConnections: 2,
-    maxQueue: 100,
-    statementTimeoutMs: 5000,
-    maxResponseBytes: 1_048_576,
-    onError: (message) => told.push(message),
-  });
+  const database = openDatabase(url, { onError: (message) => told.push(message) });
   const owner = new pg.Client({ connectionString: url });
   await owner.connect();
   try {

@@ -1,18 +1,16 @@
 // Transactions leave their connection as they found it, whatever they met.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readConfig } from '../../../src/config.ts';
-import { type Database, makeDatabase } from '../../../src/database/pool.ts';
+import type { Database } from '../../../src/database/pool.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
+import { openDatabase } from '../../support/database.ts';
 import { useDatabase } from '../../support/resources.ts';
 
 const database = useDatabase();
 
 /** With one connection for batches. */
 async function withOne(work: (db: Database) => Promise<void>): Promise<void> {
-  const connection = { connectionString: database.url };
-  const settings = { ...readConfig({}), batchConnections: 1, processes: 1, onError: () => undefined };
-  const db = makeDatabase({ ...settings, connection });
+  const db = openDatabase(database.url, { batchConnections: 1 });
   try {
     await work(db);
   } finally {

@@ -1,11 +1,11 @@
 // Jobs of which one process of the installation does its turn at a time.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type Database, makeDatabase } from '../../../src/database/pool.ts';
+import type { Database } from '../../../src/database/pool.ts';
 import { runExclusively } from '../../../src/jobs/exclusive.ts';
 import { makeJobs } from '../../../src/jobs/jobs.ts';
 import { sql, toQuery } from '../../../src/sql/fragment.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, openDatabase, type TestDatabase } from '../../support/database.ts';
 import { until } from '../../support/wait-until.ts';
 
 let database: TestDatabase;
@@ -15,28 +15,12 @@ let other: Database;
 
 before(async () => {
   database = await createTestDatabase();
-  [one, other] = [open(), open()];
+  [one, other] = [openDatabase(database.url), openDatabase(database.url)];
 });
 after(async () => {
   await Promise.all([one.close(), other.close()]);
   await database.drop();
 });
-
-function open(): Database {
-  return makeDatabase({
-    connection: { connectionString: database.url },
-    processes: 1,
-    readConnections: 1,
-    writeConnections: 1,
-    slowConnections: 2,
-    transferConnections: 1,
-    batchConnections: 2,
-    maxQueue: 100,
-    statementTimeoutMs: 10_000,
-    maxResponseBytes: 1_048_576,
-    onError: () => undefined,
-  });
-}
 
 test('while one process is at it, others of the installation leave it alone, other work goes on', async () => {
   const begun = Promise.withResolvers<void>();

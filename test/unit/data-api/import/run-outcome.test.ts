@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { readConfig } from '../../../../src/config.ts';
 import { findOutcome } from '../../../../src/data-api/import/run.ts';
 import { runFiles } from '../../../../src/database/install.ts';
-import { type Database, makeDatabase } from '../../../../src/database/pool.ts';
+import type { Database } from '../../../../src/database/pool.ts';
 import { recordOutcome } from '../../../../src/sql/import.ts';
+import { openDatabase } from '../../../support/database.ts';
 import { prepare, useServer } from '../../../support/resources.ts';
 
 const SCHEMA = 'ws1_shop';
@@ -21,8 +21,7 @@ prepare(() =>
 );
 
 async function withDatabase(work: (db: Database) => Promise<void>): Promise<void> {
-  const connection = { connectionString: server.database.url };
-  const db = makeDatabase({ ...readConfig({}), connection, processes: 1, onError: () => undefined });
+  const db = openDatabase(server.database.url);
   try {
     await work(db);
   } finally {
