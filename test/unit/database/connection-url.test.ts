@@ -140,6 +140,7 @@ const REFUSALS: readonly (readonly [string, RegExp])[] = [
   ['postgres://a:x/app', /host that is not name, name:port/],
   ['postgres://[::1/app', /host that is not name, name:port/],
   ['postgres://a:0/app', /has the port 0; a port is a number from 1 to 65535/],
+  ['postgres://a:65536/app', /has the port 65536/],
   ['postgres:///app?host=a&port=x', /has the port x/],
   ['postgres://a,b/app?port=1,2,3', /has 3 ports for 2 hosts; give one for all or one for each/],
   ['postgres:///app?host=a&port=1,2', /has 2 ports for 1 host;/],

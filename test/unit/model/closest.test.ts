@@ -14,7 +14,6 @@ for (const [name, known, nearest] of [
   ['placed_at', FIELDS, 'placedAt'],
   ['created_on', FIELDS, 'createdAt'],
   ['it', FIELDS, 'id'],
-  ['xy', FIELDS, null],
   ['telephone', FIELDS, null],
   ['', FIELDS, null],
   ['name', [], null],

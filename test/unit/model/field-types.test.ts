@@ -50,6 +50,7 @@ const BODIES: Readonly<Record<string, readonly (readonly [json: string, verdict:
     ['-0', '= 0'],
     ['6', 'OUT_OF_RANGE'],
     ['2147483648', 'OUT_OF_RANGE'],
+    ['-2147483649', 'OUT_OF_RANGE'],
     ['1e400', 'OUT_OF_RANGE'],
     ['1e999999', 'OUT_OF_RANGE'],
     ['1.5', 'TYPE_MISMATCH'],

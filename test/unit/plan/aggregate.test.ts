@@ -105,12 +105,10 @@ for (const [query, message] of [
     'select=count&group=customer',
     'group: customer is a relation of orders; name a field behind it, such as customer.id',
   ],
-  ['select=count&group=custmer.name', /^Unknown relation custmer on entity orders\. Did you mean customer\?/],
   [
     'select=count&group=items.product',
     'group items.product crosses items, which leads to many records; only to-one relations can be crossed here',
   ],
-  ['select=sum:tags.id', /^select tags\.id crosses tags, which leads to many records/],
   ['select=count&group=a.b.c.d.e.f.g', 'group a.b.c.d.e.f.g crosses more than 5 relations'],
   [
     'select=sum:status',
@@ -121,10 +119,7 @@ for (const [query, message] of [
     'group total:month: a field of type decimal has no month. Only fields of these types have parts: date, datetime',
   ],
   ['select=count&having=sum:total,gt,1', 'having names sum:total, which is not selected. Known: count'],
-  ['select=count&having=cuont,gt,1', 'having names cuont, which is not selected. Did you mean count? Known: count'],
-  ['select=count&group=status&having=status,eq,open', 'having names status, which is not selected. Known: count'],
   ['select=count&having=customer.name,eq,x', 'having names customer.name, which is not selected. Known: count'],
-  ['select=count&having=count,gt,x', 'Filter value for count must be an integer'],
   [
     'select=count&having=count,contains,1',
     /^Filter operator contains does not apply to count of type bigint\. Known: eq,/,

@@ -52,8 +52,6 @@ for (const [sorts, message] of [
   [['customer.orders.total'], /^sort customer\.orders\.total crosses orders, which leads to many records/],
   [['total', 'total'], 'sort names total twice'],
   [['id', 'id,desc'], 'sort names id twice'],
-  [['id', 'nothing'], /^Unknown field nothing on entity orders\./],
-  [['__proto__'], /^Unknown field __proto__ on entity orders\./],
   [['customer.customer.customer.customer.customer.customer.name'], /crosses more than 5 relations$/],
 ] as const) {
   test(`sort=${sorts.join('&sort=')} is refused`, () => refuses(() => order(sorts), message));
@@ -83,7 +81,6 @@ for (const [entity, sorts, after, keys] of [
     cursor('placedAt,asc;id,asc', '2026-01-31T12:00:00Z', '5'),
     '2026-01-31T12:00:00.000Z:timestamptz, 5:int8',
   ],
-  ['orders', ['customer.name'], cursor('customer.name,asc;id,asc', null, '5'), 'null, 5:int8'],
   // an enum value that has left the schema still has its place in the order
   ['orders', ['status'], cursor('status,asc;id,asc', 'cancelled', '5'), 'cancelled:text, 5:int8'],
   ['things', ['aFloat'], cursor('aFloat,asc;id,asc', '1e+21', '5'), '1e+21:float8, 5:int8'],
@@ -95,13 +92,11 @@ for (const [entity, sorts, after, keys] of [
 
 for (const [name, sorts, after] of [
   ['another sort', ['total'], cursor('total,desc;id,desc', '1', '5')],
-  ['no sort, when the list has one', ['total'], cursor('id,asc', '5')],
   ['too few keys', ['total'], cursor('total,asc;id,asc', '5')],
   ['too many keys', [], cursor('id,asc', '5', '6')],
   ['an id that is null', [], cursor('id,asc', null)],
   ['an id that is no number', [], cursor('id,asc', 'x')],
   ['an id beyond 64 bits', [], cursor('id,asc', '9223372036854775808')],
-  ['a key of another type', ['total'], cursor('total,asc;id,asc', 'x', '5')],
   ['a datetime without a zone', ['placedAt'], cursor('placedAt,asc;id,asc', '2026-01-31T12:00:00', '5')],
   ['NUL in a text', ['customer.name'], cursor('customer.name,asc;id,asc', 'a\u0000', '5')],
   ['null for a field that is never null', ['customerId'], cursor('customerId,asc;id,asc', null, '5')],

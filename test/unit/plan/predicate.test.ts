@@ -66,11 +66,9 @@ for (const [filter, predicate] of COMPARISONS) {
 
 for (const [filter, message] of [
   ['anInteger,eq,x', 'Filter value for anInteger must be an integer'],
-  ['anInteger,in,1,', 'Filter value for anInteger must be an integer'],
   ['anInteger,eq,2147483648', 'Filter value for anInteger must fit into 32 bits'],
   ['aBigint,between,1,x', 'Filter value for aBigint must be an integer'],
   ['aDecimal,eq,1e99999', 'Filter value for aDecimal has too many digits'],
-  ['aFloat,eq,NaN', 'Filter value for aFloat must be a number'],
   ['aBoolean,eq,yes', 'Filter value for aBoolean must be true or false'],
   ['aDate,eq,31.1.2026', 'Filter value for aDate must be a date such as 2026-01-31'],
   ['aDatetime,eq,2026-01-31', /^Filter value for aDatetime must be an ISO 8601 datetime/],
@@ -101,15 +99,11 @@ for (const [filter, message] of [
 
 for (const [filter, message] of [
   ['customer,eq,1', 'filter: customer is a relation of orders; name a field behind it, such as customer.id'],
-  ['customer.orders,isNull', 'filter: orders is a relation of customers; name a field behind it, such as orders.id'],
   [
     'custommer.name,eq,1',
     'Unknown relation custommer on entity orders. Did you mean customer? Known: customer, items, tags',
   ],
   ['customer.nmae,eq,1', /^Unknown field nmae on entity customers\. Did you mean name\?/],
-  ['customer.nmae,ne,1', /^Unknown field nmae on entity customers\./],
-  ['status.x,eq,1', 'Unknown relation status on entity orders. Known: customer, items, tags'],
-  ['items.quantity,eq,x', 'Filter value for quantity must be an integer'],
 ] as const) {
   test(`across relations, filter=${filter} is refused`, () => refuses(() => plan(tree(filter)), message));
 }

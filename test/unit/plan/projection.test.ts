@@ -102,7 +102,6 @@ for (const [depth, query, message] of [
   ],
   [1, 'expand=customer,tags', undefined],
   [1, 'expand=customer.profile', 'Expand depth exceeds maximum of 1: customer.profile'],
-  [5, 'expand=customer.orders.customer.orders.items', undefined],
   [
     5,
     'expand=customer.orders.customer.orders.customer.orders',
@@ -137,7 +136,6 @@ for (const [query, message] of [
   ['expand=status', 'Unknown relation status on entity orders. Known: customer, items, tags'],
   ['expand=customer.friends', 'Unknown relation friends on entity customers. Known: profile, orders'],
   ['expand=__proto__', 'Unknown relation __proto__ on entity orders. Known: customer, items, tags'],
-  ['expand=customer.constructor', 'Unknown relation constructor on entity customers. Known: profile, orders'],
 ] as const) {
   test(`${query} is refused`, () => refuses(() => project(query), message));
 }
@@ -191,7 +189,6 @@ for (const [query, message] of [
   ['item.size=5', /^Unknown relation item on entity orders\. Did you mean items\? Known: customer, items, tags$/],
   ['items.sort=total', /^Unknown field total on entity items\./],
   ['items.filter=total,gt,1', /^Unknown field total on entity items\./],
-  ['items.filter=quantity,gt,x', 'Filter value for quantity must be an integer'],
 ] as const) {
   test(`a narrowing is about the records of the list: ${query} is refused`, () => {
     refuses(() => project(`expand=items&${query}`), message);
@@ -270,15 +267,12 @@ for (const [query, message] of [
   ['fields=__proto__', /^Unknown field __proto__ on entity orders\./],
   ['expand=customer&fields=customer.nmae', /^Unknown field nmae on entity customers\. Did you mean name\?/],
   ['fields=customer', 'fields: customer is a relation that is not expanded; add expand=customer'],
-  ['fields=customer.name', 'fields: customer is a relation that is not expanded; add expand=customer'],
   [
     'expand=customer&fields=customer.profile',
     'fields: customer.profile is a relation that is not expanded; add expand=customer.profile',
   ],
-  ['expand=&fields=tags', 'fields: tags is a relation that is not expanded; add expand=tags'],
   ['fields=*.id', 'fields: * stands for columns, which have nothing below them'],
   ['expand=customer&fields=customer.*.id', 'fields: customer.* stands for columns, which have nothing below them'],
-  ['fields=id*', /^Unknown field id\* on entity orders\./],
   ['fields=status.name', 'fields: status is a field of orders, not a relation, and has nothing below it'],
   [
     'expand=customer&fields=customer.name.first',

@@ -113,8 +113,8 @@ const FIELDS: readonly [string, unknown, string[]][] = [
   ['an unknown type', { type: 'strng' }, [`${F}.type NOT_IN_ENUM`]],
   ['no type', {}, [`${F}.type REQUIRED`]],
   ['maxLength of a number', { type: 'integer', maxLength: 5 }, [`${F}.maxLength INVALID`]],
-  ['min of a string', { type: 'string', min: 1 }, [`${F}.min INVALID`]],
   ['values of a string', { type: 'string', values: ['a'] }, [`${F}.values INVALID`]],
+  ['maxLength 1.5', { type: 'string', maxLength: 1.5 }, [`${F}.maxLength TYPE_MISMATCH`]],
   ['maxLength 0', { type: 'string', maxLength: 0 }, [`${F}.maxLength OUT_OF_RANGE`]],
   ['required as text', { type: 'string', required: 'yes' }, [`${F}.required TYPE_MISMATCH`]],
   ['scale without precision', { type: 'decimal', scale: 2 }, [`${F}.precision REQUIRED`]],
@@ -133,6 +133,11 @@ const FIELDS: readonly [string, unknown, string[]][] = [
   ['an enum with an empty value', { type: 'enum', values: ['a', ''], default: 'x' }, [`${F}.values.1 INVALID`]],
   ['an enum value with NUL', { type: 'enum', values: ['a\u0000'] }, [`${F}.values.0 INVALID`]],
   ['a default of another type', { type: 'integer', default: '5' }, [`${F}.default TYPE_MISMATCH`]],
+  [
+    'min after max',
+    { type: 'datetime', min: '2026-01-01T00:00:00Z', max: '2026-01-01T00:30:00+01:00' },
+    [`${F}.min OUT_OF_RANGE`],
+  ],
   ['a default beyond max', { type: 'integer', max: 4, default: 5 }, [`${F}.default OUT_OF_RANGE`]],
   ['a default that is too long', { type: 'string', maxLength: 2, default: 'abc' }, [`${F}.default TOO_LONG`]],
   [
@@ -141,7 +146,6 @@ const FIELDS: readonly [string, unknown, string[]][] = [
     [`${F}.default OUT_OF_RANGE`],
   ],
   ['"now" for a number', { type: 'integer', default: 'now' }, [`${F}.default TYPE_MISMATCH`]],
-  ['"now" for a uuid', { type: 'uuid', default: 'now' }, [`${F}.default INVALID`]],
   ['a default against a mistaken bound', { type: 'integer', max: 'x', default: 5 }, [`${F}.max TYPE_MISMATCH`]],
   ['a unique json', { type: 'json', unique: true }, [`${F}.unique INVALID`]],
   ['an index on json', { type: 'json', index: true }, [`${F}.index INVALID`]],
@@ -176,7 +180,6 @@ test('fields: what means something is taken', () => {
 const LANGUAGES: readonly [string, unknown, string[]][] = [
   ['without a searchable field', { searchLanguage: 'english' }, ['entities.a.searchLanguage INVALID']],
   ['that is no name', { searchLanguage: "eng'lish" }, ['entities.a.searchLanguage INVALID']],
-  ['that is empty', { searchLanguage: '' }, ['entities.a.searchLanguage INVALID']],
   ['that is no text', { searchLanguage: 7 }, ['entities.a.searchLanguage TYPE_MISMATCH']],
   ['with a searchable field', { searchLanguage: 'english', fields: { t: { type: 'text', searchable: true } } }, []],
 ];
@@ -207,11 +210,6 @@ const RELATIONS: readonly [string, unknown, string[]][] = [
     'setNull on what is required',
     { kind: 'belongsTo', entity: 'b', required: true, onDelete: 'setNull' },
     [`${R}.onDelete INVALID`],
-  ],
-  [
-    'manyToMany through nothing',
-    { kind: 'manyToMany', entity: 'b', through: 'c', from: 'a', to: 'a' },
-    [`${R}.through REFERENCE_NOT_FOUND`],
   ],
   [
     'manyToMany with one relation for both',
@@ -305,7 +303,6 @@ const withSettings = (settings: EntityDocument['settings']) => ({
 const S = 'entities.a.settings';
 const SETTINGS: readonly [string, unknown, string[]][] = [
   ['an unknown relation in expandable', { expandable: ['c'] }, [`${S}.expandable.0 REFERENCE_NOT_FOUND`]],
-  ['a field in expandable', { expandable: ['x'] }, [`${S}.expandable.0 REFERENCE_NOT_FOUND`]],
   ['an unknown relation in defaultExpand', { defaultExpand: ['b.c'] }, [`${S}.defaultExpand.0 REFERENCE_NOT_FOUND`]],
   ['a default outside of the whitelist', { defaultExpand: ['b'], expandable: [] }, [`${S}.defaultExpand.0 INVALID`]],
   [
@@ -322,7 +319,6 @@ const SETTINGS: readonly [string, unknown, string[]][] = [
   ['a depth of 0', { maxExpandDepth: 0 }, [`${S}.maxExpandDepth OUT_OF_RANGE`]],
   ['a depth of 11', { maxExpandDepth: 11 }, [`${S}.maxExpandDepth OUT_OF_RANGE`]],
   ['an unknown field in defaultFields', { defaultFields: ['id', 'z'] }, [`${S}.defaultFields.1 REFERENCE_NOT_FOUND`]],
-  ['an unknown field of a relation', { defaultFields: ['b.z'] }, [`${S}.defaultFields.0 REFERENCE_NOT_FOUND`]],
   ['a field of a field', { defaultFields: ['x.y'] }, [`${S}.defaultFields.0 REFERENCE_NOT_FOUND`]],
 ];
 for (const [what, settings, expected] of SETTINGS) {

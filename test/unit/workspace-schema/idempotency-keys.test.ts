@@ -1,10 +1,9 @@
 // Keys of requests that have expired are removed, in every workspace, and no others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readConfig } from '../../../src/config.ts';
 import { runFiles } from '../../../src/database/install.ts';
-import { makeDatabase } from '../../../src/database/pool.ts';
 import { makeIdempotencyKeys } from '../../../src/workspace-schema/idempotency-keys.ts';
+import { openDatabase } from '../../support/database.ts';
 import { useServer } from '../../support/resources.ts';
 
 const server = useServer();
@@ -13,8 +12,7 @@ const TABLES = SCHEMAS.map((schema) => `${schema}."$idempotency_key"`);
 
 test('a sweep removes what has expired, and tells how many', async () => {
   const { database } = server;
-  const connection = { connectionString: database.url };
-  const db = makeDatabase({ ...readConfig({}), connection, processes: 1, onError: () => undefined });
+  const db = openDatabase(database.url);
   const count = async (table: string): Promise<unknown> =>
     (await database.query(`select count(*)::int4 as count from ${table}`))[0]?.count;
   try {
