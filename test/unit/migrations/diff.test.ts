@@ -386,6 +386,18 @@ for (const [what, change, expected] of CHANGES) {
   }
 }
 
+test('a required field is proven by a check that stands before the table is locked, so that nothing is read then', () => {
+  const change = changeShop((json) => {
+    json.entities.orders.fields.status.required = true;
+  });
+  assert.deepEqual(operationsOf(change).flatMap(statements), [
+    'link: alter table "ws1"."orders" add constraint "orders$status$ck_null" check ("status" is not null) not valid',
+    'build own: alter table "ws1"."orders" validate constraint "orders$status$ck_null"',
+    'attach: alter table "ws1"."orders" alter column "status" set not null',
+    'attach: alter table if exists "ws1"."orders" drop constraint if exists "orders$status$ck_null"',
+  ]);
+});
+
 test('a type that means nothing in another is refused while there are records', () => {
   const change = (json: Json): void => {
     json.entities.customers.fields.since = { type: 'uuid' };
