@@ -48,6 +48,15 @@ interface CountOptions {
 /** `first`: there is no total yet. `again`: checks the total. */
 export type CountReason = 'first' | 'again';
 
+/** A count under the lock of its table. */
+interface Count extends CountOptions {
+  readonly session: Session;
+  readonly table: TotalTable;
+  /** The oid of the table. */
+  readonly relid: string;
+  readonly reason: CountReason;
+}
+
 // Advisory locks of two numbers, as in install/workspace: 1 serializes recounts, else the oid of a table; that of the
 // totals themselves serializes folds.
 const LOCK_CLASS = 0x776461;
@@ -67,33 +76,13 @@ export async function recount(
   db: Database,
   table: TotalTable,
   reason: CountReason,
-  { signal, node }: CountOptions,
+  options: CountOptions,
 ): Promise<Difference | undefined> {
   return db.session(
     async (session) => {
       try {
         const relid = await tryLockTable(session, table, reason);
-        if (relid === undefined) return undefined;
-        const isReady = await withLockRetry(
-          () => inTransaction(session, LOCK_BUDGET_MS, () => prepare(session, { table, relid, reason, node })),
-          { isCancelled: async () => signal.aborted },
-        );
-        if (!isReady) return undefined;
-        const started = performance.now();
-        try {
-          const difference = await countInSnapshot(session, table, relid, { signal, node });
-          await scheduleRecount(
-            session,
-            table,
-            relid,
-            Math.max(MIN_PAUSE_S, (PAUSE_FACTOR * (performance.now() - started)) / 1000),
-          );
-          return difference;
-        } catch (error) {
-          await scheduleRecount(session, table, relid, RETRY_AFTER_S).catch(() => undefined);
-          if (error instanceof CountAborted) return undefined;
-          throw error;
-        }
+        return relid === undefined ? undefined : await countLocked({ ...options, session, table, relid, reason });
       } finally {
         await session
           .query(toQuery(sql`select pg_advisory_unlock_all()`))
@@ -105,6 +94,27 @@ export async function recount(
     },
     { purpose: 'migration' },
   );
+}
+
+async function countLocked(count: Count): Promise<Difference | undefined> {
+  const { session, signal } = count;
+  const isReady = await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => prepare(count)), {
+    isCancelled: async () => signal.aborted,
+  });
+  if (!isReady) return undefined;
+  const started = performance.now();
+  let pauseS = RETRY_AFTER_S;
+  try {
+    const difference = await countInSnapshot(count);
+    pauseS = Math.max(MIN_PAUSE_S, (PAUSE_FACTOR * (performance.now() - started)) / 1000);
+    return difference;
+  } catch (error) {
+    if (error instanceof CountAborted) return undefined;
+    throw error;
+  } finally {
+    // A total that stays due is only counted again sooner.
+    await scheduleRecount(count, pauseS).catch(() => undefined);
+  }
 }
 
 /** Signals that a session waits for a lock on the table, or that the server stops. */
@@ -132,24 +142,18 @@ where relid is not null and case when ${recountLock}true then pg_try_advisory_lo
  * False where no total may be stored: disabled triggers are left alone, and logical replication fires none for
  * statements. Creating a trigger waits for running writes.
  */
-async function prepare(
-  session: Session,
-  {
-    table,
-    relid,
-    reason,
-    node,
-  }: Pick<CountOptions, 'node'> & { table: TotalTable; relid: string; reason: CountReason },
-): Promise<boolean> {
+async function prepare({ session, table, relid, reason, node }: Count): Promise<boolean> {
   const { schema, total } = table;
-  if (node !== undefined && total !== undefined && reason === 'first') {
+  const totals = getTotalsTable(table);
+  const location = node === undefined || total === undefined ? undefined : { schema, total };
+  if (location !== undefined && reason === 'first') {
     await session.query(toQuery(lockFolds(table)));
-    for (const statement of node.install({ schema, total })) await session.execute(statement);
+    for (const statement of node?.install(location) ?? []) await session.execute(statement);
   }
-  const inUseCondition = total === undefined ? undefined : node?.isInUse({ schema, total });
+  const isInUse = (location && node?.isInUse(location)) ?? sql`true`;
   const [row] = await session.query<{ triggers: InstalledTrigger[]; may: boolean }>(
     toQuery(sql`select ${selectInstalledTriggers(sql`${relid}::oid`, 'total')} as triggers,
-  ${inUseCondition ?? sql`true`} and not exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as may`),
+  ${isInUse} and not exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as may`),
   );
   const { triggers, may } = row as NonNullable<typeof row>;
   const changes = may ? repairTriggers(table, totalTriggers(table), triggers) : undefined;
@@ -158,13 +162,9 @@ async function prepare(
   for (const change of changes) await session.execute(change.text);
   await session.query(toQuery(lockFolds(table)));
   await session.query(
-    toQuery(
-      sql`delete from ${getTotalsTable(table)} where relid = ${relid}::oid and not (select ${isTotalTrusted(table, relid)})`,
-    ),
+    toQuery(sql`delete from ${totals} where relid = ${relid}::oid and not (select ${isTotalTrusted(table, relid)})`),
   );
-  const [base] = await session.query(
-    toQuery(sql`select from ${getTotalsTable(table)} where relid = ${relid}::oid and slot < 0`),
-  );
+  const [base] = await session.query(toQuery(sql`select from ${totals} where relid = ${relid}::oid and slot < 0`));
   // Another process was faster.
   return reason === 'again' || base === undefined;
 }
@@ -196,24 +196,17 @@ async function reserveSpace(session: Session, table: TotalTable): Promise<void> 
   await session.execute(sql`alter table ${totals} set (vacuum_truncate = false)`.text);
 }
 
-/** Function that adds the number of records that a statement has inserted or deleted. */
-const getCountFunction = (location: TotalLocation): Fragment => totalRef(location, 'count_records');
-
+/** Triggers that add the number of records that a statement has inserted or deleted. */
 export const totalTriggers = (table: TotalTable): readonly Trigger[] =>
   (['insert', 'delete', 'truncate'] as const).map((event) =>
-    buildWatcher(table, 'total', event, getCountFunction(table)),
+    buildWatcher(table, 'total', event, totalRef(table, 'count_records')),
   );
 
 /**
  * Counts in one snapshot, which contains both the records and the rows that the triggers add since they exist. The
  * lock, taken before the snapshot, prevents a truncation, which no snapshot would show.
  */
-async function countInSnapshot(
-  session: Session,
-  table: TotalTable,
-  relid: string,
-  { signal, node }: CountOptions,
-): Promise<Difference | undefined> {
+async function countInSnapshot({ session, table, relid, signal, node }: Count): Promise<Difference | undefined> {
   const lock = sql`${node?.lockable ?? empty}${lockTable(table, 'access share')}`;
   return inSnapshot(session, lock, async () => {
     const [row] = await session.query<{ stored_total: string | null; trusted: boolean; pages: string }>(
@@ -264,7 +257,7 @@ const storeDifference = (table: TotalTable, relid: string, difference: bigint): 
 select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${getTotalKey(table)}`;
 
 /** Schedules the next count of the table. Folds are locked out, as one would replace the base that is marked. */
-async function scheduleRecount(session: Session, table: TotalTable, relid: string, seconds: number): Promise<void> {
+async function scheduleRecount({ session, table, relid }: Count, seconds: number): Promise<void> {
   await inTransaction(session, 2000, async () => {
     await session.query(toQuery(lockFolds(table)));
     await session.query(

@@ -53,11 +53,9 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
   let counting: Promise<void> | undefined;
   let refreshAt = performance.now() + REFRESH_MS;
   let pause = FOLD_MS;
-  /** Locations of totals by table name, and those that this round has still to fold. */
-  const locations = new Map<string, TotalLocation>();
-  let remaining: TotalLocation[] = [];
-  /** Keys of locations that are to be checked. */
-  const uncheckedKeys = new Set<string>();
+  const locations = new Map<string, StoredTotals>();
+  /** Keys of the locations that this round has still to fold. */
+  let remaining: string[] = [];
 
   /** Counts one table at a time. */
   function count(table: TotalTable, reason: CountReason): void {
@@ -73,37 +71,36 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
       })
       .then(() => {
         counting = undefined;
-        locations.set(getLocationKey(table), makeLocation(table.schema, table.total?.shard, node?.group));
+        const { name: _, ...location } = table;
+        if (!locations.has(getLocationKey(location)))
+          locations.set(getLocationKey(location), { location, isChecked: true });
       });
   }
 
   /** Loads the workspaces with totals, whichever process has started them. */
   async function refreshLocations(): Promise<void> {
-    const rows = await db.query<LocationRow>(toQuery(node?.totalsQuery ?? TOTALS_QUERY));
+    const rows = await db.query<{ schema: string; shard?: string }>(toQuery(node?.totalsQuery ?? TOTALS_QUERY));
     locations.clear();
-    uncheckedKeys.clear();
     for (const { schema, shard } of rows) {
-      const location = makeLocation(schema, shard, node?.group);
-      locations.set(getLocationKey(location), location);
-      uncheckedKeys.add(getLocationKey(location));
+      const location: TotalLocation =
+        node === undefined || shard === undefined ? { schema } : { schema, total: { shard, group: node.group } };
+      locations.set(getLocationKey(location), { location, isChecked: false });
     }
     refreshAt = performance.now() + REFRESH_MS;
   }
 
-  function forget(table: TotalTable): void {
-    if (forgottenTables.size < MAX_REMEMBERED) forgottenTables.set(formatRelation(table), table);
-  }
-
-  /** Folds a location and returns the number of rows folded. */
-  async function foldLocation(location: TotalLocation): Promise<number> {
+  /** Folds a location, starts a count that is due, and returns the number of rows folded. */
+  async function foldLocation(stored: StoredTotals): Promise<number> {
+    const { location, isChecked } = stored;
     const [row] = await db.query<{ folded: string; forgotten: string[]; due: string | null }>(
-      toQuery(
-        sql`select folded, forgotten, due from ${totalRef(location, 'fold_totals')}(${uncheckedKeys.has(getLocationKey(location))})`,
-      ),
+      toQuery(sql`select folded, forgotten, due from ${totalRef(location, 'fold_totals')}(${!isChecked})`),
     );
-    const { folded, forgotten: names, due } = row as NonNullable<typeof row>;
-    uncheckedKeys.delete(getLocationKey(location));
-    for (const name of names) forget({ ...location, name });
+    const { folded, forgotten, due } = row as NonNullable<typeof row>;
+    stored.isChecked = true;
+    for (const name of forgotten) {
+      const table = { ...location, name };
+      if (forgottenTables.size < MAX_REMEMBERED) forgottenTables.set(formatRelation(table), table);
+    }
     if (counting === undefined && !stopping.signal.aborted) {
       const [next] = forgottenTables;
       if (next !== undefined) {
@@ -115,26 +112,25 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
   }
 
   async function foldBatch(limit: number): Promise<void> {
-    if (remaining.length === 0) remaining = [...locations.values()];
+    if (remaining.length === 0) remaining = [...locations.keys()];
     let isBusy = false;
     // A failure does not stop the locations after it.
     for (let count = 0; count < limit && !stopping.signal.aborted; count++) {
-      const location = remaining.shift();
-      if (location === undefined) break;
-      isBusy = (await foldLocation(location).catch(removeIfDeleted(location))) > BUSY_ROWS || isBusy;
+      const key = remaining.shift();
+      if (key === undefined) break;
+      const stored = locations.get(key);
+      if (stored === undefined) continue;
+      const folded = await foldLocation(stored).catch((error) => {
+        if (!isStaleSnapshot(error)) throw error;
+        // The workspace is deleted.
+        locations.delete(key);
+        refreshAt = 0;
+        return 0;
+      });
+      isBusy ||= folded > BUSY_ROWS;
     }
     pause = isBusy || remaining.length > 0 ? BUSY_FOLD_MS : FOLD_MS;
   }
-
-  /** Removes the location of a deleted workspace; otherwise rethrows. */
-  const removeIfDeleted =
-    (location: TotalLocation) =>
-    (error: unknown): number => {
-      if (!isStaleSnapshot(error)) throw error;
-      locations.delete(getLocationKey(location));
-      refreshAt = 0;
-      return 0;
-    };
 
   return {
     maintain({ table }) {
@@ -166,13 +162,12 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
 const formatDifference = ({ relation, storedTotal, actualTotal }: Difference): string =>
   `${relation}: ${storedTotal} stored, ${actualTotal} counted`;
 
-interface LocationRow {
-  readonly schema: string;
-  readonly shard?: string;
+/** Totals of a workspace, or of its shard on a node. */
+interface StoredTotals {
+  readonly location: TotalLocation;
+  /** Whether their triggers were checked since the last refresh. */
+  isChecked: boolean;
 }
-
-const makeLocation = (schema: string, shard: string | undefined, group: string | undefined): TotalLocation =>
-  group === undefined || shard === undefined ? { schema } : { schema, total: { shard, group } };
 
 const getLocationKey = (location: TotalLocation): string => totalRef(location, 'total').text;
 
