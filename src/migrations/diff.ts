@@ -28,15 +28,7 @@ import {
   requireField,
 } from './operations/constraint.ts';
 import { createEntity, dropEntity } from './operations/entity.ts';
-import {
-  addField,
-  addRelation,
-  type ChangedTable,
-  changeDefault,
-  dropField,
-  dropRelation,
-  pathOfField,
-} from './operations/field.ts';
+import { addField, addRelation, type ChangedTable, changeDefault, dropField, pathOfField } from './operations/field.ts';
 import { addIndex, removeIndex } from './operations/indexing.ts';
 import { changeMetadata, dropVirtualRelation } from './operations/metadata.ts';
 import { changeType } from './operations/type.ts';
@@ -176,8 +168,7 @@ function compareColumns(comparison: Comparison): void {
     if (remainingFields.has(field)) continue;
     // A dropped field is addressed by the table and column names in force.
     const table = { ...old.table, entity: side.table.entity };
-    const reference = findReference(old.table, field);
-    operations.push(reference === undefined ? dropField(table, field) : dropRelation(table, field, reference));
+    operations.push(dropField(table, field, findReference(old.table, field)));
   }
 }
 

@@ -7,7 +7,6 @@ import type { Check, Reference } from '../../schema/tables.ts';
 import { type Fragment, ident, sql, tableRef } from '../../sql/fragment.ts';
 import {
   addCheck,
-  addNotNullCheck,
   addReference,
   checkCondition,
   dropConstraint,
@@ -23,7 +22,7 @@ import {
   lockShared,
   type Operation,
 } from '../operation.ts';
-import { type ChangedTable, getTargetLocks, pathOfField } from './field.ts';
+import { type ChangedTable, getTargetLocks, pathOfField, requireColumn } from './field.ts';
 
 /** Builds the conflict query for the records that satisfy a condition; `records` has their ids. */
 export function buildConflictQuery(records: Fragment, condition: Fragment): Fragment {
@@ -33,7 +32,6 @@ export function buildConflictQuery(records: Fragment, condition: Fragment): Frag
 }
 
 export function requireField({ table, isEmpty, isBlocking }: ChangedTable, field: Field): Operation {
-  const column = ident(field.column);
   const check = derivedName(table.name, [field.column], 'ck_null');
   return buildOperation({
     kind: 'setRequired',
@@ -43,19 +41,14 @@ export function requireField({ table, isEmpty, isBlocking }: ChangedTable, field
     work: isEmpty ? 'none' : 'scan',
     statements: isBlocking
       ? [inSharedTransaction('attach', setNotNull(table, field.column))]
-      : [
-          inSharedTransaction('link', addNotNullCheck(table, check, field.column)),
-          inOwnTransaction('build', validateConstraint(table, check)),
-          inSharedTransaction('attach', setNotNull(table, field.column)),
-          inSharedTransaction('attach', dropConstraint(table, check)),
-        ],
+      : requireColumn(table, field.column, 'link'),
     runsBeforeSwitch: !isBlocking,
     temporaryObjects: isBlocking ? [] : [{ kind: 'constraint', table: table.name, constraint: check }],
     locks: [lockExclusive(table.name)],
     conflictCheck: {
       field: field.name,
       reason: `${field.name} is null`,
-      query: buildConflictQuery(tableRef(table), sql`${column} is null`),
+      query: buildConflictQuery(tableRef(table), sql`${ident(field.column)} is null`),
       canRun: true,
     },
   });
@@ -72,33 +65,45 @@ export function liftRequired({ table }: ChangedTable, field: Field): Operation {
   });
 }
 
+/** Adds a constraint to existing columns; `previous`: name of the one that it replaces. */
+function replaceConstraint(
+  { table, isBlocking }: ChangedTable,
+  add: (valid: boolean) => Fragment,
+  constraint: string,
+  previous: string | undefined,
+): Pick<Operation, 'statements' | 'runsBeforeSwitch' | 'temporaryObjects'> {
+  const drop = previous === undefined ? [] : [inSharedTransaction('detach', dropConstraint(table, previous))];
+  if (isBlocking) {
+    const statements = [...drop, inSharedTransaction('attach', add(true))];
+    return { statements, runsBeforeSwitch: false, temporaryObjects: [] };
+  }
+  const validate = inOwnTransaction('build', validateConstraint(table, constraint));
+  return {
+    statements: [inSharedTransaction('link', add(false)), validate, ...drop],
+    runsBeforeSwitch: true,
+    temporaryObjects: [{ kind: 'constraint', table: table.name, constraint }],
+  };
+}
+
 const LABELS = { length: 'maxLength', range: 'the bounds', enum: 'the values' } as const;
 const MEMBERS = { length: 'maxLength', range: 'min', enum: 'values' } as const;
 
 /** Replaces a check on an unchanged column; `previous`: its current check of the same kind. */
 export function changeCheck(
-  { table, isEmpty, isBlocking }: ChangedTable,
+  changedTable: ChangedTable,
   check: Check,
   previous: Pick<Check, 'name'> | undefined,
 ): Operation {
-  const { field, kind, name } = check;
+  const { table, isEmpty } = changedTable;
+  const { field, kind } = check;
   const replaces = previous !== undefined;
-  const drop = replaces ? [inSharedTransaction('detach', dropConstraint(table, previous.name))] : [];
   return buildOperation({
     kind: replaces ? 'changeCheck' : 'addCheck',
     entity: table.entity,
     path: `${pathOfField(table, field)}.${MEMBERS[kind]}`,
     description: `${replaces ? 'change' : 'set'} ${LABELS[kind]} of field ${field.name} of ${table.entity}`,
     work: isEmpty ? 'none' : 'scan',
-    statements: isBlocking
-      ? [...drop, inSharedTransaction('attach', addCheck(table, check))]
-      : [
-          inSharedTransaction('link', addCheck(table, check, false)),
-          inOwnTransaction('build', validateConstraint(table, name)),
-          ...drop,
-        ],
-    runsBeforeSwitch: !isBlocking,
-    temporaryObjects: isBlocking ? [] : [{ kind: 'constraint', table: table.name, constraint: name }],
+    ...replaceConstraint(changedTable, (valid) => addCheck(table, check, valid), check.name, previous?.name),
     locks: [lockExclusive(table.name)],
     conflictCheck: {
       field: field.name,
@@ -122,14 +127,14 @@ export function dropCheck({ table }: ChangedTable, check: Check, field: Field): 
 
 /** Replaces the foreign key of an unchanged column; `previous`: its current foreign key. */
 export function changeReference(
-  { table, isEmpty, isBlocking }: ChangedTable,
+  changedTable: ChangedTable,
   reference: Reference,
   previous: Reference | undefined,
   targetIsNew: boolean,
 ): Operation {
+  const { table, isEmpty } = changedTable;
   const { name, field, relation } = reference;
   const column = ident(field.column);
-  const drop = previous === undefined ? [] : [inSharedTransaction('detach', dropConstraint(table, previous.name))];
   const target = tableRef({ schema: table.schema, name: reference.target });
   const orphans = sql`${column} is not null and not exists (select from ${target} t where t.id = ${tableRef(table)}.${column})`;
   return buildOperation({
@@ -143,19 +148,11 @@ export function changeReference(
           ? `change what deleting a record of ${relation.entity} does to ${relation.name} of ${table.entity}`
           : `lead relation ${relation.name} of ${table.entity} to ${relation.entity}`,
     work: isEmpty ? 'none' : 'scan',
-    statements: isBlocking
-      ? [...drop, inSharedTransaction('attach', addReference(table, reference))]
-      : [
-          inSharedTransaction('link', addReference(table, reference, false)),
-          inOwnTransaction('build', validateConstraint(table, name)),
-          ...drop,
-        ],
-    runsBeforeSwitch: !isBlocking,
-    temporaryObjects: isBlocking ? [] : [{ kind: 'constraint', table: table.name, constraint: name }],
+    ...replaceConstraint(changedTable, (valid) => addReference(table, reference, valid), name, previous?.name),
     locks: [
       lockExclusive(table.name),
-      ...(targetIsNew ? [] : getTargetLocks(table, reference, lockShared)),
-      ...(previous === undefined ? [] : getTargetLocks(table, previous, lockExclusive)),
+      ...getTargetLocks(table, targetIsNew ? undefined : reference, lockShared),
+      ...getTargetLocks(table, previous, lockExclusive),
     ],
     conflictCheck: {
       field: field.name,

@@ -84,7 +84,6 @@ export function addField(changedTable: ChangedTable, field: Field): Operation {
 function fillGenerated(table: Table, field: Field, generated: Generated): readonly Statement[] {
   const column = ident(field.column);
   const value = toFillValue(table, generated);
-  const check = derivedName(table.name, [field.column], 'ck_null');
   return [
     inSharedTransaction('column', addPlainColumn(table, field)),
     inSharedTransaction('column', setDefault(table, field)),
@@ -92,14 +91,7 @@ function fillGenerated(table: Table, field: Field, generated: Generated): readon
       next: (after, size) => nextRecords(table, after, size),
       fill: (stripe) => fillStripe(table, { column: field.column, value, pending: sql`${column} is null` }, stripe),
     }),
-    ...(field.required
-      ? [
-          inSharedTransaction('build', addNotNullCheck(table, check, field.column)),
-          inOwnTransaction('build', validateConstraint(table, check)),
-          inSharedTransaction('attach', setNotNull(table, field.column)),
-          inSharedTransaction('attach', dropConstraint(table, check)),
-        ]
-      : []),
+    ...(field.required ? requireColumn(table, field.column, 'build') : []),
   ];
 }
 
@@ -132,42 +124,46 @@ export function addRelation(
     statements: [inSharedTransaction('column', addColumn(table, field, reference))],
     runsBeforeSwitch: !isBlocking,
     temporaryObjects: isBlocking ? [] : [{ kind: 'column', table: table.name, column: field.column }],
-    locks: [lockExclusive(table.name), ...(targetIsNew ? [] : getTargetLocks(table, reference, lockShared))],
+    locks: [lockExclusive(table.name), ...getTargetLocks(table, targetIsNew ? undefined : reference, lockShared)],
     conflictCheck: field.required && !isEmpty ? buildRecordsCheck(table, field.name) : null,
   });
 }
 
-export function dropField(table: Table, field: Field): Operation {
+/** Drops a field, or a relation with its foreign key `reference`. */
+export function dropField(table: Table, field: Field, reference: Reference | undefined): Operation {
+  const relation = reference?.relation.name;
   return buildOperation({
-    kind: 'dropField',
+    kind: relation === undefined ? 'dropField' : 'dropRelation',
     entity: table.entity,
     path: pathOfField(table, field),
-    description: `drop field ${field.name} of ${table.entity} and its values`,
-    destructive: true,
-    statements: [inSharedTransaction('detach', dropColumn(table, field.column))],
-    locks: [lockExclusive(table.name)],
-  });
-}
-
-export function dropRelation(table: Table, field: Field, reference: Reference): Operation {
-  return buildOperation({
-    kind: 'dropRelation',
-    entity: table.entity,
-    path: `entities.${table.entity}.relations.${reference.relation.name}`,
-    description: `drop relation ${reference.relation.name} of ${table.entity} and its field ${field.name} with its values`,
+    description:
+      relation === undefined
+        ? `drop field ${field.name} of ${table.entity} and its values`
+        : `drop relation ${relation} of ${table.entity} and its field ${field.name} with its values`,
     destructive: true,
     statements: [inSharedTransaction('detach', dropColumn(table, field.column))],
     locks: [lockExclusive(table.name), ...getTargetLocks(table, reference, lockExclusive)],
   });
 }
 
-/** Returns the lock on the other table of a reference, or none for a self reference. */
+/** Returns the lock on the other table of a foreign key, or none for a self reference and without a foreign key. */
 export function getTargetLocks(
   table: Table,
-  { target }: Reference,
+  reference: Reference | undefined,
   lock: (table: string) => TableLock,
 ): readonly TableLock[] {
-  return target === table.name ? [] : [lock(target)];
+  return reference === undefined || reference.target === table.name ? [] : [lock(reference.target)];
+}
+
+/** Makes a column required. The check, once validated, lets `set not null` skip the scan of the table. */
+export function requireColumn(table: Table, column: string, phase: 'link' | 'build'): readonly Statement[] {
+  const check = derivedName(table.name, [column], 'ck_null');
+  return [
+    inSharedTransaction(phase, addNotNullCheck(table, check, column)),
+    inOwnTransaction('build', validateConstraint(table, check)),
+    inSharedTransaction('attach', setNotNull(table, column)),
+    inSharedTransaction('attach', dropConstraint(table, check)),
+  ];
 }
 
 /**

@@ -3,7 +3,6 @@
 
 import type { Field } from '../../model/entity.ts';
 import { fieldType } from '../../model/field-types.ts';
-import { derivedName } from '../../model/physical-name.ts';
 import type { Reference, Table } from '../../schema/tables.ts';
 import { type Fragment, ident, join, sql, tableRef } from '../../sql/fragment.ts';
 import {
@@ -16,7 +15,6 @@ import {
 import { type Cast, columnType, findCast } from '../cast.ts';
 import {
   addCheck,
-  addNotNullCheck,
   addPlainColumn,
   addReference,
   checkCondition,
@@ -46,7 +44,7 @@ import {
   type Statement,
 } from '../operation.ts';
 import { buildConflictQuery } from './constraint.ts';
-import { type ChangedTable, getTargetLocks, pathOfField } from './field.ts';
+import { type ChangedTable, getTargetLocks, pathOfField, requireColumn } from './field.ts';
 
 export interface TypeChange {
   readonly changedTable: ChangedTable;
@@ -102,18 +100,27 @@ const makeConverter =
   (column: Fragment): Fragment =>
     cast.kind === 'convert' ? cast.value(column, schema) : sql`null::${columnType(next)}`;
 
+function getLocks({ changedTable: { table }, old, previous, reference, targetIsNew }: TypeChange): Operation['locks'] {
+  return [
+    lockExclusive(table.name),
+    ...old.references
+      .filter((one) => one.field === previous)
+      .flatMap((one) => getTargetLocks(table, one, lockExclusive)),
+    ...getTargetLocks(table, targetIsNew ? undefined : reference, lockShared),
+  ];
+}
+
 /** Rewrites the table under one lock: objects that depend on the column are dropped before and created again after. */
 function rewrite(change: TypeChange, cast: Cast): Parts {
-  const { changedTable, old, previous, next, reference, targetIsNew } = change;
+  const { changedTable, old, previous, next, reference } = change;
   const { table } = changedTable;
   const value = makeConverter(cast, next, table);
   const conflictCheck = buildConflictCheck(change, value);
   const indexes = [...old.indexes.values()].filter((index) => index.fields.includes(previous));
-  const keys = old.references.filter((one) => one.field === previous);
+  const ownConstraints = [...old.checks, ...old.references].filter((one) => one.field === previous);
   const removals = [
     ...indexes.map(({ unique, name }) => (unique ? dropConstraint(table, name) : dropIndex(table, name))),
-    ...old.checks.filter((check) => check.field === previous).map(({ name }) => dropConstraint(table, name)),
-    ...keys.map(({ name }) => dropConstraint(table, name)),
+    ...ownConstraints.map(({ name }) => dropConstraint(table, name)),
     dropDefault(table, previous.column),
     rewriteColumn(table, previous.column, next, value(ident(previous.column))),
     renameColumn(table, previous.column, next.column),
@@ -132,30 +139,24 @@ function rewrite(change: TypeChange, cast: Cast): Parts {
       ...removals.map((statement) => inSharedTransaction('detach', statement)),
       ...additions.map((statement) => inSharedTransaction('attach', statement)),
     ],
-    locks: [
-      lockExclusive(table.name),
-      ...keys.flatMap((key) => getTargetLocks(table, key, lockExclusive)),
-      ...(reference === undefined || targetIsNew ? [] : getTargetLocks(table, reference, lockShared)),
-    ],
+    locks: getLocks(change),
     conflictCheck,
     lateConflictCheck: conflictCheck,
   };
 }
 
 function convert(change: TypeChange, cast: Cast): Parts {
-  const { changedTable, old, previous, next, reference, targetIsNew } = change;
+  const { changedTable, previous, next, reference } = change;
   const { table } = changedTable;
   const value = makeConverter(cast, next, table);
   const [from, to] = [ident(previous.column), ident(next.column)];
   const sync = buildSyncNames(table, next.column);
-  const notNull = derivedName(table.name, [next.column], 'ck_null');
   const checks = table.checks.filter((check) => check.field === next);
   const conflictCheck = buildConflictCheck(change, value);
   const placeholder = next.required
     ? toTypedLiteral(next, next.min ?? next.max ?? fieldType(next.type).placeholder)
     : null;
   const validate = (name: string): Statement => inOwnTransaction('build', validateConstraint(table, name));
-  const keys = old.references.filter((one) => one.field === previous);
   return {
     work: 'rewrite',
     statements: [
@@ -172,9 +173,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
             stripe,
           ),
       }),
-      ...(next.required
-        ? [inSharedTransaction('build', addNotNullCheck(table, notNull, next.column)), validate(notNull)]
-        : []),
+      ...(next.required ? requireColumn(table, next.column, 'build') : []),
       ...checks.flatMap((check) => [inSharedTransaction('build', addCheck(table, check, false)), validate(check.name)]),
       ...(reference === undefined
         ? []
@@ -182,12 +181,6 @@ function convert(change: TypeChange, cast: Cast): Parts {
       inSharedTransaction('detach', dropSync(table, sync.name)),
       inSharedTransaction('detach', deleteConflicts(table.schema, sync.subject)),
       inSharedTransaction('detach', dropColumn(table, previous.column)),
-      ...(next.required
-        ? [
-            inSharedTransaction('attach', setNotNull(table, next.column)),
-            inSharedTransaction('attach', dropConstraint(table, notNull)),
-          ]
-        : []),
       ...(next.default === undefined ? [] : [inSharedTransaction('attach', setDefault(table, next))]),
     ],
     runsBeforeSwitch: true,
@@ -195,11 +188,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
       { kind: 'sync', table: table.name, ...sync },
       { kind: 'column', table: table.name, column: next.column },
     ],
-    locks: [
-      lockExclusive(table.name),
-      ...keys.flatMap((key) => getTargetLocks(table, key, lockExclusive)),
-      ...(reference === undefined || targetIsNew ? [] : getTargetLocks(table, reference, lockShared)),
-    ],
+    locks: getLocks(change),
     conflictCheck,
     lateConflictCheck: {
       ...conflictCheck,
