@@ -6,7 +6,7 @@ import type { MigrationGate } from '../model/entity.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
 import { refreshGates, storeGates } from '../store/documents.ts';
 import type { PlannedStep } from '../store/migrations.ts';
-import { buildGates, type PreparedChange, toRetryAfter } from './plan.ts';
+import { holdsLocks, type PreparedChange } from './plan.ts';
 
 export interface Gate {
   /**
@@ -45,8 +45,8 @@ const COUNTDOWN_INTERVAL_MS = 1000;
 
 export function makeGate(options: GateOptions): Gate {
   const { db, session, id, workspaceId, change, steps, changed, invalidateAll } = options;
-  const gates = buildGates(change, steps);
   const seconds = steps.reduce((sum, step) => sum + step.estimatedSeconds, 0);
+  const gates = buildGates(change, seconds);
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
   let isStoring = false;
@@ -59,8 +59,8 @@ export function makeGate(options: GateOptions): Gate {
     timer = setInterval(() => {
       if (isStoring) return;
       isStoring = true;
-      const remainingSeconds = toRetryAfter(seconds - (performance.now() - started) / 1000);
-      void store(db, refreshGates(workspaceId, migrationId, setRetryAfter(gates, remainingSeconds)))
+      const remainingSeconds = seconds - (performance.now() - started) / 1000;
+      void store(db, refreshGates(workspaceId, migrationId, buildGates(change, remainingSeconds)))
         // A failure is harmless: the next second stores it again.
         .catch(() => undefined)
         .finally(() => {
@@ -87,9 +87,19 @@ export function makeGate(options: GateOptions): Gate {
   };
 }
 
-function setRetryAfter(
-  gates: Readonly<Record<string, MigrationGate>>,
-  retryAfterSeconds: number,
-): Readonly<Record<string, MigrationGate>> {
-  return Object.fromEntries(Object.entries(gates).map(([entity, gate]) => [entity, { ...gate, retryAfterSeconds }]));
+/**
+ * Returns the gates that a blocking change closes, by entity in force: one for each entity that it locks. `seconds`: for
+ * which they may stay closed; `Retry-After` is 1 to 60.
+ */
+function buildGates(change: PreparedChange, seconds: number): Readonly<Record<string, MigrationGate>> {
+  const gates: Record<string, MigrationGate> = {};
+  if (!holdsLocks(change)) return gates;
+  const retryAfterSeconds = Math.min(60, Math.max(1, Math.ceil(seconds)));
+  for (const { table, mode } of change.operations.flatMap((operation) => operation.locks)) {
+    const entity = change.entities.get(table);
+    if (entity === undefined) continue;
+    const blocksReads = mode === 'access exclusive' || gates[entity]?.blocksReads === true;
+    gates[entity] = { blocksReads, blocksWrites: true, retryAfterSeconds };
+  }
+  return gates;
 }

@@ -3,7 +3,7 @@
 
 import type { Session } from '../database/pool.ts';
 import { notFound, validationFailed } from '../errors.ts';
-import type { Entity, MigrationGate } from '../model/entity.ts';
+import type { Entity } from '../model/entity.ts';
 import { type PhysicalNames, physicalTable } from '../model/physical-name.ts';
 import type { ParsedDocument } from '../schema/document.ts';
 import { buildEntities } from '../schema/entities.ts';
@@ -148,13 +148,8 @@ async function findEmptyEntities(session: Queryable, entities: readonly Entity[]
 // sorted into an index of text (0.8 M of integers), 0.1 M rewritten.
 const SPEED = { scan: 5_000_000, index: 300_000, rewrite: 100_000 } as const;
 
-/** Describes the steps without conflicting records. */
-export async function describeSteps(
-  session: Queryable,
-  change: PreparedChange,
-  topology: Topology,
-): Promise<readonly PlannedStep[]> {
-  const sizes = await estimateTableSizes(session, change, topology);
+/** Describes the steps without conflicting records. `sizes`: result of estimateTableSizes(). */
+export function describeSteps(change: PreparedChange, sizes: ReadonlyMap<string, number>): readonly PlannedStep[] {
   return change.operations.map((operation) => ({
     entity: operation.entity,
     kind: operation.kind,
@@ -170,42 +165,15 @@ function estimateSeconds({ work }: Operation, records: number): number {
   return work === 'none' ? 0 : Math.ceil(records / SPEED[work]);
 }
 
-/**
- * Returns which requests an operation blocks: with `blocking` it holds its locks for its whole duration; with `online`
- * it blocks none.
- */
-function getBlocking(
-  { strategy, operations }: PreparedChange,
-  { locks }: Operation,
-): { blocksReads: boolean; blocksWrites: boolean } {
-  // All locks are held to the end when any operation takes time.
-  const holdsLocks = strategy === 'blocking' && operations.some(({ work }) => work !== 'none');
-  return {
-    blocksReads: holdsLocks && locks.some(({ mode }) => mode === 'access exclusive'),
-    blocksWrites: holdsLocks && locks.length > 0,
-  };
-}
+/** Returns whether the change holds all of its locks to its end, which takes time: a blocking one with any work. */
+export const holdsLocks = ({ strategy, operations }: PreparedChange): boolean =>
+  strategy === 'blocking' && operations.some(({ work }) => work !== 'none');
 
-/** Returns the gates that a blocking change closes, by entity in force: one for each entity that it locks. */
-export function buildGates(
-  change: PreparedChange,
-  steps: readonly PlannedStep[],
-): Readonly<Record<string, MigrationGate>> {
-  const gates: Record<string, MigrationGate> = {};
-  const takesTime = change.strategy === 'blocking' && change.operations.some(({ work }) => work !== 'none');
-  if (!takesTime) return gates;
-  const seconds = steps.reduce((sum, step) => sum + step.estimatedSeconds, 0);
-  for (const { table, mode } of change.operations.flatMap((operation) => operation.locks)) {
-    const entity = change.entities.get(table);
-    if (entity === undefined) continue;
-    const blocksReads = mode === 'access exclusive' || gates[entity]?.blocksReads === true;
-    gates[entity] = { blocksReads, blocksWrites: true, retryAfterSeconds: toRetryAfter(seconds) };
-  }
-  return gates;
-}
-
-/** Returns Retry-After in whole seconds, 1 to 60. */
-export const toRetryAfter = (seconds: number): number => Math.min(60, Math.max(1, Math.ceil(seconds)));
+/** Returns which requests an operation blocks: with `online` it blocks none. */
+const getBlocking = (change: PreparedChange, { locks }: Operation) => ({
+  blocksReads: holdsLocks(change) && locks.some(({ mode }) => mode === 'access exclusive'),
+  blocksWrites: holdsLocks(change) && locks.length > 0,
+});
 
 /**
  * Returns PostgreSQL's estimate of the number of records. For tables that were never analyzed, and those on other
@@ -240,7 +208,7 @@ export async function planSteps(
   change: PreparedChange,
   topology: Topology,
 ): Promise<readonly PlannedStep[]> {
-  const steps = await describeSteps(session, change, topology);
+  const steps = describeSteps(change, await estimateTableSizes(session, change, topology));
   const plannedSteps: PlannedStep[] = [];
   for (const [index, step] of steps.entries()) {
     const conflictCheck = change.operations[index]?.conflictCheck;

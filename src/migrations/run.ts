@@ -89,13 +89,11 @@ export async function recordMigration(
     readonly audit: AuditContext;
   },
   change: PreparedChange,
-  topology: Topology,
+  sizes: ReadonlyMap<string, number>,
 ): Promise<Progress> {
   const { workspaceId, isRecorded, audit } = request;
   const { operations, strategy } = change;
-  const steps = (await describeSteps(session, change, topology)).map(
-    (step): MigrationStep => ({ ...step, state: 'pending', progress: 0 }),
-  );
+  const steps = describeSteps(change, sizes).map((step): MigrationStep => ({ ...step, state: 'pending', progress: 0 }));
   const needsRecord = isRecorded || operations.some((operation) => operation.statements.length > 0);
   const temporaryObjects = listTemporaryObjects(change);
   const id = needsRecord

@@ -249,9 +249,9 @@ async function makeRun(
   const { workspaceId, audit } = request;
   const db = databases.forWorkspace({ id: workspaceId });
   const { topology } = databases;
-  const progress = await recordMigration(session, request, change, topology);
-  const { id } = progress;
   const sizes = await estimateTableSizes(session, change, topology);
+  const progress = await recordMigration(session, request, change, sizes);
+  const { id } = progress;
   const gate = makeGate({
     db,
     session,
