@@ -27,7 +27,7 @@ export function parseCall(
       : TAILS.includes(tail)
         ? segments.length === 3 + tail.split('/').length
         : segments.length === 4;
-  if (!isPath) throw noSuchPath(workspace);
+  if (!isPath) throw noSuchPath(workspace, segments.slice(2));
   if (isWorkspaceSegment(segments[2] as string)) throw noSuchOperation(segments[2] as string);
   return callAt(request.method, segments[2] as string, tail, callParts(request, limits));
 }
@@ -54,7 +54,16 @@ function noSuchOperation(name: string): ApiError {
   );
 }
 
-function noSuchPath(workspace: Workspace): ApiError {
-  const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';
-  return notFound('PATH_NOT_FOUND', `Records are at ${PREFIX}{organization}/{workspace}/{entity}. Entities: ${names}`);
+function noSuchPath({ entities }: Workspace, [name = '', id = '', part = '']: readonly string[]): ApiError {
+  const names = [...entities.keys()].slice(0, 50).join(', ') || 'none';
+  const relation = entities.get(name)?.relations.get(part);
+  const inverse =
+    relation?.kind === 'hasMany' ? entities.get(relation.entity)?.relations.get(relation.inverse) : undefined;
+  const alternative =
+    inverse?.kind === 'belongsTo' ? ` or ${relation?.entity}?filter=${inverse.column},eq,${shorten(id)}` : '';
+  const suggestion = relation === undefined ? '' : ` Did you mean ${name}/${shorten(id)}?expand=${part}${alternative}?`;
+  return notFound(
+    'PATH_NOT_FOUND',
+    `Records are at ${PREFIX}{organization}/{workspace}/{entity}, and one at {entity}/{id}.${suggestion} Entities: ${names}`,
+  );
 }

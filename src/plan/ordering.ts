@@ -4,7 +4,7 @@ import { badRequest, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import { isToOne } from '../model/relation.ts';
-import { type Cursor, malformedCursor } from '../request/page.ts';
+import { type Cursor, malformedCursor, outdatedCursor } from '../request/page.ts';
 import type { SortTerm } from '../request/sort.ts';
 import { buildLink, getTarget, type Link, type PlanContext } from './link.ts';
 import { type Operand, valueOperand } from './operand.ts';
@@ -113,6 +113,7 @@ export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)
       ...planCursor({ sort: cursor.sort, keys }, { keys: ordering.keys, text: ordering.text }),
     ];
   }
+  if (cursor.sort !== ordering.text && removeEpoch(cursor.sort) === removeEpoch(ordering.text)) throw outdatedCursor();
   if (cursor.sort !== ordering.text || cursor.keys.length !== ordering.keys.length) throw malformedCursor();
   return ordering.keys.map((key, index) => {
     const text = cursor.keys[index] ?? null;
@@ -127,6 +128,9 @@ export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)
     return valueOperand(key.field, decoded.value);
   });
 }
+
+/** Returns the text of a sort without the epoch of its workspace; a key of a sort has a comma. */
+const removeEpoch = (text: string): string => text.replace(/;[^;,]+$/, '');
 
 // Format in which PostgreSQL prints a float4; it would refuse smaller ones.
 const RANK = /^\d{1,3}(\.\d{1,12})?(e-\d{1,2})?$/;

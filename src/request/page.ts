@@ -32,12 +32,18 @@ export function parseCursor(text: string): Cursor {
   throw malformedCursor();
 }
 
-export function malformedCursor(): Error {
-  return badRequest(
+export const malformedCursor = (): Error =>
+  badRequest(
     'INVALID_CURSOR',
     'after is not a cursor of this list: take meta.nextCursor of a response with the same sort',
   );
-}
+
+/** Refuses a cursor whose sort is right and whose workspace is not. */
+export const outdatedCursor = (): Error =>
+  badRequest(
+    'INVALID_CURSOR',
+    'after is not a cursor of this list: it is from another workspace, or from before the database was restored. Begin again with the first page, and take meta.nextCursor of its response',
+  );
 
 function toBase64Url(text: string): string {
   // Takes a third of the time of the general way (0.2 instead of 0.6 µs), and most cursors are ASCII.

@@ -69,11 +69,18 @@ export function parseParameters(query: string, allowed: readonly string[]): Read
   return new Map([...values].map(([name, texts]) => [name, single(texts, name)]));
 }
 
-/** Collects the parameters of a request; `below`: names that may follow the path of a relation, as in `items.size`. */
+/** Builds the error for a parameter that is not allowed. */
+export type ToUnknownParameter = (name: string, allowed: readonly string[]) => Error;
+
+const toUnknownParameter: ToUnknownParameter = (name, allowed) =>
+  unknownParameter(name, closest(name, allowed), allowed);
+
+/** Collects the parameters of a request; `pathNames`: names that may follow the path of a relation, as in `items.size`. */
 export function collect(
   query: string,
   allowed: readonly string[],
   pathNames: readonly string[] = [],
+  toError = toUnknownParameter,
 ): { readonly values: Texts; readonly byPath: ReadonlyMap<string, Texts> } {
   const values = new Map<string, string[]>();
   const byPath = new Map<string, Map<string, string[]>>();
@@ -82,7 +89,7 @@ export function collect(
     else if (!name.startsWith('_')) {
       const point = name.lastIndexOf('.');
       const part = name.slice(point + 1);
-      if (point < 1 || !pathNames.includes(part)) throw unknownParameter(name, closest(name, allowed), allowed);
+      if (point < 1 || !pathNames.includes(part)) throw toError(name, allowed);
       const path = name.slice(0, point);
       const parts = byPath.get(path) ?? new Map<string, string[]>();
       append(parts, part, value);

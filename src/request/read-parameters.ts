@@ -14,6 +14,7 @@ import {
   type Values,
 } from './parameters.ts';
 import { collect } from './query-string.ts';
+import { toUnknownParameter } from './unknown-parameter.ts';
 
 export type { Values } from './parameters.ts';
 
@@ -47,11 +48,8 @@ export function readQuery<P extends AnyOperationName>(
 ): Values<P, 'query'> & Pick<Values<'query', 'body'>, 'narrow'> {
   if (query === '') return {} as Values<P, 'query'>;
   const parameters = PARAMETER_SETS.query.get(operation) as ParameterSet;
-  const { values, byPath } = collect(
-    query,
-    parameters.names,
-    parameters.names.includes('expand') ? NARROWING_NAMES : [],
-  );
+  const pathNames = parameters.names.includes('expand') ? NARROWING_NAMES : [];
+  const { values, byPath } = collect(query, parameters.names, pathNames, toUnknownParameter);
   const input = { limits, count: { conditions: 0, nodes: 0 } };
   const read = readAll(
     parameters,

@@ -14,7 +14,22 @@ export function parseSort(values: readonly string[]): SortTerm[] {
   return values.map(parseSortTerm);
 }
 
+/** Returns the term for a direction written as in other APIs (`-price`, `price:desc`, `price desc`), or undefined. */
+function toIntendedSort(value: string): string | undefined {
+  const [, descending] = /^-([\w.]+)$/.exec(value) ?? [];
+  if (descending !== undefined) return `${descending},desc`;
+  const [, path, direction] = /^([\w.]+)[ :](asc|desc)$/i.exec(value) ?? [];
+  return path === undefined ? undefined : `${path},${direction?.toLowerCase()}`;
+}
+
 function parseSortTerm(value: string): SortTerm {
+  const intended = toIntendedSort(value);
+  if (intended !== undefined) {
+    throw badRequest(
+      'INVALID_SORT',
+      `sort ${shorten(value)} is malformed: the direction follows the field. Did you mean ${shorten(intended)}?`,
+    );
+  }
   const [path = '', direction = 'asc', ...rest] = value.split(',', 3).map((part) => part.trim());
   if (rest.length > 0) {
     throw badRequest(

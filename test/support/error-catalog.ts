@@ -72,7 +72,7 @@ const HOSTILE = 'api/requests/hostile.test.ts';
 export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>, Refusal>> = {
   unknownParameter: {
     file: ERRORS,
-    words: /^Unknown query parameter \w+\.( Did you mean \w+\?)? Known: \w+/,
+    words: /^Unknown query parameter [\w.]+\.( Did you mean [^?]+\?)? Known: \w+/,
     made: () => errors.unknownParameter('sizes', 'size', ['size']),
   },
   repeatedParameter: {

@@ -20,7 +20,21 @@ runScenarios(shop, [
     message: /^Entity custommers does not exist\. Did you mean customers\? Known: countries, customers,/,
   },
   { name: 'entity names are case-sensitive', path: 'Customers/1', status: 404, code: 'NOT_FOUND' },
-  { name: 'a path below a record names nothing', path: 'customers/1/orders', status: 404, code: 'NOT_FOUND' },
+  {
+    name: 'a path below a record names nothing, and the refusal says where related records are',
+    path: 'customers/1/orders',
+    status: 404,
+    code: 'NOT_FOUND',
+    message:
+      /^Records are at \S+, and one at \{entity\}\/\{id\}\. Did you mean customers\/1\?expand=orders or orders\?filter=customerId,eq,1\? Entities: /,
+  },
+  {
+    name: 'a path below a record that no relation has',
+    path: 'customers/1/nothing',
+    status: 404,
+    code: 'NOT_FOUND',
+    message: /^Records are at \S+, and one at \{entity\}\/\{id\}\. Entities: /,
+  },
   { name: 'an operation that does not exist', path: 'customers/_search', status: 404, code: 'NOT_FOUND' },
   { name: 'a trailing slash of a list', path: 'tags/?size=1', status: 200, data: [{ id: 1, name: 'gift' }] },
   { name: 'a trailing slash of a record', path: 'tags/1/', status: 200, data: { id: 1, name: 'gift' } },

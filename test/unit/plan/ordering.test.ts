@@ -105,6 +105,19 @@ for (const [name, sorts, after] of [
     refuses(() => keysOf(after, sorts), /^after is not a cursor of this list/));
 }
 
+test('a cursor with the epoch of another workspace is refused by that', () => {
+  const ordering = (epoch: string) => planOrdering([], { ...getEntity(SHOP, 'orders'), epoch }, makePlanContext(SHOP));
+  const current = ordering('0123abcd');
+  assert.equal(planCursor(cursor('id,asc;0123abcd', '5'), current).map(operandText).join(', '), '5:int8');
+  for (const sort of ['id,asc;4567abcd', 'id,asc'])
+    refuses(
+      () => planCursor(cursor(sort, '5'), current),
+      /^after is not a cursor of this list: it is from another workspace/,
+    );
+  for (const sort of ['id,desc;0123abcd', 'id,desc;4567abcd', 'total,asc;id,asc;4567abcd'])
+    refuses(() => planCursor(cursor(sort, '5'), current), /with the same sort$/);
+});
+
 test('no cursor makes anything but operands or a 400', () => {
   const sorts = fc.constantFrom<readonly string[]>(
     [],

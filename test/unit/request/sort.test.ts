@@ -26,6 +26,11 @@ for (const [value, message] of [
   ['name,', 'Unknown sort direction  in sort=name,. Known: asc, desc'],
   ['name,down', 'Unknown sort direction down in sort=name,down. Known: asc, desc'],
   ['name,asc,total,desc', /repeat the parameter for several keys$/],
+  ['-price', 'sort -price is malformed: the direction follows the field. Did you mean price,desc?'],
+  ['-author.name', /Did you mean author\.name,desc\?$/],
+  ['price:desc', /Did you mean price,desc\?$/],
+  ['price DESC', /Did you mean price,desc\?$/],
+  ['price:asc', /Did you mean price,asc\?$/],
   ['name,asc,', /^sort name,asc, is malformed/],
 ] as const) {
   test(`sort=${value} is refused`, () => refuses(() => parseSort([value]), message));
