@@ -100,16 +100,27 @@ export async function runWda(args: readonly string[], io: Io = processIo()): Pro
   }
 }
 
-function parseFailure({ message }: CommanderError, program: Command, args: readonly string[]): CommandFailure {
-  const names = args.filter((word) => /^[a-z]+$/.test(word)).slice(0, 2);
+function parseFailure({ code, message }: CommanderError, program: Command, args: readonly string[]): CommandFailure {
+  const words = args.filter((word) => /^[a-z]+$/.test(word)).slice(0, 2);
   const text = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
-  return usageFailure(text, [`See wda ${[...findCommandNames(program, names), '--help'].join(' ')}`]);
+  const path = findCommandNames(program, words);
+  const names = code === 'commander.unknownCommand' ? [`Known: ${listCommandNames(program, path).join(', ')}`] : [];
+  return usageFailure(text, [...names, `See wda ${[...path, '--help'].join(' ')}`]);
 }
 
 function report(failure: CommandFailure, args: readonly string[], io: Io): number {
   const text = args.includes('--json') ? JSON.stringify(failureDocument(failure), null, 2) : describeFailure(failure);
   io.stderr.write(`${text}\n`);
   return exitCode(failure.failure);
+}
+
+/** Returns the names of the commands below the command that `path` names. */
+function listCommandNames(program: Command, path: readonly string[]): readonly string[] {
+  const group = path.reduce<Command | undefined>(
+    (parent, name) => parent?.commands.find((command) => command.name() === name),
+    program,
+  );
+  return (group ?? program).commands.map((command) => command.name());
 }
 
 /** Returns the leading words that name a command, for the hint at its help. */

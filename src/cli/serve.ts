@@ -205,7 +205,10 @@ function startScreen(
     ...(config.console ? [`  Console   ${base}/console/`] : []),
     `  API       ${base}${RECORDS_PREFIX}/{organization}/{workspace}/{entity}`,
   ];
-  lines.push(`  Admin     ${base}${ADMIN_PREFIX}`, `  Health    ${base}/healthz   ${base}/readyz   ${base}/metrics`);
+  lines.push(
+    `  Admin     ${base}${ADMIN_PREFIX}/openapi.json`,
+    `  Health    ${base}/healthz   ${base}/readyz   ${base}/metrics`,
+  );
   lines.push(
     embedded === undefined
       ? '  Database  DATABASE_URL'
@@ -233,7 +236,7 @@ function startScreen(
     lines.push(
       '',
       '  Demo workspace demo/shop is there; for a new API key:',
-      `    ${client}WDA_KEY=<operator key> ${COMMAND} key create mine -w demo/shop`,
+      `    ${client}WDA_KEY=<operator key> ${COMMAND} key create mine -w demo/shop --permissions READ_WRITE`,
     );
   } else {
     lines.push('', `  Next: ${COMMAND} --help`);

@@ -47,7 +47,7 @@ export const INDEX_ROUTE: Route = makeRoute('/', {
       data: {
         name: 'Workspace Data API',
         records: `${RECORDS}{organization}/{workspace}/{entity}`,
-        admin: ADMIN,
+        admin: `${ADMIN}/openapi.json`,
         health: ['/healthz', '/readyz', '/metrics'],
       },
     }),
@@ -67,7 +67,7 @@ export function metaRoutes({ db, metrics, unready, nodesDown }: MetaServices): R
     makeRoute('/healthz', {
       id: 'server.health',
       summary: 'Whether the process lives',
-      description: 'It asks nobody else: restart the process when it does not answer.',
+      description: 'It asks no other service: restart the process when it does not answer.',
       response: { shape: makeStatusShape('ok') },
       errors: {},
       handle: async () => json(200, { status: 'ok' }),

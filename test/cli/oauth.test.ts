@@ -40,7 +40,7 @@ test('a client for some entities, and one of a name that stands twice', async ()
 
 test('a client is created, gets a token, is listed without its secret, and deleted', async () => {
   assert.match(await run(['client', 'list']), /^No OAuth clients in acme\/shop$/m);
-  const shown = await run(['client', 'create', 'nightly sync']);
+  const shown = await run(['client', 'create', 'nightly sync', '--permissions', 'owner']);
   assert.match(shown, /it is not shown again/);
   const client: TestClient = {
     clientId: /^Client id +(\S+)$/m.exec(shown)?.[1] ?? '',
@@ -60,7 +60,7 @@ test('a client is created, gets a token, is listed without its secret, and delet
 });
 
 test('signing keys are listed and rotated with the operator key', async () => {
-  const client = JSON.parse(await run(['client', 'create', 'other', '--json'])) as TestClient;
+  const client = JSON.parse(await run(['client', 'create', 'other', '--permissions', 'owner', '--json'])) as TestClient;
   const token = await tokenOf(server, client);
   assert.match(await run(['signing-key', 'list']), /^\S{43} +signing /m);
   assert.match(await run(['signing-key', 'rotate'], workspace.key, 1), /403 FORBIDDEN/);

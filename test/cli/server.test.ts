@@ -137,7 +137,7 @@ test('a plan is applied as it was shown, or not at all', async () => {
   for (const command of ['plan', 'apply']) {
     const { code, stderr } = await refusal(['schema', command, file('schema.yaml'), '--based-on', tag]);
     assert.equal(code, 1);
-    assert.match(stderr, /Somebody has changed the schema document meanwhile.* \(412 PRECONDITION_FAILED\)/);
+    assert.match(stderr, /Another request has changed the schema document meanwhile.* \(412 PRECONDITION_FAILED\)/);
   }
   assert.match((await done(['schema', 'plan', file('more.yaml')])).stdout, /^Nothing to change/);
 });
@@ -150,9 +150,9 @@ test('migrations are listed and shown', async () => {
 });
 
 test('a key is created, used, listed by its prefix, and revoked', async () => {
-  const owner = await json<Key>(['key', 'create', 'automation', '--expires', '30d']);
+  const owner = await json<Key>(['key', 'create', 'automation', '--permissions', 'owner', '--expires', '30d']);
   assert.match(owner.key, /^wda_/);
-  const reader = await done(['key', 'create', 'reader', '--permissions', 'read-only']);
+  const reader = await done(['key', 'create', 'reader', '--permissions', 'readonly']);
   const readerKey = /^Key +(wda_\S+)$/m.exec(reader.stdout)?.[1] ?? '';
   assert.match(reader.stdout, /it is not shown again/);
   const asOwner = { env: { WDA_KEY: owner.key } };
@@ -169,7 +169,7 @@ test('a key is created, used, listed by its prefix, and revoked', async () => {
 });
 
 test('records go in from CSV with mapped headers and come out as they were', async () => {
-  const key = (await json<Key>(['key', 'create', 'records'])).key;
+  const key = (await json<Key>(['key', 'create', 'records', '--permissions', 'owner'])).key;
   const asOwner = { env: { WDA_KEY: key } };
   await writeFile(
     file('crm.csv'),

@@ -38,7 +38,7 @@ test('a file that is current, and one that is not', async () => {
   assert.deepEqual([drift.code, drift.stdout], [1, '']);
   assert.match(
     drift.stderr,
-    /^Error: .*shop\.ts is not what the workspace is now\n-\/\/ [\w-]{22}\n\+\/\/ [\w-]{22}\n\+ {6}note: string;\n$/,
+    /^Error: .*shop\.ts is not what the workspace is now\nThe schema has changed, or .*\n-\/\/ [\w-]{22}\n\+\/\/ [\w-]{22}\n\+ {6}note: string;\n$/,
   );
   const json = JSON.parse((await wda(['types', '--from', other, '--check', file, '--json'])).stderr);
   assert.deepEqual(json.error.difference.length, 3);

@@ -76,7 +76,7 @@ export function register(program: Command): void {
     'wda config export > config.yaml',
     'wda config plan config.yaml',
     'wda config apply config.yaml --secrets-out secrets.ndjson',
-    'wda config check config.yaml   # exit code 4 when somebody changed something by hand',
+    'wda config check config.yaml   # exit code 4 when something was changed by hand',
   ]);
 }
 

@@ -33,7 +33,7 @@ export function register(program: Command): void {
   examples(creation, [
     'wda key create website -w acme/shop --permissions READ_ONLY --expires 90d',
     'wda key create nightly -w acme/shop --permissions READ_ONLY --entities orders,customers',
-    'WDA_KEY=$(wda key create ci -w acme/shop --json | jq -r .key)',
+    'WDA_KEY=$(wda key create ci -w acme/shop --permissions OWNER --json | jq -r .key)',
   ]);
   group.command('list').description('list the keys: prefix, permissions, last use').action(action(listKeys));
   group
@@ -68,7 +68,7 @@ export function register(program: Command): void {
     .argument('<id>', 'client id, as client list shows it')
     .action(action(removeClient));
   examples(clients, [
-    'wda client create nightly-sync -w acme/shop',
+    'wda client create nightly-sync -w acme/shop --permissions READ_WRITE',
     'wda client create nightly-export -w acme/shop --permissions read-only --entities orders,customers',
     'wda client list -w acme/shop',
     'wda client delete wdac_… -w acme/shop',
@@ -238,17 +238,20 @@ interface CredentialOptions {
 
 const addCredentialOptions = (command: Command): Command =>
   command
-    .option('--permissions <permissions>', 'OWNER (default), READ_WRITE or READ_ONLY (the last two: data only)')
+    .option('--permissions <permissions>', 'READ_ONLY, READ_WRITE (these two: data only) or OWNER; required')
     .option(
       '--entities <names>',
       'the only entities that it reaches, separated by commas; needs READ_WRITE or READ_ONLY',
     );
 
-/** Returns the members of a body that creates a key or client; none for a missing option. */
-const credentialBody = ({ permissions, entities }: CredentialOptions) => ({
-  ...(permissions === undefined ? {} : { permissions: parsePermissions(permissions) }),
-  ...entitiesMember(entities),
-});
+/** Returns the members of a body that creates a key or client. A key without permissions would be an owner's. */
+function credentialBody({ permissions, entities }: CredentialOptions) {
+  if (permissions === undefined)
+    throw usageFailure('Permissions are needed', [
+      'Pass --permissions READ_ONLY or READ_WRITE (for the data alone), or OWNER (for schema, keys and settings, too).',
+    ]);
+  return { permissions: parsePermissions(permissions), ...entitiesMember(entities) };
+}
 
 /** Parses `orders,items` into a member of a body; no member without text. */
 export function entitiesMember(text: string | undefined): { readonly entities?: readonly string[] } {
@@ -260,10 +263,10 @@ export function entitiesMember(text: string | undefined): { readonly entities?: 
 
 const KEY_PERMISSIONS = ['OWNER', 'READ_WRITE', 'READ_ONLY'] as const;
 
-/** Parses permissions such as `read-only` or `READ_ONLY` into the form of the admin API. */
+/** Parses permissions such as `read-only`, `readonly` or `READ_ONLY` into the form of the admin API. */
 export function parsePermissions(text: string): (typeof KEY_PERMISSIONS)[number] {
-  const name = text.toUpperCase().replaceAll('-', '_');
-  const permissions = KEY_PERMISSIONS.find((choice) => choice === name);
+  const letters = text.toUpperCase().replaceAll(/[^A-Z]/g, '');
+  const permissions = KEY_PERMISSIONS.find((choice) => choice.replace('_', '') === letters);
   if (permissions === undefined) throw usageFailure(`Permissions are ${KEY_PERMISSIONS.join(', ')}, not ${text}`);
   return permissions;
 }
