@@ -55,7 +55,7 @@ export type Event =
 /** Descriptions of the states for documentation. */
 export const STATES: Readonly<Record<State['name'], string>> = {
   pending: 'looks for what makes the change impossible, then stores `running`',
-  preparing: 'makes beside the requests what takes long; nothing with `blocking`',
+  preparing: 'while requests go on, creates and fills new columns, constraints and indexes; nothing with `blocking`',
   closing: '`blocking`: closes the gates of the entities that the switch holds up',
   switching: 'one transaction: the new shape, the new document, open gates, `succeeded`',
   stopping: 'opens the gates, finds out why the work has ended',

@@ -2,7 +2,7 @@
 
 /**
  * A session of the console, by the SHA-256 of the id in its cookie. It is an object, so no header of a request can be
- * mistaken for one: only the console's door makes it.
+ * mistaken for one: only the console's entry makes it.
  */
 export interface SessionCredential {
   readonly sessionHash: Buffer;

@@ -1,4 +1,4 @@
-// THE DOOR: the only maker of a Scan, which is the only way for a statement to name a table. It checks the migration
+// Makes Scans: no other file does, and a statement names a table only through a Scan. It checks the migration
 // gate and attaches the row filter, so that neither can be forgotten at the root, in an expansion, a filter or a sort.
 import { migrationInProgress } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
@@ -27,7 +27,7 @@ export function hidesRows({ filter }: Scan): boolean {
   return filter.kind === 'rules';
 }
 
-/** Throws the spec's 503 when a running migration of the entity blocks the operation. */
+/** Throws 503 SCHEMA_MIGRATION_IN_PROGRESS when a running migration of the entity blocks the operation. */
 export function passGate(entity: Entity, operation: Operation): void {
   const gate = entity.gate;
   if (gate !== null && (operation === 'read' ? gate.blocksReads : gate.blocksWrites))

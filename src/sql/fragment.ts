@@ -1,4 +1,4 @@
-// The door to the SQL tag: the only place that quotes identifiers or makes SQL from a string. A Fragment is text with
+// Wraps the SQL tag: the only place that quotes identifiers or makes SQL from a string. A Fragment is text with
 // values in it; a value is an Operand, bound as $n and never part of the text, so that one text serves every request of
 // its shape.
 import tag, { join as joinFragments, raw, type Sql } from 'sql-template-tag';

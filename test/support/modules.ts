@@ -403,8 +403,8 @@ export function renderTable(): string {
 }
 
 export const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'architecture.md');
-const BEGIN = '<!-- rooms: written by test/support/modules.ts -->';
-const END = '<!-- end of rooms -->';
+const BEGIN = '<!-- folders: written by test/support/modules.ts -->';
+const END = '<!-- end of folders -->';
 
 /** The page with the table as it must be. */
 export function withRooms(page: string): string {
