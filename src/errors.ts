@@ -130,6 +130,13 @@ export const unknownEntity = (name: string, suggestion: string | null, names: It
 
 export const recordNotFound = (): ApiError => new ApiError('RECORD_NOT_FOUND', 'Record not found');
 
+/** For the operator alone, as others must not learn which workspaces exist. `name`: such as `acme/shop`. */
+export const noSuchWorkspace = (name: string, suggestion: string | null): ApiError =>
+  notFound(
+    'WORKSPACE_NOT_FOUND',
+    `Workspace ${shorten(name)} does not exist${suggestion === null ? '' : `.${hint(suggestion)}`}`,
+  );
+
 export const notFound = (reason: ReasonFor<'NOT_FOUND'>, message: string): ApiError => new ApiError(reason, message);
 
 export const validationFailed = (details: readonly Detail[], message?: string): ApiError =>
@@ -153,7 +160,7 @@ export const preconditionFailed = (): ApiError =>
 export const changedMeanwhile = (what: string): ApiError =>
   new ApiError(
     'DOCUMENT_CHANGED',
-    `Somebody has changed the ${what} meanwhile, so nothing was done: read again, and repeat the change`,
+    `Another request has changed the ${what} meanwhile, so nothing was done: read again, and repeat the change`,
   );
 
 function summary(details: readonly Detail[]): string {

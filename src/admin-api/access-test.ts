@@ -101,7 +101,7 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
       responses: { 200: data(arrayShape(AccessTestResponse)) },
       async handle({ workspace: { id, organization, slug }, body: { claims, requests, rules } }) {
         const previewRules = rules === undefined ? undefined : await parsePreviewRules(services.databases, id, rules);
-        const restrict =
+        const selectPart =
           previewRules === undefined ? undefined : (workspace: Workspace) => withRules(workspace, previewRules);
         const principal: External = {
           kind: 'external',
@@ -115,7 +115,7 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
         const responses: string[] = [];
         for (const { path, body } of requests) {
           const request = makeRequest(parseRequest(`${PREFIX}${organization}/${slug}/${path}`, body), makeSource());
-          const reply = await services.executeAs(principal, request, restrict).catch(toErrorReply);
+          const reply = await services.executeAs(principal, request, selectPart).catch(toErrorReply);
           const text = await bodyText(reply, remainingBytes);
           remainingBytes -= text.length;
           if (remainingBytes < 0) throw responseTooLarge(services.maxResponseBytes);

@@ -2,12 +2,18 @@
 // that the principal may administer.
 
 import type { Database } from '../database/pool.ts';
-import { forbidden, notFound } from '../errors.ts';
+import { forbidden, hint, noSuchWorkspace, notFound, shorten } from '../errors.ts';
+import { closest } from '../model/closest.ts';
 import type { Credential } from '../model/credential.ts';
 import { isAdministrator, mayAdminister, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import { SLUG_PATTERN } from '../schema/format.ts';
-import { findOrganization, findOwningOrganization, type Organization } from '../store/organizations.ts';
-import { findWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
+import {
+  findOrganization,
+  findOwningOrganization,
+  loadOrganizationNames,
+  type Organization,
+} from '../store/organizations.ts';
+import { findWorkspace, suggestWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
 
 /**
  * Principals that may use a route: `anyone`, without a credential; any `credential` of the instance, whatever its
@@ -59,9 +65,8 @@ export async function requireWorkspace(
 ): Promise<WorkspaceSummary> {
   const workspace = isSlug(organization) && isSlug(slug) ? await findWorkspace(db, organization, slug) : undefined;
   if (workspace === undefined) {
-    throw principal.kind === 'operator'
-      ? notFound('WORKSPACE_NOT_FOUND', `Workspace ${organization}/${slug} does not exist`)
-      : administrationForbidden();
+    if (principal.kind !== 'operator') throw administrationForbidden();
+    throw noSuchWorkspace(`${organization}/${slug}`, await suggestWorkspace(db, organization, slug));
   }
   if (!mayAdminister(principal, workspace.id)) throw administrationForbidden();
   return workspace;
@@ -79,7 +84,7 @@ export async function requireOrganization(
     return organization;
   }
   const organization = isSlug(slug) ? await findOrganization(db, slug) : undefined;
-  if (organization === undefined) throw noOrganization(slug);
+  if (organization === undefined) throw noOrganization(slug, closest(slug, await loadOrganizationNames(db)));
   return organization;
 }
 
@@ -94,10 +99,13 @@ const SLUG = new RegExp(SLUG_PATTERN);
 export const isSlug = (text: string): boolean => SLUG.test(text);
 
 const administrationForbidden = (): Error =>
-  forbidden('ADMIN_RIGHT_REQUIRED', 'The credential gives no right to administer this');
+  forbidden('ADMIN_RIGHT_REQUIRED', 'The credential may not administer this organization or workspace');
 
-export const noOrganization = (slug: string): Error =>
-  notFound('ORGANIZATION_NOT_FOUND', `Organization ${slug} does not exist`);
+export const noOrganization = (slug: string, suggestion: string | null = null): Error =>
+  notFound(
+    'ORGANIZATION_NOT_FOUND',
+    `Organization ${shorten(slug)} does not exist${suggestion === null ? '' : `.${hint(suggestion)}`}`,
+  );
 
 export const noWorkspace = (slug: string): Error => notFound('WORKSPACE_NOT_FOUND', `Workspace ${slug} does not exist`);
 

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { invalidCredential, missingCredential } from '../errors.ts';
 import type { Metric } from '../metric.ts';
 import { type Credential, isSession, type SessionCredential } from '../model/credential.ts';
-import { belongsTo, type External, KEY_ID, type Operator, type Owner, type Principal } from '../model/principal.ts';
+import { type External, isValidIn, KEY_ID, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { StoredKey } from '../store/credentials.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
@@ -188,7 +188,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
       const now = options.now();
       if (
         verdict.expiresAt <= now ||
-        !belongsTo(verdict.principal, workspace.id) ||
+        !isValidIn(verdict.principal, workspace.id) ||
         (verdict.workspaceVersion !== Number(workspace.version) && !isNewer(verdict, Number(workspace.version), now))
       ) {
         return undefined;

@@ -14,7 +14,7 @@ import {
   parseBatch,
   parseBatchOptions,
 } from '../request/batch.ts';
-import { type Call, type CallParts, callAt } from '../request/call.ts';
+import { type Call, type CallParts, makeCall } from '../request/call.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
 import type { StoredResponse } from '../workspace-schema/idempotency-keys.ts';
 import type { RequestContext } from './context.ts';
@@ -270,7 +270,7 @@ function buildCall({ item, id, members }: LinkedItem, records: ReadonlyMap<numbe
   };
   const segment = id === undefined ? (item.id as string | undefined) : toId(value(id));
   const body = members.size === 0 ? item.body : withMembers(item, members, value);
-  return callAt(item.method, item.entity, segment, {
+  return makeCall(item.method, item.entity, segment, {
     query: item.query,
     conditions: { ifMatch: item.ifMatch },
     body: () => Promise.resolve(body),

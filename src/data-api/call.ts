@@ -6,7 +6,7 @@ import type { RawRequest } from '../http/request.ts';
 import { closest } from '../model/closest.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { isJsonType } from '../request/body.ts';
-import { type Call, type CallParts, callAt } from '../request/call.ts';
+import { type Call, type CallParts, makeCall } from '../request/call.ts';
 import { isWorkspaceSegment, TAILS, WORKSPACE_SEGMENTS } from '../request/operations.ts';
 import { PREFIX } from '../request/record-path.ts';
 import type { RequestContext } from './context.ts';
@@ -29,11 +29,11 @@ export function parseCall(
         : segments.length === 4;
   if (!isPath) throw noSuchPath(workspace, segments.slice(2));
   if (isWorkspaceSegment(segments[2] as string)) throw noSuchOperation(segments[2] as string);
-  return callAt(request.method, segments[2] as string, tail, callParts(request, limits));
+  return makeCall(request.method, segments[2] as string, tail, makeCallParts(request, limits));
 }
 
 /** Parts of an HTTP request other than its method and path. */
-export function callParts(request: RawRequest, { maxBodyBytes }: BodyLimits): CallParts {
+export function makeCallParts(request: RawRequest, { maxBodyBytes }: BodyLimits): CallParts {
   const { headers, query } = request;
   return {
     query,

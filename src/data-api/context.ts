@@ -7,11 +7,11 @@
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { Config } from '../config.ts';
 import type { Executor, Expected, StatementOptions } from '../database/pool.ts';
-import { ApiError, invalidCredential, notFound, workspaceUnavailable } from '../errors.ts';
+import { ApiError, invalidCredential, noSuchWorkspace, workspaceUnavailable } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
 import type { Entity } from '../model/entity.ts';
-import { belongsTo, narrowed, type Principal } from '../model/principal.ts';
+import { isValidIn, narrowScope, type Principal } from '../model/principal.ts';
 import { getUnrestricted } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
@@ -20,6 +20,7 @@ import { OPERATIONS } from '../request/operations.ts';
 import type { Query } from '../sql/fragment.ts';
 import type { Databases } from '../store/databases.ts';
 import type { WorkspaceCache } from '../store/workspace-cache.ts';
+import { suggestWorkspace } from '../store/workspaces.ts';
 import type { ResponseForm } from '../workspace-schema/idempotency-keys.ts';
 
 /** A request whose sender is authenticated. */
@@ -80,6 +81,7 @@ export interface ContextDeps {
 export interface AuthenticationDeps extends ContextDeps {
   readonly authenticator: Authenticator;
   readonly rateLimit: RateLimit;
+  readonly databases: Pick<Databases, 'directory'>;
 }
 
 export interface AuthorizationDeps {
@@ -126,18 +128,18 @@ export async function authenticate(
   }
 }
 
-/** Creates the context of a request for a principal who is authenticated elsewhere. `restrict`: limits the snapshot. */
+/** Creates the context of a request for a principal who is authenticated elsewhere. `selectPart`: limits the snapshot. */
 export async function impersonate(
   deps: ContextDeps,
   request: RawRequest,
   { organization, workspace: slug }: Address,
   principal: Principal,
-  restrict = (workspace: Workspace): Workspace => workspace,
+  selectPart = (workspace: Workspace): Workspace => workspace,
 ): Promise<RequestContext> {
   const loadAccess = async (): Promise<Access> => {
     const workspace = await deps.cache.get(organization, slug);
-    if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
-    return { workspace: restrict(deps.cache.restrict(workspace, principal.scope)), principal };
+    if (workspace === undefined || !isValidIn(principal, workspace.id)) throw invalidCredential();
+    return { workspace: selectPart(deps.cache.restrictToScope(workspace, principal.scope)), principal };
   };
   return makeContext(deps, request, await loadAccess(), loadAccess);
 }
@@ -148,10 +150,13 @@ export async function forward(deps: ContextDeps, context: RequestContext, reques
 }
 
 /** Limits the context to the entities with these ids. */
-export function restrict(deps: ContextDeps, context: RequestContext, ids: readonly string[]): RequestContext {
+export function restrictContext(deps: ContextDeps, context: RequestContext, ids: readonly string[]): RequestContext {
   const restrictAccess = ({ workspace, principal }: Access): Access => {
-    const restricted = narrowed(principal, ids);
-    return { workspace: deps.cache.restrict(getUnrestricted(workspace), restricted.scope), principal: restricted };
+    const restricted = narrowScope(principal, ids);
+    return {
+      workspace: deps.cache.restrictToScope(getUnrestricted(workspace), restricted.scope),
+      principal: restricted,
+    };
   };
   return makeContext(deps, context.request, restrictAccess(context), async () =>
     restrictAccess(await context.refresh()),
@@ -187,19 +192,19 @@ async function resolveAccess(
   deps: AuthenticationDeps,
   { credential }: Pick<RawRequest, 'credential'>,
   address: Address,
-  count: RateLimit,
+  countRequest: RateLimit,
 ): Promise<Access> {
   const { cache, authenticator } = deps;
   const { organization, workspace: slug, resource } = address;
   const workspace = cache.getCached(organization, slug);
   const principal = workspace === undefined ? undefined : authenticator.recall(credential, workspace, resource);
   if (workspace !== undefined && principal !== undefined) {
-    await count(principal.credentialId);
+    await countRequest(principal.credentialId);
     if (cache.getCached(organization, slug) === workspace) {
-      return { workspace: cache.restrict(workspace, principal.scope), principal };
+      return { workspace: cache.restrictToScope(workspace, principal.scope), principal };
     }
   }
-  const rateLimit = principal === undefined ? count : noLimit;
+  const rateLimit = principal === undefined ? countRequest : noLimit;
   try {
     return await findAccess(deps, credential, address, rateLimit);
   } catch (error) {
@@ -213,19 +218,21 @@ async function resolveAccess(
 
 /** Looks the credential up, with or without the workspace. */
 async function findAccess(
-  { cache, authenticator }: AuthenticationDeps,
+  { cache, authenticator, databases }: AuthenticationDeps,
   credential: RawRequest['credential'],
   { organization, workspace: slug, resource }: Address,
-  count: RateLimit,
+  countRequest: RateLimit,
 ): Promise<Access> {
   const find = () => cache.get(organization, slug);
   const principal = await authenticator.authenticate(credential, find, resource);
-  await count(principal.credentialId);
+  await countRequest(principal.credentialId);
   const workspace = await find();
-  if (workspace === undefined && principal.kind === 'operator')
-    throw notFound('WORKSPACE_NOT_FOUND', 'The workspace does not exist');
-  if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
-  return { workspace: cache.restrict(workspace, principal.scope), principal };
+  if (workspace === undefined && principal.kind === 'operator') {
+    const suggestion = await suggestWorkspace(databases.directory, organization, slug);
+    throw noSuchWorkspace(`${organization}/${slug}`, suggestion);
+  }
+  if (workspace === undefined || !isValidIn(principal, workspace.id)) throw invalidCredential();
+  return { workspace: cache.restrictToScope(workspace, principal.scope), principal };
 }
 
 /** True when the snapshot has been replaced, so that its refusal may be outdated. */

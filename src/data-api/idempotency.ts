@@ -10,7 +10,7 @@ import { ApiError, databaseUnavailable, keyReused, payloadTooLarge, recordNotFou
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import { admit } from '../plan/plan.ts';
-import { type Call, callAt } from '../request/call.ts';
+import { type Call, makeCall } from '../request/call.ts';
 import { parseIdempotencyKey } from '../request/idempotency.ts';
 import { OPERATIONS } from '../request/operations.ts';
 import { splitSegments } from '../request/record-path.ts';
@@ -325,7 +325,7 @@ async function executeRead(
   segment: string,
   query: string,
 ): Promise<{ readonly text: string; readonly etag: string | undefined }> {
-  const call = callAt('GET', entity, segment, { query, conditions: {}, body: () => Promise.resolve(undefined) });
+  const call = makeCall('GET', entity, segment, { query, conditions: {}, body: () => Promise.resolve(undefined) });
   const reply = await deps.execute(context, call, deps.databases.forWorkspace(context.workspace));
   if (reply.body.kind !== 'text') throw new TypeError('a read answers with text');
   return { text: reply.body.text, etag: reply.headers.ETag };

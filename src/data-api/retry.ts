@@ -2,7 +2,7 @@
 // that a migration knows when no request uses an old name any more.
 
 import { isLockTimeout, isStaleSnapshot, StaleStatement, translateStatementError } from '../database/errors.ts';
-import type { Executor } from '../database/executor.ts';
+import type { Executor } from '../database/pool.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
 import type { Call } from '../request/call.ts';

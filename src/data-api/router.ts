@@ -25,7 +25,7 @@ import type { Totals } from '../workspace-schema/totals.ts';
 import { aggregate, summarize } from './aggregate.ts';
 import { batch, replayBatch } from './batch.ts';
 import { bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate, type WriteManyDeps } from './bulk.ts';
-import { callParts, parseCall } from './call.ts';
+import { makeCallParts, parseCall } from './call.ts';
 import {
   type Address,
   type AuthenticationDeps,
@@ -35,7 +35,7 @@ import {
   forward,
   impersonate,
   type RequestContext,
-  restrict,
+  restrictContext,
 } from './context.ts';
 import { makeDescriptions } from './describe.ts';
 import { exportRecords } from './export/export.ts';
@@ -66,13 +66,13 @@ export interface DataApi {
   /** Mount of /api/v1/. */
   readonly mount: Mount;
   /**
-   * Executes a request for records as another principal, for an administrator. `restrict`: selects the part of the
-   * current snapshot.
+   * Executes a request for records as another principal, for an administrator. `selectPart`: limits the current
+   * snapshot.
    */
   readonly executeAs: (
     principal: Principal,
     request: RawRequest,
-    restrict?: (workspace: Workspace) => Workspace,
+    selectPart?: (workspace: Workspace) => Workspace,
   ) => Promise<Reply>;
   /** See SnapshotRetry. */
   readonly oldestInFlight: SnapshotRetry['oldestInFlight'];
@@ -85,7 +85,7 @@ export interface AgentApi {
   /** Executes a request for records as the sender of the context. */
   readonly execute: (context: RequestContext, request: RawRequest) => Promise<Reply>;
   /** Limits the context to the entities with these ids. */
-  readonly restrict: (context: RequestContext, ids: readonly string[]) => RequestContext;
+  readonly restrictContext: (context: RequestContext, ids: readonly string[]) => RequestContext;
 }
 
 type Handler = (context: EntityContext) => Promise<Reply>;
@@ -142,7 +142,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   }
 
   function executeBatch(context: RequestContext): Promise<Reply> {
-    const parts = callParts(context.request, config);
+    const parts = makeCallParts(context.request, config);
     const isIdempotent = hasIdempotencyKey(context) && !parseBatchOptions(parts.query).isDryRun;
     const reply = isIdempotent
       ? executeIdempotent(
@@ -177,18 +177,18 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   }
 
   const agentApi: AgentApi = {
-    async execute(context, request) {
-      const own = await forward(deps, context, request);
-      return executeCall(own, parseCall(own, splitSegments(request.path), config));
+    async execute(sender, request) {
+      const context = await forward(deps, sender, request);
+      return executeCall(context, parseCall(context, splitSegments(request.path), config));
     },
-    restrict: (context, ids) => restrict(deps, context, ids),
+    restrictContext: (context, ids) => restrictContext(deps, context, ids),
   };
 
   return {
     mount: makeMount(handle),
-    async executeAs(principal, request, part) {
+    async executeAs(principal, request, selectPart) {
       const segments = splitSegments(request.path);
-      const context = await impersonate(deps, request, parseAddress(segments), principal, part);
+      const context = await impersonate(deps, request, parseAddress(segments), principal, selectPart);
       return executeCall(context, parseCall(context, segments, config));
     },
     oldestInFlight: retry.oldestInFlight,
@@ -198,22 +198,26 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
 /** Creates the operations on entities, for external and internal calls. */
 export function makeOperations(deps: OperationDeps): { readonly execute: ExecuteCall; readonly retry: SnapshotRetry } {
   const compileOptions = { maxResponseBytes: deps.config.maxResponseBytes };
-  const own: ReadDeps & WriteManyDeps = { ...deps, compileOptions, prepared: makePreparedStatements(compileOptions) };
+  const recordDeps: ReadDeps & WriteManyDeps = {
+    ...deps,
+    compileOptions,
+    prepared: makePreparedStatements(compileOptions),
+  };
   const transfer: TransferDeps = { ...deps, takePermit: makeTakePermit(deps.config) };
   const retry = makeSnapshotRetry(deps.cache);
   const handlers: Readonly<Record<OperationName, Handler>> = {
-    list: (context) => list(own, context),
-    query: (context) => query(own, context),
-    aggregate: (context) => aggregate(own, context),
-    summarize: (context) => summarize(own, context),
-    read: (context) => read(own, context),
-    create: (context) => create(own, context),
-    update: (context) => update(own, context),
-    delete: (context) => remove(own, context),
-    bulkCreate: (context) => bulkCreate(own, context),
-    bulkUpdate: (context) => bulkUpdate(own, context),
-    bulkDelete: (context) => bulkDelete(own, context),
-    bulkDeleteListed: (context) => bulkDeleteListed(own, context),
+    list: (context) => list(recordDeps, context),
+    query: (context) => query(recordDeps, context),
+    aggregate: (context) => aggregate(recordDeps, context),
+    summarize: (context) => summarize(recordDeps, context),
+    read: (context) => read(recordDeps, context),
+    create: (context) => create(recordDeps, context),
+    update: (context) => update(recordDeps, context),
+    delete: (context) => remove(recordDeps, context),
+    bulkCreate: (context) => bulkCreate(recordDeps, context),
+    bulkUpdate: (context) => bulkUpdate(recordDeps, context),
+    bulkDelete: (context) => bulkDelete(recordDeps, context),
+    bulkDeleteListed: (context) => bulkDeleteListed(recordDeps, context),
     import: (context) => importRecords(transfer, context),
     export: (context) => exportRecords(transfer, context),
   };

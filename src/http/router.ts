@@ -7,6 +7,7 @@ import makeFindMyWay from 'find-my-way';
 import {
   type ApiError,
   badRequest,
+  hint,
   methodNotAllowed,
   notFound,
   serviceUnavailable,
@@ -18,6 +19,7 @@ import type { Credential } from '../model/credential.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { isJsonType } from '../request/body.ts';
 import { parseQueryString } from '../request/query-string.ts';
+import { ADMIN_PREFIX } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { readJsonValue } from './body.ts';
@@ -117,18 +119,47 @@ export const BAD_TARGET: Mount = {
     Promise.reject(badRequest('MALFORMED_REQUEST', 'The request target must be a path; only OPTIONS takes *')),
 };
 
-/** Refuses URLs that no mount of the list matches. */
-export const NOT_FOUND: Mount = {
-  ...CATCH_ALL,
-  readyFirst: true,
-  getOperationName: () => UNKNOWN,
-  handle: ({ path }) =>
-    Promise.reject(
-      isDecodable(path)
-        ? notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`)
-        : badRequest('MALFORMED_PATH', 'The path is malformed'),
-    ),
-};
+/** Makes the mount that refuses URLs which no other matches. `patterns`: paths of routes, for the names that it lists. */
+export function makeNotFound(patterns: readonly string[]): Mount {
+  const routes = patterns.filter((pattern) => pattern.startsWith(ADMIN_PREFIX)).map(splitPath);
+  return {
+    ...CATCH_ALL,
+    readyFirst: true,
+    getOperationName: () => UNKNOWN,
+    handle: ({ path }) =>
+      Promise.reject(
+        isDecodable(path)
+          ? notFound('PATH_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}${describeNeighbors(path, routes)}`)
+          : badRequest('MALFORMED_PATH', 'The path is malformed'),
+      ),
+  };
+}
+
+const splitPath = (path: string): readonly string[] => path.split('/').filter((part) => part !== '');
+
+/** Lists the names that continue the longest part of the path that leads to a route; empty outside of all routes. */
+function describeNeighbors(path: string, routes: readonly (readonly string[])[]): string {
+  if (!isBelow(path, ADMIN_PREFIX)) return '';
+  const segments = splitPath(path);
+  let depth = splitPath(ADMIN_PREFIX).length;
+  let candidates = routes;
+  for (; depth < segments.length; depth++) {
+    const next = candidates.filter(
+      (route) => route[depth] === segments[depth] || route[depth]?.startsWith(':') === true,
+    );
+    if (next.length === 0) break;
+    candidates = next;
+  }
+  const names = [...new Set(candidates.flatMap((route) => route.slice(depth, depth + 1)))].sort();
+  if (names.length === 0) return '';
+  const known = `/${segments.slice(0, depth).join('/').slice(0, 200)}`;
+  const segment = segments[depth];
+  const similar = segment === undefined ? null : closest(segment, names);
+  const suggestion = similar === null ? null : [known, similar, ...segments.slice(depth + 1)].join('/').slice(0, 200);
+  return `.${hint(suggestion)} Known below ${known}: ${names.map((name) => name.replace(/^:(.*)/, '{$1}')).join(', ')}`;
+}
+
+const isBelow = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
 
 function isDecodable(path: string): boolean {
   try {
@@ -144,7 +175,8 @@ export function makeRouter(
   mounts: readonly Mount[],
   unready: () => string | undefined,
 ): (message: IncomingMessage, url: string) => Mount {
-  const candidates = [...mounts, NOT_FOUND].map((mount) => ({
+  const notFoundMount = makeNotFound(mounts.flatMap(({ operations }) => operations.map(({ pattern }) => pattern)));
+  const candidates = [...mounts, notFoundMount].map((mount) => ({
     open: mount,
     unreadyMount: makeUnreadyMount(mount, unready),
   }));
@@ -158,7 +190,7 @@ export function makeRouter(
       if (isOptions && mount.ownHeaders === undefined) return PREFLIGHT;
       return mount.readyFirst && unready() !== undefined ? unreadyMount : mount;
     }
-    return NOT_FOUND;
+    return notFoundMount;
   };
 }
 

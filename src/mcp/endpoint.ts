@@ -76,12 +76,16 @@ function parseNarrowing(query: string): Narrowing {
 }
 
 /** Limits the context to entities that the settings of the workspace and the URL allow. An unknown name is a 400. */
-function narrow(context: RequestContext, { restrict }: AgentApi, names: readonly string[] | undefined): RequestContext {
+function narrow(
+  context: RequestContext,
+  { restrictContext }: AgentApi,
+  names: readonly string[] | undefined,
+): RequestContext {
   const { entities } = context.workspace.agents;
-  const open = entities === null ? context : restrict(context, entities);
+  const open = entities === null ? context : restrictContext(context, entities);
   if (names === undefined) return open;
   const { entityIds } = open.workspace;
-  return restrict(
+  return restrictContext(
     open,
     names.map((name) => {
       const id = entityIds.get(name);

@@ -57,10 +57,10 @@ export function mayWrite(principal: Principal): boolean {
 }
 
 /**
- * Returns whether the principal belongs to the workspace. This is the rule of tenancy: a credential is valid in the
+ * Returns whether the principal's credential is valid in the workspace. This is the rule of tenancy: a credential is valid in the
  * workspace that it was made for, or whose provider has made it, and in no other; the operator's in all.
  */
-export function belongsTo(principal: Principal, workspaceId: string): boolean {
+export function isValidIn(principal: Principal, workspaceId: string): boolean {
   return principal.kind === 'operator' || principal.workspaceId === workspaceId;
 }
 
@@ -72,11 +72,11 @@ export function isAdministrator(principal: Principal): principal is Operator | O
 
 /** Returns whether the principal may use the admin API of this workspace. */
 export function mayAdminister(principal: Principal, workspaceId: string): boolean {
-  return isAdministrator(principal) && belongsTo(principal, workspaceId);
+  return isAdministrator(principal) && isValidIn(principal, workspaceId);
 }
 
 /** Returns the principal with a scope of at most the entities of these ids. */
-export function narrowed<P extends Principal>(principal: P, ids: readonly string[]): P {
+export function narrowScope<P extends Principal>(principal: P, ids: readonly string[]): P {
   const { scope } = principal;
   return { ...principal, scope: scope === null ? ids : scope.filter((id) => ids.includes(id)) };
 }

@@ -35,7 +35,7 @@ export interface Conditions {
 export type CallParts = Pick<Call, 'query' | 'conditions' | 'body'>;
 
 /** Returns the call of a method on an entity and the rest of its path; throws 405 when there is no such operation. */
-export function callAt(method: string, entity: string, segment: string | undefined, parts: CallParts): Call {
+export function makeCall(method: string, entity: string, segment: string | undefined, parts: CallParts): Call {
   const tail = parseTail(segment);
   const operation = findOperation(method, tail);
   if (operation === undefined) {

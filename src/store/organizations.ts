@@ -36,6 +36,16 @@ export async function findOrganization(db: Database, slug: string): Promise<Orga
   return rows[0];
 }
 
+const MAX_NAMES = 1000;
+
+/** Returns the slugs of at most 1,000 organizations, for suggestions. */
+export async function loadOrganizationNames(db: Database): Promise<readonly string[]> {
+  const rows = await db.query<{ slug: string }>(
+    toQuery(sql`select o.slug from wda.organization o order by o.id limit ${MAX_NAMES}`),
+  );
+  return rows.map(({ slug }) => slug);
+}
+
 /** Returns the organization if it owns the workspace. */
 export async function findOwningOrganization(
   db: Database,

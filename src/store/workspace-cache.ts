@@ -19,7 +19,7 @@ export interface WorkspaceCache {
    */
   getRecent(organization: string, slug: string): Promise<Workspace | undefined>;
   /** Returns the part of a whole snapshot that a scope may access; the same object each time, while it is in memory. */
-  restrict(workspace: Workspace, scope: Scope): Workspace;
+  restrictToScope(workspace: Workspace, scope: Scope): Workspace;
   /** Returns whether a newer snapshot has replaced this one, or the one that it is a part of, or must be read. */
   isReplaced(workspace: Workspace): boolean;
   /** Invalidates the snapshot after a change by this process. */
@@ -140,7 +140,7 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
       return getCached(organization, slug) ?? getFresh(organization, slug, options.now(), Number.POSITIVE_INFINITY);
     },
     getRecent: (organization, slug) => getFresh(organization, slug, options.now(), RECENT_MS),
-    restrict(workspace, scope) {
+    restrictToScope(workspace, scope) {
       if (scope === null) return workspace;
       const key = `${workspace.id}.${workspace.version} ${scope.join()}`;
       const cached = restrictedSnapshots.get(key);

@@ -5,6 +5,7 @@ import type { NodeStatus } from '../database/executor.ts';
 import type { Database, Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
 import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
+import { closest } from '../model/closest.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { isViolation, makeNameConflict, toOperatorError } from './control-error.ts';
@@ -33,6 +34,25 @@ export async function findWorkspace(
     toQuery(sql`select ${COLUMNS} from ${WORKSPACES} where o.slug = ${organization} and w.slug = ${slug}`),
   );
   return rows[0];
+}
+
+const MAX_NAMES = 1000;
+
+/**
+ * Returns the name (`acme/shop`) of the workspace that was probably meant, or null: one of the organization with a similar
+ * slug, or one with this slug in an organization with a similar one. Compares 1,000 workspaces at most.
+ */
+export async function suggestWorkspace(db: Database, organization: string, slug: string): Promise<string | null> {
+  const rows = await db.query<{ organization: string; slug: string }>(
+    toQuery(sql`select o.slug as organization, w.slug from ${WORKSPACES}
+where o.slug = ${organization} or w.slug = ${slug} order by w.id limit ${MAX_NAMES}`),
+  );
+  const slugs = rows.flatMap((row) => (row.organization === organization ? [row.slug] : []));
+  const similar = closest(slug, slugs);
+  if (similar !== null) return `${organization}/${similar}`;
+  const organizations = rows.flatMap((row) => (row.slug === slug ? [row.organization] : []));
+  const other = closest(organization, organizations);
+  return other === null ? null : `${other}/${slug}`;
 }
 
 /** Returns a workspace by its id. */

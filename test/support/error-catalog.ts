@@ -75,6 +75,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^Unknown query parameter [\w.]+\.( Did you mean [^?]+\?)? Known: \w+/,
     made: () => errors.unknownParameter('sizes', 'size', ['size']),
   },
+  noSuchWorkspace: {
+    file: 'api/admin/rights.test.ts',
+    words: /^Workspace \S+ does not exist(\. Did you mean \S+\?)?$/,
+    made: () => errors.noSuchWorkspace('acme/shp', 'acme/shop'),
+  },
   repeatedParameter: {
     file: 'api/reading/paging.test.ts',
     words: 'Query parameter size may be given only once',
@@ -375,7 +380,8 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   },
   changedMeanwhile: {
     file: 'api/admin/tags.test.ts',
-    words: /^Somebody has changed the [a-z ]+ meanwhile, so nothing was done: read again, and repeat the change$/,
+    words:
+      /^Another request has changed the [a-z ]+ meanwhile, so nothing was done: read again, and repeat the change$/,
     made: () => errors.changedMeanwhile('schema document'),
   },
   migrationInProgress: {

@@ -93,7 +93,7 @@ function toCsvFault(error: Error, { maxRowBytes }: SourceLimits): ImportFault {
     case 'CSV_INVALID_CLOSING_QUOTE':
       return new ImportFault(
         'INVALID',
-        'has text behind a closing quote; a quote inside of quotes is written twice',
+        'has text after a closing quote; a quote inside of quotes is written twice',
         error,
       );
     default:

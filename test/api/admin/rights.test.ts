@@ -317,3 +317,34 @@ test('routes of a cluster say that there is none', { skip }, async () => {
     assert.deepEqual([status, json.error.code], [400, 'VALIDATION_FAILED']);
   }
 });
+
+test('the operator learns which workspace, organization or path was probably meant', async () => {
+  const message = async (path: string) => {
+    const answer = await doing('GET', path, undefined);
+    assert.equal(answer.status, 404, answer.text);
+    return answer.json.error.message;
+  };
+  for (const name of ['acme/owm', 'acne/own']) {
+    const expected = `Workspace ${name} does not exist. Did you mean acme/own?`;
+    const [organization, slug] = name.split('/');
+    assert.equal(await message(`/organizations/${organization}/workspaces/${slug}/schema`), expected);
+    const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+    const answer = await fetch(`${server.url}/api/v1/${name}/notes`, { headers });
+    assert.equal(answer.status, 404);
+    const { error } = (await answer.json()) as { readonly error: { readonly message: string } };
+    assert.equal(error.message, expected);
+  }
+  assert.equal(await message('/organizations/acne'), 'Organization acne does not exist. Did you mean acme?');
+  assert.match(
+    await message('/organisations'),
+    /^There is nothing at \/api\/admin\/v1\/organisations\. Did you mean \/api\/admin\/v1\/organizations\? Known below \/api\/admin\/v1: .*, openapi\.json, organizations, /,
+  );
+  assert.match(
+    await message(''),
+    /^There is nothing at \/api\/admin\/v1\. Known below \/api\/admin\/v1: .*organizations/,
+  );
+  assert.match(
+    await message('/organizations/acme/workspaces/own/scheme'),
+    / Did you mean \/api\/admin\/v1\/organizations\/acme\/workspaces\/own\/schema\? Known below .*: access, activity, /,
+  );
+});

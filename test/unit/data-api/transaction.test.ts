@@ -11,7 +11,7 @@ import { isRetryable, isStaleSnapshot } from '../../../src/database/errors.ts';
 import type { Database, Executor } from '../../../src/database/pool.ts';
 import type { Principal } from '../../../src/model/principal.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
-import { callAt } from '../../../src/request/call.ts';
+import { makeCall } from '../../../src/request/call.ts';
 import { makeDatabases } from '../../../src/store/databases.ts';
 import { loadWorkspace } from '../../../src/store/load-workspace.ts';
 import { makeWorkspaceCache } from '../../../src/store/workspace-cache.ts';
@@ -87,7 +87,7 @@ async function answer(executor: Executor, principal: Principal, [method, path, b
     checkedAt: now,
     refresh: async () => context,
   };
-  const call = callAt(method, entity, segment, { query, conditions: {}, body: async () => body });
+  const call = makeCall(method, entity, segment, { query, conditions: {}, body: async () => body });
   const reply = await operations.execute(context, call, executor);
   return { status: reply.status, json: reply.body.kind === 'text' ? JSON.parse(reply.body.text) : undefined };
 }

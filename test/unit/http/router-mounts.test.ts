@@ -8,8 +8,8 @@ import {
   DEFAULT_ERROR_HANDLING,
   isAt,
   type Mount,
+  makeNotFound,
   makeUnreadyMount,
-  NOT_FOUND,
 } from '../../../src/http/router.ts';
 import { noContent } from '../../../src/response/reply.ts';
 
@@ -37,10 +37,11 @@ async function refusal(mount: Mount, path = '/', headers: RawRequest['headers'] 
 }
 
 test('what no mount takes is nowhere, or no path at all', async () => {
-  assert.equal(await refusal(NOT_FOUND, '/nothing'), '404 There is nothing at /nothing');
-  assert.equal(await refusal(NOT_FOUND, `/${'a'.repeat(300)}`), `404 There is nothing at /${'a'.repeat(199)}`);
+  const notFound = makeNotFound([]);
+  assert.equal(await refusal(notFound, '/nothing'), '404 There is nothing at /nothing');
+  assert.equal(await refusal(notFound, `/${'a'.repeat(300)}`), `404 There is nothing at /${'a'.repeat(199)}`);
   for (const path of ['/%', '/%zz', '/%ff', '/a/%u0041']) {
-    assert.equal(await refusal(NOT_FOUND, path), '400 The path is malformed');
+    assert.equal(await refusal(notFound, path), '400 The path is malformed');
   }
   assert.equal(await refusal(BAD_HOST), '400 The Host header is missing');
   assert.equal(await refusal(BAD_HOST, '/', { host: 'a' }), '400 There is more than one Host header');

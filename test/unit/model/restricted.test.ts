@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { EntitySettings } from '../../../src/model/entity.ts';
-import { narrowed } from '../../../src/model/principal.ts';
+import { narrowScope } from '../../../src/model/principal.ts';
 import { getUnrestricted, restrictWorkspace } from '../../../src/model/restricted.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { makeShop, OWNER } from '../../support/field-types-fixture.ts';
@@ -88,9 +88,9 @@ test('any part is closed and names nothing outside; a part of a part is the part
   );
 });
 
-test('a principal is narrowed, never widened', () => {
-  const some = narrowed(OWNER, ['1', '2']);
+test('a principal is narrowScope, never widened', () => {
+  const some = narrowScope(OWNER, ['1', '2']);
   assert.deepEqual(some, { ...OWNER, scope: ['1', '2'] });
-  assert.deepEqual(narrowed(some, ['2', '3']).scope, ['2']);
-  assert.deepEqual(narrowed(some, []).scope, []);
+  assert.deepEqual(narrowScope(some, ['2', '3']).scope, ['2']);
+  assert.deepEqual(narrowScope(some, []).scope, []);
 });

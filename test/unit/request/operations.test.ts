@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { callAt } from '../../../src/request/call.ts';
+import { makeCall } from '../../../src/request/call.ts';
 import {
   findOperation,
   getMethods,
@@ -33,7 +33,7 @@ for (const [method, segment, operation, id] of [
   ['DELETE', '5', 'delete', '5'],
 ] as const) {
   test(`${method} of ${segment ?? 'nothing'} is ${operation}`, () => {
-    const call = callAt(method, 'orders', segment, PARTS);
+    const call = makeCall(method, 'orders', segment, PARTS);
     assert.deepEqual([call.operation, call.entity, call.id], [operation, 'orders', id]);
   });
 }
@@ -49,7 +49,7 @@ for (const [method, segment, allowed] of [
 ] as const) {
   test(`${method} of ${segment ?? 'nothing'} is not allowed`, () => {
     assert.equal(getMethods(parseTail(segment)).join(', '), allowed);
-    refuses(() => callAt(method, 'orders', segment, PARTS), /./, 'METHOD_NOT_ALLOWED');
+    refuses(() => makeCall(method, 'orders', segment, PARTS), /./, 'METHOD_NOT_ALLOWED');
   });
 }
 

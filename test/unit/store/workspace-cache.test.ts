@@ -302,18 +302,18 @@ test('a scope has one part of a snapshot, and another snapshot has another', asy
   const shop = { ...SHOP, entityIds };
   const later = { ...shop, version: '2' };
   const [first = '', second = ''] = entityIds.keys();
-  const part = cache.restrict(shop, ['0', '1', '999']);
+  const part = cache.restrictToScope(shop, ['0', '1', '999']);
   assert.deepEqual([...part.entities.keys()], [first, second]);
-  assert.equal(cache.restrict(shop, ['0', '1', '999']), part);
-  assert.notEqual(cache.restrict(later, ['0', '1', '999']), part);
-  assert.equal(cache.restrict(shop, null), shop);
-  assert.equal(cache.restrict(shop, []).entities.size, 0);
+  assert.equal(cache.restrictToScope(shop, ['0', '1', '999']), part);
+  assert.notEqual(cache.restrictToScope(later, ['0', '1', '999']), part);
+  assert.equal(cache.restrictToScope(shop, null), shop);
+  assert.equal(cache.restrictToScope(shop, []).entities.size, 0);
 });
 
 test('a part is replaced when its snapshot is', async () => {
   const { cache } = makeScene();
   const shop = (await cache.get('acme', 'shop')) as typeof SHOP;
-  const part = cache.restrict(shop, []);
+  const part = cache.restrictToScope(shop, []);
   assert.equal(cache.isReplaced(part), false);
   cache.invalidate('shop');
   assert.equal(cache.isReplaced(part), true);
@@ -321,7 +321,7 @@ test('a part is replaced when its snapshot is', async () => {
 
 test('parts take bounded memory: the longest unused go first', () => {
   const { cache } = makeScene();
-  const part = cache.restrict(SHOP, ['1']);
-  for (let at = 0; at < 30_000; at++) cache.restrict({ ...SHOP, version: String(at + 2) }, ['1']);
-  assert.notEqual(cache.restrict(SHOP, ['1']), part);
+  const part = cache.restrictToScope(SHOP, ['1']);
+  for (let at = 0; at < 30_000; at++) cache.restrictToScope({ ...SHOP, version: String(at + 2) }, ['1']);
+  assert.notEqual(cache.restrictToScope(SHOP, ['1']), part);
 });

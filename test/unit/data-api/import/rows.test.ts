@@ -99,7 +99,7 @@ test('a byte that is not UTF-8 ends the rows before its own', async () => {
 test('rows before a malformed one are given', async () => {
   const bodies: readonly (readonly [body: string, rows: number, fault: RegExp])[] = [
     ['a\nb\n"c\nd', 2, /INVALID has a quote that is not closed/],
-    ['a\n"b"c\n', 1, /INVALID has text behind a closing quote/],
+    ['a\n"b"c\n', 1, /INVALID has text after a closing quote/],
     ['a\nb"\n', 1, /INVALID has a quote inside of a cell/],
     [`a\nb\n${'x'.repeat(1100)}\nc\n`, 2, /TOO_LONG is longer than 1000 bytes/],
     [`a\n"${'\n'.repeat(2000)}`, 1, /TOO_LONG is longer than 1000 bytes/],
