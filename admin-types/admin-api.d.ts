@@ -217,7 +217,7 @@ export interface components {
        */
       readonly expiresAt: string;
     };
-    /** @description Somebody who is signed in to the console; `key` is null for the operator. */
+    /** @description A person who is signed in to the console; `key` is null for the operator. */
     readonly ConsoleSession: {
       /**
        * Format: int64

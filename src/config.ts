@@ -167,7 +167,7 @@ export const SETTINGS: readonly Setting[] = [
     name: 'WDA_WORKERS',
     default: '1 with the embedded database, else the number of cores',
     description:
-      'server processes behind the port; they share the connections for quick reads and writes, and the rate limit',
+      'server processes that share the port; they share the connections for quick reads and writes, and the rate limit',
   },
   { name: 'WDA_READ_CONNECTIONS', default: '4', description: 'database connections for quick reads (pipelined)' },
   { name: 'WDA_WRITE_CONNECTIONS', default: '6', description: 'database connections for writes (pipelined)' },

@@ -177,9 +177,9 @@ function unlessChanged(changes: AnyRecord, previous: AnyRecord, now: AnyRecord):
   const details = lost.map((field) => ({
     field,
     code: 'STALE_VERSION' as const,
-    message: `has been changed by somebody else, to ${JSON.stringify(now[field])}`,
+    message: `has been changed by another user, to ${JSON.stringify(now[field])}`,
   }));
-  throw new WdaError(`The record has been changed by somebody else: ${lost.join(', ')}`, {
+  throw new WdaError(`The record has been changed by another user: ${lost.join(', ')}`, {
     status: 412,
     code: 'PRECONDITION_FAILED',
     details,

@@ -81,7 +81,7 @@ export function backupRoutes(services: AdminServices & BackupServices): AdminRou
       activity: 'written',
       summary: 'Makes workspaces of a backup',
       description:
-        'All of the file or nothing: its checksums are compared before anything can be seen. It replaces nothing. The backup of an instance needs an empty one; a demo that nobody has changed makes room.',
+        'All of the file or nothing: its checksums are compared before anything can be seen. It replaces nothing. The backup of an instance needs an empty one; an unchanged demo is replaced.',
       errors: {
         BAD_REQUEST:
           'the file is no backup, is damaged, or of a newer version; or a part of the query is not as described',

@@ -47,7 +47,7 @@ export function parseScope(
     report(
       ['permissions'],
       'INVALID',
-      'must be READ_WRITE or READ_ONLY beside entities: an OWNER could give itself the others',
+      'must be READ_WRITE or READ_ONLY together with entities: an OWNER could give itself the others',
     );
   }
   return resolveEntityIds(entities, report, ids);

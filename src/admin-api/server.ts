@@ -62,7 +62,7 @@ export function serverRoutes(services: AdminServices & ServerServices): AdminRou
       access: 'operator',
       summary: 'What runs: versions, database, processes, and the settings in force without secrets',
       description:
-        '`settings` are those of the process that answers, given or by default, and `processes` those that the others know, at most 1,000: one that was killed stays until somebody changes something.',
+        '`settings` are those of the process that answers, given or by default, and `processes` those that the others know, at most 1,000: one that was killed stays until the next change of a workspace.',
       errors: {},
       responses: { 200: data(ServerResponse) },
       handle: async () => respondData(await toResponse(services)),

@@ -58,7 +58,7 @@ const ConsoleSessionResponse = objectShape(
     userAgent: Type.String({ description: 'What the browser called itself.' }),
     current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
   },
-  { title: 'ConsoleSession', description: 'Somebody who is signed in to the console; `key` is null for the operator.' },
+  { title: 'ConsoleSession', description: 'A person who is signed in to the console; `key` is null for the operator.' },
 );
 
 const Link = objectShape(
@@ -116,7 +116,7 @@ export function sessionListRoutes(services: AdminServices & SessionListServices)
       changes: 'nothing',
       activity: 'written',
       summary: 'Makes a link that signs the operator in to the console, once and within ten minutes',
-      description: 'Its code stands behind the #, which browsers do not send: no log has it.',
+      description: 'Its code follows the #, which browsers do not send, so it is in no log.',
       errors: { NOT_FOUND: 'the console is not served' },
       responses: { 201: data(Link) },
       async handle({ audit }) {

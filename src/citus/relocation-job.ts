@@ -85,7 +85,7 @@ export function makeRelocationRunner(options: RelocationOptions): RelocationRunn
     try {
       if (currentNode !== target.name && relocation.cancelRequested) throw new RelocationCancelled();
       if (currentNode !== target.name && relocation.attempts >= MAX_ATTEMPTS) {
-        throw new RelocationFailure('it was begun five times, and no process lived to its end');
+        throw new RelocationFailure('it was started five times, and each process ended before it was done');
       }
       await beginRelocation(session, id, currentNode === target.name ? relocation.source : currentNode);
       await relocateSchema(task);

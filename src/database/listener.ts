@@ -46,7 +46,7 @@ export function listen({ connection, channel, onNotification }: ListenOptions): 
     const { processID } = client as unknown as { processID: number };
     if (isClosed || (opened.pid !== processID && connection.pooler !== 'session')) {
       pause = POOLER_PAUSE_MS;
-      throw new Error('nobody would hear');
+      throw new Error('no listener for the notification');
     }
     client.on('notification', ({ payload }) => onNotification(payload));
     await client.query(`set idle_session_timeout = 0; listen ${channel}`);

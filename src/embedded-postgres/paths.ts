@@ -88,7 +88,7 @@ export function makePrivateDirectory(path: string, user: User | undefined): void
   const stats = lstatSync(path);
   const ownUid = process.getuid?.();
   if (!stats.isDirectory() || (stats.uid !== ownUid && stats.uid !== user?.uid)) {
-    throw embeddedFailure(`${path} belongs to somebody else.`, '', 'Remove it, or choose another DATA_DIR.');
+    throw embeddedFailure(`${path} belongs to another user.`, '', 'Remove it, or choose another DATA_DIR.');
   }
   if (user !== undefined && stats.uid !== user.uid) chownSync(path, user.uid, user.gid);
   if ((stats.mode & 0o777) !== 0o700) chmodSync(path, 0o700);

@@ -50,7 +50,7 @@ export async function rejectLateConflicts({ session, change, progress }: Run): P
 }
 
 const TRIGGERS_DISABLED =
-  'Triggers of the table were disabled while it was changed, as by pg_restore --disable-triggers; nothing was changed. Start again when nobody disables them';
+  'Triggers of the table were disabled while it was changed, as by pg_restore --disable-triggers; nothing was changed. Start again when they are enabled';
 
 /**
  * Throws, under the locks of the switch, when a write may have bypassed the triggers that synchronize the new column of

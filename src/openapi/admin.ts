@@ -17,7 +17,7 @@ const SECURITY: Readonly<Record<Operation['describe']['credential'], readonly Pa
 const RESPONSE_DESCRIPTIONS: Readonly<Record<number, string>> = {
   200: 'It is done, and this is the answer.',
   201: 'It is made.',
-  202: 'It has begun, and goes on.',
+  202: 'It has started, and goes on.',
   204: 'It is done; there is nothing to say.',
   304: 'The client has it already: If-None-Match names its tag.',
 };
@@ -65,7 +65,7 @@ export function adminDocument(operations: readonly Operation[], publicUrl: strin
 }
 
 const INTRODUCTION = [
-  'What is served beside the records of workspaces: organizations, workspaces, schemas, credentials, OAuth 2.0 and health.',
+  'What is served besides the records of workspaces: organizations, workspaces, schemas, credentials, OAuth 2.0 and health.',
   'Records are described by a document of their workspace. GET may be asked as HEAD everywhere.',
 ].join(' ');
 

@@ -4,7 +4,7 @@ import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 
 /** Nouns of the document, with their descriptions. */
 export const TAGS = {
-  session: 'Who asks: the credential of a request, and what it is good for.',
+  session: 'The credential of the request: whose it is, and what it may do.',
   organizations: 'Who has workspaces. The operator makes, renames and deletes them.',
   workspaces: 'A schema with its records, keys and users.',
   schema: 'The schema document of a workspace: its entities with their fields and relations.',
@@ -15,7 +15,7 @@ export const TAGS = {
   oauthClients: 'Programs that exchange an id and a secret for tokens.',
   signingKeys: 'The keys that sign the tokens of OAuth clients.',
   mcp: 'What agents may do that speak the Model Context Protocol.',
-  identityProvider: 'Whose tokens are accepted in a workspace beside our own.',
+  identityProvider: 'The identity provider whose tokens a workspace accepts, besides those of the server.',
   access: 'What a user with given claims would be answered.',
   console: 'Who is signed in to the console.',
   oauth: 'OAuth 2.0: tokens for clients, and what others need to verify them.',

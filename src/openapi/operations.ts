@@ -319,7 +319,7 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
   bulkUpdate: ({ entity }) => ({
     summary: 'Update many',
     description:
-      'Changes of records by their ids: all of them, or none. Each has the fields of an update beside its `id`.',
+      'Changes of records by their ids: all of them, or none. Each has its `id` and the fields of an update.',
     headers: ['IdempotencyKey'],
     body: bodyRef('wda.UpdateMany'),
     responses: { 200: responseRef(`${entity.name}.ManyWritten`) },

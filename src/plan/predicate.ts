@@ -252,7 +252,7 @@ export function getField(entity: Entity, name: string, parameter: string): Field
   if (entity.relations.has(name)) {
     throw badRequest(
       'INVALID_PATH',
-      `${parameter}: ${name} is a relation of ${entity.name}; name a field behind it, such as ${name}.id`,
+      `${parameter}: ${name} is a relation of ${entity.name}; name a field of it, such as ${name}.id`,
     );
   }
   throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());

@@ -52,7 +52,7 @@ export function parseSearch(text: string, name = 'search'): SearchQuery {
   throw badRequest(
     'INVALID_SEARCH',
     excluded.length > 0
-      ? `${name} must have a word to look for beside those that it excludes`
+      ? `${name} must have a word to look for, and not only words that it excludes`
       : `${name} must have a word to look for: letters or digits`,
   );
 }

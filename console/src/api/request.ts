@@ -23,7 +23,7 @@ interface Watch {
 }
 
 const watch: Watch = {
-  signInAgain: () => Promise.reject(new Error('nobody asks for sessions')),
+  signInAgain: () => Promise.reject(new Error('no handler of sessions')),
   connection: () => undefined,
   waiting: () => undefined,
 };

@@ -22,7 +22,7 @@ export interface Upload {
  */
 export async function upload<T>(one: Upload): Promise<ApiResponse<T>> {
   if (getViewAs() !== undefined)
-    throw new ApiError('Nothing can be imported while you view as somebody', { status: 403, code: 'VIEWING_AS' });
+    throw new ApiError('Nothing can be imported while you view as another user', { status: 403, code: 'VIEWING_AS' });
   for (;;) {
     const response = await sendFile(one);
     if (response.ok) {

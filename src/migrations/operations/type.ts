@@ -220,8 +220,8 @@ function buildConflictCheck(
   ];
   const reasons = [
     ...(alsoNull ? ['is null'] : []),
-    `holds what ${describeType(next)} cannot hold exactly`,
-    ...(checks.length === 0 ? [] : ['holds what its bounds, length or values do not allow']),
+    `has a value that ${describeType(next)} cannot store exactly`,
+    ...(checks.length === 0 ? [] : ['has a value outside its bounds, length or values']),
     ...(reference === undefined ? [] : [`refers to no record of ${reference.relation.entity}`]),
   ];
   return {

@@ -13,7 +13,7 @@ function jsonFrom(value: unknown): Decoded {
     case 'text':
       return invalid('must not contain NUL characters or lone surrogates');
     case 'digits':
-      return outOfRange('must not hold a number with more than 1000 digits before or behind the point');
+      return outOfRange('must not hold a number with more than 1000 digits before or after the point');
     case 'growth':
       return outOfRange(EXPANDS_TOO_MUCH);
     default:

@@ -157,7 +157,7 @@ test('a body and an agent ask for the same', async () => {
 for (const [path, message] of [
   ['cars?distinct=colr', /^Unknown field colr on entity cars\. Did you mean color\? Known: id, color, doors, /],
   ['cars?distinct=', /^Unknown field {2}on entity cars\./],
-  ['cars?distinct=owner', /^distinct: owner is a relation of cars; name a field behind it/],
+  ['cars?distinct=owner', /^distinct: owner is a relation of cars; name a field of it/],
   ['cars?distinct=owner.name', /^distinct takes a field of cars itself, and no path$/],
   ['cars?distinct=extras', /^distinct does not apply to extras of type json$/],
   ['cars?distinct=color&distinct=doors', /^Query parameter distinct may be given only once$/],

@@ -133,7 +133,7 @@ export const scenarios: Scenarios = {
       type(page, 'note', 'mine');
       submit(page);
       await until('the lost update is told', () =>
-        /has been changed by somebody else, to "theirs"/.test(page.querySelector('#note')?.textContent ?? ''),
+        /has been changed by another user, to "theirs"/.test(page.querySelector('#note')?.textContent ?? ''),
       );
       assert.equal((await orders.read(order.id)).data.note, 'theirs');
       type(page, 'note', 'old');

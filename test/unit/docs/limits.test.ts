@@ -29,7 +29,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
     'MAX_GROUPS',
     'MAX_SIZE',
   ],
-  ['digits of an average behind the point', 'plan/aggregate.ts', 'MAX_DIGITS'],
+  ['digits of an average after the point', 'plan/aggregate.ts', 'MAX_DIGITS'],
   ['paths in `expand` or `fields`', 'request/paths.ts', 'MAX_PATHS'],
   ['depth of `expand`', 'model/entity.ts', 'DEFAULT_MAX_EXPAND_DEPTH'],
   ['depth of `expand`', 'schema/format.ts', 'MAX_EXPAND_DEPTH'],

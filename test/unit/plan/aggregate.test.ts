@@ -100,10 +100,10 @@ for (const [query, message] of [
     'select=sum:totl',
     'Unknown field totl on entity orders. Did you mean total? Known: id, status, total, placedAt, customerId',
   ],
-  ['select=sum:customer', 'select: customer is a relation of orders; name a field behind it, such as customer.id'],
+  ['select=sum:customer', 'select: customer is a relation of orders; name a field of it, such as customer.id'],
   [
     'select=count&group=customer',
-    'group: customer is a relation of orders; name a field behind it, such as customer.id',
+    'group: customer is a relation of orders; name a field of it, such as customer.id',
   ],
   [
     'select=count&group=items.product',

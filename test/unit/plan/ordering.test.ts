@@ -42,7 +42,7 @@ test('every type but json can be sorted by', () => {
 
 for (const [sorts, message] of [
   [['totl'], 'Unknown field totl on entity orders. Did you mean total? Known: id, status, total, placedAt, customerId'],
-  [['customer'], 'sort: customer is a relation of orders; name a field behind it, such as customer.id'],
+  [['customer'], 'sort: customer is a relation of orders; name a field of it, such as customer.id'],
   [['custmer.name'], 'Unknown relation custmer on entity orders. Did you mean customer? Known: customer, items, tags'],
   [['customer.nmae'], /^Unknown field nmae on entity customers\./],
   [

@@ -98,7 +98,7 @@ for (const [filter, message] of [
 }
 
 for (const [filter, message] of [
-  ['customer,eq,1', 'filter: customer is a relation of orders; name a field behind it, such as customer.id'],
+  ['customer,eq,1', 'filter: customer is a relation of orders; name a field of it, such as customer.id'],
   [
     'custommer.name,eq,1',
     'Unknown relation custommer on entity orders. Did you mean customer? Known: customer, items, tags',

@@ -56,7 +56,7 @@ const REFUSED: readonly [string, string, string][] = [
   ['nothing', '', 'search must have a word to look for: letters or digits'],
   ['a space', ' ', 'search must have a word to look for: letters or digits'],
   ['operators alone', '& | ! - "" -"" \'', 'search must have a word to look for: letters or digits'],
-  ['exclusions alone', '-ann -"new york"', 'search must have a word to look for beside those that it excludes'],
+  ['exclusions alone', '-ann -"new york"', 'search must have a word to look for, and not only words that it excludes'],
   ['201 characters', 'a'.repeat(201), 'search has more than 200 characters'],
   ['NUL', 'ann\u0000', 'search must not contain NUL characters or lone surrogates'],
   ['half of a character', 'ann\ud800', 'search must not contain NUL characters or lone surrogates'],

@@ -88,7 +88,7 @@ function Body({ workspace, migration, at }: BodyProps) {
           {state}
         </Badge>
         <Text size="sm">
-          {strategy}, begun <DateTime instant={createdAt} />
+          {strategy}, started <DateTime instant={createdAt} />
           {took === '' ? '' : `, took ${took}`}
         </Text>
       </Group>
