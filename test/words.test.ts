@@ -41,6 +41,9 @@ const PUBLIC_NAMES: readonly string[] = ['src/admin-api/settings.ts: asked'];
 const COMMENT_STARTS = /^(?:Of|What|Those|Whose|As|Whoever|That)\b/;
 const COMMENT_WORDS = /\b(?:beside|behind|anew|begun|nobody|somebody)\b/i;
 
+/** Texts of the user of Unix systems whose name is such a word. */
+const PUBLIC_TEXTS = /\ba user nobody\b/;
+
 const SOURCES = ['src', 'console/src', 'client/src'].flatMap((folder) =>
   readSources(join(ROOT, folder))
     .filter(({ path }) => !/\.generated\.|\.d\.ts$/.test(path))
@@ -114,6 +117,15 @@ function findBadComments(text: string, source: Source): string[] {
   });
 }
 
+/** Texts of more than one word, which are served or printed; in a page of the console also those between its elements. */
+function findBadTexts({ path, code, strings }: Pick<Source, 'path' | 'code' | 'strings'>): string[] {
+  const texts = strings.flatMap(({ text, tag }) => (tag === '' && text.includes(' ') ? [text] : []));
+  return [...texts, ...(path.endsWith('.tsx') ? code.split('\n') : [])].flatMap((text) => {
+    const word = COMMENT_WORDS.exec(text.replace(PUBLIC_TEXTS, ''))?.[0];
+    return word === undefined ? [] : [`${path}: say it without "${word}": ${text.trim().slice(0, 60)}`];
+  });
+}
+
 test('names are words of the field', () => {
   const bad = SOURCES.flatMap((source) => findBadNames(source).map((mistake) => `${source.path}: ${mistake}`));
   assert.deepEqual(
@@ -131,6 +143,9 @@ test('comments begin with a verb or a noun', () => {
   assert.deepEqual(bad, []);
 });
 
+test('texts that are served or printed have the words of comments', () =>
+  assert.deepEqual(SOURCES.flatMap(findBadTexts), []));
+
 test('a name or a comment that is none of the field is found', () => {
   const parse = (text: string) => parseSource('src/a.ts', text);
   const names = ['function placeOf(x: string) {}', 'const found = rows[0];', 'function load(visitor: Visitor) {}'];
@@ -142,4 +157,12 @@ test('a name or a comment that is none of the field is found', () => {
     findBadComments('/** Returns the row, or undefined. */', parse('/** Returns the row, or undefined. */')),
     [],
   );
+  for (const [path, text, count] of [
+    ['src/a.ts', "const text = 'Nobody waits';", 1],
+    ['src/a.ts', 'const text = `a table behind another`;', 1],
+    ['src/a.ts', "const name = 'nobody'; const behind = 1;", 0],
+    ['src/a.ts', "const text = 'neither root nor a user nobody is there';", 0],
+    ['src/a.tsx', '<Text>{strategy}, begun <DateTime /></Text>', 1],
+  ] as const)
+    assert.equal(findBadTexts(parseSource(path, text)).length, count, text);
 });

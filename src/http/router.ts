@@ -152,11 +152,11 @@ function describeNeighbors(path: string, routes: readonly (readonly string[])[])
   }
   const names = [...new Set(candidates.flatMap((route) => route.slice(depth, depth + 1)))].sort();
   if (names.length === 0) return '';
-  const known = `/${segments.slice(0, depth).join('/').slice(0, 200)}`;
+  const parent = `/${segments.slice(0, depth).join('/').slice(0, 200)}`;
   const segment = segments[depth];
   const similar = segment === undefined ? null : closest(segment, names);
-  const suggestion = similar === null ? null : [known, similar, ...segments.slice(depth + 1)].join('/').slice(0, 200);
-  return `.${hint(suggestion)} Known below ${known}: ${names.map((name) => name.replace(/^:(.*)/, '{$1}')).join(', ')}`;
+  const suggestion = similar === null ? null : [parent, similar, ...segments.slice(depth + 1)].join('/').slice(0, 200);
+  return `.${hint(suggestion)} Known below ${parent}: ${names.map((name) => name.replace(/^:(.*)/, '{$1}')).join(', ')}`;
 }
 
 const isBelow = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);

@@ -23,7 +23,7 @@ const SYNONYMS: Readonly<Record<string, readonly [parameter: string, note?: stri
 };
 
 const NAME = /^[A-Za-z]\w{0,62}$/;
-const ALL_NAMES = new Set((Object.keys(PARAMETERS) as ParameterKey[]).map(getParameterName));
+const ALL_NAMES: ReadonlySet<string> = new Set((Object.keys(PARAMETERS) as ParameterKey[]).map(getParameterName));
 
 /** Builds the 400 for a parameter that is not among those `allowed`. */
 export function toUnknownParameter(name: string, allowed: readonly string[]): Error {

@@ -27,47 +27,54 @@ async function withPeer<T>(handler: Handler, use: (env: Record<string, string>) 
   }
 }
 
-const refusal = JSON.stringify({
-  error: {
-    code: 'VALIDATION_FAILED',
-    message: 'No',
-    details: [{ row: 2, field: 'n', code: 'TYPE_MISMATCH', message: 'must be an integer' }],
-  },
-});
+const makeRefusal = (message: string) =>
+  JSON.stringify({
+    error: {
+      code: 'VALIDATION_FAILED',
+      message,
+      details: [{ row: 2, field: 'n', code: 'TYPE_MISMATCH', message: 'must be an integer' }],
+    },
+  });
 
 async function* endless(limit: number): AsyncGenerator<string> {
   yield 'id,n\n';
   for (let sent = 0; sent < limit; sent++) yield '1,x\n'.repeat(16_384);
 }
 
-test('an import that is refused early stops sending and shows the rows', async () => {
-  let received = 0;
-  await withPeer(
-    (request, response) => {
-      request.on('data', (chunk: Buffer) => {
-        received += chunk.length;
-        if (response.headersSent) return;
-        // Without closing: a reset may overtake the answer on its way.
-        response.writeHead(400, { 'content-type': 'application/json' });
-        response.end(refusal);
-      });
-    },
-    async (env) => {
-      const whole = 1000;
-      const { code, stdout, stderr } = await wda(['import', 'numbers', '-', '--format', 'csv'], {
-        env,
-        stdin: endless(whole),
-      });
-      assert.equal(code, 1);
-      assert.equal(stdout, '');
-      assert.match(
-        stderr,
-        /ROW {2}FIELD {2}CODE {11}REASON\n {2}2 {2}n {6}TYPE_MISMATCH {2}must be an integer\n\nNothing was imported\.\n$/,
-      );
-      assert.ok(received < whole * 65_536, 'the rest of the file was not sent');
-    },
-  );
-});
+for (const [message, consequence] of [
+  ['No', 'Nothing was imported\\.\\n'],
+  ['Nothing was imported: row 2, n: must be an integer (and 3 more)', ''],
+] as const)
+  test(`an import that is refused early with "${message}" stops sending, shows the rows, and says once that nothing was done`, async () => {
+    let received = 0;
+    await withPeer(
+      (request, response) => {
+        request.on('data', (chunk: Buffer) => {
+          received += chunk.length;
+          if (response.headersSent) return;
+          // Without closing: a reset may overtake the answer on its way.
+          response.writeHead(400, { 'content-type': 'application/json' });
+          response.end(makeRefusal(message));
+        });
+      },
+      async (env) => {
+        const whole = 1000;
+        const { code, stdout, stderr } = await wda(['import', 'numbers', '-', '--format', 'csv'], {
+          env,
+          stdin: endless(whole),
+        });
+        assert.equal(code, 1);
+        assert.equal(stdout, '');
+        assert.match(
+          stderr,
+          new RegExp(
+            `ROW {2}FIELD {2}CODE {11}REASON\\n {2}2 {2}n {6}TYPE_MISMATCH {2}must be an integer\\n\\n${consequence}$`,
+          ),
+        );
+        assert.ok(received < whole * 65_536, 'the rest of the file was not sent');
+      },
+    );
+  });
 
 test('a connection that is lost during an import says that nothing was imported', async () => {
   await withPeer(

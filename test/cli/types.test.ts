@@ -48,7 +48,7 @@ test('a long difference is cut', async () => {
   const file = write('other.ts', Array.from({ length: 5000 }, (_, line) => `line ${line}`).join('\n'));
   const { code, stderr } = await wda(['types', '--from', description, '--check', file]);
   assert.equal(code, 1);
-  assert.equal(stderr.split('\n').length, 103);
+  assert.equal(stderr.split('\n').length, 104);
   assert.match(stderr, /\n… and 4\d\d\d more lines\n$/);
 });
 

@@ -135,6 +135,7 @@ async function compare(text: string, file: string, options: GlobalOptions): Prom
   throw new CommandFailure(
     { kind: 'failed', message: `${file} is not what the workspace is now`, details: { file, difference: lines } },
     [
+      'The schema has changed, or the file was written with a credential that may do more or less than this one.',
       ...lines.slice(0, MAX_PRINTED_LINES),
       ...(lines.length > MAX_PRINTED_LINES ? [`… and ${lines.length - MAX_PRINTED_LINES} more lines`] : []),
     ],

@@ -137,7 +137,7 @@ export async function sendRecords(
   const progress = {
     onProgress: onProgress ?? (() => {}),
     ifAll: 'The whole file had been sent: look whether its records are there before trying again.',
-    ifPart: 'Nothing was imported.',
+    ifPart: `${NOTHING}.`,
   };
   const path = `${entityPath(address, entity)}/_import`;
   const query = [['map', map], ...conflictParameters(onConflict)] as const;
@@ -164,11 +164,15 @@ function conflictParameters(what: string | undefined): [name: string, value: str
   ];
 }
 
-function consequences({ failure, hints }: CommandFailure): readonly string[] {
+const NOTHING = 'Nothing was imported';
+
+function consequences(error: CommandFailure): readonly string[] {
+  const { failure, hints } = error;
   const mistakeCount = failure.kind === 'refused' ? (failure.error.details?.length ?? 0) : 0;
   return [
     ...(mistakeCount >= LISTED_ROWS ? [`Only the first ${LISTED_ROWS} mistakes are listed.`] : []),
-    'Nothing was imported.',
+    // Some messages of the server begin with it.
+    ...(error.message.startsWith(NOTHING) ? [] : [`${NOTHING}.`]),
     ...hints,
   ];
 }
