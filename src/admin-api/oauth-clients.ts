@@ -190,7 +190,7 @@ export function signingKeyRoutes(services: AdminServices & SigningKeyServices): 
       summary: 'Lets a new key sign; with revoke, all tokens signed so far end',
       description: 'Without `revoke` tokens of the key so far work until they expire.',
       errors: {},
-      query: { revoke: flag('End all tokens signed so far: for a key that somebody has seen.') },
+      query: { revoke: flag('End all tokens signed so far: for a key that others have seen.') },
       responses: { 200: data(arrayShape(SigningKeyResponse)) },
       async handle({ query: { revoke }, audit }) {
         const { write } = await audit.prepare({ subject: 'signing keys', details: { revoke } });

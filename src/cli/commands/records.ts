@@ -38,7 +38,10 @@ export function register(program: Command): void {
     .description('count and sum up the records of an entity, all of them or by groups')
     .argument('<entity>')
     .option('--select <functions>', 'count, or sum, avg, min, max, count, countDistinct of a field, by commas', 'count')
-    .option('--group <groups>', 'fields, to-one paths, or parts of dates and timestamps such as placedAt:month, by commas')
+    .option(
+      '--group <groups>',
+      'fields, to-one paths, or parts of dates and timestamps such as placedAt:month, by commas',
+    )
     .option('--tz <zone>', 'where days and months begin, such as Europe/Berlin (default: UTC)')
     .option('--filter <filter>', FILTER_HELP, collect)
     .option('--or <filters>', 'filter;filter: one of them must hold', collect)
