@@ -101,10 +101,7 @@ for (const [query, message] of [
     'Unknown field totl on entity orders. Did you mean total? Known: id, status, total, placedAt, customerId',
   ],
   ['select=sum:customer', 'select: customer is a relation of orders; name a field of it, such as customer.id'],
-  [
-    'select=count&group=customer',
-    'group: customer is a relation of orders; name a field of it, such as customer.id',
-  ],
+  ['select=count&group=customer', 'group: customer is a relation of orders; name a field of it, such as customer.id'],
   [
     'select=count&group=items.product',
     'group items.product crosses items, which leads to many records; only to-one relations can be crossed here',
