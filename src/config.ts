@@ -135,7 +135,7 @@ export const SETTINGS: readonly Setting[] = [
     name: 'WDA_ADMIN_KEY',
     default: '(generated)',
     description:
-      'credential of the instance administrator, 32 characters or more; unset: generated on the first start and printed once',
+      'credential of the operator, 32 characters or more; unset: generated on the first start and printed once',
   },
   {
     name: 'WDA_DEMO',

@@ -49,7 +49,7 @@ export async function admit(
   }
   if (access === 'operator') {
     if (principal.kind !== 'operator' || !isAdministrator(principal))
-      throw forbidden('OPERATOR_REQUIRED', 'Only the instance administrator may do this');
+      throw forbidden('OPERATOR_REQUIRED', 'Only the operator may do this');
     return principal;
   }
   if (!isAdministrator(principal)) throw administrationForbidden();

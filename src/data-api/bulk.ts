@@ -10,7 +10,7 @@ import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { planBulkCreate, planBulkDelete, planBulkUpdate, planBulkUpsert } from '../plan/bulk.ts';
 import { planKey } from '../plan/conflict-key.ts';
 import { type Projection, projectId, projectRecord } from '../plan/projection.ts';
-import { foreignColumn, getRuleColumns } from '../plan/row-policy.ts';
+import { foreignColumn, getRuleColumns } from '../plan/row-rules.ts';
 import { hidesRows } from '../plan/scan.ts';
 import { MAX_DETAILS } from '../plan/unknown-name.ts';
 import { planUpsertAssignment } from '../plan/upsert.ts';

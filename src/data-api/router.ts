@@ -1,4 +1,4 @@
-// Routes the data API: request -> context -> operation -> handler -> reply. context.ts has the order of refusals.
+// Routes the data API: request -> context -> operation -> retry -> authorization -> handler -> reply. context.ts has the order of refusals.
 
 import { methodNotAllowed } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
@@ -223,6 +223,7 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
   };
   return {
     retry,
+    // Authorizes within the retry, since a newer snapshot may have other rights, entities and gates.
     execute: (context, call, executor, key) =>
       retry.run(context, { call, executor }, (current) =>
         handlers[call.operation](authorize(deps, current, call, executor, key)),

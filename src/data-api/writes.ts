@@ -7,7 +7,7 @@ import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { planKey } from '../plan/conflict-key.ts';
 import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
 import type { UpsertedRow, WrittenRow } from '../plan/result.ts';
-import { foreignColumn, getRuleColumns } from '../plan/row-policy.ts';
+import { foreignColumn, getRuleColumns } from '../plan/row-rules.ts';
 import { planUpsert, planUpsertAssignment } from '../plan/upsert.ts';
 import { parseId } from '../request/call.ts';
 import { type Guard, parseGuard } from '../request/conditions.ts';

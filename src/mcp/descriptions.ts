@@ -151,7 +151,7 @@ const describeWriteAccess = ({ agents }: Workspace): string =>
 function describePrincipal(principal: Principal): string {
   switch (principal.kind) {
     case 'operator':
-      return 'the instance administrator';
+      return 'the operator';
     case 'owner':
       return `the credential ${principal.credentialId} with ${principal.permissions} permissions`;
     case 'external':

@@ -22,7 +22,7 @@ export interface Owner {
   readonly sessionId?: string;
 }
 
-/** The instance administrator. */
+/** The administrator of the whole instance, who has the operator key. */
 export interface Operator {
   readonly kind: 'operator';
   readonly scope: Scope;

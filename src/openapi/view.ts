@@ -6,7 +6,7 @@ import { isToOne, type Relation } from '../model/relation.ts';
 import { getEntity, type Workspace } from '../model/workspace.ts';
 import { isWritable } from '../plan/assignment.ts';
 import { getConflictKeys } from '../plan/conflict-key.ts';
-import { getRuleColumns } from '../plan/row-policy.ts';
+import { getRuleColumns } from '../plan/row-rules.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 
 /** Differences between principals in descriptions. Operators are owners. */

@@ -7,7 +7,7 @@ import type { PlanContext } from './link.ts';
 import { listOperand, type Operand } from './operand.ts';
 import { type Projection, projectRecord } from './projection.ts';
 import { getReferences, passReferring, type Reference } from './references.ts';
-import { applyRowRules, checkRowRules } from './row-policy.ts';
+import { applyRowRules, checkRowRules } from './row-rules.ts';
 import { hidesRows, type Scan, scan } from './scan.ts';
 
 /** Columns that are bound as one list each, with an entry for each record. */

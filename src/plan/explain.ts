@@ -1,9 +1,9 @@
 // Explains which records of each entity an external user sees, in words and values, for administrators of the rules.
-// Claims are read as the filter itself reads them (row-policy.ts).
+// Claims are read as the filter itself reads them (row-rules.ts).
 import type { Entity, RowRule } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { External } from '../model/principal.ts';
-import { readClaim, ruleField } from './row-policy.ts';
+import { readClaim, ruleField } from './row-rules.ts';
 
 export interface RuleExplanation {
   readonly column: string;

@@ -8,7 +8,7 @@ import { getRequiredFields, isWritable, makeRequiredDetail } from './assignment.
 import { getUniqueFields, planKey } from './conflict-key.ts';
 import type { PlanContext } from './link.ts';
 import { getReferences, type Reference } from './references.ts';
-import { applyRowRules, getRuleColumns } from './row-policy.ts';
+import { applyRowRules, getRuleColumns } from './row-rules.ts';
 import { type Scan, scan } from './scan.ts';
 import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 

@@ -21,7 +21,7 @@ import {
   unknownFieldMessage,
 } from './import-plan.ts';
 import type { PlanContext } from './link.ts';
-import { applyRowRules, getRuleColumns } from './row-policy.ts';
+import { applyRowRules, getRuleColumns } from './row-rules.ts';
 import { makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
 /** Text of each staged column, null for null; for a sparse plan followed by the bits of the given columns. */

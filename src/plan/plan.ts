@@ -18,7 +18,7 @@ import { type Ordering, planCursor, planOrdering, planRankedOrdering } from './o
 import { crossesHidden, getField, type Predicate, planFilter } from './predicate.ts';
 import { hasLists, type Output, type Projection, planColumns, planProjection, projectRecord } from './projection.ts';
 import { getReferences, passReferring } from './references.ts';
-import { applyRowRules, checkRowRules } from './row-policy.ts';
+import { applyRowRules, checkRowRules } from './row-rules.ts';
 import { hidesRows, type Operation, passGate, type Scan, scan } from './scan.ts';
 import { planSearch } from './search.ts';
 import { boundSteps } from './steps.ts';

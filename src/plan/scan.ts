@@ -3,7 +3,7 @@
 import { migrationInProgress } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
-import { type RowFilter, rowFilter } from './row-policy.ts';
+import { type RowFilter, rowFilter } from './row-rules.ts';
 
 const brand: unique symbol = Symbol('scan');
 

@@ -7,7 +7,7 @@ import { type Assignment, type AssignmentResult, checkId, decodeColumn, planAssi
 import { type ConflictKey, getChanges } from './conflict-key.ts';
 import type { PlanContext } from './link.ts';
 import { planCreate, type UpsertPlan } from './plan.ts';
-import { getRuleColumns } from './row-policy.ts';
+import { getRuleColumns } from './row-rules.ts';
 
 /** Checks the body as planAssignment() for a create; also requires the fields of the key, though some may be null. */
 export function planUpsertAssignment(

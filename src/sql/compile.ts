@@ -24,7 +24,7 @@ import type {
   WrittenRow,
   WrittenRows,
 } from '../plan/result.ts';
-import { claimText } from '../plan/row-policy.ts';
+import { claimText } from '../plan/row-rules.ts';
 import { selectAggregate } from './aggregate.ts';
 import {
   deleteRecords,

@@ -137,7 +137,7 @@ select ${COLUMNS} from changed w join wda.organization o on o.id = w.organizatio
   if (rows[0] === undefined && slug !== null && (await exists(db, id))) {
     throw conflict(
       'SLUG_RESERVED',
-      `The slug ${slug} is or was another workspace's, or this one has had ${MAX_SLUGS} slugs: only the instance administrator may make this change`,
+      `The slug ${slug} is or was another workspace's, or this one has had ${MAX_SLUGS} slugs: only the operator may make this change`,
       [{ field: 'slug', code: 'NOT_UNIQUE', message: 'must be unique: another workspace has or had this value' }],
     );
   }

@@ -25,5 +25,5 @@ test('it prints a link that signs in', async () => {
 test('an owner gets none', async () => {
   const { code, stderr } = await run(shop.key);
   assert.notEqual(code, 0);
-  assert.match(stderr, /Only the instance administrator/);
+  assert.match(stderr, /Only the operator/);
 });

@@ -12,7 +12,7 @@ import {
   foreignColumn,
   getRuleColumns,
   rowFilter,
-} from '../../../src/plan/row-policy.ts';
+} from '../../../src/plan/row-rules.ts';
 import type { RowRuleDocument } from '../../../src/schema/format.ts';
 import { refuses } from '../../support/error-response.ts';
 import { external, makeShop, OPERATOR, OWNER } from '../../support/field-types-fixture.ts';
