@@ -93,7 +93,7 @@ test('expand and fields: not given, empty and named are three things', () => {
 const LIST_KNOWN = listParameterNames('list', 'query');
 
 for (const [query, message] of [
-  ['limit=5', `Unknown query parameter limit. Known: ${LIST_KNOWN}`],
+  ['limit=5', `Unknown query parameter limit. Did you mean size? Known: ${LIST_KNOWN}`],
   ['pgae=1', `Unknown query parameter pgae. Did you mean page? Known: ${LIST_KNOWN}`],
   ['page=1&page=2', 'Query parameter page may be given only once'],
   ['page=0&after=x', 'page and after do not go together: after continues from a cursor'],
