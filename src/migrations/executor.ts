@@ -44,7 +44,7 @@ export const runMigration = (run: Run): Promise<EndState['how']> => carryOut(run
 const RUN: Work<Run, WorkingState['name']> = {
   async pending({ session, change, progress }) {
     const failure = await findBlockingConflict(session, change);
-    if (failure !== undefined) return { name: 'obstructed', failure };
+    if (failure !== undefined) return { name: 'impossible', failure };
     await progress.start();
     return { name: 'cleared' };
   },
@@ -199,6 +199,6 @@ async function revertObjects(
   } catch (error) {
     if (maySucceedLater(error)) throw error;
     onError('objects of a migration could not be dropped', error);
-    return { name: 'stuck', failure: { error: toMigrationError(error) } };
+    return { name: 'irreversible', failure: { error: toMigrationError(error) } };
   }
 }

@@ -38,7 +38,7 @@ export type EndState = Extract<State, { readonly name: 'ended' }>;
 
 export type Event =
   | { readonly name: 'cleared' }
-  | { readonly name: 'obstructed'; readonly failure: Failure }
+  | { readonly name: 'impossible'; readonly failure: Failure }
   | { readonly name: 'prepared' }
   | { readonly name: 'closed' }
   | { readonly name: 'switched' }
@@ -47,7 +47,7 @@ export type Event =
   | { readonly name: 'cancelled' }
   | { readonly name: 'interrupted' }
   | { readonly name: 'reverted' }
-  | { readonly name: 'stuck'; readonly failure: Failure }
+  | { readonly name: 'irreversible'; readonly failure: Failure }
   | { readonly name: 'recorded' }
   | { readonly name: 'lost' }
   | { readonly name: 'discovered' };
@@ -59,7 +59,7 @@ export const STATES: Readonly<Record<State['name'], string>> = {
   closing: '`blocking`: closes the gates of the entities that the switch holds up',
   switching: 'one transaction: the new shape, the new document, open gates, `succeeded`',
   stopping: 'opens the gates, finds out why the work has ended',
-  reverting: 'takes back what was made',
+  reverting: 'drops what was created',
   concluding: 'stores how it ended',
   abandoned: 'none: its process or its connection is gone, and the next holder of the lock goes on',
   ended: 'none',
@@ -68,7 +68,7 @@ export const STATES: Readonly<Record<State['name'], string>> = {
 /** Descriptions of the events for documentation. */
 export const EVENTS: Readonly<Record<Event['name'], string>> = {
   cleared: 'nothing makes the change impossible',
-  obstructed: 'records or names in the database make it impossible',
+  impossible: 'records or names in the database prevent the change',
   prepared: 'all that takes long is there',
   closed: 'no process lets a request through to a closed entity',
   switched: 'the transaction is committed',
@@ -77,10 +77,10 @@ export const EVENTS: Readonly<Record<Event['name'], string>> = {
   cancelled: 'a client has asked for the end',
   interrupted: 'the server stops, or has stopped',
   reverted: 'nothing is left',
-  stuck: 'something made outside of the API depends on what should go',
+  irreversible: 'something that was made outside of the API depends on what must be dropped',
   recorded: 'the end is stored',
   lost: 'the process is gone',
-  discovered: 'another session has the lock of the workspace and finds the migration open',
+  discovered: 'another session has the lock of the workspace and finds the migration not ended',
 };
 
 const PREPARING: State = { name: 'preparing' };
@@ -110,7 +110,7 @@ type Transitions = {
 const TRANSITIONS: Transitions = {
   pending: {
     cleared: () => PREPARING,
-    obstructed: ({ failure }) => toSetbackState('pending', { how: 'failed', failure }),
+    impossible: ({ failure }) => toSetbackState('pending', { how: 'failed', failure }),
     threw: stopping('pending'),
     lost: abandoned('pending'),
   },
@@ -129,7 +129,7 @@ const TRANSITIONS: Transitions = {
   reverting: {
     reverted: (_, { setback }) => concluding(setback),
     // A foreign object depends on it, so it can never be dropped; that must not block the workspace.
-    stuck: ({ failure }) => concluding({ how: 'failed', failure }),
+    irreversible: ({ failure }) => concluding({ how: 'failed', failure }),
     threw: abandoned('running'),
     lost: abandoned('running'),
   },

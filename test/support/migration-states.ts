@@ -47,9 +47,9 @@ const SAMPLES: { readonly [Name in State['name']]: readonly Extract<State, { rea
 export const ALL_STATES: readonly State[] = Object.values(SAMPLES).flat();
 
 const PAYLOADS: { readonly [Name in Event['name']]?: object } = {
-  obstructed: { failure: FAILURE },
+  impossible: { failure: FAILURE },
   failed: { failure: FAILURE },
-  stuck: { failure: STUCK },
+  irreversible: { failure: STUCK },
   threw: { error: undefined },
 };
 

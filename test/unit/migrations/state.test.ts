@@ -18,7 +18,7 @@ import { ALL_EVENTS, ALL_STATES, attempt, FAILURE, nameOf, SETBACKS, STUCK } fro
 const FOLLOWS: Readonly<Record<string, Readonly<Partial<Record<Event['name'], string>>>>> = {
   pending: {
     cleared: 'preparing',
-    obstructed: 'concluding (nothing made)',
+    impossible: 'concluding (nothing made)',
     threw: 'stopping (nothing made)',
     lost: 'abandoned (nothing made)',
   },
@@ -39,7 +39,7 @@ const FOLLOWS: Readonly<Record<string, Readonly<Partial<Record<Event['name'], st
     threw: 'abandoned',
     lost: 'abandoned',
   },
-  reverting: { reverted: 'concluding', stuck: 'concluding', threw: 'abandoned', lost: 'abandoned' },
+  reverting: { reverted: 'concluding', irreversible: 'concluding', threw: 'abandoned', lost: 'abandoned' },
   'concluding (nothing made)': {
     recorded: 'ended',
     threw: 'abandoned (nothing made)',
@@ -79,10 +79,10 @@ test('how it ends is what stopped it, unless something of others keeps it from b
     const concluding = next(reverting, { name: 'reverted' });
     assert.deepEqual(concluding, { name: 'concluding', stored: 'running', setback });
     assert.deepEqual(next(concluding, { name: 'recorded' }), { name: 'ended', how: setback.how });
-    const stuck = next(reverting, { name: 'stuck', failure: STUCK });
+    const stuck = next(reverting, { name: 'irreversible', failure: STUCK });
     assert.deepEqual(stuck, { ...concluding, setback: { how: 'failed', failure: STUCK } });
   }
-  assert.deepEqual(next(PENDING, { name: 'obstructed', failure: FAILURE }), {
+  assert.deepEqual(next(PENDING, { name: 'impossible', failure: FAILURE }), {
     name: 'concluding',
     stored: 'pending',
     setback: SETBACKS[0],
