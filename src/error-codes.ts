@@ -187,7 +187,7 @@ export const REASONS = {
     SCHEMA_CHANGING: 'the schema changed while the request ran',
     RECORD_BUSY: 'other changes hold the record',
     TRANSACTION_ABORTED: 'the transaction was broken off; nothing of it is done',
-    TOO_MANY_MIGRATIONS: 'migrations of other workspaces take all the room',
+    TOO_MANY_MIGRATIONS: 'as many migrations run as the server allows, all of other workspaces',
     RATE_LIMIT_UNAVAILABLE: 'the rate limit could not be looked up',
   },
   QUERY_TIMEOUT: { QUERY_TIMEOUT: 'the request took too long and was stopped' },

@@ -42,14 +42,14 @@ const MAX_REQUESTS = 100;
 /** Shape of row rules by entity in a body. */
 const PreviewRulesShape = Type.Unsafe<Readonly<Record<string, Static<typeof RowRulesShape>>>>({
   type: 'object',
-  additionalProperties: { ...RowRulesShape, description: 'As of the row rules of an entity; []: none.' },
+  additionalProperties: { ...RowRulesShape, description: 'In the form of the row rules of an entity; []: none.' },
   maxProperties: MAX_ENTITIES,
   description: 'Row rules by entity, to be tried in place of those in force.',
 });
 
 const AccessTest = objectShape(
   {
-    claims: Type.Unsafe<External['claims']>({ type: 'object', description: 'What the token of the user would say.' }),
+    claims: Type.Unsafe<External['claims']>({ type: 'object', description: 'Claims of the token of the user.' }),
     requests: Type.Array(
       objectShape({
         path: Type.String({

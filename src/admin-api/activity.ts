@@ -24,7 +24,7 @@ const ActivityResponse = objectShape(
     workspace: nullableShape(Slug),
     entity: nullableShape(Type.String()),
     subject: Type.String({ description: 'What was changed, by its name.' }),
-    details: Type.Unsafe<object>({ type: 'object', description: 'What else there is to say, without secrets.' }),
+    details: Type.Unsafe<object>({ type: 'object', description: 'More about the change, without secrets.' }),
   },
   { title: 'Activity', description: 'A change that was made, with its names as they were then.' },
 );
@@ -43,7 +43,7 @@ const textParameter = (description: string, example: string): Parameter<string |
 });
 
 const SINCE: Parameter<string | undefined> = {
-  shape: { ...Time, description: 'No older ones: ISO 8601 with Z or an offset.' },
+  shape: { ...Time, description: 'Only changes from this time on: ISO 8601 with Z or an offset.' },
   read(value) {
     const since = value === undefined ? undefined : parseDateTime(value);
     if (since === undefined && value !== undefined) {
@@ -102,7 +102,7 @@ export function activityRoutes(services: AdminServices, routes: readonly AdminRo
       path: '/activity',
       access: 'operator',
       summary: 'Who changed what, newest first',
-      description: 'Of organizations and of all workspaces, deleted ones among them.',
+      description: 'Changes of organizations and of all workspaces, including deleted ones.',
       errors: {},
       query,
       responses: { 200: ActivityListResponse },
@@ -114,7 +114,7 @@ export function activityRoutes(services: AdminServices, routes: readonly AdminRo
       path: `${WORKSPACE}/activity`,
       access: 'workspace',
       summary: 'Who changed what in a workspace, newest first',
-      description: 'Each is written in the transaction of its change: what failed is not there.',
+      description: 'Each entry is written in the transaction of its change, so changes that failed have none.',
       errors: {},
       query,
       responses: { 200: ActivityListResponse },

@@ -13,13 +13,13 @@ import { EntityNames, findEntityIds, ReachedNames, resolveEntityIds } from './sc
 const Writes = enumShape('off', 'confirm', 'on');
 const Change = objectShape(
   {
-    enabled: Type.Optional(Type.Boolean({ description: 'Whether the workspace is served to agents.' })),
+    enabled: Type.Optional(Type.Boolean({ description: 'Whether agents may use the workspace.' })),
     writes: Type.Optional(Writes),
     entities: Type.Optional(EntityNames),
   },
   {
     title: 'AgentSettingsChange',
-    description: 'What is left out stays. `confirm`: a write waits for a yes of a person.',
+    description: 'Members that are left out keep their values. `confirm`: a write waits until a person confirms it.',
   },
 );
 const AgentSettingsResponse = objectShape(

@@ -39,7 +39,7 @@ const NewApiKey = objectShape(
     expiresAt: Type.Optional(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
-        description: 'A time to come, ISO 8601 with Z or an offset. Left out: it works until it is revoked.',
+        description: 'A time in the future, ISO 8601 with Z or an offset. Left out: it works until it is revoked.',
       }),
     ),
   },
@@ -52,17 +52,17 @@ const ApiKeyChange = objectShape(
     expiresAt: Type.Optional(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
-        description: 'A time to come, ISO 8601 with Z or an offset; null: it works until it is revoked.',
+        description: 'A time in the future, ISO 8601 with Z or an offset; null: it works until it is revoked.',
       }),
     ),
   },
-  { title: 'ApiKeyChange', description: 'What is left out stays.' },
+  { title: 'ApiKeyChange', description: 'Members that are left out keep their values.' },
 );
 
 const MEMBERS = {
   id: Id,
   name: Type.String(),
-  prefix: Type.String({ description: 'How the key begins, so that it can be told from others.' }),
+  prefix: Type.String({ description: 'The first characters of the key, by which people recognize it.' }),
   permissions: KeyPermissions,
   entities: ReachedNames,
   createdAt: Time,

@@ -31,7 +31,7 @@ const RestoredShape = objectShape(
 
 const AS: Parameter<Address | undefined> = {
   shape: Type.String({
-    description: 'Where the workspace of the file goes, if not to where it was: organization/workspace.',
+    description: 'Name for the workspace of the file, organization/workspace; left out: the name that it had.',
     examples: ['acme/shop-2'],
   }),
   read(text) {

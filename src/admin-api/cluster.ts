@@ -27,7 +27,7 @@ import {
 import { type AdminRoute, type AdminServices, parseId, routeMaker, WORKSPACE } from './route.ts';
 
 const NodeName = Type.String({
-  description: 'host:port, as Citus calls the node.',
+  description: 'host:port, the name of the node in Citus.',
   examples: ['10.0.0.11:5432'],
 });
 const Bytes = Type.Number({ minimum: 0, description: 'Of its tables and indexes.' });
@@ -55,7 +55,7 @@ const MoveShape = objectShape(
           phase: enumShape('preparing', 'copying', 'indexing', 'catchingUp', 'switching'),
           bytes: objectShape({ done: Type.Number(), total: Type.Number({ description: 'Estimated.' }) }),
         },
-        { description: 'While it runs, as Citus tells it.' },
+        { description: 'Progress as Citus reports it, while it runs.' },
       ),
     ),
     error: nullableShape(Type.String({ description: 'Why it has failed.' })),
@@ -108,7 +108,7 @@ const PlanShape = objectShape(
 );
 
 const NODE: Parameter<string | undefined> = {
-  shape: Type.String({ description: 'Only what lies on this node.', examples: ['10.0.0.11:5432'] }),
+  shape: Type.String({ description: 'Only workspaces on this node.', examples: ['10.0.0.11:5432'] }),
   read: (text) => text,
 };
 export type ClusterView = Static<typeof ClusterShape>;
@@ -171,7 +171,7 @@ function nodeRoutes(services: Services): AdminRoute[] {
       path: '/cluster',
       access: 'operator',
       summary: 'The nodes of the cluster, and what lies on them',
-      description: 'Each node is asked, for 1.5 s at most.',
+      description: 'Each node has 1.5 s to answer.',
       errors: { CONFLICT: NO_CLUSTER },
       responses: { 200: data(ClusterShape) },
       handle: async () => respondData(await requireCluster(services).loadView()),
@@ -263,7 +263,7 @@ function moveRoutes(services: Services): AdminRoute[] {
       path: '/cluster/moves/:id',
       access: 'operator',
       summary: 'A move of a workspace, with its progress',
-      description: 'By `state` one sees whether it has ended.',
+      description: '`state` says whether it has ended.',
       errors: { CONFLICT: NO_CLUSTER },
       params: MOVE_ID,
       responses: { 200: data(MoveShape) },

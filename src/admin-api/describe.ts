@@ -105,7 +105,7 @@ function collectErrors({ access, path, body, uploads, guarded, errors }: Describ
 
 const CREDENTIAL_ERRORS: ErrorConditions = {
   UNAUTHORIZED: 'the credential is missing or not valid',
-  FORBIDDEN: 'the credential gives no right to do this, or not here',
+  FORBIDDEN: 'the credential may not do this, or not here',
   RATE_LIMITED: 'this credential has sent too many requests',
   QUERY_TIMEOUT: 'a statement took too long and was stopped',
 };

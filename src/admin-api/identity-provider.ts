@@ -48,7 +48,7 @@ export interface IdentityProviderServices extends AdminServices {
 }
 
 const Issuer = { description: '`iss` of its tokens.' };
-const KeySet = { description: 'Where its keys are. Without it the discovery document of the issuer says so.' };
+const KeySet = { description: 'URL of its keys. Left out: the URL in the discovery document of the issuer.' };
 const Audience = { description: '`aud` of its tokens. Without it tokens for other applications are accepted, too.' };
 const Blankable = { type: ['string', 'null'], maxLength: 2048 };
 const Permissions = enumShape('READ_ONLY', 'READ_WRITE');
@@ -68,7 +68,7 @@ const Configuration = objectShape(
 );
 const Change = objectShape(
   { ...OPTIONAL_MEMBERS, defaultPermissions: Type.Optional(Permissions), enabled: Type.Optional(Type.Boolean()) },
-  { title: 'IdentityProviderChange', description: 'What is left out stays.' },
+  { title: 'IdentityProviderChange', description: 'Members that are left out keep their values.' },
 );
 const TokenToTest = objectShape({ token: Type.String({ minLength: 1, maxLength: 65_536 }) }, { title: 'TokenToTest' });
 

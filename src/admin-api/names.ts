@@ -13,7 +13,7 @@ export const Slug = Type.String({
 export const DisplayName = Type.String({ minLength: 1, maxLength: 200, description: 'Its name for people.' });
 export const Renaming = objectShape(
   { slug: Type.Optional(Slug), name: Type.Optional(DisplayName) },
-  { title: 'Renaming', description: 'What is left out stays.' },
+  { title: 'Renaming', description: 'Members that are left out keep their values.' },
 );
 
 /** Shape of the permissions of keys and OAuth clients. */

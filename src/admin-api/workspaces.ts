@@ -93,7 +93,10 @@ function collectionRoutes(services: AdminServices): AdminRoute[] {
       summary: 'The workspaces of an organization',
       description: `The oldest first. With \`statistics\` a page has at most ${MAX_MEASURED} of them.`,
       errors: {},
-      query: { ...PAGE, statistics: flag('Show how many entities and records each has, and how much room they take.') },
+      query: {
+        ...PAGE,
+        statistics: flag('Show how many entities and records each has, and how much disk space they use.'),
+      },
       responses: { 200: pageShape(WorkspaceListResponse) },
       async handle({ organization, query }) {
         const { statistics, size } = query;
@@ -220,7 +223,7 @@ export function statisticsRoutes(services: AdminServices): AdminRoute[] {
       method: 'GET',
       path: `${WORKSPACE}/statistics`,
       access: 'workspace',
-      summary: 'How many records each entity has, and how much room they take',
+      summary: 'How many records each entity has, and how much disk space they use',
       description:
         'One entry for each entity, in the order of the document. Nothing is counted for it: the number is exact where lists have made it one that is kept, and of an empty table.',
       errors: {},

@@ -47,7 +47,7 @@ export class BodyProgress implements Transfer {
 
   cutOff(): void {
     this.#reject?.(
-      serviceUnavailable('OVERLOADED', 'The request body arrives too slowly while others wait for room; retry', 1),
+      serviceUnavailable('OVERLOADED', 'The request body arrives too slowly while others wait for memory; retry', 1),
     );
   }
 }

@@ -291,7 +291,7 @@ const countBytes = (document: SchemaDocument): number => Buffer.byteLength(JSON.
 const makeCapacityError = (): Error =>
   serviceUnavailable(
     'TOO_MANY_MIGRATIONS',
-    'Migrations of other workspaces take all the room for long ones; retry when one has ended',
+    'As many long migrations run as the server allows, all of other workspaces; retry when one has ended',
     10,
   );
 

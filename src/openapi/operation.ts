@@ -5,24 +5,24 @@ import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 /** Nouns of the document, with their descriptions. */
 export const TAGS = {
   session: 'The credential of the request: whose it is, and what it may do.',
-  organizations: 'Who has workspaces. The operator makes, renames and deletes them.',
+  organizations: 'Owners of workspaces. The operator creates, renames and deletes them.',
   workspaces: 'A schema with its records, keys and users.',
   schema: 'The schema document of a workspace: its entities with their fields and relations.',
   migrations: 'Changes of a schema, while they happen and afterwards.',
   settings: 'How an entity is read: what is expanded and which fields are shown.',
   rowRules: 'Which records of an entity the users of an identity provider see and write.',
-  apiKeys: 'Credentials of a workspace that are text.',
+  apiKeys: 'Credentials of a workspace that are sent as they are.',
   oauthClients: 'Programs that exchange an id and a secret for tokens.',
   signingKeys: 'The keys that sign the tokens of OAuth clients.',
-  mcp: 'What agents may do that speak the Model Context Protocol.',
+  mcp: 'What agents may do, by the Model Context Protocol.',
   identityProvider: 'The identity provider whose tokens a workspace accepts, besides those of the server.',
   access: 'What a user with given claims would be answered.',
   console: 'Who is signed in to the console.',
   oauth: 'OAuth 2.0: tokens for clients, and what others need to verify them.',
   activity: 'Who changed what, and when.',
-  backups: 'All that a workspace or the instance has, as a file, and back.',
+  backups: 'Backups of a workspace or of the instance as a file, and their restore.',
   cluster: 'The nodes of a Citus cluster, where workspaces lie on them, and moves between them.',
-  server: 'How the server is, and what it serves.',
+  server: 'State of the server, and what it serves.',
 } as const;
 
 export type Tag = keyof typeof TAGS;

@@ -56,7 +56,7 @@ export function register(program: Command): void {
   group.command('list').description('list the workspaces of an organization').argument('<org>').action(action(list));
   group
     .command('statistics')
-    .description('show how many records each entity has, and how much room they take')
+    .description('show how many records each entity has, and how much disk space they use')
     .action(action(showStatistics));
   group
     .command('delete')
