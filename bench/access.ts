@@ -2,34 +2,51 @@
 // variants that take turns on one server of ours; prints the table of docs/performance-access.md.
 
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Command, InvalidArgumentError } from 'commander';
-import { type Comparison, compareVariants, renderTable, type Variant } from './access-rounds.ts';
-import { copyGolden, dropCopy, openPostgres, withClient } from './database.ts';
-import { type DataSet, dataSetOf, findSchema, loadDataSet, schemaDocument } from './dataset.ts';
-import type { Flaw, Flood, FloodResult } from './flood.ts';
-import { loadGolden } from './golden.ts';
+import { Command } from 'commander';
+import { type DataSet, dataSetOf, loadDataSet, schemaDocument } from './dataset.ts';
 import { findLoadGenerator, type LoadGenerator } from './load.ts';
-import { type Provider, startProvider } from './provider.ts';
-import { createApiKey, dataPrefix, type RunningServer, startOurs } from './servers.ts';
+import { compareVariants, type Figures, renderTable, type Variant } from './measure.ts';
+import {
+  ADMIN,
+  call,
+  choose,
+  createApiKey,
+  databaseOption,
+  dataPrefix,
+  describeMachine,
+  makeScratch,
+  type Place,
+  progress,
+  type RunningServer,
+  runBench,
+  SHOP,
+  schemaOfWorkspace,
+  share,
+  startOurs,
+  wholeNumber,
+  withClient,
+  withGolden,
+  withPostgres,
+  withServer,
+} from './setup.ts';
+import { type Flaw, type Flood, type FloodResult, type Provider, startProvider } from './tokens.ts';
 import { type PreparedRequest, prepareRequests, workloadsOver } from './workloads.ts';
 
 type Options = {
   readonly rounds: number;
   readonly seconds: number;
+  readonly scale: number;
   readonly only?: string;
   readonly databaseUrl?: string;
-  readonly cache: string;
+  readonly cache?: string;
   readonly profile?: string;
   readonly markdown?: true;
 };
 
-const QUESTIONS = ['token', 'rule', 'list', 'flood'] as const;
+const QUESTIONS = ['token', 'rule', 'list', 'flood'].map((name) => ({ name }));
 const CONNECTIONS = 32;
 const VALID_CONNECTIONS = 16;
 const FLOOD_CONNECTIONS = 16;
@@ -37,81 +54,65 @@ const FLOOD_CONNECTIONS = 16;
 const CUSTOMER = 7;
 const SMALL_SCALE = 0.01;
 
-const organization = '/organizations/bench';
-const largeWorkspace = `${organization}/workspaces/shop`;
-const smallWorkspace = `${organization}/workspaces/corner`;
+const CORNER = SHOP.replace(/[^/]+$/, 'corner');
 const smallPrefix = dataPrefix.replace(/[^/]+$/, 'corner');
 
 const command = new Command('npm run bench:access --')
   .description('Measures what tokens of an identity provider, row rules and floods of invalid tokens cost.')
   .option('--rounds <n>', 'rounds of each variant', wholeNumber, 7)
   .option('--seconds <s>', 'length of one round', wholeNumber, 2)
-  .option('--only <names>', `only these of ${QUESTIONS.join(', ')}`)
-  .option('--database-url <url>', 'a PostgreSQL to use instead of the embedded one; its user makes databases there')
-  .option(
-    '--cache <directory>',
-    'where the embedded PostgreSQL keeps its data',
-    join(import.meta.dirname, '..', 'node_modules', '.cache', 'wda-bench'),
-  )
+  .option('--scale <share>', 'size of the large workspace, 1 being a million orders; at least 0.01', share, 1)
+  .option('--only <names>', `only these of ${QUESTIONS.map(({ name }) => name).join(', ')}`)
+  .option(...databaseOption)
+  .option('--cache <directory>', 'where the embedded PostgreSQL keeps its data')
   .option('--profile <directory>', 'write a CPU profile of the server there (see bench/profile.ts)')
   .option('--markdown', 'print the table as docs/performance-access.md has it');
 
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number above 0.');
-  return value;
-}
+const HEADINGS = ['Compared', 'figure', 'first', 'second', 'ratio', 'goal', 'beside req/s', 'CPU µs', 'errors'];
 
-function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
-
-async function main(options: Options): Promise<void> {
-  const asked = options.only?.split(',') ?? QUESTIONS;
-  const unknown = asked.filter((name) => !(QUESTIONS as readonly string[]).includes(name));
-  if (unknown.length > 0) command.error(`error: no question ${unknown.join(', ')}`);
-  await mkdir(options.cache, { recursive: true });
-  const scratch = await mkdtemp(join(tmpdir(), 'wda-bench-'));
-  const data = dataSetOf(1);
-  const postgres = await openPostgres(options.databaseUrl, options.cache, progress);
+await runBench<Options>(command, async (options) => {
+  const questions = choose(command, QUESTIONS, options.only, (name, wanted) => name === wanted);
+  const asks = (question: string) => questions.some(({ name }) => name === question);
+  const data = dataSetOf(options.scale);
   const provider = await startProvider();
-  try {
-    const adminKey = randomBytes(24).toString('hex');
-    const url = await copyGolden(postgres, data, false, (empty) => loadGolden(empty, adminKey, data, progress));
-    // The provider listens on this machine.
-    process.env.WDA_IDP_PRIVATE_NETWORK = 'allow';
-    const server = await startOurs(url, adminKey, options.profile);
-    try {
-      const stage = await prepareStage(server, adminKey, url, data, provider, scratch, options);
+  // The provider listens on this machine.
+  process.env.WDA_IDP_PRIVATE_NETWORK = 'allow';
+  const measure = (place: Place) =>
+    withServer(startOurs(place.url, place.adminKey, options.profile), async (server) => {
+      const stage = await prepareStage(server, place, data, provider, options);
       const comparisons: Comparison[] = [];
       // The rule comes after the first question, which is about the token alone.
-      if (asked.includes('token')) comparisons.push(await measureToken(stage));
+      if (asks('token')) comparisons.push(await measureToken(stage));
       await setRules(stage);
-      if (asked.includes('rule')) comparisons.push(await measureRule(stage));
-      if (asked.includes('list')) comparisons.push(await measureList(stage));
-      if (asked.includes('flood')) comparisons.push(...(await measureFlood(stage)));
-      process.stdout.write(`${renderTable(comparisons, options.markdown ?? false)}\n`);
-      process.stdout.write(
-        `${cpus().length} processors (${cpus()[0]?.model.trim() ?? 'unknown'}) shared by server, database and load, ` +
-          `Node.js ${process.versions.node}, PostgreSQL ${postgres.version}, ${stage.generator.description}; ` +
-          `medians of ${options.rounds} rounds of ${options.seconds} s\n`,
-      );
-    } finally {
-      await server.stop();
-    }
-    await dropCopy(postgres);
-  } finally {
-    provider.stop();
-    await postgres.stop();
-    await rm(scratch, { recursive: true });
-  }
-}
+      if (asks('rule')) comparisons.push(await measureRule(stage));
+      if (asks('list')) comparisons.push(await measureList(stage));
+      if (asks('flood')) comparisons.push(...(await measureFlood(stage)));
+      const table = renderTable(HEADINGS, comparisons.map(cells), {
+        markdown: options.markdown === true,
+        left: [0, 1],
+      });
+      const machine = describeMachine(place.postgres, stage.generator.description);
+      process.stdout.write(`${table}\n${machine}; medians of ${options.rounds} rounds of ${options.seconds} s\n`);
+    });
+  await withPostgres(options, (postgres) => withGolden(postgres, data, {}, measure)).finally(provider.stop);
+});
+
+type Comparison = {
+  /** What is asked, then the two variants: `read by id: one, other`. */
+  readonly title: string;
+  readonly figure: string;
+  readonly of: 'perSecond' | 'p50';
+  readonly before: Figures;
+  readonly after: Figures;
+  readonly atLeast?: number;
+  readonly below?: number;
+};
 
 /** What every question needs: the server with both workspaces, the credentials and the requests. */
 type Stage = {
   readonly server: RunningServer;
   readonly provider: Provider;
-  readonly admin: (method: string, path: string, body: unknown) => Promise<void>;
+  readonly adminKey: string;
   readonly data: DataSet;
   readonly generator: LoadGenerator;
   /** A second one, for load beside the load. */
@@ -125,50 +126,33 @@ type Stage = {
 
 async function prepareStage(
   server: RunningServer,
-  adminKey: string,
-  url: string,
+  { url, adminKey }: Place,
   data: DataSet,
   provider: Provider,
-  scratch: string,
   options: Options,
 ): Promise<Stage> {
-  const admin = (method: string, path: string, body: unknown) => administer(server, adminKey, method, path, body);
+  const corner = { slug: 'corner', name: 'Corner shop', schema: schemaDocument };
+  await call(server, adminKey, 'POST', `${ADMIN}/bench/workspaces`, corner);
   const ids = await withClient(url, async (client) => {
-    const large = await findSchema(client);
-    await admin('POST', `${organization}/workspaces`, { slug: 'corner', name: 'Corner shop', schema: schemaDocument });
-    const { rows: others } = await client.query<{ name: string }>(
-      `select table_schema as name from information_schema.columns
-       where table_name = 'orders' and column_name = 'customerId' and table_schema <> $1`,
-      [large],
-    );
-    await loadDataSet(client, others[0]?.name ?? '', dataSetOf(SMALL_SCALE), () => {});
+    // The names of these schemas need no quotes.
+    await loadDataSet(client, await schemaOfWorkspace(client, 'corner'), dataSetOf(SMALL_SCALE), () => {});
     const { rows } = await client.query<{ id: string }>(
-      `select id from "${large}".orders where "customerId" = $1 order by id`,
+      `select id from ${await schemaOfWorkspace(client, 'shop')}.orders where "customerId" = $1 order by id`,
       [CUSTOMER],
     );
     return rows.map(({ id }) => id);
   });
-  for (const workspace of [largeWorkspace, smallWorkspace]) {
-    await admin('PUT', `${workspace}/identity-provider`, {
-      issuerUrl: provider.issuer,
-      jwksUri: provider.jwksUri,
-      audience: provider.audience,
-      defaultPermissions: 'READ_WRITE',
-      enabled: true,
-    });
-  }
-  const generatorIn = async (name: string) => {
-    const directory = join(scratch, name);
-    await mkdir(directory);
-    return findLoadGenerator(directory);
-  };
+  const { issuer, jwksUri, audience } = provider;
+  const settings = { issuerUrl: issuer, jwksUri, audience, defaultPermissions: 'READ_WRITE', enabled: true };
+  for (const workspace of [SHOP, CORNER])
+    await call(server, adminKey, 'PUT', `${workspace}/identity-provider`, settings);
   return {
     server,
     provider,
-    admin,
+    adminKey,
     data,
-    generator: await generatorIn('one'),
-    generatorBeside: await generatorIn('two'),
+    generator: await findLoadGenerator(makeScratch()),
+    generatorBeside: await findLoadGenerator(makeScratch()),
     options,
     byKey: { authorization: `Bearer ${await createApiKey(server, adminKey)}` },
     byToken: { authorization: `Bearer ${provider.token({ customer_id: CUSTOMER })}` },
@@ -178,9 +162,8 @@ async function prepareStage(
 
 async function setRules(stage: Stage): Promise<void> {
   const rule = [{ column: 'customerId', claim: 'customer_id', enabled: true }];
-  for (const workspace of [largeWorkspace, smallWorkspace]) {
-    await stage.admin('PUT', `${workspace}/entities/orders/row-rules`, rule);
-  }
+  for (const workspace of [SHOP, CORNER])
+    await call(stage.server, stage.adminKey, 'PUT', `${workspace}/entities/orders/row-rules`, rule);
   // In force within a second; what follows is worth nothing unless it is.
   await sleep(1000);
   for (const prefix of [dataPrefix, smallPrefix]) {
@@ -274,7 +257,7 @@ async function startFlood({ server, provider }: Stage, flaw: Flaw): Promise<() =
     audience: provider.audience,
     kid: provider.kid,
   };
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'flood.ts'), JSON.stringify(flood)], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'tokens.ts'), JSON.stringify(flood)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   let output = '';
@@ -304,20 +287,21 @@ async function ask({ server }: Stage, path: string, headers: Readonly<Record<str
   return { status: response.status, body: await response.text() };
 }
 
-async function administer(
-  server: RunningServer,
-  adminKey: string,
-  method: string,
-  path: string,
-  body: unknown,
-): Promise<void> {
-  const response = await fetch(`http://127.0.0.1:${server.port}/api/admin/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+/** A missed goal has an exclamation mark. */
+function cells({ title, figure, of, before, after, atLeast, below }: Comparison): readonly string[] {
+  const ratio = after[of] / before[of];
+  const missed = (atLeast !== undefined && ratio < atLeast) || (below !== undefined && ratio >= below);
+  const goal = atLeast !== undefined ? `≥ ${atLeast}` : below !== undefined ? `< ${below}` : '-';
+  const show = (value: number) => (of === 'p50' ? value.toFixed(2) : Math.round(value).toLocaleString('en'));
+  return [
+    title,
+    figure,
+    show(before[of]),
+    show(after[of]),
+    `${ratio.toFixed(2)}${missed ? ' !' : ''}`,
+    goal,
+    after.perSecondBeside === 0 ? '-' : Math.round(after.perSecondBeside).toLocaleString('en'),
+    `${before.processor.toFixed(0)}, ${after.processor.toFixed(0)}`,
+    String(before.failed + after.failed),
+  ];
 }
-
-await main(command.parse().opts<Options>());

@@ -2,12 +2,9 @@
 // postgres://user@host:port/database. The user must be able to make databases, and pg_dump be no older than the server.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { withClient } from './database.ts';
+import { call, makeScratch, makeWorkspace, SHOP, schemaOfWorkspace, startOurs, withClient } from './setup.ts';
 
 const RECORDS = Number(process.argv[3] ?? 1_000_000);
 const ROUNDS = Number(process.argv[4] ?? 3);
@@ -54,51 +51,15 @@ const remake = (name: string): Promise<void> =>
     await client.query(`create database ${name} template template0 encoding 'UTF8'`);
   });
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  return port;
-}
-
-const folder = await mkdtemp(join(tmpdir(), 'wda-bench-backup-'));
-const port = await freePort();
-const env = {
-  DATABASE_URL: urlOf(NAMES[0]),
-  PORT: String(port),
-  WDA_ADMIN_KEY: KEY,
-  WDA_WORKERS: '1',
-  LOG_LEVEL: 'warn',
-};
-const client = { WDA_URL: `http://127.0.0.1:${port}`, WDA_KEY: KEY };
-const wda = (...args: string[]): Promise<number> => run(process.execPath, [MAIN, ...args], client);
-const ask = (path: string, method = 'GET', body?: unknown): Promise<Response> =>
-  fetch(`${client.WDA_URL}/api/admin/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-
+const folder = makeScratch();
 await remake(NAMES[0]);
-const server = spawn(process.execPath, [MAIN, 'serve'], {
-  env: { ...process.env, ...env },
-  stdio: ['ignore', 'ignore', 'inherit'],
-});
+const server = await startOurs(urlOf(NAMES[0]), KEY);
+const client = { WDA_URL: `http://127.0.0.1:${server.port}`, WDA_KEY: KEY };
+const wda = (...args: string[]): Promise<number> => run(process.execPath, [MAIN, ...args], client);
 try {
-  while (
-    !(await fetch(`${client.WDA_URL}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    ))
-  )
-    await sleep(100);
-  await ask('/organizations', 'POST', { slug: 'bench' });
-  const made = await ask('/organizations/bench/workspaces', 'POST', { slug: 'shop', schema: SCHEMA });
-  if (!made.ok) throw new Error(await made.text());
+  await makeWorkspace(server, KEY, ['bench', 'shop'], SCHEMA);
   const schema = await withClient(urlOf(NAMES[0]), async (db) => {
-    const { rows } = await db.query(`select database_schema as name from wda.workspace where slug = 'shop'`);
-    const { name } = rows[0];
+    const name = await schemaOfWorkspace(db, 'shop');
     await db.query(`insert into ${name}.customers (name, email)
 select 'Customer ' || g, 'c' || g || '@example.com' from generate_series(1, 10000) g`);
     await db.query(`insert into ${name}.orders (status, total, "placedAt", note, details, "customerId")
@@ -106,7 +67,7 @@ select (array['open', 'paid', 'shipped'])[1 + g % 3], (g % 100000) / 100.0, '202
   'Note of order ' || md5(g::text), jsonb_build_object('n', g, 'tags', array['a', 'b']), 1 + g % 10000
 from generate_series(1, ${RECORDS}) g`);
     await db.query(`vacuum analyze ${name}.orders`);
-    return name as string;
+    return name;
   });
   const file = join(folder, 'shop.wda');
   const dump = join(folder, 'shop.dump');
@@ -119,7 +80,7 @@ from generate_series(1, ${RECORDS}) g`);
     const pipe = await piped(schema);
     const backup = await wda('backup', file, '-w', 'bench/shop');
     const restore = await wda('restore', file, '--as', `bench/shop-${round}`);
-    await ask(`/organizations/bench/workspaces/shop-${round}?confirm=shop-${round}`, 'DELETE');
+    await call(server, KEY, 'DELETE', `${SHOP}-${round}?confirm=shop-${round}`);
     const row = { pgDump, pgRestore, pipe, backup, restore, ratio: (backup + restore) / pipe };
     rows.push(row);
     console.log(JSON.stringify(row));
@@ -130,11 +91,9 @@ from generate_series(1, ${RECORDS}) g`);
   const sizes = await Promise.all([file, dump].map(async (path) => ((await stat(path)).size / 1e6).toFixed(1)));
   console.log(`${RECORDS} records: ${sizes[0]} MB as a backup, ${sizes[1]} MB as a dump`);
 } finally {
-  server.kill('SIGTERM');
-  await once(server, 'close');
+  await server.stop();
   for (const name of NAMES)
     await withClient(maintenance, (db) => db.query(`drop database if exists ${name} with (force)`));
-  await rm(folder, { recursive: true, force: true });
 }
 
 /** Without a file between them. */

@@ -3,17 +3,28 @@
 // Both databases are empty: the first one of a coordinator that has its workers, the other one of a PostgreSQL server of the
 // same version and settings, best one that serves a worker, without the extension.
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import Table from 'cli-table3';
-import { assertSameAnswer } from './compare.ts';
-import { withClient } from './database.ts';
 import { dataSetOf, findSchema, loadDataSet, restoreOrders, stopAutovacuum } from './dataset.ts';
 import { findLoadGenerator } from './load.ts';
-import { type MeasuredSide, measureWorkload, type Result, type Round } from './measure.ts';
-import { createApiKey, createWorkspace, dataPrefix, type RunningServer, startOurs } from './servers.ts';
+import {
+  assertSameAnswer,
+  type MeasuredSide,
+  measureWorkload,
+  median,
+  type Result,
+  type Round,
+  renderTable,
+} from './measure.ts';
+import {
+  createApiKey,
+  createWorkspace,
+  dataPrefix,
+  makeScratch,
+  progress,
+  type RunningServer,
+  startOurs,
+  withClient,
+} from './setup.ts';
 import { prepareRequests, workloadsOver } from './workloads.ts';
 
 const { values: options, positionals } = parseArgs({
@@ -46,9 +57,7 @@ async function prepare(name: string, url: string): Promise<Prepared> {
   const schema = await withClient(url, async (client) => {
     if ((await findSchema(client)) === undefined) {
       await createWorkspace(empty, adminKey);
-      await loadDataSet(client, (await findSchema(client)) ?? '', data, (line) =>
-        process.stderr.write(`${name}: ${line}\n`),
-      );
+      await loadDataSet(client, (await findSchema(client)) ?? '', data, (line) => progress(`${name}: ${line}`));
     }
     const found = (await findSchema(client)) ?? '';
     await stopAutovacuum(client, found);
@@ -62,19 +71,14 @@ async function prepare(name: string, url: string): Promise<Prepared> {
   return { url, schema, server, side: { name, pid: server.pid, port: server.port, headers, prefix: dataPrefix } };
 }
 
-const median = (numbers: readonly number[]): number =>
-  [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 const of = (rounds: readonly Round[], side: 'limit' | 'ours', figure: keyof Result): number =>
   median(rounds.map((round) => round[side][figure]));
 
-const scratch = await mkdtemp(join(tmpdir(), 'wda-bench-'));
 const without = await prepare('without Citus', plain);
 const within = await prepare('cluster', cluster);
 try {
-  const generator = await findLoadGenerator(scratch);
-  const table = new Table({
-    head: ['', 'without Citus /s', 'cluster /s', 'ratio', 'p50, 1 connection', 'cluster', 'failed'],
-  });
+  const generator = await findLoadGenerator(makeScratch());
+  const rows: string[][] = [];
   const asked = options.workloads.split(',');
   for (const workload of workloadsOver(data).filter(({ name }) => asked.includes(name))) {
     const [first, second] = [within, without].map(({ side }) => prepareRequests(workload, side.prefix, data, 1)[0]);
@@ -97,20 +101,20 @@ try {
     const one = await rounds(1);
     const ratio = median(many.map(({ limit, ours }) => ours.perSecond / limit.perSecond));
     const failed = [...many, ...one].reduce((sum, { limit, ours }) => sum + limit.failed + ours.failed, 0);
-    table.push([
+    rows.push([
       workload.name,
       of(many, 'limit', 'perSecond').toFixed(0),
       of(many, 'ours', 'perSecond').toFixed(0),
       ratio.toFixed(2),
       `${of(one, 'limit', 'p50').toFixed(2)} ms`,
       `${of(one, 'ours', 'p50').toFixed(2)} ms`,
-      failed,
+      String(failed),
     ]);
-    process.stderr.write(`${workload.name}: ${ratio.toFixed(2)}\n`);
+    progress(`${workload.name}: ${ratio.toFixed(2)}`);
   }
-  process.stdout.write(`${table}\n`);
+  const head = ['', 'without Citus /s', 'cluster /s', 'ratio', 'p50, 1 connection', 'cluster', 'failed'];
+  process.stdout.write(`${renderTable(head, rows)}\n`);
 } finally {
   await within.server.stop();
   await without.server.stop();
-  await rm(scratch, { recursive: true, force: true });
 }

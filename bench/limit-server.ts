@@ -6,7 +6,7 @@
 
 import { createServer, type ServerResponse } from 'node:http';
 import pg from 'pg';
-import { aggregateStatements } from './workloads-aggregate.ts';
+import { aggregateStatements } from './workloads.ts';
 
 const CONNECTIONS = 8;
 

@@ -1,15 +1,18 @@
 // Load: sends a pool of prepared requests over a number of connections for some seconds and tells the rate and the
-// times. wrk does it where it is installed; else autocannon, in a process of its own.
+// times. wrk does it where it is installed; else autocannon, in a process of its own: this file, with port, connections,
+// seconds and the file of requests (its format is in load.lua).
 
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { PreparedRequest } from './workloads.ts';
 
 const run = promisify(execFile);
 
-export type Load = {
+type Load = {
   readonly port: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly requests: readonly PreparedRequest[];
@@ -25,6 +28,10 @@ export type LoadResult = {
   readonly requests: number;
   readonly failed: number;
 };
+
+/** The value that a share of the sorted times does not exceed. */
+export const percentile = (times: readonly number[], share: number): number =>
+  times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
 
 export type LoadGenerator = {
   readonly description: string;
@@ -64,7 +71,7 @@ async function applyWrk(load: Load, directory: string): Promise<LoadResult> {
 
 async function applyAutocannon(load: Load, directory: string): Promise<LoadResult> {
   const { stdout } = await run(process.execPath, [
-    join(import.meta.dirname, 'load-autocannon.ts'),
+    import.meta.filename,
     ...[String(load.port), String(load.connections), String(load.seconds), await writeRequests(load, directory)],
   ]);
   return JSON.parse(stdout) as LoadResult;
@@ -83,3 +90,76 @@ async function writeRequests(load: Load, directory: string): Promise<string> {
 function headerLines(headers: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
 }
+
+type AutocannonClient = { readonly setRequests: (requests: readonly AutocannonRequest[]) => void };
+type AutocannonRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
+type AutocannonRun = {
+  on(
+    event: 'response',
+    listener: (client: unknown, status: number, bytes: number, milliseconds: number) => void,
+  ): unknown;
+  on(event: 'reqError', listener: () => void): unknown;
+  on(event: 'done', listener: (result: { readonly duration: number }) => void): unknown;
+};
+type Autocannon = (settings: Readonly<Record<string, unknown>>, done: () => void) => AutocannonRun;
+
+/** Prints a LoadResult as JSON. Gathers the single times, as autocannon's own histogram counts whole milliseconds. */
+function runAutocannon([port, connections, seconds, file = '']: readonly string[]): void {
+  // autocannon carries no types.
+  const autocannon = createRequire(import.meta.url)('autocannon') as Autocannon;
+
+  const [headerLine = '', ...lines] = readFileSync(file, 'utf8').trimEnd().split('\n');
+  const shared = headersOf(headerLine.split('\t'));
+  const requests = lines.map((line): AutocannonRequest => {
+    const [method = 'GET', path = '/', body = '', ...own] = line.split('\t');
+    const headers = own.length === 0 ? shared : { ...shared, ...headersOf(own) };
+    return { method, path, headers, ...(body === '' ? {} : { body }) };
+  });
+
+  const times: number[] = [];
+  let failed = 0;
+  let clients = 0;
+  const generator = autocannon(
+    {
+      url: `http://127.0.0.1:${port}`,
+      connections: Number(connections),
+      duration: Number(seconds),
+      timeout: 20,
+      requests: requests.slice(0, 1),
+      // Each connection takes its own stretch of the pool; by itself autocannon gives every one the same sequence.
+      setupClient: (client: AutocannonClient) => {
+        const stretch = Math.max(1, Math.floor(requests.length / Number(connections)));
+        const start = (clients++ * stretch) % requests.length;
+        client.setRequests(requests.slice(start, start + stretch));
+      },
+    },
+    () => {},
+  );
+  generator.on('response', (_client, status, _bytes, milliseconds) => {
+    times.push(milliseconds);
+    if (status < 200 || status > 299) failed++;
+  });
+  generator.on('reqError', () => {
+    failed++;
+  });
+  generator.on('done', ({ duration }) => {
+    times.sort((a, b) => a - b);
+    const [p50, p99] = [percentile(times, 0.5), percentile(times, 0.99)];
+    const result = { perSecond: times.length / duration, p50, p99 };
+    process.stdout.write(JSON.stringify({ ...result, requests: times.length, failed }));
+  });
+}
+
+const headersOf = (lines: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    lines
+      .filter((header) => header !== '')
+      .map((header) => [header.slice(0, header.indexOf(': ')), header.slice(header.indexOf(': ') + 2)]),
+  );
+
+if (import.meta.main) runAutocannon(process.argv.slice(2));

@@ -2,27 +2,40 @@
 // Eight clients read and write all the time; each change is made while they do, and their times during it are held
 // against their times just before. Prints the table of docs/performance-migrations.md.
 
-import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
-import { cpus } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Command, InvalidArgumentError } from 'commander';
-import { copyGolden, dropCopy, openPostgres, withClient } from './database.ts';
+import { Command } from 'commander';
 import { type DataSet, dataSetOf } from './dataset.ts';
-import { loadGolden, schemaIn } from './golden.ts';
-import { createApiKey, dataPrefix, type RunningServer, startOurs } from './servers.ts';
+import { percentile } from './load.ts';
+import { renderTable } from './measure.ts';
+import {
+  choose,
+  createApiKey,
+  databaseOption,
+  dataPrefix,
+  describeMachine,
+  migrate,
+  type Place,
+  progress,
+  runBench,
+  schemaIn,
+  share,
+  startOurs,
+  wholeNumber,
+  withClient,
+  withGolden,
+  withPostgres,
+  withServer,
+} from './setup.ts';
 
 const CLIENTS = 8;
-const SHOP = '/api/admin/v1/organizations/bench/workspaces/shop';
 
 const command = new Command('npm run bench:migrate --')
   .description('Measures what changes of the schema cost those who read and write meanwhile.')
   .option('--seconds <s>', 'how long the times before each change are taken', wholeNumber, 8)
-  .option('--scale <share>', 'size of the data set, 1 being a million orders', Number, 1)
+  .option('--scale <share>', 'size of the data set, 1 being a million orders', share, 1)
   .option('--only <names>', 'only the changes whose names contain one of these, separated by commas')
-  .option('--database-url <url>', 'a PostgreSQL to use instead of the embedded one; its user makes databases there');
+  .option(...databaseOption);
 
 type Options = {
   readonly seconds: number;
@@ -30,14 +43,6 @@ type Options = {
   readonly only?: string;
   readonly databaseUrl?: string;
 };
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number above 0.');
-  return value;
-}
-
-const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 // biome-ignore lint/suspicious/noExplicitAny: documents are JSON that the changes edit
 type Json = any;
@@ -168,46 +173,13 @@ type Summary = {
 
 function summarize(samples: readonly Sample[], milliseconds: number): Summary {
   const times = samples.map((sample) => sample.milliseconds).sort((a, b) => a - b);
-  const at = (share: number): number =>
-    times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
   return {
     perSecond: (samples.length / milliseconds) * 1000,
-    p50: at(0.5),
-    p99: at(0.99),
-    most: at(1),
+    p50: percentile(times, 0.5),
+    p99: percentile(times, 0.99),
+    most: percentile(times, 1),
     failed: samples.filter(({ status }) => status < 200 || status > 299).length,
   };
-}
-
-async function call(
-  server: RunningServer,
-  adminKey: string,
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<Json> {
-  const response = await fetch(`http://127.0.0.1:${server.port}${SHOP}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const answer = (await response.json()) as Json;
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
-  return answer.data;
-}
-
-/** Makes the change; gives the seconds from the first to the last moment of the migration. */
-async function migrate(server: RunningServer, adminKey: string, edit: Change['edit']): Promise<number> {
-  const document = await call(server, adminKey, 'GET', '/schema');
-  edit(document.entities.orders, document.entities);
-  let migration = await call(server, adminKey, 'PUT', '/schema?wait=60', document);
-  while (migration.finishedAt === null) {
-    await sleep(200);
-    migration = await call(server, adminKey, 'GET', `/migrations/${migration.id}`);
-  }
-  if (migration.state !== 'succeeded')
-    throw new Error(`the migration ${migration.state}: ${JSON.stringify(migration.error)}`);
-  return (Date.parse(migration.finishedAt) - Date.parse(migration.startedAt)) / 1000;
 }
 
 type Line = {
@@ -218,35 +190,29 @@ type Line = {
   readonly naive: number | undefined;
 };
 
-async function measure(url: string, change: Change, data: DataSet, seconds: number): Promise<Line> {
-  const adminKey = randomBytes(24).toString('hex');
+async function measure({ url, adminKey }: Place, change: Change, data: DataSet, seconds: number): Promise<Line> {
   const naive = change.naive === undefined ? undefined : await measureNaive(url, change.naive);
-  const server = await startOurs(url, adminKey);
-  try {
-    const key = await createApiKey(server, adminKey);
-    const clients = startClients(server.port, key, data);
+  return withServer(startOurs(url, adminKey), async (server) => {
+    const clients = startClients(server.port, await createApiKey(server, adminKey), data);
     try {
       await sleep(2000);
       const before = performance.now();
       await sleep(seconds * 1000);
       const started = performance.now();
-      const took = await migrate(server, adminKey, change.edit);
+      const migration = await migrate(server, adminKey, (entities) => change.edit(entities.orders, entities));
       // A change of milliseconds has no p99 of its own: as long a time as before it, from its beginning.
       await sleep(Math.max(0, started + seconds * 1000 - performance.now()));
-      const ended = performance.now();
       return {
         change,
         before: clients.between(before, started),
-        during: clients.between(started, ended),
-        seconds: took,
+        during: clients.between(started, performance.now()),
+        seconds: (Date.parse(migration.finishedAt) - Date.parse(migration.startedAt)) / 1000,
         naive,
       };
     } finally {
       await clients.stop();
     }
-  } finally {
-    await server.stop();
-  }
+  });
 }
 
 /** Seconds of PostgreSQL's own statement, with nobody else at the table; undone. */
@@ -295,38 +261,28 @@ function cells({ change, before, during, seconds, naive }: Line): string[] {
   ];
 }
 
-async function main(options: Options): Promise<void> {
+const asks = (name: string, wanted: string) => name.includes(wanted);
+
+await runBench<Options>(command, async (options) => {
   const data = dataSetOf(options.scale);
-  const wanted = options.only?.split(',').map((name) => name.trim());
-  const changes = CHANGES.filter(({ name }) => wanted === undefined || wanted.some((part) => name.includes(part)));
-  if (changes.length === 0)
-    command.error(`error: no such change. There are: ${CHANGES.map(({ name }) => name).join('; ')}`);
-  const cache = join(import.meta.dirname, '..', 'node_modules', '.cache', 'wda-bench');
-  await mkdir(cache, { recursive: true });
-  const postgres = await openPostgres(options.databaseUrl, cache, progress);
-  const lines: Line[] = [];
-  try {
+  const changes = choose(command, CHANGES, options.only, asks);
+  await withPostgres(options, async (postgres) => {
+    const lines: Line[] = [];
     for (const change of changes) {
       progress(`${change.name} ...`);
-      const adminKey = randomBytes(24).toString('hex');
-      const url = await copyGolden(postgres, data, false, (empty) => loadGolden(empty, adminKey, data, progress));
-      lines.push(await measure(url, change, data, options.seconds));
-      await dropCopy(postgres);
+      await withGolden(postgres, data, {}, async (place) => {
+        lines.push(await measure(place, change, data, options.seconds));
+      });
     }
-  } finally {
-    await postgres.stop();
-  }
-  const rows = [HEAD, HEAD.map((_, index) => (index === 0 ? '---' : '--:')), ...lines.map(cells)];
-  process.stdout.write(`${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}\n\n`);
-  process.stdout.write(
-    `${[
-      `- ${data.orders.toLocaleString('en')} orders, ${(2 * data.orders).toLocaleString('en')} order items; ${CLIENTS} clients that read by id, update, list and create in turn.`,
-      `- "during" is the time of the change, at least ${options.seconds} s from its beginning.`,
-      '- "!": p99 during the change above its goal (3 times before for a change of type, 2 times for the others).',
-      `- ${cpus().length} processors (${cpus()[0]?.model.trim() ?? 'unknown'}) shared by server, database and clients, Node.js ${process.versions.node}, PostgreSQL ${postgres.version}.`,
-    ].join('\n')}\n`,
-  );
-}
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-await main(command.parse().opts<Options>());
+    process.stdout.write(
+      `${[
+        renderTable(HEAD, lines.map(cells)),
+        '',
+        `- ${data.orders.toLocaleString('en')} orders, ${(2 * data.orders).toLocaleString('en')} order items; ${CLIENTS} clients that read by id, update, list and create in turn.`,
+        `- "during" is the time of the change, at least ${options.seconds} s from its beginning.`,
+        '- "!": p99 during the change above its goal (3 times before for a change of type, 2 times for the others).',
+        `- ${describeMachine(postgres)}.`,
+      ].join('\n')}\n`,
+    );
+  });
+});
