@@ -72,7 +72,9 @@ function findBadNames(source: Pick<Source, 'code'>): string[] {
       /\bfunction\*?\s+(\w*[a-z]Of)\b|\bconst\s+(\w*[a-z]Of)\s*(?::[^=]*)?=\s*(?:async\s*)?(?:<|\()/g,
     ),
   ];
+  const participles = [...source.code.matchAll(/\bfunction\*?\s+([a-z]+ed)\b(?<!need|feed|seed|embed)/g)];
   return [
+    ...participles.map(([, name]) => `${name}: a function is a verb (check, invert, select …)`),
     ...functions.map(
       ([, declared, constant]) => `${declared ?? constant}: a function is a verb (get, find, build, parse …)`,
     ),
@@ -148,7 +150,12 @@ test('texts that are served or printed have the words of comments', () =>
 
 test('a name or a comment that is none of the field is found', () => {
   const parse = (text: string) => parseSource('src/a.ts', text);
-  const names = ['function placeOf(x: string) {}', 'const found = rows[0];', 'function load(visitor: Visitor) {}'];
+  const names = [
+    'function placeOf(x: string) {}',
+    'const found = rows[0];',
+    'function load(visitor: Visitor) {}',
+    'function narrowed(scope: Scope) {}',
+  ];
   for (const text of names) assert.notDeepEqual(findBadNames(parse(text)), [], text);
   assert.deepEqual(findBadNames(parse('function findPlace(row: Row): Place { return row.place; }')), []);
   const comments = ['/** Of an entity. */', '// What is stored.', '/** Tables beside records. */', '// Nobody waits.'];

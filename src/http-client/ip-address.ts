@@ -74,8 +74,8 @@ function plainAddress(address: string): string | undefined {
 function embeddedIPv4(address: string): string | undefined {
   const parts = hextets(address);
   const [a, b, c, d, e, f, g, h] = parts as [number, number, number, number, number, number, number, number];
-  const low = dotted(g, h);
-  if (a === 0x2002) return dotted(b, c);
+  const low = formatIpv4(g, h);
+  if (a === 0x2002) return formatIpv4(b, c);
   if (a === 0x64 && b === 0xff9b && c === 0 && d === 0 && e === 0 && f === 0) return low;
   if (a !== 0 || b !== 0 || c !== 0 || d !== 0) return undefined;
   if (e === 0 && f === 0xffff) return low;
@@ -96,7 +96,7 @@ function hextets(address: string): number[] {
   return [...headParts, ...new Array<number>(8 - headParts.length - right.length).fill(0), ...right];
 }
 
-function dotted(high: number, low: number): string {
+function formatIpv4(high: number, low: number): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 

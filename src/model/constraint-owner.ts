@@ -45,7 +45,7 @@ function ofOneColumn(constraint: string, entity: Entity): Violated | undefined {
     for (const kind of KINDS) {
       const name = derivedName(entity.table.name, [field.column], kind);
       if (name === constraint || nextName(name) === constraint || constraint.startsWith(`${name}$`)) {
-        return owned(entity, [field], kind);
+        return makeViolation(entity, [field], kind);
       }
     }
   }
@@ -70,10 +70,10 @@ function ofNewColumn(constraint: string, entity: Entity): Violated | undefined {
       []
     );
   });
-  return fields.length === 0 ? undefined : owned(entity, fields, kind);
+  return fields.length === 0 ? undefined : makeViolation(entity, fields, kind);
 }
 
-function owned(entity: Entity, fields: readonly Field[], kind: DerivedKind | undefined): Violated {
+function makeViolation(entity: Entity, fields: readonly Field[], kind: DerivedKind | undefined): Violated {
   return {
     entity: entity.name,
     kind: kind === 'uq' ? 'unique' : kind === 'fk' ? 'reference' : 'check',

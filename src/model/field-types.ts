@@ -63,15 +63,15 @@ type Typed = TypeAttributes & { readonly type: FieldTypeName };
 
 /** Decodes the value of a JSON body and checks it against the field's bounds. `value` is not null. */
 export function decodeValue(field: Typed, value: unknown): Decoded {
-  return checked(field, TYPES[field.type].decode(value, field));
+  return checkBounds(field, TYPES[field.type].decode(value, field));
 }
 
 /** Parses text of a file (a CSV cell, a string of NDJSON) that is to be stored in the field. */
 export function parseStored(field: Typed, text: string): Decoded {
-  return checked(field, TYPES[field.type].cell(text, field));
+  return checkBounds(field, TYPES[field.type].cell(text, field));
 }
 
-function checked(field: Typed, decoded: Decoded): Decoded {
+function checkBounds(field: Typed, decoded: Decoded): Decoded {
   const check = TYPES[field.type].check;
   return decoded.ok && check !== undefined ? check(decoded.value, field) : decoded;
 }

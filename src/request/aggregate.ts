@@ -37,7 +37,7 @@ type AggregateValues = Pick<Values<'aggregate', 'query'>, keyof Values<'aggregat
 function aggregateRequest(values: AggregateValues): AggregateRequest {
   const { select = [], group = [], filter, or, having, sort = [], tz = 'UTC', page = 0, size = DEFAULT_SIZE } = values;
   const { search } = values;
-  return checked({
+  return checkRequest({
     kind: 'aggregate',
     select,
     group,
@@ -52,7 +52,7 @@ function aggregateRequest(values: AggregateValues): AggregateRequest {
 }
 
 /** Checks combinations of parameters. */
-function checked(request: AggregateRequest): AggregateRequest {
+function checkRequest(request: AggregateRequest): AggregateRequest {
   const { select, group } = request;
   if (select.length === 0) {
     throw badRequest(

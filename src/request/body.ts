@@ -17,7 +17,7 @@ export function parseBody(bytes: Uint8Array): unknown {
   try {
     return parseExact(text);
   } catch {
-    throw malformed(text);
+    throw malformedBody(text);
   }
 }
 
@@ -43,7 +43,7 @@ export function* readBody(bytes: Uint8Array, recordDepth = 1): Generator<undefin
       throw badRequest('LIMIT_EXCEEDED', `The request body has more than ${MAX_MEMBERS} members`);
     if (error.kind === 'number')
       throw badRequest('LIMIT_EXCEEDED', `The request body has more than ${maxValues} values`);
-    throw malformed(text);
+    throw malformedBody(text);
   }
 }
 
@@ -59,7 +59,7 @@ function tooDeep(): Error {
   return badRequest('LIMIT_EXCEEDED', `The request body is nested more than ${MAX_NESTING} levels deep`);
 }
 
-function malformed(text: string): Error {
+function malformedBody(text: string): Error {
   return badRequest(
     'MALFORMED_BODY',
     text.trim() === '' ? 'The request body is empty; send a JSON object' : 'The request body is malformed JSON',

@@ -13,7 +13,7 @@ type EntityDocuments = Readonly<Record<string, Loose<EntityDocument>>>;
 
 /** Returns a carrier by the new name of the entity. */
 export function makeCarrier(documents: EntityDocuments, inForce: SchemaDocument, renames: Renames): Carrier {
-  const newEntities = reversed(renames.entities);
+  const newEntities = invert(renames.entities);
   const oldName = (entity: string): string => renames.entities.get(entity) ?? entity;
   const newName = (entity: string): string => newEntities.get(entity) ?? entity;
   const newRelations = reversedAll(renames.relations);
@@ -80,12 +80,12 @@ export function makeCarrier(documents: EntityDocuments, inForce: SchemaDocument,
   };
 }
 
-function reversed(names: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+function invert(names: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   return new Map([...names].map(([now, before]) => [before, now]));
 }
 
 function reversedAll(
   all: ReadonlyMap<string, ReadonlyMap<string, string>>,
 ): ReadonlyMap<string, ReadonlyMap<string, string>> {
-  return new Map([...all].map(([entity, names]) => [entity, reversed(names)]));
+  return new Map([...all].map(([entity, names]) => [entity, invert(names)]));
 }

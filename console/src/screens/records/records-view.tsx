@@ -88,7 +88,7 @@ export function RecordsView(props: RecordsViewProps) {
         editing.setRefused(undefined);
       } else setSelected(new Set());
     } else if (row === undefined) return;
-    else if (command === 'toggleRow' || (command === 'open' && isSelector)) setSelected(toggled(selected, row.id));
+    else if (command === 'toggleRow' || (command === 'open' && isSelector)) setSelected(toggle(selected, row.id));
     else if (command === 'open') void navigate({ to: recordScreenPath(entityRef, entityRef.entity, row.id) });
   }
   const isEmpty = rows?.hasLoaded === true && count.rows === 0;
@@ -181,7 +181,7 @@ export function RecordsView(props: RecordsViewProps) {
   );
 }
 
-function toggled(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {
+function toggle(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {
   const next = new Set(selected);
   if (!next.delete(id)) next.add(id);
   return next;
