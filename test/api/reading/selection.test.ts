@@ -1,5 +1,5 @@
 // What of a record is returned: expansions of every kind of relation, their narrowing, and fields. What is refused, defaults and
-// other forms of the same are in test/unit/plan/projection.test.ts and projection-fields.test.ts.
+// other forms of the same are in test/unit/plan/projection.test.ts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { use, useServer } from '../../support/resources.ts';
