@@ -18,7 +18,7 @@ import {
   type Origins,
   toCanonicalValue,
 } from './names.ts';
-import { inSharedTransaction, type Operation } from './operation.ts';
+import { buildOperation, inSharedTransaction, type Operation, type OperationKind } from './operation.ts';
 import {
   changeCheck,
   changeReference,
@@ -30,7 +30,6 @@ import {
 import { createEntity, dropEntity } from './operations/entity.ts';
 import { addField, addRelation, type ChangedTable, changeDefault, dropField, pathOfField } from './operations/field.ts';
 import { addIndex, removeIndex } from './operations/indexing.ts';
-import { changeMetadata, dropVirtualRelation } from './operations/metadata.ts';
 import { changeType } from './operations/type.ts';
 
 export interface ChangeRequest {
@@ -178,16 +177,14 @@ function compareFields(comparison: Comparison, previous: Field, next: Field): vo
   compareNames(comparison, previous, next);
   const [from, to] = [findReference(old.table, previous), findReference(side.table, next)];
   const targetIsNew = to !== undefined && isNew(to.relation.entity);
-  if (previous.column !== next.column) {
-    const change = changeType({ changedTable, old: old.table, previous, next, reference: to, targetIsNew });
-    if (change === undefined) errors.push(buildUnsupportedChange(side.table, previous, next));
-    else operations.push(change);
-    return;
-  }
-  if (previous.type !== next.type || previous.precision !== next.precision || previous.scale !== next.scale) {
+  const isReplaced = previous.column !== next.column;
+  const typeParts = ['type', 'precision', 'scale'] as const;
+  if (isReplaced || typeParts.some((part) => previous[part] !== next[part])) {
     const change = changeType({ changedTable, old: old.table, previous, next, reference: to, targetIsNew });
     if (change !== undefined) operations.push(change);
+    else if (isReplaced) errors.push(buildUnsupportedChange(side.table, previous, next));
   }
+  if (isReplaced) return;
   const constraintOperations: Operation[] = [];
   if (previous.required !== next.required)
     constraintOperations.push((next.required ? requireField : liftRequired)(changedTable, next));
@@ -298,7 +295,14 @@ function compareMetadata({ old, side, renames, operations }: Comparison): void {
   }
   for (const [name, relation] of Object.entries(from.relations ?? {})) {
     if (relation.kind === 'belongsTo' || member(to.relations, name) !== undefined || formerNames.has(name)) continue;
-    operations.push(dropVirtualRelation(entity, name));
+    // Without a column no data is lost, but requests that follow the relation are refused from then on.
+    const drop = changeMetadata(
+      'dropRelation',
+      entity,
+      `${path}.relations.${name}`,
+      `drop relation ${name} of ${entity}`,
+    );
+    operations.push({ ...drop, destructive: true });
   }
   if (differs(collectDescriptions(from), collectDescriptions(to))) {
     operations.push(changeMetadata('changeDescription', entity, path, `change descriptions of ${entity}`));
@@ -310,6 +314,10 @@ function compareMetadata({ old, side, renames, operations }: Comparison): void {
     operations.push(changeMetadata('changeRowRules', entity, `${path}.rowRules`, `change the row rules of ${entity}`));
   }
 }
+
+/** Builds a change that needs no statement in PostgreSQL: it is in force with the new document. */
+const changeMetadata = (kind: OperationKind, entity: string, path: string, description: string): Operation =>
+  buildOperation({ kind, entity, path, description });
 
 /** Returns whether two JSON values differ, ignoring the order of their members. */
 function differs(left: unknown, right: unknown): boolean {

@@ -44,16 +44,13 @@ export function addIndex(
         }
       : null,
   } as const;
-  const preparations = prepareIndex(table, index);
+  const preparations = prepareIndex(table, index).map((each) => inSharedTransaction('create', each));
   if (isBlocking) {
     const statement = index.unique ? addUnique(table, index) : createIndex(table, index, extensions);
     return buildOperation({
       ...parts,
       work: isEmpty ? 'none' : 'index',
-      statements: [
-        ...preparations.map((each) => inSharedTransaction('create', each)),
-        inSharedTransaction('attach', statement),
-      ],
+      statements: [...preparations, inSharedTransaction('attach', statement)],
       // `create index` allows other sessions to read, but not to write.
       locks: [index.unique ? lockExclusive(table.name) : lockShared(table.name)],
     });
@@ -62,7 +59,7 @@ export function addIndex(
     ...parts,
     work: 'index',
     statements: [
-      ...preparations.map((each) => inSharedTransaction('create', each)),
+      ...preparations,
       outsideTransaction('build', createIndexConcurrently(table, index, extensions)),
       ...(index.unique ? [inSharedTransaction('attach', attachUnique(table, index.name))] : []),
     ],
