@@ -54,7 +54,7 @@ export const REASONS = {
     OPERATOR_NOT_APPLICABLE: 'the filter operator does not apply to the type of the field',
     INVALID_SORT: '`sort` is malformed, names a field twice, or names one without an order',
     INVALID_DISTINCT: '`distinct` is a path, or a field of a type that it does not apply to',
-    INVALID_CURSOR: '`after` is no cursor of this list',
+    INVALID_CURSOR: '`after` is no cursor of this list: of another sort or workspace, or from before a restore',
     INVALID_SEARCH: 'the text to search for has no word, or characters that cannot be stored',
     NOT_SEARCHABLE: 'the entity has no searchable field',
     INVALID_NARROWING: 'a limit, sort or filter is for a list that the request does not expand and return',
