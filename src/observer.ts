@@ -33,12 +33,18 @@ export interface Observer {
   registerMetrics(metrics: readonly Metric[]): void;
   /** Returns the metrics in Prometheus text format 0.0.4. */
   metrics(): Promise<string>;
-  flush(): void;
+  /** Writes the lines that are left, for a second at most. Nothing can be logged afterwards. */
+  close(): Promise<void>;
 }
 
+// Time for a reader of the log that is slow.
+const CLOSE_MS = 1000;
+
 export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boolean): Observer {
-  const logger = isTerminal
-    ? pino(
+  const destination = isTerminal ? undefined : pino.destination({ dest: 1, sync: false });
+  const logger = destination
+    ? pino({ level: config.logLevel }, destination)
+    : pino(
         { level: config.logLevel },
         pretty({
           sync: true,
@@ -49,8 +55,7 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
           messageFormat: ({ msg, method, path, status, ms }) =>
             method === undefined ? String(msg) : `${method} ${path} ${status} ${ms} ms`,
         }),
-      )
-    : pino({ level: config.logLevel });
+      );
   const registry = new Registry();
   if (isWorker()) {
     // Responds when the primary requests the metrics of this process.
@@ -102,8 +107,22 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
       for (const metric of metrics) registry.registerMetric(toPrometheusMetric(metric));
     },
     metrics: () => (isWorker() ? requestPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
-    flush: () => logger.flush(),
+    close: () => closeDestination(destination),
   };
+}
+
+/**
+ * Closes the destination when its lines are written, or when no reader takes them: at the exit of the process the library
+ * would try again without end.
+ */
+async function closeDestination(destination: ReturnType<typeof pino.destination> | undefined): Promise<void> {
+  if (destination === undefined) return;
+  await new Promise<void>((resolve) => {
+    for (const event of ['close', 'error']) destination.once(event, () => resolve());
+    setTimeout(resolve, CLOSE_MS);
+    destination.end();
+  });
+  destination.destroy();
 }
 
 /** Milliseconds for which metrics are cached: Prometheus asks every few seconds, and their text takes 5 ms per process. */

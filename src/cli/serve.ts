@@ -53,7 +53,7 @@ export async function serve(): Promise<void> {
       await embedded?.stop().catch((error) => log.error('PostgreSQL did not stop cleanly', { error: String(error) }));
       await notifyStop();
       if (!isWorker()) log.info('stopped');
-      observer.flush();
+      await observer.close();
       process.exit();
     })();
     return stopping;

@@ -110,9 +110,11 @@ export function reportFailure(reason: string): Promise<void> {
   return new Promise((resolve) => process.send?.({ type: FAILED, reason } satisfies WorkerMessage, () => resolve()));
 }
 
-/** Ends a worker at once when its primary is gone, as if it was killed: it would hold the port and the database in vain. */
+/** Ends a worker at once when its primary is gone: it would hold the port and the database in vain. */
 export function exitWithPrimary(): void {
-  process.on('disconnect', () => process.exit(1));
+  // Not process.exit(), which waits for the last lines of the log: their reader may be gone with the primary.
+  const exit = (): void => void process.kill(process.pid, 'SIGKILL');
+  process.on('disconnect', exit);
   // A message to a primary that is gone fails; the disconnect may come later.
-  cluster.worker?.on('error', () => process.exit(1));
+  cluster.worker?.on('error', exit);
 }
