@@ -41,7 +41,6 @@ type Options = {
   readonly scale: number;
   readonly only?: string;
   readonly databaseUrl?: string;
-  readonly cache?: string;
   readonly profile?: string;
   readonly markdown?: true;
 };
@@ -64,7 +63,6 @@ const command = new Command('npm run bench:access --')
   .option('--scale <share>', 'size of the large workspace, 1 being a million orders; at least 0.01', share, 1)
   .option('--only <names>', `only these of ${QUESTIONS.map(({ name }) => name).join(', ')}`)
   .option(...databaseOption)
-  .option('--cache <directory>', 'where the embedded PostgreSQL keeps its data')
   .option('--profile <directory>', 'write a CPU profile of the server there (see bench/profile.ts)')
   .option('--markdown', 'print the table as docs/performance-access.md has it');
 
