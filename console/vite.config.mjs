@@ -18,7 +18,7 @@ export default defineConfig(() => {
       target: 'es2023',
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
-      // The rooms of the console that are large are loaded when they are opened; the limit is a test's, not a warning's.
+      // The screens of the console that are large are loaded when they are opened; the limit is a test's, not a warning's.
       chunkSizeWarningLimit: 2000,
       reportCompressedSize: false,
     },
