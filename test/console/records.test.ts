@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { Page } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
 import { prepare, use } from '../support/resources.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, keys, server } = useConsole();
 
@@ -96,6 +97,62 @@ test('a list of a hundred thousand records is reached from end to end, with few 
   assert.deepEqual([role, column], ['gridcell', 3]);
   assert.equal(await cell(page, Number(row) - 2, 2).textContent(), `thing ${Number(row) - 1}`);
   assert.ok((await page.getByRole('gridcell').count()) < 2000);
+});
+
+test('an id of six digits is shown whole, and stays in sight with its cells', async ({ open }) => {
+  const page = await open({
+    key: keys.admin,
+    path: '/t/big/data/things?sort=id,desc',
+    context: { viewport: { width: 390, height: 700 } },
+  });
+  const id = cell(page, 0, 1);
+  await id.getByText(String(THINGS), { exact: true }).waitFor();
+  await id.click();
+  await page.keyboard.press('End');
+  assert.deepEqual((await focused(page)).slice(1), [2, 5, '0.10']);
+  const [isCut, digits, button] = await id.evaluate((one) => {
+    const range = one.ownerDocument.createRange();
+    range.selectNodeContents(one.querySelector('bdi'));
+    const { left, right } = range.getBoundingClientRect();
+    const box = one.getBoundingClientRect();
+    const link = one.querySelector('.open-record').getBoundingClientRect();
+    return [one.scrollWidth > one.clientWidth || left < box.left || right > box.right, left, link.right];
+  });
+  assert.equal(isCut, false, 'no digit is cut off');
+  assert.ok(digits >= button, `the button ends at ${button} px, the digits begin at ${digits} px`);
+  const [grid, place] = await Promise.all([page.getByRole('grid').boundingBox(), id.boundingBox()]);
+  assert.ok((place?.x ?? -1) >= (grid?.x ?? 0), 'the id is in sight at the right end');
+});
+
+test('keys of the grid do what their dialog says, and overwrite no cell', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
+  let writes = 0;
+  page.on('request', (request) => {
+    if (request.method() !== 'GET') writes++;
+  });
+  const note = cell(page, 0, 5);
+  const before = await note.innerText();
+  await note.click();
+  await page.keyboard.press('?');
+  const dialog = page.getByRole('dialog', { name: 'Keys' });
+  await dialog.getByText('Replace the value; Enter first for text that begins with N, / or ?').waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await note.click();
+  await page.keyboard.press('/');
+  await page.getByLabel('Filter as text').waitFor();
+  await page.keyboard.press('Escape');
+  await note.click();
+  await page.keyboard.press('N');
+  await page.waitForURL(/data\/orders\/new$/);
+  await page.goBack();
+  await note.getByText(before).waitFor();
+  assert.equal(writes, 0);
+  await note.click();
+  await page.keyboard.press('x');
+  assert.equal(await page.evaluate('document.activeElement.value'), 'x');
+  await page.keyboard.press('Escape');
+  assert.equal(await note.innerText(), before);
 });
 
 test('heads sort, and the address has it; a reload shows the same', async ({ open }) => {
@@ -215,7 +272,7 @@ test('columns are hidden, widened, moved and pinned by keyboard, kept, and reset
   await press('button', 'Pin placedAt');
   await press('button', 'Make status wider');
   await page.keyboard.press('Escape');
-  const changed = ['', 'placedAt', 'id', 'total', 'status', 'customerId'];
+  const changed = ['', 'id', 'placedAt', 'total', 'status', 'customerId'];
   assert.deepEqual([await heads(), await width()], [changed, plain + 24]);
   await page.reload();
   await page.getByRole('gridcell').first().waitFor();
@@ -236,6 +293,16 @@ test('two hundred columns: heads and cells stand above each other, and few are i
   const [head, value] = await Promise.all([cell(page, -1, 201).boundingBox(), cell(page, 0, 201).boundingBox()]);
   assert.deepEqual([head?.x, head?.width], [value?.x, value?.width]);
   assert.ok((await page.getByRole('gridcell').count()) < 2000);
+  for (const key of ['Home', 'Control+Home']) {
+    await page.keyboard.press('Control+ArrowRight');
+    await cell(page, 0, 201).waitFor();
+    await page.keyboard.press(key);
+    assert.deepEqual((await focused(page)).slice(0, 3), ['gridcell', 2, 1]);
+    await until(`${key} shows the first columns`, () =>
+      page.evaluate('document.querySelector(".grid").scrollLeft === 0'),
+    );
+    await cell(page, 0, 3).waitFor();
+  }
   await page.goto(`${server.url}/console/t/wide/data/none`);
   await page.getByText('No records yet').waitFor();
   await page.getByRole('link', { name: 'New record' }).first().waitFor();

@@ -8,7 +8,8 @@ export interface ColumnLayout {
   readonly widths: ReadonlyMap<string, number>;
 }
 
-export const DEFAULT_LAYOUT: ColumnLayout = { visible: undefined, pinned: [], widths: new Map() };
+/** Default: all columns, with the id pinned, so that at the right end a cell still shows which record it belongs to. */
+export const DEFAULT_LAYOUT: ColumnLayout = { visible: undefined, pinned: ['id'], widths: new Map() };
 
 const NARROWEST = 56;
 const WIDEST = 900;
@@ -80,7 +81,7 @@ export function parseLayout(text: string | null): ColumnLayout {
     const { visible, pinned, widths } = JSON.parse(text ?? '') as Record<string, unknown>;
     return {
       visible: isNames(visible) && visible.length > 0 ? visible : undefined,
-      pinned: isNames(pinned) ? pinned : [],
+      pinned: isNames(pinned) ? pinned : DEFAULT_LAYOUT.pinned,
       widths: new Map(Array.isArray(widths) ? widths.filter(isWidth) : []),
     };
   } catch {

@@ -15,7 +15,7 @@ import {
 import { GridHeader } from './grid-header.tsx';
 import { GridRow } from './grid-row.tsx';
 import type { GridColumn, GridDrawing, GridRowView } from './grid-types.ts';
-import { type CellPosition, countCells, type GridCommand, interpretKey } from './state.ts';
+import { type CellPosition, countCells, type GridCommand, interpretKey, isMoveToStart } from './state.ts';
 import type { GridControl } from './use-grid.ts';
 import {
   getColumnEdges,
@@ -97,7 +97,7 @@ export function Grid<Row>(props: GridProps<Row>) {
       aria-readonly={isReadOnly}
       aria-multiselectable="true"
       className="grid"
-      onKeyDown={(event) => onKey(event, props)}
+      onKeyDown={(event) => onKey(event, props, () => setView((from) => ({ ...from, left: 0, isWanted: true })))}
       onPointerDown={(event) => onPointer(event, props)}
       onPointerOver={(event) => onDrag(event, props)}
       onDoubleClick={(event) => {
@@ -361,7 +361,11 @@ function findCell(target: EventTarget): CellPosition | undefined {
 const isControl = (target: EventTarget): boolean =>
   target instanceof Element && target.closest('input:not([type=checkbox]), textarea, select, [role=listbox]') !== null;
 
-function onKey<Row>(event: KeyboardEvent, { control, columns, isReadOnly, onCommand, onHead }: GridProps<Row>): void {
+function onKey<Row>(
+  event: KeyboardEvent,
+  { control, columns, isReadOnly, onCommand, onHead }: GridProps<Row>,
+  scrollToStart: () => void,
+): void {
   const { state } = control;
   if (state.editing !== undefined || isControl(event.target) || findCell(event.target) === undefined) return;
   const column = columns[state.focus.column];
@@ -370,8 +374,11 @@ function onKey<Row>(event: KeyboardEvent, { control, columns, isReadOnly, onComm
   if (meaning === undefined || (event.key === ' ' && event.target instanceof HTMLInputElement)) return;
   event.preventDefault();
   event.stopPropagation();
-  if ('event' in meaning) control.send(meaning.event);
-  else if (meaning.command === 'activateHeader' && column !== undefined && !column.isSelector)
+  if ('event' in meaning) {
+    control.send(meaning.event);
+    // The first column may be pinned: it is in sight while those after it are not.
+    if (isMoveToStart(meaning.event)) scrollToStart();
+  } else if (meaning.command === 'activateHeader' && column !== undefined && !column.isSelector)
     onHead(column, event.shiftKey);
   else onCommand(meaning.command, state.focus);
 }

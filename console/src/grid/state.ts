@@ -111,12 +111,18 @@ const CONTROL_COMMANDS: ReadonlyMap<string, GridCommand> = new Map([
   ['Enter', 'open'],
 ]);
 
-const PLAIN_KEYS: ReadonlyMap<string, KeyAction> = new Map([
-  ['n', { command: 'create' }],
-  ['/', { command: 'filter' }],
+const PLAIN_COMMANDS: ReadonlyMap<string, GridCommand> = new Map([
+  ['n', 'create'],
+  ['/', 'filter'],
 ]);
 
-/** Returns the action of a key while no cell is edited; letters start an edit only if the cell `isEditable`. */
+// Keys of the whole page, which the grid leaves to it.
+const PAGE_KEYS: ReadonlySet<string> = new Set(['?']);
+
+/**
+ * Returns the action of a key while no cell is edited. A character starts an edit only if the cell `isEditable` and the
+ * key is no shortcut: text that begins with one is typed after Enter or F2.
+ */
 export function interpretKey(key: Key, { focus }: Pick<GridState, 'focus'>, isEditable: boolean): KeyAction {
   if (key.altKey) return undefined;
   const isControl = key.ctrlKey || key.metaKey;
@@ -130,7 +136,9 @@ export function interpretKey(key: Key, { focus }: Pick<GridState, 'focus'>, isEd
     return isEditable ? { event: { kind: 'edit' } } : { command: 'open' };
   }
   if (key.key === 'Escape') return { command: 'selectNone' };
-  if (!isEditable || isHeader) return PLAIN_KEYS.get(key.key.toLowerCase());
+  const command = PLAIN_COMMANDS.get(key.key.toLowerCase());
+  if (command !== undefined) return { command };
+  if (!isEditable || isHeader || PAGE_KEYS.has(key.key)) return undefined;
   if (key.key === 'Delete' || key.key === 'Backspace') return { command: 'clear' };
   return isTyped(key.key) ? { event: { kind: 'edit', typed: key.key } } : undefined;
 }
@@ -217,6 +225,10 @@ function moveFrom({ row, column }: CellPosition, to: Move, { rowCount, columnCou
       return column > 0 || row <= 0 ? { row, column: column - 1 } : { row: row - 1, column: columnCount - 1 };
   }
 }
+
+/** Returns whether an event moves to the first column. */
+export const isMoveToStart = (event: GridEvent): boolean =>
+  event.kind === 'move' && (event.to === 'rowStart' || event.to === 'start');
 
 const clamp = ({ row, column }: CellPosition, { rowCount, columnCount }: Extent): CellPosition => ({
   row: Math.max(-1, Math.min(row, rowCount - 1)),

@@ -50,6 +50,7 @@ export class Rows extends Observable {
   #refused: { readonly window: number; readonly error: unknown } | undefined;
   #total: number | undefined;
   #least = 0;
+  #longestId = 0;
   #isWhole = false;
 
   constructor(options: RowsOptions) {
@@ -70,6 +71,11 @@ export class Rows extends Observable {
   get count(): { readonly rows: number; readonly isExact: boolean } {
     if (this.#total !== undefined) return { rows: this.#total, isExact: true };
     return { rows: this.#least, isExact: this.#isWhole };
+  }
+
+  /** Length of the longest id that was loaded, in characters. */
+  get longestId(): number {
+    return this.#longestId;
   }
 
   /** Sets the counted size of the list. */
@@ -173,6 +179,7 @@ export class Rows extends Observable {
     this.#windows.set(window, loaded);
     loaded.rows.forEach((row, place) => {
       this.#places.set(row.id, window * WINDOW_SIZE + place);
+      this.#longestId = Math.max(this.#longestId, row.id.length);
     });
     if (this.#refused?.window === window) this.#refused = undefined;
     const end = window * WINDOW_SIZE + loaded.rows.length;

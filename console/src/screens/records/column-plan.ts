@@ -13,7 +13,7 @@ import {
 import { getSortDirection } from '../../records/list-query.ts';
 
 const WIDTHS: Readonly<Record<ColumnType, number>> = {
-  id: 76,
+  id: 92,
   integer: 96,
   bigint: 190,
   decimal: 110,
@@ -38,7 +38,8 @@ export interface ColumnPlan {
   /** Relations whose labels can be columns. */
   readonly expandable: readonly string[];
   readonly column: (name: string) => RecordColumn | undefined;
-  readonly gridColumn: (name: string, layout: ColumnLayout, sort: readonly string[]) => GridColumn;
+  /** Returns a column of the grid; `longestId` is the length of the longest id in characters. */
+  readonly gridColumn: (name: string, layout: ColumnLayout, sort: readonly string[], longestId: number) => GridColumn;
   /** Returns `fields` of a request for these columns. */
   readonly toFieldNames: (names: readonly string[]) => readonly string[];
 }
@@ -60,7 +61,13 @@ export function createColumnPlan(
     own,
     expandable: listExpandable(entity),
     column: (name) => byName.get(name),
-    gridColumn: (name, { widths }, sort) => toGridColumn(byName.get(name), name, widths.get(name), sort),
+    gridColumn: (name, { widths }, sort, longestId) =>
+      toGridColumn(
+        byName.get(name),
+        name,
+        widths.get(name) ?? getDefaultWidth(byName.get(name), name, longestId),
+        sort,
+      ),
     toFieldNames: (names) => {
       const paths = names.flatMap((name) => {
         const column = byName.get(name);
@@ -78,17 +85,28 @@ function listExpandable(entity: EntityDocument): readonly string[] {
     .filter((name) => allowed === null || allowed.includes(name));
 }
 
+// A digit is 7.5 px wide at most, and the button that opens the record stands before the id.
+const DIGIT = 8;
+const OPEN_BUTTON = 40;
+
+/** Returns a width in pixels with room for the name, and for the longest id in the column of ids. */
+function getDefaultWidth(column: RecordColumn | undefined, name: string, longestId: number): number {
+  const type = column?.type ?? 'string';
+  const value = type === 'id' ? OPEN_BUTTON + longestId * DIGIT : 0;
+  return Math.min(400, Math.max(WIDTHS[type], value, name.length * 8 + 34));
+}
+
 function toGridColumn(
   column: RecordColumn | undefined,
   name: string,
-  width: number | undefined,
+  width: number,
   sort: readonly string[],
 ): GridColumn {
   const type = column?.type ?? 'string';
   return {
     name,
     title: name,
-    width: width ?? Math.min(400, Math.max(WIDTHS[type], name.length * 8 + 34)),
+    width,
     isEditable: column !== undefined && !column.isReadOnly,
     isNumeric: isNumeric(type),
     sort: getSortDirection(sort, name),

@@ -25,7 +25,7 @@ import { EmptyList } from './empty-list.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { Footer } from './footer.tsx';
 import { toggleLoaded } from './select-loaded.tsx';
-import { KEYS } from './shortcuts.ts';
+import { KEYS, READING_KEYS } from './shortcuts.ts';
 import { Toolbar } from './toolbar.tsx';
 import { useDelete } from './use-delete.ts';
 import { useEditing } from './use-editing.ts';
@@ -57,7 +57,7 @@ export function RecordsView(props: RecordsViewProps) {
       state.reload();
     },
   });
-  useScreenShortcuts(KEYS);
+  useScreenShortcuts(mayWrite ? KEYS : READING_KEYS);
   useRememberList(screenPath(entityRef, `/data/${entityRef.entity}`));
   useFocusBack(question !== undefined || editing.conflict !== undefined || deleting.conflict !== undefined, control);
 
@@ -88,8 +88,10 @@ export function RecordsView(props: RecordsViewProps) {
         editing.setRefused(undefined);
       } else setSelected(new Set());
     } else if (row === undefined) return;
-    else if (command === 'toggleRow' || (command === 'open' && isSelector)) setSelected(toggle(selected, row.id));
-    else if (command === 'open') void navigate({ to: recordScreenPath(entityRef, entityRef.entity, row.id) });
+    else if (command === 'toggleRow' || (command === 'open' && isSelector)) {
+      // Only those who may write do anything with selected records.
+      if (mayWrite) setSelected(toggle(selected, row.id));
+    } else if (command === 'open') void navigate({ to: recordScreenPath(entityRef, entityRef.entity, row.id) });
   }
   const isEmpty = rows?.hasLoaded === true && count.rows === 0;
   return (

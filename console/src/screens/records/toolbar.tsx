@@ -48,7 +48,7 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
       <ColumnsMenu
         layout={layout}
         all={plan.names}
-        getWidth={(name) => plan.gridColumn(name, layout, []).width}
+        getWidth={(name) => plan.gridColumn(name, layout, [], state.rows?.longestId ?? 0).width}
         onLayout={state.setLayout}
         relations={plan.expandable}
         expanded={query.expand}

@@ -36,16 +36,16 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const [layout, setLayout] = useLayout(entityRef, getAll(search, 'fields')[0], setFields);
   const plan = useMemo(() => createColumnPlan(schema, entity, query.expand), [schema, entity, query.expand]);
   const names = useMemo(() => orderColumns(layout, plan.names), [layout, plan]);
-  const columns = useMemo(() => {
-    const of = names.map((name) => plan.gridColumn(name, layout, query.sort));
-    return mayWrite ? [SELECTOR, ...of] : of;
-  }, [names, plan, layout, query.sort, mayWrite]);
-
   const page = Number(getAll(search, 'page')[0] ?? 0);
   const startRow = Number.isSafeInteger(page) && page > 0 ? page * WINDOW_SIZE : 0;
   const fields = useMemo(() => plan.toFieldNames(names), [plan, names]);
   const list = useList({ entityRef, query, fields, startRow });
   const { rows, refused } = list;
+  const longestId = rows?.longestId ?? 0;
+  const columns = useMemo(() => {
+    const visible = names.map((name) => plan.gridColumn(name, layout, query.sort, longestId));
+    return mayWrite ? [SELECTOR, ...visible] : visible;
+  }, [names, plan, layout, query.sort, mayWrite, longestId]);
   const client = useQueryClient();
   // A name that the server does not know may have been renamed since the schema was fetched.
   useEffect(() => {
