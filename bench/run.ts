@@ -45,6 +45,20 @@ const SECONDS_AT_REST = 10;
 const SOAK_MINUTES = 10;
 const GOALS = { p50: 1.25, p99: 1.5, memoryAtRest: 150, memoryPeak: 300 } as const;
 
+/** Of a thousand requests. Deep pages and large expansions are what a client asks for now and then. */
+const SHARES: Readonly<Record<string, number>> = {
+  W1: 400,
+  W2: 60,
+  W3: 60,
+  W3b: 100,
+  W4: 80,
+  W5: 100,
+  W6: 4,
+  W8: 1,
+  W9: 100,
+  W7: 95,
+};
+
 type Options = {
   readonly workloads?: string;
   readonly rounds: number;
@@ -238,20 +252,6 @@ function rate(perSecond: number): string {
 function time(milliseconds: number): string {
   return milliseconds.toFixed(milliseconds < 10 ? 2 : 1);
 }
-
-/** Of a thousand requests. Deep pages and large expansions are what a client asks for now and then. */
-const SHARES: Readonly<Record<string, number>> = {
-  W1: 400,
-  W2: 60,
-  W3: 60,
-  W3b: 100,
-  W4: 80,
-  W5: 100,
-  W6: 4,
-  W8: 1,
-  W9: 100,
-  W7: 95,
-};
 
 /**
  * Every workload mixed, for minutes on end, on our server alone: memory after the first minute against memory at the end, and
