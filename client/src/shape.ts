@@ -37,12 +37,11 @@ type Target<S, R> = (R extends readonly (infer T)[] ? T : R) & keyof S;
 
 /** Relations to expand: `customer: true`, or columns and relations of the related record. */
 export type Expand<S extends Shape<S>, E extends keyof S> = {
-  readonly [K in keyof Relations<S, E>]?: true | Part<S, Relations<S, E>[K]>;
+  // Without null, as the options of a missing record would accept every name.
+  readonly [K in keyof Relations<S, E>]?: true | Part<S, NonNullable<Relations<S, E>[K]>>;
 };
 
-type Part<S extends Shape<S>, R> = R extends readonly unknown[]
-  ? ManyPart<S, Target<S, R>>
-  : OnePart<S, Target<S, NonNullable<R>>>;
+type Part<S extends Shape<S>, R> = R extends readonly unknown[] ? ManyPart<S, Target<S, R>> : OnePart<S, Target<S, R>>;
 
 export interface OnePart<S extends Shape<S>, E extends keyof S> {
   /** Columns of the related record; by default all of them. */

@@ -6,6 +6,22 @@ import type { Shop } from './shop.ts';
 
 declare const shop: Client<Shop>;
 declare const orders: Entity<Shop, 'orders'>;
+/** Entities that lead to each other by relations that may be null. */
+interface Desk {
+  users: {
+    row: { id: number; name: string };
+    create: { name: string };
+    update: { name?: string };
+    relations: { lead: 'users' | null; tickets: 'tickets'[] };
+  };
+  tickets: {
+    row: { id: number; title: string };
+    create: { title: string };
+    update: { title?: string };
+    relations: { assignee: 'users' | null };
+  };
+}
+declare const tickets: Entity<Desk, 'tickets'>;
 declare const items: Entity<Shop, 'orderItems'>;
 
 export const WRONG = async (): Promise<unknown[]> => [
@@ -21,6 +37,18 @@ export const WRONG = async (): Promise<unknown[]> => [
   await orders.list({ expand: { items: { expand: { product: { expand: { items: true, item: true } } } } } }),
   // @ts-expect-error: an unknown column of a related record
   await orders.list({ expand: { customer: { fields: ['nam'] } } }),
+  // @ts-expect-error: an unknown column of a related record that may be missing
+  await tickets.list({ expand: { assignee: { fields: ['nam'] } } }),
+  // @ts-expect-error: such a column on the second level
+  await tickets.read(1, { expand: { assignee: { expand: { lead: { fields: ['nam'] } } } } }),
+  // @ts-expect-error: such a column below a list
+  await tickets.list({ expand: { assignee: { expand: { tickets: { expand: { assignee: { fields: ['nam'] } } } } } } }),
+  // @ts-expect-error: an unknown relation of a record that may be missing
+  await tickets.list({ expand: { assignee: { expand: { leed: true } } } }),
+  // @ts-expect-error: an option of lists for a single record that may be missing
+  await tickets.list({ expand: { assignee: { size: 5 } } }),
+  // @ts-expect-error: a related record that may be missing
+  (await tickets.read(1, { expand: { assignee: { fields: ['name'] } } })).data.assignee.name,
   // @ts-expect-error: an unknown option of a relation
   await orders.list({ expand: { items: { limit: 5 } } }),
   // @ts-expect-error: an option of lists for a single related record
