@@ -66,7 +66,7 @@ export function typeFile(description: Description, { name, rules = NO_RULES }: T
   ].join('\n');
   const importedTypes = ['Digits', 'DigitsIn'].filter((one) => new RegExp(`: ${one}\\b`).test(body));
   return [
-    `// Types of the workspace ${organization}/${workspace}, written by \`wda types\`: do not edit, write it again.`,
+    `// Types of the workspace ${toOneLine(`${organization}/${workspace}`)}, written by \`wda types\`: do not edit, write it again.`,
     `// ${createHash('sha256').update(body).digest('base64url').slice(0, 22)}`,
     ...(importedTypes.length === 0
       ? []
@@ -78,7 +78,8 @@ export function typeFile(description: Description, { name, rules = NO_RULES }: T
 
 /** Converts `my-shop` to `MyShop`. */
 function interfaceName(slug: string): string {
-  const joined = slug.replaceAll(/(?:^|-+)([a-z0-9])/g, (_, first: string) => first.toUpperCase());
+  const words = slug.split(/[^A-Za-z0-9]+/).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
+  const joined = words.join('');
   return /^[A-Z]/.test(joined) ? joined : `Workspace${joined}`;
 }
 
@@ -166,9 +167,12 @@ function isExact(schema: Schema): boolean {
 
 /** Formats a description as a comment of one line. */
 const comment = (text: string | undefined): string =>
-  text === undefined || text.trim() === ''
-    ? ''
-    : `/** ${text.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ').trim()} */ `;
+  text === undefined || text.trim() === '' ? '' : `/** ${toOneLine(text.replaceAll('*/', '*\\/'))} */ `;
 
-const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
+const toOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+
+// Control characters and line breaks, also those of Unicode: a line break ends a string literal.
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}]/gu;
+const toEscape = (control: string): string => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&').replaceAll(CONTROLS, toEscape)}'`;
 const key = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name));

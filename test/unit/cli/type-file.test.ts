@@ -1,5 +1,6 @@
 // OpenAPI document -> file of types.
 import assert from 'node:assert/strict';
+import { stripTypeScriptTypes } from 'node:module';
 import { test } from 'node:test';
 import { isDescription, typeFile } from '../../../src/cli/type-file.ts';
 import { smallDescription } from '../../support/small-description.ts';
@@ -81,6 +82,27 @@ test('columns and relations may be called as what every object has', () => {
   const row = file.slice(file.indexOf('row: {'), file.indexOf('};'));
   assert.deepEqual(row.match(/\w+(?=: string)/g), ['constructor', 'toString', 'hasOwnProperty']);
   assert.match(file, /relations: \{\s+valueOf: 'constructor' \| null;/);
+});
+
+test('line breaks in names, values and descriptions stay within their literals and comments', () => {
+  const odd = "a\nb\r\u2028\u2029\u0000'\\";
+  const file = typeFile({
+    'x-wda': { organization: 'acme\nx', workspace: 'odd\nx' },
+    components: {
+      schemas: {
+        [`${odd}.Read`]: {
+          description: odd,
+          properties: { [odd]: { type: 'string', enum: [odd], description: `${odd}*/` } },
+          'x-wda': { entity: odd, relations: { [`${odd}s`]: { entity: odd, isList: true, isNullable: false } } },
+        },
+      },
+    },
+  });
+  const literal = String.raw`'a\u000ab\u000d\u2028\u2029\u0000\'\\'`;
+  assert.equal(file.split(literal).length - 1, 4, file);
+  assert.equal(file.split('\n').length, 17, file);
+  // Throws for text that is no TypeScript.
+  stripTypeScriptTypes(file);
 });
 
 test('rules of rows: what they hide may be null, what they set need not be given', () => {
