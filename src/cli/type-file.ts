@@ -76,6 +76,12 @@ export function typeFile(description: Description, { name, rules = NO_RULES }: T
   ].join('\n');
 }
 
+/** First line of a file, which names the workspace. */
+export const FIRST_LINE = /^\/\/ Types of the workspace .*\n/;
+
+/** Returns the name of the interface in a file of types, or undefined if there is none. */
+export const readInterfaceName = (text = ''): string | undefined => /^export interface ([\w$]+) \{$/m.exec(text)?.[1];
+
 /** Converts `my-shop` to `MyShop`. */
 function interfaceName(slug: string): string {
   const words = slug.split(/[^A-Za-z0-9]+/).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));

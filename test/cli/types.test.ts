@@ -44,6 +44,17 @@ test('a file that is current, and one that is not', async () => {
   assert.deepEqual(json.error.difference.length, 3);
 });
 
+test('a file of another workspace with the same schema is current, under the name of its interface', async () => {
+  const document = smallDescription();
+  Object.assign(document['x-wda'], { organization: 'other', workspace: 'my-shop-staging' });
+  const staging = write('staging.json', JSON.stringify(document));
+  const file = write('helpdesk.ts', (await wda(['types', '--from', description, '--name', 'Helpdesk'])).stdout);
+  const { code, stdout, stderr } = await wda(['types', '--from', staging, '--check', file]);
+  assert.deepEqual([code, stdout], [0, `${file} is current\n`], stderr);
+  const { stderr: told } = await wda(['types', '--from', staging, '--check', file, '--name', 'Desk']);
+  assert.match(told, /\n-export interface Helpdesk \{\n\+export interface Desk \{\n/);
+});
+
 test('a long difference is cut', async () => {
   const file = write('other.ts', Array.from({ length: 5000 }, (_, line) => `line ${line}`).join('\n'));
   const { code, stderr } = await wda(['types', '--from', description, '--check', file]);

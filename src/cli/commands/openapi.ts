@@ -18,7 +18,14 @@ import {
 } from '../command.ts';
 import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult, readInput, writeOut } from '../io.ts';
-import { type Description, isDescription, type RuledColumns, typeFile } from '../type-file.ts';
+import {
+  type Description,
+  FIRST_LINE,
+  isDescription,
+  type RuledColumns,
+  readInterfaceName,
+  typeFile,
+} from '../type-file.ts';
 
 export function register(program: Command): void {
   const command = program
@@ -40,12 +47,13 @@ export function register(program: Command): void {
     .option('--from <file>', 'an OpenAPI document of the workspace instead of the server (- is stdin)')
     .option('--check <file>', 'compare them with a file, and fail with the difference when it is another one')
     .option('--for <whom>', 'external: as users of the identity provider see it (needs an owner key)')
-    .option('--name <name>', 'name of the interface (default: made of the workspace)')
+    .option('--name <name>', 'name of the interface (default: that in the file to check, else made of the workspace)')
     .action(action(types));
   examples(typesCommand, [
     'wda types -w acme/shop > shop.ts',
     'wda types -w acme/shop --check shop.ts',
     'wda types --from openapi.json > shop.ts',
+    'wda types -w acme/shop-staging --name Shop > shop.ts',
   ]);
 }
 
@@ -97,9 +105,11 @@ async function types(options: TypesOptions): Promise<void> {
   if (isOwners && options.from !== undefined)
     throw usageFailure('--for external with --from takes a document that a user of the identity provider was given');
   const rules = isOwners ? await fetchRules(options) : undefined;
-  const text = typeFile(description, { name: options.name, rules });
-  if (options.check === undefined) await printResult(options, { types: text }, () => text.trimEnd());
-  else await compare(text, options.check, options);
+  const { check } = options;
+  const current = check === undefined ? undefined : await readInput(options.io, check);
+  const text = typeFile(description, { name: options.name ?? readInterfaceName(current), rules });
+  if (check === undefined || current === undefined) return printResult(options, { types: text }, () => text.trimEnd());
+  await compare({ current, text, file: check }, options);
 }
 
 async function fetchDescription(options: TypesOptions): Promise<Description> {
@@ -128,10 +138,17 @@ async function fetchRules(options: TypesOptions): Promise<RuledColumns> {
   return new Map(ruled.filter(([, columns]) => columns.size > 0));
 }
 
-async function compare(text: string, file: string, options: GlobalOptions): Promise<void> {
-  const current = await readInput(options.io, file);
-  if (current === text) return printResult(options, { file, current: true }, () => `${file} is current`);
-  const lines = difference(current.split('\n'), text.split('\n'));
+interface Comparison {
+  readonly current: string;
+  readonly text: string;
+  readonly file: string;
+}
+
+/** Compares the types, but not the first line: the file may have been written from another workspace with this schema. */
+async function compare({ current, text, file }: Comparison, options: GlobalOptions): Promise<void> {
+  const [typesInFile, typesNow] = [current.replace(FIRST_LINE, ''), text.replace(FIRST_LINE, '')];
+  if (typesInFile === typesNow) return printResult(options, { file, current: true }, () => `${file} is current`);
+  const lines = difference(typesInFile.split('\n'), typesNow.split('\n'));
   throw new CommandFailure(
     { kind: 'failed', message: `${file} is not what the workspace is now`, details: { file, difference: lines } },
     [
