@@ -54,7 +54,7 @@ export function makeCellDecoder(
       const field = cells[index];
       if (field === undefined) continue;
       const text = source[index] as string;
-      const column = decodeColumn(field, text === '' ? null : text, decodeCell);
+      const column = decodeColumn(field, readCell(field, text), decodeCell);
       if (column.ok) {
         values[indexes[index] as number] = column.value;
         expandedBytes += column.expandedBytes ?? 0;
@@ -173,6 +173,10 @@ function makeRuleApplier(plan: ImportPlan, entity: Entity, context: PlanContext)
     }
   };
 }
+
+/** Reads a CSV cell: null for an empty one, and for JSON's null. */
+const readCell = (field: Field, text: string): string | null =>
+  text === '' || (field.type === 'json' && text.trim() === 'null') ? null : text;
 
 /** Decodes a CSV cell that is not empty. Files have more forms than bodies: the `cell` of a type reads the texts. */
 export function decodeCell(field: Field, text: string): Decoded {

@@ -7,9 +7,9 @@ import type { Decoded, FieldType } from './field-type.ts';
 function floatFrom(text: string): Decoded {
   if (!isNumber(text)) return wrongType('a number');
   const number = Number(text);
-  return Number.isFinite(number)
-    ? decoded(Object.is(number, -0) ? '-0' : String(number))
-    : outOfRange('must fit into a 64-bit float');
+  // Digits beyond the 17th are rounded, as everywhere with doubles; a value that is lost altogether is refused.
+  const isLost = !Number.isFinite(number) || (number === 0 && /[1-9]/.test(text.replace(/e.*/i, '')));
+  return !isLost ? decoded(Object.is(number, -0) ? '-0' : String(number)) : outOfRange('must fit into a 64-bit float');
 }
 
 export const float: FieldType = {

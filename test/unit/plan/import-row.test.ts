@@ -55,6 +55,13 @@ test('columns of a CSV file are staged in its order, an empty cell as null', () 
   assert.deepEqual(mistakes, []);
 });
 
+test('the null of JSON is null, and passes no required field', () => {
+  const file = csv(['aJson', 'aString'], [['null', 'nul'], [' null\n', ''], ['[null]', '']], { entity: 'things' }); // biome-ignore format: a file
+  assert.deepEqual(file.staged, [[null, 'nul'], [null, null], ['[null]', null]]); // biome-ignore format: a file
+  const workspace = makeShop({ things: { fields: { aJson: { type: 'json', required: true } } } });
+  assert.deepEqual(csv(['aJson'], [['null'], ['0']], { entity: 'things', workspace }).mistakes, ['1 aJson REQUIRED']);
+});
+
 test('headers are mapped to fields, and left out', () => {
   const { columns, staged } = csv(['Full name', 'Age'], [['Ann', '7']], { query: 'map=Full name:name,Age:' });
   assert.deepEqual(columns, ['name']);
