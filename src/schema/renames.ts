@@ -14,31 +14,41 @@ export interface Renames {
 
 type NamedMembers = Readonly<Record<string, unknown>>;
 
+/**
+ * Finds what the document renames. A name that is mistaken is reported, where there is something to rename: in an entity
+ * that is new, renamedFrom means nothing.
+ */
 export function checkRenames(document: DocumentView, inForce: SchemaDocument, report: Report): Renames {
+  const taken = new Set([...document.values()].flatMap(({ name, document: { renamedFrom } }) => [name, renamedFrom]));
+  const leaving = Object.keys(inForce.entities).filter((name) => !taken.has(name));
   const entities = collectRenames(
     [...document.values()].map(({ name, path, document: { renamedFrom } }) => ({ name, path, renamedFrom })),
     inForce.entities,
-    'entity',
+    // In one schema for many workspaces, neither name means anything where the entity never was. A similar name of one
+    // that would be dropped was meant.
+    (renamedFrom) =>
+      report.suggest(renamedFrom, leaving) === undefined ? undefined : missing('entity', renamedFrom, leaving, report),
     report,
   );
   const fields = new Map<string, ReadonlyMap<string, string>>();
   const relations = new Map<string, ReadonlyMap<string, string>>();
   for (const entity of document.values()) {
     const before = member(inForce.entities, entities.get(entity.name) ?? entity.name);
+    if (before === undefined) continue;
     for (const [role, members, all] of [
       ['field', entity.fields, fields],
       ['relation', entity.relations, relations],
     ] as const) {
+      const namesInForce = before[`${role}s`] ?? {};
       const renames = collectRenames(
         [...members].map(([name, { renamedFrom }]) => ({
           name,
           path: [...entity.path, `${role}s`, name],
           renamedFrom,
         })),
-        before?.[`${role}s`] ?? {},
-        role,
+        namesInForce,
+        (renamedFrom) => missing(role, renamedFrom, Object.keys(namesInForce), report, entity.name),
         report,
-        entity.name,
       );
       if (renames.size > 0) all.set(entity.name, renames);
     }
@@ -46,33 +56,79 @@ export function checkRenames(document: DocumentView, inForce: SchemaDocument, re
   return { entities, fields, relations };
 }
 
+interface NamedMember {
+  readonly name: string;
+  readonly path: Path;
+  readonly renamedFrom?: string | undefined;
+}
+
+/**
+ * Follows the names of one kind from the former to the new one. They form chains (a becomes b, b becomes c), which keep
+ * every value when the first name leaves the document and the last one is free. When all names of a chain are in force
+ * and in the document, it has been applied already: a document can be applied twice.
+ */
 function collectRenames(
-  members: readonly { readonly name: string; readonly path: Path; readonly renamedFrom?: string | undefined }[],
+  members: readonly NamedMember[],
   inForce: NamedMembers,
-  role: string,
+  describeMissing: (renamedFrom: string) => string | undefined,
   report: Report,
-  entity?: string,
 ): ReadonlyMap<string, string> {
+  const isInForce = (name: string): boolean => Object.hasOwn(inForce, name);
   const names = new Set(members.map(({ name }) => name));
+  const origins = new Map<string, string>();
+  const targets = new Map<string, string>();
+  for (const { name, renamedFrom } of members) {
+    if (renamedFrom === undefined || renamedFrom === name || !isInForce(renamedFrom)) continue;
+    origins.set(name, renamedFrom);
+    const other = targets.get(renamedFrom);
+    if (other === undefined || (isInForce(other) && !isInForce(name))) targets.set(renamedFrom, name);
+  }
   const renames = new Map<string, string>();
-  const used = new Map<string, string>();
   for (const { name, path, renamedFrom } of members) {
-    // An active new name has been renamed already: a document can be applied twice.
-    if (renamedFrom === undefined || Object.hasOwn(inForce, name)) continue;
+    if (renamedFrom === undefined) continue;
     const location = [...path, 'renamedFrom'];
-    const other = used.get(renamedFrom);
-    if (!Object.hasOwn(inForce, renamedFrom)) {
-      report(location, 'REFERENCE_NOT_FOUND', missing(role, renamedFrom, Object.keys(inForce), report, entity));
-    } else if (names.has(renamedFrom)) {
-      report(location, 'INVALID', `${renamedFrom} is still in the document, so it is not renamed`);
-    } else if (other !== undefined) {
-      report(location, 'INVALID', `${renamedFrom} is renamed to ${other} already`);
-    } else {
-      used.set(renamedFrom, name);
+    if (!origins.has(name)) {
+      const message = isInForce(name) ? undefined : describeMissing(renamedFrom);
+      if (message !== undefined) report(location, 'REFERENCE_NOT_FOUND', message);
+      continue;
+    }
+    const first = followNames(origins, renamedFrom);
+    const last = followNames(targets, name);
+    const target = targets.get(renamedFrom) as string;
+    if (first === undefined || last === undefined) {
+      report(location, 'INVALID', `${renamedFrom} and ${name} would trade their names: ${TRADE}`);
+    } else if (names.has(first)) {
+      if (isInForce(last) || renamedFrom !== first) continue;
+      report(location, 'INVALID', `${first} is still in the document, so it is not renamed`);
+    } else if (target !== name) {
+      report(location, 'INVALID', `${renamedFrom} is renamed to ${target} already`);
+    } else if (!isInForce(last)) {
       renames.set(name, renamedFrom);
+    } else if (name === last) {
+      report(
+        location,
+        'INVALID',
+        `${renamedFrom} and ${name} are both in force, and one of them would be dropped: ${BOTH}`,
+      );
     }
   }
   return renames;
+}
+
+const TRADE =
+  'the document could not be applied twice. Give one of them another name first, and apply that document before this one';
+const BOTH = 'take renamedFrom away if the name is given already, or else drop or rename the other one before';
+
+/** Returns the last name that `steps` lead to, or undefined when they lead back to `start`. */
+function followNames(steps: ReadonlyMap<string, string>, start: string): string | undefined {
+  const visited = new Set([start]);
+  let name = start;
+  for (let next = steps.get(name); next !== undefined; next = steps.get(name)) {
+    if (visited.has(next)) return undefined;
+    visited.add(next);
+    name = next;
+  }
+  return name;
 }
 
 /** Returns an own member of a record of names: `constructor` is a name like any other. */

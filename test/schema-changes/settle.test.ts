@@ -9,6 +9,7 @@ import pg from 'pg';
 import type { TestDatabase } from '../support/database.ts';
 import { applySchema, assertTidy, freshShape, type Json, schemaOf, settled, shapeOf } from '../support/migration.ts';
 import { useServer } from '../support/resources.ts';
+import { keyFor } from '../support/scopes.ts';
 import type { Answer, TestServer, TestWorkspace } from '../support/server.ts';
 import { keptTotal } from '../support/stored-totals.ts';
 import { until } from '../support/wait-until.ts';
@@ -109,6 +110,61 @@ test('names that are swapped over several changes, and used again, come right wi
     { a: 'was b', b: 'new b', c: 'was a' },
   ]);
 });
+
+for (const strategy of ['', '&strategy=blocking']) {
+  test(`a chain of renames keeps every record and value, applied twice, and a trade of names is refused${strategy}`, async () => {
+    const slug = `s${++count}`;
+    const parts = (a: string, b: string, fields: Json): Json => ({
+      [a]: { fields: { v: text }, relations: { all: { kind: 'hasMany', entity: b, inverse: 'up' } } },
+      [b]: { fields, relations: { up: { kind: 'belongsTo', entity: a } } },
+    });
+    const workspace = await server.workspace(`acme/${slug}`, {
+      entities: parts('a', 'b', { x: text, y: { type: 'integer', min: 1 } }),
+    });
+    await workspace.create('a', [{ v: 'of a' }]);
+    await workspace.create('b', [{ x: '11', y: 21, upId: 1 }]);
+    const key = await keyFor(workspace, ['a']);
+    const chain = parts('b', 'c', {
+      y: { ...text, renamedFrom: 'x' },
+      z: { type: 'decimal', precision: 6, scale: 2, renamedFrom: 'y' },
+    });
+    chain.b.renamedFrom = 'a';
+    chain.c.renamedFrom = 'b';
+    const query = `?wait=60${strategy}`;
+    for (const steps of [6, 0]) {
+      const answer = await applySchema(workspace, { entities: chain }, query);
+      assert.deepEqual([answer.json.data?.state, answer.json.data?.steps.length], ['succeeded', steps], answer.text);
+      if (steps === 0) await settled(server, slug);
+      assert.deepEqual((await workspace.call('b/1')).json.data, { id: 1, v: 'of a' });
+      assert.deepEqual((await workspace.call('c/1')).json.data, { id: 1, y: '11', z: 21, upId: 1 });
+      const statuses = ['b', 'c'].map(async (name) => (await workspace.call(name, { credential: key })).status);
+      assert.deepEqual(await Promise.all(statuses), [200, 404]);
+    }
+    const refused = async (document: Json): Promise<Json> => {
+      const answer = await applySchema(workspace, { entities: document }, `${query}&allowDestructive=true`);
+      assert.equal(answer.status, 400, answer.text);
+      return answer.json.error.details.map(({ field, message }: Json) => `${field}: ${message.split(/[,:]/)[0]}`);
+    };
+    const { b, c } = parts('b', 'c', { y: text, z: { type: 'decimal', precision: 6, scale: 2 } });
+    const { y, z } = c.fields;
+    assert.deepEqual(
+      await refused({ b, c: { ...c, fields: { y: { ...y, renamedFrom: 'z' }, z: { ...z, renamedFrom: 'y' } } } }),
+      [
+        'entities.c.fields.y.renamedFrom: z and y would trade their names',
+        'entities.c.fields.z.renamedFrom: y and z would trade their names',
+      ],
+    );
+    assert.deepEqual(await refused({ b, c: { ...c, fields: { z: { ...z, renamedFrom: 'y' } } } }), [
+      'entities.c.fields.z.renamedFrom: y and z are both in force',
+    ]);
+    const others = parts('c', 'b', {});
+    assert.deepEqual(await refused({ b: { ...others.b, renamedFrom: 'c' }, c: { ...others.c, renamedFrom: 'b' } }), [
+      'entities.b.renamedFrom: c and b would trade their names',
+      'entities.c.renamedFrom: b and c would trade their names',
+    ]);
+    assert.deepEqual((await workspace.call('c/1')).json.data, { id: 1, y: '11', z: 21, upId: 1 });
+  });
+}
 
 async function inOne(query: TestDatabase['query'], statements: readonly string[]): Promise<void> {
   for (const statement of ['begin', ...statements, 'commit']) await query(statement);
@@ -221,7 +277,7 @@ test('requests of every kind, to two processes, run through changes of names wit
     ORDERS('orders', { code: text, amount: { type: 'integer' }, spare: text }),
     ORDERS('orders', { code: text, amount: { type: 'bigint' }, extra: { ...text, renamedFrom: 'spare' } }),
     ORDERS('orders', { code: text, amount: { type: 'string' }, extra: text, spare: text }),
-    ORDERS('orders', { code: text, amount: { type: 'bigint' }, spare: { ...text, renamedFrom: 'extra' } }),
+    ORDERS('orders', { code: text, amount: { type: 'bigint' }, spare: text }),
   ];
   const workspace = await server.workspace(`acme/${slug}`, forms[0]);
   await workspace.create('customers', [{ name: 'Ann' }]);

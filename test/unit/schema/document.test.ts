@@ -407,21 +407,120 @@ test('renamedFrom is consumed, and applies a second time', () => {
   assert.equal(second.renames.fields.size, 0);
 });
 
-test('renamedFrom that names nothing, something that stays, or something twice is refused', () => {
+test('renamedFrom that names something that stays, or something twice is refused', () => {
   const inForce = { entities: { a: {}, b: {} } };
   const asked = {
     entities: {
       a: {},
       c: { renamedFrom: 'a' },
-      d: { renamedFrom: 'z' },
       e: { renamedFrom: 'b' },
       f: { renamedFrom: 'b' },
     },
   };
-  assert.deepEqual(mistakes(asked, inForce), [
-    'entities.c.renamedFrom INVALID',
-    'entities.d.renamedFrom REFERENCE_NOT_FOUND',
-    'entities.f.renamedFrom INVALID',
+  assert.deepEqual(mistakes(asked, inForce), ['entities.c.renamedFrom INVALID', 'entities.f.renamedFrom INVALID']);
+});
+
+/** Fields of one entity: new names by their former ones, `undefined` for a field without renamedFrom. */
+const renaming = (fields: Readonly<Record<string, string | undefined>>): object => ({
+  entities: {
+    notes: {
+      fields: Object.fromEntries(
+        Object.entries(fields).map(([name, from]) => [
+          name,
+          { type: 'string', ...(from === undefined ? {} : { renamedFrom: from }) },
+        ]),
+      ),
+    },
+  },
+});
+
+const RENAMES: readonly {
+  readonly what: string;
+  readonly inForce: readonly string[];
+  readonly asked: Readonly<Record<string, string | undefined>>;
+  readonly renames?: Readonly<Record<string, string>>;
+  readonly mistakes?: readonly string[];
+}[] = [
+  { what: 'a free name', inForce: ['a'], asked: { b: 'a' }, renames: { b: 'a' } },
+  { what: 'applied already', inForce: ['b'], asked: { b: 'a' }, renames: {} },
+  { what: 'applied already, the former name used again', inForce: ['a', 'b'], asked: { a: undefined, b: 'a' } },
+  { what: 'a chain', inForce: ['a', 'b'], asked: { b: 'a', c: 'b' }, renames: { b: 'a', c: 'b' } },
+  { what: 'a chain written backwards', inForce: ['a', 'b'], asked: { c: 'b', b: 'a' }, renames: { b: 'a', c: 'b' } },
+  { what: 'a chain that is applied already', inForce: ['b', 'c'], asked: { b: 'a', c: 'b' }, renames: {} },
+  { what: 'its own name', inForce: ['a'], asked: { a: 'a' }, renames: {} },
+  { what: 'a name of nothing', inForce: ['a'], asked: { a: undefined, b: 'z' }, mistakes: ['b: there is no field z'] },
+  {
+    what: 'both in force, the former name left out',
+    inForce: ['a', 'b'],
+    asked: { b: 'a' },
+    mistakes: ['b: a and b are both in force'],
+  },
+  {
+    what: 'a chain to a name in force',
+    inForce: ['a', 'b', 'c'],
+    asked: { b: 'a', c: 'b' },
+    mistakes: ['c: b and c are both in force'],
+  },
+  {
+    what: 'a trade of two names',
+    inForce: ['a', 'b'],
+    asked: { a: 'b', b: 'a' },
+    mistakes: ['a: b and a would trade their names', 'b: a and b would trade their names'],
+  },
+  {
+    what: 'a trade of three names',
+    inForce: ['a', 'b', 'c'],
+    asked: { a: 'b', b: 'c', c: 'a' },
+    mistakes: ['a: b and a would trade', 'b: c and b would trade', 'c: a and c would trade'],
+  },
+  {
+    what: 'a chain whose first name stays',
+    inForce: ['a', 'b'],
+    asked: { a: undefined, b: 'a', c: 'b' },
+    mistakes: ['b: a is still in the document'],
+  },
+  {
+    what: 'two new names of one, of which one is in force',
+    inForce: ['a', 'b'],
+    asked: { b: 'a', c: 'a' },
+    mistakes: ['b: a is renamed to c already'],
+  },
+];
+
+for (const { what, inForce, asked, ...expected } of RENAMES) {
+  test(`fields that are renamed: ${what}`, () => {
+    const before = parseSchemaDocument(renaming(Object.fromEntries(inForce.map((name) => [name, undefined]))));
+    assert.ok(before.ok);
+    const result = parseSchemaDocument(renaming(asked), before.document);
+    if (result.ok) {
+      assert.deepEqual(Object.fromEntries(result.renames.fields.get('notes') ?? []), expected.renames ?? {});
+      assert.equal(expected.mistakes, undefined);
+      return;
+    }
+    const found = result.details.map(({ field, message }) => `${field?.split('.')[3]}: ${message}`);
+    assert.equal(found.length, expected.mistakes?.length, found.join('; '));
+    for (const [at, start] of (expected.mistakes ?? []).entries())
+      assert.equal(found[at]?.slice(0, start.length), start);
+  });
+}
+
+test('renamedFrom means nothing in an entity that is new, and a similar name that would be dropped was meant', () => {
+  const asked = {
+    entities: { clients: { renamedFrom: 'customers', fields: { mail: { type: 'string', renamedFrom: 'email' } } } },
+  };
+  const entities: readonly SchemaDocument['entities'][] = [{}, { clients: {} }, { orders: {} }];
+  for (const { clients, ...others } of entities) {
+    const inForce = { entities: { ...others, ...(clients === undefined ? {} : { clients }) } };
+    const document = { entities: { ...others, ...asked.entities } };
+    assert.deepEqual(
+      messages(document, inForce),
+      clients === undefined
+        ? []
+        : ['entities.clients.fields.mail.renamedFrom: there is no field email on entity clients. Known: none'],
+    );
+  }
+  assert.deepEqual(messages(asked, { entities: { customer: {} } }), [
+    'entities.clients.renamedFrom: there is no entity customers. Did you mean customer? Known: customer',
   ]);
 });
 
