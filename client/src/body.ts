@@ -123,27 +123,29 @@ export function toQuery({ expand, fields, narrow, ...list }: QueryBody): URLSear
 export function toListQuery({ filter, sort = [], ...rest }: ListBody): URLSearchParams | undefined {
   const query = new URLSearchParams();
   for (const node of filter === undefined ? [] : 'and' in filter ? filter.and : [filter]) {
-    const group = 'or' in node ? node.or.map(toText) : [toText(node)];
+    const group =
+      'or' in node ? node.or.map((one) => toText(one, /[\\;]/g, /[\\,;]/g)) : [toText(node, undefined, /[\\,]/g)];
     if (group.length === 0 || group.includes(undefined)) return undefined;
-    if (!('or' in node)) query.append('filter', group[0] as string);
-    // A backslash before a semicolon would be an escape.
-    else if (group.some((text) => /\\(?!,)/.test(text as string))) return undefined;
-    else query.append('or', group.map((text) => text?.replaceAll(';', '\\;')).join(';'));
+    query.append('or' in node ? 'or' : 'filter', group.join(';'));
   }
   for (const one of sort) query.append('sort', one);
   for (const [name, value] of toTexts(rest)) query.append(name, value);
   return query;
 }
 
-/** Formats a condition as `<path>,<operator>,<value>`, or undefined if its value has no equal text. */
-function toText(node: Tree): string | undefined {
+/**
+ * Formats a condition as `<path>,<operator>,<value>`, or undefined if its value has no equal text. `ofValue` and
+ * `ofList`: characters to escape in a value and in one of a list.
+ */
+function toText(node: Tree, ofValue: RegExp | undefined, ofList: RegExp): string | undefined {
   if (!('field' in node)) return undefined;
   const { field, op, value } = node;
   if (value === undefined) return `${field},${op}`;
-  if (!/two|many/.test(getTakes(op) as Takes)) return typeof value === 'object' ? undefined : `${field},${op},${value}`;
-  const values = value as readonly unknown[];
-  // No text is an empty list, and a backslash before a comma would be an escape.
-  if (values.length === 0 || values.some((one) => typeof one === 'object' || String(one).includes('\\')))
-    return undefined;
-  return `${field},${op},${values.map((one) => String(one).replaceAll(',', '\\,')).join()}`;
+  const isList = /two|many/.test(getTakes(op) as Takes);
+  const values = isList ? (value as readonly unknown[]) : [value];
+  // No text is an empty list.
+  if (values.length === 0 || values.some((one) => typeof one === 'object')) return undefined;
+  const escaped = isList ? ofList : ofValue;
+  const texts = values.map((one) => (escaped === undefined ? String(one) : String(one).replace(escaped, '\\$&')));
+  return `${field},${op},${texts.join()}`;
 }

@@ -114,7 +114,9 @@ export function makeRequests(ask: Ask, path: string) {
       return ask.stream(`${path}/_export`, parameters, options);
     },
     import: async (file: Content, { format, map = {}, ...options }: LooseWrite) => {
-      const pairs = Object.entries(map as object).map(([header, to]) => `${header.replaceAll(',', '\\,')}:${to ?? ''}`);
+      const pairs = Object.entries(map as object).map(
+        ([header, to]) => `${header.replace(/[\\,]/g, '\\$&')}:${to ?? ''}`,
+      );
       const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson';
       const parameters = pairs.length === 0 ? options : { ...options, map: pairs.join() };
       return (await write('POST', `${path}/_import`, { file: [type, file] }, parameters)).data;

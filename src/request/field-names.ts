@@ -16,7 +16,8 @@ export function parseKeyFields(text: string, parameter: string): readonly string
 const MAX_MAP_ENTRIES = 500;
 
 /**
- * Parses `Header:field,Other:,…`. A header ends at the last colon of its entry, so it may hold colons; `\,` is a comma.
+ * Parses `Header:field,Other:,…`. A header ends at the last colon of its entry, so it may hold colons; `\,` is a comma,
+ * `\\` a backslash.
  * An empty field leaves the column out.
  */
 export function parseHeaderMap(text: string): Map<string, string | null> {

@@ -44,10 +44,10 @@ export function parseFilters(
   if (count.conditions > MAX_CONDITIONS) throw tooManyConditions();
   const members: FilterTree[] = filters.map((text) => parseCondition(parameter, text));
   for (const group of groups) {
-    const texts = splitEscaped(group, ';', MAX_CONDITIONS - count.conditions);
+    const texts = splitUnescaped(group, ';', ';', MAX_CONDITIONS - count.conditions);
     count.conditions += texts.length;
     if (count.conditions > MAX_CONDITIONS) throw tooManyConditions();
-    members.push({ kind: 'or', members: texts.map((text) => parseCondition('or', text)) });
+    members.push({ kind: 'or', members: texts.map((text) => parseCondition('or', text, ';')) });
   }
   if (members.length === 0) return undefined;
   return members.length === 1 ? members[0] : { kind: 'and', members };
@@ -62,7 +62,8 @@ export function combineFilters(...trees: readonly (FilterTree | undefined)[]): F
 
 const tooManyConditions = (): Error => badRequest('LIMIT_EXCEEDED', `More than ${MAX_CONDITIONS} filter conditions`);
 
-function parseCondition(parameter: string, text: string): FilterTree {
+/** `separator`: that of the group of alternatives, which is escaped in the condition. */
+function parseCondition(parameter: string, text: string, separator: '' | ';' = ''): FilterTree {
   const first = text.indexOf(',');
   const second = first < 0 ? -1 : text.indexOf(',', first + 1);
   const path = splitPath(parameter, first < 0 ? text : text.slice(0, first));
@@ -73,7 +74,7 @@ function parseCondition(parameter: string, text: string): FilterTree {
     );
   const operator = parseOperator((second < 0 ? text.slice(first + 1) : text.slice(first + 1, second)).trim());
   const rest = second < 0 ? undefined : text.slice(second + 1);
-  return { kind: 'compare', path, operator, values: textValues(operator, rest, text) };
+  return { kind: 'compare', path, operator, values: textValues(operator, rest, text, separator) };
 }
 
 function parseOperator(name: string): FilterOperator {
@@ -86,10 +87,19 @@ function parseOperator(name: string): FilterOperator {
   );
 }
 
-function textValues(operator: FilterOperator, rest: string | undefined, condition: string): FilterValue[] {
+function textValues(
+  operator: FilterOperator,
+  rest: string | undefined,
+  condition: string,
+  separator: '' | ';',
+): FilterValue[] {
   const { arity } = OPERATORS[operator];
   const isAbsent = rest === undefined || (arity === 'none' && rest === '');
-  const texts = isAbsent ? [] : takesList(arity) ? splitEscaped(rest, ',', MAX_VALUES) : [rest];
+  const texts = isAbsent
+    ? []
+    : takesList(arity)
+      ? splitUnescaped(rest, ',', `,${separator}`, MAX_VALUES).map((text) => resolveEscapes(text, `,${separator}`))
+      : [separator === '' ? rest : resolveEscapes(rest, separator)];
   checkCount(operator, texts.length, condition);
   return texts.map((text) => ({ kind: 'text', text }));
 }
@@ -117,26 +127,39 @@ function checkCount(operator: FilterOperator, count: number, where: string): voi
 const wrongCount = (operator: FilterOperator, needs: string, where: string): Error =>
   badRequest('INVALID_FILTER', `Filter ${shorten(where)}: ${operator} takes ${needs}`);
 
+/** Splits at the separator. A backslash makes it part of the text, and two are one; others stay as they are. */
+export const splitEscaped = (text: string, separator: ',' | ';'): string[] =>
+  splitUnescaped(text, separator, separator).map((part) => resolveEscapes(part, separator));
+
 /**
- * Splits at the separator; after a backslash it is part of the text. Other backslashes stay as they are. Stops after
- * one part more than `maxParts`.
+ * Splits at the separator into parts with their escapes, as those of a list in a group of alternatives are resolved at
+ * once. `escaped`: characters that a backslash can precede, next to another one. Stops after one part more than
+ * `maxParts`.
  */
-export function splitEscaped(text: string, separator: ',' | ';', maxParts = Number.POSITIVE_INFINITY): string[] {
+function splitUnescaped(
+  text: string,
+  separator: ',' | ';',
+  escaped: string,
+  maxParts = Number.POSITIVE_INFINITY,
+): string[] {
   const parts: string[] = [];
-  let part = '';
+  let start = 0;
   for (let index = 0; index < text.length && parts.length <= maxParts; index++) {
-    const character = text[index] as string;
-    if (character === '\\' && text[index + 1] === separator) {
-      part += separator;
-      index++;
-    } else if (character === separator) {
-      parts.push(part);
-      part = '';
-    } else part += character;
+    const character = text[index];
+    if (character === separator) {
+      parts.push(text.slice(start, index));
+      start = index + 1;
+    } else if (character === '\\' && isEscaped(text[index + 1], escaped)) index++;
   }
-  if (parts.length <= maxParts) parts.push(part);
+  if (parts.length <= maxParts) parts.push(text.slice(start));
   return parts;
 }
+
+const resolveEscapes = (text: string, escaped: string): string =>
+  text.replace(/\\(.)/gs, (pair, character: string) => (isEscaped(character, escaped) ? character : pair));
+
+const isEscaped = (character: string | undefined, escaped: string): boolean =>
+  character === '\\' || (character !== undefined && escaped.includes(character));
 
 /** Number of conditions and nodes in the filter trees of a request so far. */
 export interface FilterCount {

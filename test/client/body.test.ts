@@ -44,7 +44,7 @@ const STRINGS: readonly (readonly [what: string, query: LooseQuery, shown: strin
   ],
   ['a list of values', { filter: { name: { in: ['a,b', 'c'] } } }, `filter=name,in,a\\,b,c&${NONE}`],
   ['no list of values', { filter: { name: { in: [] } } }, undefined],
-  ['a backslash in a list', { filter: { name: { in: ['a\\'] } } }, undefined],
+  ['a backslash in a list', { filter: { name: { in: ['a\\', 'b;'] } } }, `filter=name,in,a\\\\,b;&${NONE}`],
   ['a backslash elsewhere', { filter: { name: 'a\\,b' } }, `filter=name,eq,a\\,b&${NONE}`],
   [
     'a relation in a filter',
@@ -59,7 +59,12 @@ const STRINGS: readonly (readonly [what: string, query: LooseQuery, shown: strin
   ['json', { filter: { details: { eq: { a: 1 } } } }, undefined],
   ['$and', { filter: { $and: [{ a: 1 }, { b: { gt: 2 } }] } }, `filter=a,eq,1&filter=b,gt,2&${NONE}`],
   ['$or', { filter: { $or: [{ a: 'x;y' }, { b: { gt: 2 } }] } }, `or=a,eq,x\\;y;b,gt,2&${NONE}`],
-  ['$or with a backslash', { filter: { $or: [{ a: 'x\\' }, { b: 1 }] } }, undefined],
+  ['$or with a backslash', { filter: { $or: [{ a: 'x\\' }, { b: 1 }] } }, `or=a,eq,x\\\\;b,eq,1&${NONE}`],
+  [
+    '$or of a list with a backslash',
+    { filter: { $or: [{ a: { in: ['x\\', ';,'] } }, { b: 1 }] } },
+    `or=a,in,x\\\\,\\;\\,;b,eq,1&${NONE}`,
+  ],
   ['$or of lists', { filter: { $or: [{ a: { in: ['1,2', '3'] } }, { b: 1 }] } }, `or=a,in,1\\,2,3;b,eq,1&${NONE}`],
   ['$or of several conditions', { filter: { $or: [{ a: 1, b: 2 }, { c: 3 }] } }, undefined],
   ['$or in an expanded list', { expand: { items: { filter: { $or: [{ a: 1 }, { b: 2 }] } } } }, undefined],

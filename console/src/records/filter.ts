@@ -37,37 +37,58 @@ export const conditionText = ({ path, operator, value }: Condition): string =>
 
 /** Returns the conditions of a parameter: one of `filter`, several of `or`. */
 export const parseConditions = ({ kind, text }: Chip): readonly Condition[] =>
-  (kind === 'filter' ? [text] : splitEscaped(text, ';')).map(parseCondition);
+  kind === 'filter' ? [parseCondition(text)] : splitUnescaped(text, ';').map(parseAlternative);
+
+/** Parses a condition of `or`, where semicolons and backslashes of a value are escaped; those of a list already are. */
+function parseAlternative(text: string): Condition {
+  const condition = parseCondition(text);
+  const isList = takesList(condition.operator);
+  const value = condition.value?.replace(/\\(.)/gs, (pair, character) =>
+    character === ';' || (character === '\\' && !isList) ? character : pair,
+  );
+  return { ...condition, value };
+}
+
+/** Formats a condition of `or`. A backslash of a list that escapes nothing gets its own. */
+function alternativeText({ path, operator, value }: Condition): string {
+  const escaped = takesList(operator)
+    ? value?.replace(/\\[\\,]|[\\;]/g, (one) => (one.length === 2 ? one : `\\${one}`))
+    : value?.replace(/[\\;]/g, '\\$&');
+  return conditionText({ path, operator, value: escaped });
+}
 
 /** Returns the parameter for alternative conditions. */
 export function toChip(conditions: readonly Condition[]): Chip {
-  const texts = conditions.map(conditionText);
-  const only = texts.length === 1 ? texts[0] : undefined;
-  return only === undefined
-    ? { kind: 'or', text: texts.map((text) => text.replaceAll(';', '\\;')).join(';') }
-    : { kind: 'filter', text: only };
+  const [only, ...others] = conditions;
+  return only !== undefined && others.length === 0
+    ? { kind: 'filter', text: conditionText(only) }
+    : { kind: 'or', text: conditions.map(alternativeText).join(';') };
 }
 
-/** Splits at the separator; a backslash before it makes it part of the text, other backslashes stay. */
-export function splitEscaped(text: string, separator: ',' | ';'): readonly string[] {
+/** Splits at the separator into parts with their escapes: `\\` is a backslash, and one before the separator escapes it. */
+function splitUnescaped(text: string, separator: ',' | ';'): readonly string[] {
   const parts = [''];
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index] as string;
-    const isEscaped = character === '\\' && text[index + 1] === separator;
-    if (character === separator) parts.push('');
-    else parts[parts.length - 1] += isEscaped ? separator : character;
-    if (isEscaped) index++;
+  for (const [token] of text.matchAll(separator === ',' ? /\\[\\,]|./gs : /\\[\\;]|./gs)) {
+    if (token === separator) parts.push('');
+    else parts[parts.length - 1] += token;
   }
   return parts;
 }
 
+/** Splits the values of `in`, `nin` and `between`. */
+export const splitList = (text: string): readonly string[] =>
+  splitUnescaped(text, ',').map((part) => part.replace(/\\([\\,])/g, '$1'));
+
 /** Prints the values of `in`, `nin` and `between` for the API. */
 export const listText = (values: readonly string[]): string =>
-  values.map((one) => one.replaceAll(',', '\\,')).join(',');
+  values.map((one) => one.replace(/[\\,]/g, '\\$&')).join(',');
 
 const BY_NAME: ReadonlyMap<string, OperatorForm> = new Map(OPERATORS.map((one) => [one.name, one]));
 
 export const operatorNamed = (name: string): OperatorForm | undefined => BY_NAME.get(name);
+
+/** Returns whether the value of the operator is a list. */
+export const takesList = (operator: string): boolean => /two|many/.test(BY_NAME.get(operator)?.takes ?? '');
 
 type Kind = 'value' | 'list' | 'null' | 'order' | 'text';
 
@@ -101,8 +122,7 @@ export function describeCondition(
   const form = BY_NAME.get(name);
   const words = form?.label ?? name;
   if (value === undefined || form?.takes === 'none') return `${path} ${words}`.trim();
-  const isList = form?.takes === 'many' || form?.takes === 'two';
-  const values = isList ? splitEscaped(value, ',') : [value];
+  const values = takesList(name) ? splitList(value) : [value];
   return `${path} ${words} ${values.map((one) => (one === '' ? '""' : show(one))).join(form?.takes === 'two' ? ' and ' : ', ')}`;
 }
 

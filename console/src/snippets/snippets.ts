@@ -158,8 +158,11 @@ function printListCall({ query }: Call): string | undefined {
   // Only the other tools support filters of relations and parameters of the console.
   if (query.some(([name]) => name.includes('.'))) return undefined;
   const conditions = [
-    ...all('filter').map(printCondition),
-    ...all('or').map((group) => `{ $or: [${splitAlternatives(group).map(printCondition).join(', ')}] }`),
+    ...all('filter').map((text) => printCondition(text, '')),
+    ...all('or').map((group) => {
+      const alternatives = [...group.matchAll(/(?:\\[\\;]|[^;])+/g)].map(([text]) => printCondition(text, ';'));
+      return `{ $or: [${alternatives.join(', ')}] }`;
+    }),
   ];
   const names = (name: string): string[] =>
     all(name)
@@ -186,26 +189,22 @@ function printListCall({ query }: Call): string | undefined {
 const printProperty = (name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) && name !== '__proto__' ? name : `[${JSON.stringify(name)}]`;
 
-/** Splits the alternatives of `or`; `\;` is a semicolon. */
-const splitAlternatives = (group: string): string[] =>
-  [...group.matchAll(/(?:\\;|[^;])+/g)].map(([text]) => text.replaceAll('\\;', ';'));
-
-function printCondition(text: string): string {
-  const [, path = '', operator = 'eq', value] = /^([^,]*),([^,]*)(?:,(.*))?$/s.exec(text) ?? [];
+/** Prints the filter. `separator`: that of its group, which a backslash precedes in a value. */
+function printCondition(text: string, separator: '' | ';'): string {
+  const [, path = '', operator = 'eq', value = ''] = /^([^,]*),([^,]*)(?:,(.*))?$/s.exec(text) ?? [];
+  const resolveEscapes = (part: string, escaped: string): string =>
+    part.replace(/\\(.)/gs, (pair, character) => (escaped.includes(character) ? character : pair));
+  const list = (): string[] =>
+    [...value.matchAll(/(?:\\[\\,]|[^,])+/g)].map(([part]) => resolveEscapes(part, `\\,${separator}`));
+  const isMany = /^(?:in|nin|between)$/.test(operator);
   const operand =
     operator === 'isNull' || operator === 'notNull'
       ? 'true'
-      : JSON.stringify(isMany(operator) ? splitList(value ?? '') : (value ?? ''));
+      : JSON.stringify(isMany ? list() : separator === '' ? value : resolveEscapes(value, '\\;'));
   return path
     .split('.')
     .reduceRight((inner, name) => `{ ${printProperty(name)}: ${inner} }`, `{ ${operator}: ${operand} }`);
 }
-
-const isMany = (operator: string): boolean => /^(?:in|nin|between)$/.test(operator);
-
-/** Splits values separated by commas; `\,` is a comma. */
-const splitList = (text: string): string[] =>
-  [...text.matchAll(/(?:\\,|[^,])+/g)].map(([one]) => one.replaceAll('\\,', ','));
 
 function printExpansion(paths: readonly string[]): string {
   const below = new Map<string, string[]>();

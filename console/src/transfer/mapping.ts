@@ -55,5 +55,5 @@ export function guessMapping(headers: readonly string[], fields: readonly string
 export function printMapParameter(mapping: Mapping): string | undefined {
   const entries = [...mapping].filter(([header, field]) => header !== field);
   if (entries.length === 0) return undefined;
-  return entries.map(([header, field]) => `${header.replaceAll(',', '\\,')}:${field ?? ''}`).join(',');
+  return entries.map(([header, field]) => `${header.replace(/[\\,]/g, '\\$&')}:${field ?? ''}`).join(',');
 }

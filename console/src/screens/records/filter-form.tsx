@@ -138,7 +138,7 @@ function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: Li
         : listEnumValues(column.field);
   const hint =
     takes === 'many'
-      ? 'a,b,c (\\, is a comma)'
+      ? 'a,b,c (\\, is a comma, \\\\ a backslash)'
       : takes === 'two'
         ? 'from,to'
         : column?.type === 'datetime'

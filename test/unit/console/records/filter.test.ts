@@ -12,7 +12,7 @@ import {
   parseCondition,
   parseConditions,
   parseSuggestion,
-  splitEscaped,
+  splitList,
   toChip,
 } from '../../../../console/src/records/filter.ts';
 
@@ -31,12 +31,15 @@ test('a condition is a path, an operator and all that follows', () => {
 });
 
 test('alternatives and lists keep semicolons and commas', () => {
-  const value = fc.string({ unit: fc.constantFrom('a', ';', ',', ' ') });
+  const value = fc.string({ unit: fc.constantFrom('a', ';', ',', ' ', '\\') });
   fc.assert(
     fc.property(fc.array(value, { minLength: 2 }), (values) => {
-      const conditions = values.map((one) => ({ path: 'note', operator: 'eq', value: one }));
+      const conditions = [
+        ...values.map((one) => ({ path: 'note', operator: 'eq', value: one })),
+        { path: 'note', operator: 'in', value: listText(values) },
+      ];
       assert.deepEqual(parseConditions(toChip(conditions)), conditions);
-      assert.deepEqual(splitEscaped(listText(values), ','), values);
+      assert.deepEqual(splitList(listText(values)), values);
     }),
   );
   assert.deepEqual(toChip([{ path: 'a', operator: 'eq', value: ';' }]), { kind: 'filter', text: 'a,eq,;' });

@@ -23,7 +23,7 @@ test('a list, for each tool', () => {
   const call = list([
     ['filter', 'customer.country,in,SE,F\\,R'],
     ['filter', 'note,isNull'],
-    ['or', 'status,eq,a\\;b;total,gt,90'],
+    ['or', 'status,eq,a\\;b\\\\;total,gt,90'],
     ['sort', 'total,desc'],
     ['expand', 'customer,items.product'],
     ['size', '5'],
@@ -33,7 +33,7 @@ test('a list, for each tool', () => {
   assert.equal(
     printSnippet('TypeScript', call)?.split('\n').slice(8).join('\n'),
     `const { data, meta } = await entity.list({
-  filter: { $and: [{ customer: { country: { in: ["SE","F,R"] } } }, { note: { isNull: true } }, { $or: [{ status: { eq: "a;b" } }, { total: { gt: "90" } }] }] },
+  filter: { $and: [{ customer: { country: { in: ["SE","F,R"] } } }, { note: { isNull: true } }, { $or: [{ status: { eq: "a;b\\\\" } }, { total: { gt: "90" } }] }] },
   sort: ["total,desc"],
   expand: { customer: true, items: { expand: { product: true } } },
   size: 5,
