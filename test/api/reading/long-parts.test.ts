@@ -11,6 +11,7 @@ const server = useServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' });
 const CHARACTERS = Array.from({ length: 60_000 }, (_, n) => [...`${n} 漢𝒳`]).flat();
 const CHANGING = CHARACTERS.join('');
 const SAME = 'a'.repeat(1_000_000);
+const DOTLESS = `ı${'b'.repeat(120_000)}ﬁ`;
 
 const notes = use(async () => {
   const text = { type: 'text' };
@@ -20,6 +21,7 @@ const notes = use(async () => {
   await made.create('notes', [{ plain: CHANGING, indexed: slice(0, 5000) }]);
   await made.create('notes', [{ plain: SAME }]);
   await made.create('notes', [{ plain: null }]);
+  await made.create('notes', [{ plain: DOTLESS }]);
   return made;
 });
 
@@ -37,7 +39,10 @@ for (const [words, op, value, ids] of [
   ['from the first character', 'contains', slice(0, 100_000), [1]],
   ['to the last character', 'contains', slice(-100_000), [1]],
   ['of one character', 'contains', '漢', [1]],
-  ['of no character', 'contains', '', [1, 2]],
+  ['of no character', 'contains', '', [1, 2, 4]],
+  ['with a dotless ı', 'contains', `ı${'B'.repeat(1000)}`, [4]],
+  ['with an I for a dotless ı', 'contains', `I${'b'.repeat(1000)}`, []],
+  ['with letters for a ligature', 'endsWith', `${'b'.repeat(1000)}FI`, [4]],
   ['that is the beginning', 'startsWith', slice(0, 100_000), [1]],
   ['that is no beginning', 'startsWith', slice(1, 100_000), []],
   ['that is the end', 'endsWith', slice(-100_000), [1]],

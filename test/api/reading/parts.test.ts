@@ -7,7 +7,26 @@ import { scansOf } from '../../support/database.ts';
 import { use, useServer } from '../../support/resources.ts';
 
 const server = useServer();
-const PIECES = ['abc', 'ABC', 'straße', 'STRASSE', '50%', '_', '\\', 'Çelik', 'ΟΔΟΣ', ' ', '-', 'x', '%', 'é'];
+const PIECES = [
+  'abc',
+  'ABC',
+  'straße',
+  'STRASSE',
+  '50%',
+  '_',
+  '\\',
+  'Çelik',
+  'ΟΔΟΣ',
+  ' ',
+  '-',
+  'x',
+  '%',
+  'é',
+  'ı',
+  'IFI',
+  'ﬁ',
+];
+const DOTLESS = ['akılıb', 'AKILIB', 'kILıC', 'kiliﬁ'];
 
 const piece = fc.constantFrom(...PIECES);
 const values = fc.array(piece, { minLength: 1, maxLength: 4 }).map((pieces) => pieces.join(''));
@@ -19,7 +38,7 @@ const workspace = use(async () => {
   });
   const texts = fc.sample(values, { numRuns: 300, seed: 7 });
   const filler = Array.from({ length: 20_000 }, (_, n) => `filler ${n.toString(36)} ${(n * 7919) % 10_007}`);
-  const rows = [...texts, ...filler].map((value) => JSON.stringify({ indexed: value, plain: value }));
+  const rows = [...texts, ...DOTLESS, ...filler].map((value) => JSON.stringify({ indexed: value, plain: value }));
   const answer = await made.call('notes/_import', {
     method: 'POST',
     headers: { 'content-type': 'application/x-ndjson' },
@@ -44,6 +63,29 @@ test('contains, startsWith and endsWith find the same with and without the index
     { numRuns: 80 },
   );
 });
+
+for (const [op, value, texts] of [
+  ['contains', 'KıLı', ['akılıb']],
+  ['contains', 'KILI', ['AKILIB', 'kiliﬁ']],
+  ['contains', 'ILıC', ['kILıC']],
+  ['startsWith', 'aki', ['AKILIB']],
+  ['endsWith', 'ıb', ['akılıb']],
+  ['endsWith', 'IFI', ['kiliﬁ']],
+  ['ieq', 'kILIFI', ['kiliﬁ']],
+  ['ieq', 'KıLıFı', []],
+] as const) {
+  test(`${op},${value} takes no dotless ı for an i`, async () => {
+    for (const field of ['indexed', 'plain']) {
+      const query = new URLSearchParams({ filter: `${field},${op},${value}`, fields: field, size: '1000' });
+      const { json } = await workspace.call(`notes?${query}`);
+      const found = json.data.map((record: Record<string, string>) => record[field]);
+      assert.deepEqual(
+        found.filter((text: string) => DOTLESS.includes(text)),
+        texts,
+      );
+    }
+  });
+}
 
 test('PostgreSQL uses the index from three letters on', async () => {
   const { database } = server;

@@ -38,7 +38,7 @@ const WORDS = new Set(
 /** Names of the schema, and what our statements call things themselves. */
 const NAMES = new Set<string>(
   `ws7_shop id createdAt updatedAt page $ $key $keys $row $at $seen $size $sum $total $goes_on $bounded_text w
-  und-x-icu`.split(/\s+/),
+  und-x-icu tr-x-icu`.split(/\s+/),
 );
 for (const [name, entity] of Object.entries(SHOP_DOCUMENT.entities)) {
   NAMES.add(name);
@@ -52,6 +52,11 @@ const LITERALS = new Set([
   ...Object.keys(SHOP_DOCUMENT.entities).flatMap((name) => [`'"ws7_shop"."${name}"'`, `'${name}'`]),
   "'[]'",
   "' '",
+  "'ı'",
+  "'ﬁ'",
+  "'fi'",
+  "'ﬃ'",
+  "'ffi'",
   "'T'",
   "'+00'",
   "'Z'",
