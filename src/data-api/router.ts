@@ -44,7 +44,7 @@ import { importRecords } from './import/import.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadDeps, read } from './reads.ts';
 import { makeSnapshotRetry, type SnapshotRetry } from './retry.ts';
-import type { ExecuteCall, TransactionDeps } from './transaction.ts';
+import { type ExecuteCall, runTransaction, type TransactionDeps } from './transaction.ts';
 import { makeTakePermit, type TransferDeps } from './transfer.ts';
 import { toUnavailableError } from './unavailable-error.ts';
 import { create, remove, update } from './writes.ts';
@@ -84,6 +84,8 @@ export type AgentHandler = (context: RequestContext, api: AgentApi) => Promise<R
 export interface AgentApi {
   /** Executes a request for records as the sender of the context. */
   readonly execute: (context: RequestContext, request: RawRequest) => Promise<Reply>;
+  /** Executes a write and undoes it. Throws the error that the write would have now. */
+  readonly dryRun: (context: RequestContext, request: RawRequest) => Promise<void>;
   /** Limits the context to the entities with these ids. */
   readonly restrictContext: (context: RequestContext, ids: readonly string[]) => RequestContext;
 }
@@ -180,6 +182,13 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     async execute(sender, request) {
       const context = await forward(deps, sender, request);
       return executeCall(context, parseCall(context, splitSegments(request.path), config));
+    },
+    async dryRun(sender, request) {
+      const context = await forward(deps, sender, request);
+      const call = parseCall(context, splitSegments(request.path), config);
+      await runTransaction(idempotency, context, { isDryRun: true, isRepeatable: true }, (executor, current) =>
+        execute(current, call, executor),
+      );
     },
     restrictContext: (context, ids) => restrictContext(deps, context, ids),
   };

@@ -135,7 +135,7 @@ function getProtocolHeaders({ headers }: RawRequest): Readonly<Record<string, st
 function makeSession(
   { config, confirmations, onCall, onError }: AgentDeps,
   context: RequestContext,
-  { execute }: AgentApi,
+  { execute, dryRun }: AgentApi,
   { isReadOnly }: Narrowing,
   message: Message,
 ): AgentSession {
@@ -154,6 +154,7 @@ function makeSession(
     maxRows: config.mcpMaxRows,
     maxBytes: config.mcpMaxBytes,
     execute: (internalRequest) => execute(context, makeRequest(internalRequest, request)),
+    dryRun: (internalRequest) => dryRun(context, makeRequest(internalRequest, request)),
     writes: workspace.agents.writes,
     confirmationState,
   };

@@ -18,6 +18,8 @@ export interface ToolContext extends ToolLimits {
   readonly agentContext: AgentContext;
   /** Executes a request of the data API as the caller. Throws its errors. */
   readonly execute: (internalRequest: InternalRequest) => Promise<Reply>;
+  /** Executes a write and undoes it. Throws the error that the write would have now. */
+  readonly dryRun: (internalRequest: InternalRequest) => Promise<void>;
   readonly writes: AgentWrites;
   readonly confirmationState: ConfirmationState;
 }

@@ -92,14 +92,15 @@ function getRecord(members: Members['members'], name: string): Readonly<Record<s
   return record;
 }
 
-/** Executes the change, or returns the preview to confirm. */
+/** Executes the change, or returns the preview to confirm, unless the change would be refused as things are. */
 async function executeChange(toolContext: ToolContext, change: Change): Promise<Outcome> {
   const { request, doneMessage } = change;
   if (toolContext.writes === 'on') return formatDone(await toolContext.execute(request), doneMessage, toolContext);
-  const before = change.read === undefined ? undefined : await toolContext.execute(change.read);
-  const version = before?.headers.ETag;
   const { confirmation: _, ...args } = change.args;
   const { confirmation, canElicit, subject, confirmations } = toolContext.confirmationState;
+  if (confirmation === undefined) await toolContext.dryRun(request);
+  const before = change.read === undefined ? undefined : await toolContext.execute(change.read);
+  const version = before?.headers.ETag;
   const facts = [subject, canElicit, change.tool, args, version ?? null];
   if (confirmation === undefined) {
     const record = before?.body.kind === 'text' ? (parseExact(before.body.text) as { data: Change['args'] }).data : {};

@@ -189,6 +189,52 @@ test('a create that is confirmed twice is done once', async () => {
   await agent.close();
 });
 
+const TREE = {
+  entities: {
+    notes: {
+      fields: {
+        title: { type: 'string', required: true, maxLength: 40 },
+        total: { type: 'decimal' },
+        word: { type: 'string', unique: true },
+      },
+      relations: { parent: { kind: 'belongsTo', entity: 'notes' } },
+    },
+  },
+};
+
+test('a person is asked only for what would be done', async () => {
+  const tree = await server.workspace('acme/tree', TREE);
+  await tree.admin('mcp', { method: 'PUT', body: { writes: 'confirm' } });
+  const [{ id: parentId }] = await tree.create('notes', [{ title: 'parent', word: 'taken' }]);
+  const [{ id }] = await tree.create('notes', [{ title: 'child', parentId }]);
+  const before = (await tree.call('notes')).text;
+  const asked: string[] = [];
+  const askingHost = await connectAgent(server, tree.path, tree.readWriteKey, person('accept', asked));
+  const plainHost = await connectAgent(server, tree.path, tree.readWriteKey);
+  for (const [tool, args, refusal] of [
+    ['create_record', { entity: 'note', record: { title: 'x' } }, /^404 NOT_FOUND: .* Did you mean notes\?/],
+    ['create_record', { entity: 'notes', record: { titel: 'x' } }, /^400 VALIDATION_FAILED: .*\n- titel UNKNOWN_FIELD/],
+    ['create_record', { entity: 'notes', record: { title: 'x'.repeat(41) } }, /^400 VALIDATION_FAILED/],
+    ['create_record', { entity: 'notes', record: { title: 'x', word: 'taken' } }, /^409 CONFLICT/],
+    ['create_record', { entity: 'notes', record: { title: 'x', parentId: 999 } }, /\n- parentId REFERENCE_NOT_FOUND/],
+    ['update_record', { entity: 'notes', id, changes: { total: 'x' } }, /\n- total TYPE_MISMATCH/],
+    ['update_record', { entity: 'notes', id, changes: { title: null } }, /\n- title REQUIRED/],
+    ['update_record', { entity: 'notes', id, changes: { parentId: 999 } }, /\n- parentId REFERENCE_NOT_FOUND/],
+    ['update_record', { entity: 'notes', id: 999, changes: { title: 'x' } }, /^404 NOT_FOUND: Record not found/],
+    ['update_record', { entity: 'notes', id, changes: { title: 'x' }, ifMatch: '"1.a"' }, /^412 PRECONDITION_FAILED/],
+    ['delete_record', { entity: 'notes', id: 999 }, /^404 NOT_FOUND: Record not found/],
+    ['delete_record', { entity: 'notes', id: parentId }, /^409 CONFLICT/],
+  ] as const) {
+    for (const agent of [askingHost, plainHost]) assert.match(await agent.refusal(tool, args), refusal);
+  }
+  assert.deepEqual(asked, []);
+  assert.equal((await tree.call('notes')).text, before);
+  assert.match(await plainHost.text('delete_record', { entity: 'notes', id }), /^Nothing is done yet/);
+  assert.equal((await tree.call('notes')).text, before);
+  await askingHost.close();
+  await plainHost.close();
+});
+
 test('a confirmation is for this change, of this principal, while the record stays as it was', async () => {
   const id = await newNote('first');
   const agent = await connect();
@@ -232,8 +278,7 @@ test('what is confirmed is done to the version that was shown, also where the ca
   assert.match(await confirmed, /^412 PRECONDITION_FAILED/);
   assert.equal(await titleOf(id), 'first');
   const other = { ...change, ifMatch: '"1.other"' };
-  const second = confirmationIn(await agent.text('update_record', other));
-  assert.match(await agent.refusal('update_record', { ...other, confirmation: second }), /^412 /);
+  assert.match(await agent.refusal('update_record', other), /^412 PRECONDITION_FAILED/);
   const again = confirmationIn(await agent.text('update_record', change));
   assert.match(await agent.text('update_record', { ...change, confirmation: again }), /^Changed\. /);
   await agent.close();
