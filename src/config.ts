@@ -239,7 +239,7 @@ export const SETTINGS: readonly Setting[] = [
     description: 'requests per minute and credential, unused ones saved up for a minute at most; 0: no limit',
   },
   { name: 'WDA_MCP', default: 'on', description: 'off: no workspace is served to agents (MCP)' },
-  { name: 'WDA_MCP_MAX_ROWS', default: '100', description: 'most records of one result for an agent' },
+  { name: 'WDA_MCP_MAX_ROWS', default: '100', description: 'most records or groups of one result for an agent' },
   { name: 'WDA_MCP_MAX_BYTES', default: '65536', description: 'longest text of one result for an agent' },
   {
     name: 'WDA_MCP_RATE_LIMIT',

@@ -10,6 +10,7 @@ import { TOOLS, type ToolName } from './tools.ts';
 import { createRecord, deleteRecord, updateRecord } from './write-tools.ts';
 
 const DEFAULT_ROWS = 20;
+const DEFAULT_GROUPS = 100;
 const MAX_DESCRIBED = 20;
 
 /** Runs a tool. Throws API errors. */
@@ -35,24 +36,20 @@ const TOOL_HANDLERS: Readonly<Record<ToolName, ToolHandler>> = {
     }
     return formatEntities(agentContext, names);
   },
-  async query_records({ members, has, text, integer }, toolContext) {
-    const size = has('size') ? integer('size') : String(Math.min(DEFAULT_ROWS, toolContext.maxRows));
-    if (/^\d+$/.test(size) && Number(size) > toolContext.maxRows) {
-      throw badRequest(
-        'INVALID_TOOL_ARGUMENTS',
-        `size is ${toolContext.maxRows} at most here; ask for the next page by after`,
-      );
-    }
-    const { entity: _, ...query } = members;
-    return formatData(await executeQuery(text('entity'), { ...query, size: Number(size) }, toolContext), toolContext);
+  async query_records(args, toolContext) {
+    const size = readSize(args, DEFAULT_ROWS, 'after', toolContext);
+    return formatData(await executeBody('_query', args, { size }, toolContext), toolContext);
   },
-  async count_records({ members, text }, toolContext) {
-    const { entity: _, ...query } = members;
-    const countQuery = { ...query, size: 1, count: 'exact', fields: ['id'], expand: [] };
-    const { meta } = JSON.parse(await executeQuery(text('entity'), countQuery, toolContext)) as {
+  async count_records(args, toolContext) {
+    const countQuery = { size: 1, count: 'exact', fields: ['id'], expand: [] };
+    const { meta } = JSON.parse(await executeBody('_query', args, countQuery, toolContext)) as {
       meta: { totalElements: number };
     };
     return String(meta.totalElements);
+  },
+  async aggregate_records(args, toolContext) {
+    const size = readSize(args, DEFAULT_GROUPS, 'page', toolContext);
+    return formatData(await executeBody('_aggregate', args, { size }, toolContext), toolContext);
   },
   async read_record({ members, text, strings }, toolContext) {
     const path = buildRecordPath(text('entity'), members.id, toolContext);
@@ -70,16 +67,24 @@ const TOOL_HANDLERS: Readonly<Record<ToolName, ToolHandler>> = {
     formatAccess(agentContext, has('entity') ? text('entity') : undefined),
 };
 
-/** Executes `_query` and returns the JSON text of its response. */
-async function executeQuery(
-  entity: string,
-  body: Readonly<Record<string, unknown>>,
+/** Reads the size of a page, at most that of agents. `next`: argument that leads to the next page. */
+function readSize({ has, integer }: Members, size: number, next: string, { maxRows }: ToolContext): number {
+  if (!has('size')) return Math.min(size, maxRows);
+  const digits = integer('size');
+  if (/^\d+$/.test(digits) && Number(digits) > maxRows)
+    throw badRequest('INVALID_TOOL_ARGUMENTS', `size is ${maxRows} at most here; ask for the next page by ${next}`);
+  return Number(digits);
+}
+
+/** Executes `_query` or `_aggregate` with the arguments and these members, and returns the JSON text of its response. */
+async function executeBody(
+  operation: '_query' | '_aggregate',
+  { members, text }: Members,
+  fixed: Readonly<Record<string, unknown>>,
   toolContext: ToolContext,
 ): Promise<string> {
-  const reply = await toolContext.execute({
-    method: 'POST',
-    path: `${buildEntityPath(entity, toolContext)}/_query`,
-    body,
-  });
+  const { entity: _, ...query } = members;
+  const path = `${buildEntityPath(text('entity'), toolContext)}/${operation}`;
+  const reply = await toolContext.execute({ method: 'POST', path, body: { ...query, ...fixed } });
   return reply.body.kind === 'text' ? reply.body.text : '';
 }

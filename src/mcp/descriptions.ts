@@ -114,11 +114,14 @@ function formatRelation(name: string, { relation, isList }: RelationView, requir
   return `${to} (one, key ${relation.column}${required.has(relation.column) ? '!' : relation.required ? '' : '?'})`;
 }
 
-/** Describes the records that an external user sees, or returns undefined if it sees all. */
+/** Describes the records that an external user sees and the claims that decide, or returns undefined if it sees all. */
 function describeRows(entity: Entity, principal: Principal): string | undefined {
   if (principal.kind !== 'external') return undefined;
   const [explained] = explainRows([entity], principal.claims);
-  return explained === undefined || explained.sees === 'all' ? undefined : explained.filter;
+  if (explained === undefined || explained.sees === 'all') return undefined;
+  const { sees, filter, rules } = explained;
+  // A filter that matches nothing names its claims itself.
+  return sees === 'none' ? filter : `${filter} (from your ${rules.map(({ claim }) => claim).join(', ')})`;
 }
 
 /** Formats the caller, its permissions, and which records of the named entity, or of all, it sees. */
@@ -155,7 +158,7 @@ function describePrincipal(principal: Principal): string {
     case 'owner':
       return `the credential ${principal.credentialId} with ${principal.permissions} permissions`;
     case 'external':
-      return `the user ${truncateLine(toText(principal.claims.sub), LONGEST_FIELD_DESCRIPTION)} with ${principal.permissions} permissions`;
+      return `the user whose sub is ${truncateLine(toText(principal.claims.sub), LONGEST_FIELD_DESCRIPTION)}, with ${principal.permissions} permissions,`;
     default:
       return principal satisfies never;
   }

@@ -1,6 +1,7 @@
 // Definitions of the tools for agents: names, descriptions for the model, arguments (JSON Schema 2020-12). A few that
 // take the name of an entity: one for each entity would be a thousand for 200 entities.
 import type { JsonSchema } from '../model/field-types.ts';
+import { isRecord } from '../request/members.ts';
 import { FILTER_OPERATORS } from '../request/operators.ts';
 import {
   getParameterName,
@@ -37,7 +38,8 @@ function buildArgument(key: ParameterKey): JsonSchema {
   const { type = 'object', enum: values, items, minimum } = form.schema({ maxPageSize: 0 });
   return {
     ...(values === undefined ? { type } : { enum: values }),
-    ...(items === undefined ? {} : { items }),
+    // Items of several forms refer to the components of an OpenAPI document.
+    ...(isRecord(items) && 'type' in items ? { items } : {}),
     ...(minimum === undefined ? {} : { minimum }),
     description: key === 'filter' ? `${agents} op: ${FILTER_OPERATORS.join(', ')}. ${PATHS}` : agents,
   };
@@ -50,6 +52,7 @@ const buildArguments = (keys: readonly ParameterKey[]): Readonly<Record<string, 
 
 const isForAgents = (key: ParameterKey): boolean => (PARAMETERS[key] as Parameter<unknown>).agents !== undefined;
 const QUERY = buildArguments(getParameters('query', 'body').filter(isForAgents));
+const AGGREGATE = buildArguments(getParameters('summarize', 'body').filter(isForAgents));
 
 const DEFINITIONS = {
   list_entities: {
@@ -83,6 +86,18 @@ const DEFINITIONS = {
     access: 'read',
     properties: { entity, ...buildArguments(['filter', 'search']) },
     required: ['entity'],
+  },
+  aggregate_records: {
+    title: 'Count and sum up records',
+    description:
+      'Counts, sums, averages, least and greatest values of the records that fit a filter, of all or of each group, as JSON: {"data": [{"status": "open", "count": 2, "sum:total": 61.25}, …], "meta": {…}}. Ask it instead of adding up records yourself.',
+    access: 'read',
+    properties: {
+      entity,
+      ...AGGREGATE,
+      page: { type: 'integer', minimum: 0, description: 'Number of the page of groups, from 0' },
+    },
+    required: ['entity', 'select'],
   },
   read_record: {
     title: 'Read a record',

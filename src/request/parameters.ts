@@ -180,34 +180,40 @@ export const PARAMETERS = {
     required: true,
     description:
       'What is answered of each group: `count`, or `<function>:<field>` with `count`, `countDistinct`, `sum`, `avg`, `min` or `max`.',
+    agents: 'Such as ["count", "sum:total"]; functions: count, countDistinct, sum, avg, min, max',
     example: ['count'],
     client: false,
   }),
   group: parameter(texts('listed', parseGroups), {
     ...aggregate,
     description: 'By which fields: `<field>`, or a part of a date such as `<field>:month`.',
+    agents: 'Such as ["status", "customer.country", "placedAt:month"]; also year, quarter, week, day, hour',
     client: false,
   }),
   timeZone: parameter(text(parseTimeZone), {
     ...aggregate,
     name: 'tz',
     description: 'Time zone in which days and months begin, such as Europe/Berlin; UTC if not given.',
+    agents: 'Time zone in which days and months begin, such as Europe/Berlin; UTC unless told',
   }),
   having: parameter(HAVING, {
     ...aggregate,
     description: 'A filter on what `select` names. Repeated: all must hold.',
+    agents: 'Conditions on what select names, such as ["sum:total,gte,100"]',
     client: 'readonly string[]',
   }),
   groupSort: parameter(texts('repeated', parseSort), {
     ...aggregate,
     name: 'sort',
     description: '`<name>[,asc|desc]`, by what `select` or `group` names.',
+    agents: 'By what select or group names, such as ["sum:total,desc"]',
     client: 'string | readonly string[]',
   }),
   groupSize: parameter(integer(1, MAX_SIZE), {
     ...aggregate,
     name: 'size',
     description: 'Groups of a page; 100 if not given.',
+    agents: 'Groups of a page; 100 unless told',
   }),
 
   format: parameter(choice('csv', 'ndjson'), { query: ['export'], description: 'Of the file; `csv` if not given.' }),

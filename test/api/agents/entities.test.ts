@@ -24,6 +24,7 @@ async function reachesOrdersAlone(agent: Agent): Promise<void> {
   for (const [tool, args] of [
     ['query_records', { entity: 'customers' }],
     ['count_records', { entity: 'customers' }],
+    ['aggregate_records', { entity: 'customers', select: ['count'] }],
     ['read_record', { entity: 'customers', id: 1 }],
     ['describe_entities', { entities: ['customers'] }],
     ['explain_access', { entity: 'customers' }],

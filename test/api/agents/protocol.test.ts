@@ -10,6 +10,7 @@ const READING = [
   'describe_entities',
   'query_records',
   'count_records',
+  'aggregate_records',
   'read_record',
   'explain_access',
 ];

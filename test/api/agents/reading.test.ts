@@ -57,6 +57,27 @@ test('counts are numbers, of all records or of those that fit', async () => {
   assert.equal(await agent.text('count_records', { entity: 'customers', filter }), '2');
 });
 
+test('sums are those of the data API, of all records or of each group', async () => {
+  const open = { field: 'status', op: 'eq', value: 'open' };
+  const sums = { select: ['count', 'sum:total'], filter: open, size: 50 };
+  const rest = await shop.call('orders/_aggregate', { method: 'POST', body: sums });
+  assert.equal(rest.status, 200, rest.text);
+  assert.equal(rest.json.data.length, 1);
+  assert.equal(await agent.data('aggregate_records', { entity: 'orders', ...sums }), rest.text);
+  const groups = {
+    select: ['count'],
+    group: ['status', 'customer.name'],
+    having: ['count,gte,1'],
+    sort: ['count,desc'],
+  };
+  const page = { ...groups, size: 1, page: 1, tz: 'Europe/Berlin' };
+  const second = await shop.call('orders/_aggregate', { method: 'POST', body: page });
+  assert.equal(await agent.data('aggregate_records', { entity: 'orders', ...page }), second.text);
+  // As many groups as records are the most.
+  const all = JSON.parse(await agent.data('aggregate_records', { entity: 'orders', ...groups }));
+  assert.equal(all.meta.size, 50);
+});
+
 test('a record comes with the etag of its version', async () => {
   const rest = await shop.call('customers/1?fields=id,name');
   const text = await agent.text('read_record', { entity: 'customers', id: '1', fields: ['id', 'name'] });
@@ -75,6 +96,25 @@ test('refusals are texts that say how to do better', async () => {
     ['query_records', {}, /^400 BAD_REQUEST: entity is missing$/],
     ['query_records', { entity: '_mcp' }, /^404 NOT_FOUND: /],
     ['query_records', { entity: 'orders/1' }, /^404 NOT_FOUND/],
+    ['aggregate_records', { entity: 'orders' }, /^400 BAD_REQUEST: select is missing$/],
+    ['aggregate_records', { entity: 'order', select: ['count'] }, /^404 NOT_FOUND: .* Did you mean orders\?/],
+    [
+      'aggregate_records',
+      { entity: 'orders', select: ['sum:totl'] },
+      /^400 BAD_REQUEST: .*totl.* Did you mean total\?/,
+    ],
+    ['aggregate_records', { entity: 'orders', select: ['median:total'] }, /^400 BAD_REQUEST: .*median/],
+    [
+      'aggregate_records',
+      { entity: 'orders', select: 'count' },
+      /^400 BAD_REQUEST: select must be an array of strings$/,
+    ],
+    ['aggregate_records', { entity: 'orders', select: ['count'], groups: [] }, /Did you mean group\?/],
+    [
+      'aggregate_records',
+      { entity: 'orders', select: ['count'], size: 51 },
+      /^400 BAD_REQUEST: size is 50 at most here; ask for the next page by page$/,
+    ],
     ['read_record', { entity: 'orders', id: 999_999 }, /^404 NOT_FOUND: Record not found$/],
     [
       'read_record',

@@ -52,6 +52,10 @@ test('random queries of users give the records that the data API gives them', as
           ...(search === undefined ? {} : { search }),
         });
         assert.equal(counted, String(rest.json.meta.totalElements));
+        const sums = { entity, filter, select: ['count', 'max:id'], group: ['word'], sort: ['word'] };
+        const { entity: _, ...body } = sums;
+        const grouped = await workspace.call(`${entity}/_aggregate`, { method: 'POST', credential, body });
+        assert.equal(await agent.data('aggregate_records', sums), grouped.text);
         const id = g(fc.integer, { min: 1, max: 7 });
         const one = await workspace.call(`${entity}/${id}?fields=word`, { credential });
         const read = await agent.text('read_record', { entity, id, fields: ['word'] });
@@ -103,6 +107,8 @@ test('nothing of a hidden record is in any text, whatever is asked', async () =>
     ['query_records', { entity: 'visits', expand: ['patient'], sort: ['patient.name'] }],
     ['query_records', { entity: 'visits', filter: { field: 'patient.doctor', op: 'eq', value: 'mallory' } }],
     ['count_records', { ...patients, filter: { field: 'doctor', op: 'eq', value: 'mallory' } }],
+    ['aggregate_records', { ...patients, select: ['count', 'max:name'], group: ['doctor'] }],
+    ['aggregate_records', { entity: 'visits', select: ['count', 'min:patient.name'], group: ['patient.doctor'] }],
     ['read_record', { ...patients, id: hidden.patient }],
     ['read_record', { entity: 'visits', id: hidden.visit, expand: ['patient'] }],
   ];
@@ -111,7 +117,13 @@ test('nothing of a hidden record is in any text, whatever is asked', async () =>
   }
   assert.equal(await agent.text('count_records', patients), '1');
   assert.equal(await agent.text('read_record', { ...patients, id: hidden.patient }), '404 NOT_FOUND: Record not found');
-  assert.match(await agent.text('describe_entities', { entities: ['patients'] }), /\n {2}you see: doctor = "eve"/);
-  assert.match(await agent.text('explain_access'), /^You are the user eve .*\npatients: doctor = "eve"$/ms);
+  assert.match(
+    await agent.text('describe_entities', { entities: ['patients'] }),
+    /\n {2}you see: doctor = "eve" \(from your sub\)/,
+  );
+  assert.match(
+    await agent.text('explain_access'),
+    /^You are the user whose sub is eve, with READ_WRITE permissions, in acme\/clinic\.\n.*\npatients: doctor = "eve" \(from your sub\)$/ms,
+  );
   await agent.close();
 });
