@@ -74,10 +74,28 @@ test('a key for some entities is refused in the words of the server, and reaches
   await dialog.getByLabel('Name').fill('report');
   await dialog.getByRole('combobox', { name: 'Entities' }).fill('prod');
   await page.getByRole('option', { name: 'products' }).click();
-  await dialog.getByLabel('Expires (UTC)').fill('2001-01-01T00:00');
-  await dialog.getByRole('button', { name: 'Create' }).click();
-  await dialog.getByText('must be in the future').first().waitFor();
-  await dialog.getByLabel('Expires (UTC)').fill('2101-01-01T10:30');
+  const expires = dialog.getByLabel('Expires (UTC)');
+  assert.equal(
+    await expires.evaluate((one) => one.type),
+    'text',
+    'no picker of the browser, which has an order of its own',
+  );
+  await expires.focus();
+  await dialog.getByRole('button', { name: '1 year' }).click();
+  assert.match(await expires.inputValue(), /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$/);
+  await dialog.getByRole('button', { name: 'Never' }).click();
+  assert.equal(await expires.inputValue(), '');
+  for (const [text, message] of [
+    ['2001-01-01', 'must be in the future'],
+    ['31.12.2101', 'must be an ISO 8601 datetime'],
+  ] as const) {
+    await expires.fill(text);
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByText(message).waitFor();
+    assert.equal(await dialog.getByRole('alert').count(), 1, 'a mistake is told once, at its field');
+    assert.equal(await expires.evaluate((one) => one === one.ownerDocument.activeElement), true);
+  }
+  await expires.fill('2101-01-01 10:30');
   await dialog.getByRole('button', { name: 'Create' }).click();
   const made = page.getByRole('dialog', { name: 'New key' });
   const secret = await made.getByRole('textbox', { name: 'Key' }).inputValue();

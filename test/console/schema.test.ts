@@ -252,9 +252,22 @@ test('a plan of an older draft is told, and the command that is copied is that o
     .waitFor();
 });
 
-test('an empty workspace begins with an example', async ({ open }) => {
+test('an empty workspace has no draft before one is chosen: a first entity, or an example', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/t/empty' });
   await page.getByRole('link', { name: 'Write a schema' }).click();
+  await page.getByRole('textbox', { name: 'Schema document' }).waitFor();
+  assert.equal(await page.getByText('Draft, not applied').count(), 0);
+  assert.doesNotMatch(await textOf(page), /notes/);
+  for (const tab of ['Picture', 'Entities']) {
+    await openTab(page, tab);
+    assert.equal(await page.getByText('notes').count(), 0, tab);
+  }
+  await page.getByRole('button', { name: 'New entity' }).click();
+  await page.getByText('Draft, not applied').waitFor();
+  const name = page.getByLabel('Entity name');
+  await until('the name has the focus', () => name.evaluate((one) => one === one.ownerDocument.activeElement));
+  await page.getByRole('button', { name: 'Discard' }).click();
+  await page.getByRole('button', { name: 'Start from an example' }).click();
   await until('the example is there', async () => (await textOf(page)).includes('notes:'));
   await planOf(page);
   await page.getByRole('button', { name: 'Apply' }).click();

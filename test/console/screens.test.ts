@@ -100,6 +100,27 @@ test('at 320 pixels no screen is wider than the page', async ({ open }) => {
   assert.deepEqual(wide, []);
 });
 
+test('a slug is derived from a name with accents, and a mistake in it is told once', async ({ open }) => {
+  const page = await open({ key: keys.admin });
+  await page.getByRole('button', { name: 'New organization' }).first().click();
+  const dialog = page.getByRole('dialog', { name: 'New organization' });
+  await dialog.getByLabel('Name').fill('Northwind Traders & Söhne');
+  const slug = dialog.getByLabel('Slug');
+  assert.equal(await slug.inputValue(), 'northwind-traders-sohne');
+  await slug.fill('Nord Wind');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await until('the slug is invalid', async () => (await slug.getAttribute('aria-invalid')) === 'true');
+  assert.equal(await dialog.getByText(/must /).count(), 1);
+  assert.equal(await dialog.getByRole('alert').count(), 1);
+  assert.equal(await slug.evaluate((one) => one === one.ownerDocument.activeElement), true);
+  await slug.fill('demo');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog
+    .getByRole('alert')
+    .filter({ hasText: /slug|exists/ })
+    .waitFor();
+});
+
 test('names of 200 characters with markup are text, wherever they stand, and nothing is cut off', async ({ open }) => {
   const name = '<img src=x onerror="window.__x=1">"><script>window.__x=1</script> \u202Eabc '.padEnd(200, 'n');
   const long = await server.workspace('long/names', { entities: { notes: { fields: {} } } });

@@ -6,6 +6,7 @@ import { request } from '../api/request.ts';
 import type { Permissions } from '../api/session.ts';
 import type { ApiKey, OAuthClient } from '../api/types.ts';
 import { adminPath, type WorkspaceRef } from '../api/workspace.ts';
+import { formatLocal, type TimeZone } from '../format/datetime.ts';
 import { quoteShell } from '../snippets/snippets.ts';
 
 /** Permissions of a credential; `entities` is null for all entities. */
@@ -46,6 +47,18 @@ const STOPS: Readonly<Record<Permissions, string>> = {
   READ_WRITE: 'Programs that read and write records with it stop working',
   READ_ONLY: 'Programs that read records with it stop working',
 };
+
+/** Lifetimes to choose from; without days the key does not expire. */
+export const EXPIRIES: readonly { readonly label: string; readonly days?: number }[] = [
+  { label: '30 days', days: 30 },
+  { label: '90 days', days: 90 },
+  { label: '1 year', days: 365 },
+  { label: 'Never' },
+];
+
+/** Formats an expiry to the minute for its input, `2031-12-31 18:00`; empty for none. */
+export const formatExpiry = (instant: string | null, zone: TimeZone): string =>
+  instant === null ? '' : formatLocal(instant, zone).slice(0, 16);
 
 export const isExpired = ({ expiresAt }: ApiKey, now: number): boolean =>
   expiresAt !== null && Date.parse(expiresAt) <= now;

@@ -51,10 +51,19 @@ export class ApiError extends Error {
 export const isApiError = (thrown: unknown, code?: string): thrown is ApiError =>
   thrown instanceof ApiError && (code === undefined || thrown.code === code);
 
-/** Returns the server's message about a member of the body, or about something inside it. */
-export const fieldError = (error: unknown, field: string): string | undefined =>
-  isApiError(error)
-    ? error.details.find((detail) => detail.field === field || detail.field?.startsWith(`${field}.`))?.message
-    : undefined;
+/** Returns the server's messages about a member of the body, or about something inside it. */
+export function fieldError(error: unknown, field: string): string | undefined {
+  const details = isApiError(error) ? error.details.filter((detail) => isWithin(detail, field)) : [];
+  return details.length === 0 ? undefined : details.map(({ message }) => message).join('; ');
+}
+
+/** Returns whether an error is only about these members of the body, next to which a form shows its messages. */
+export const isShownAtFields = (error: unknown, fields: readonly string[]): boolean =>
+  isApiError(error) &&
+  error.details.length > 0 &&
+  error.details.every((detail) => fields.some((field) => isWithin(detail, field)));
+
+const isWithin = (detail: ErrorDetail, field: string): boolean =>
+  detail.field === field || detail.field?.startsWith(`${field}.`) === true;
 
 export const hasStatus = (thrown: unknown, status: number): boolean => isApiError(thrown) && thrown.status === status;

@@ -13,8 +13,7 @@ export interface SchemaDraft {
   readonly applying?: string | undefined;
 }
 
-/** Example for an empty workspace. */
-const TEMPLATE = `# An entity is a table with an API of its own. Replace this example with yours.
+const EXAMPLE = `# An entity is a table with an API of its own. Replace this example with yours.
 entities:
   notes:
     description: What is worth keeping
@@ -24,12 +23,19 @@ entities:
     timestamps: true
 `;
 
-/** Creates a draft without changes; for a workspace without entities an example. */
-export function createDraft(inForce: Json, etag: string | undefined, format: Format): SchemaDraft {
-  const isEmpty = listMembers(getAt(inForce, ['entities'])).length === 0;
-  const text = isEmpty ? convertFormat(TEMPLATE, 'yaml', format) : printText(format, inForce);
-  return { format, text, base: stringifyExact(inForce), etag };
-}
+/** Creates a draft without changes. */
+export const createDraft = (inForce: Json, etag: string | undefined, format: Format): SchemaDraft => ({
+  format,
+  text: printText(format, inForce),
+  base: stringifyExact(inForce),
+  etag,
+});
+
+/** Prints an example of a document, for those who choose to start from one. */
+export const printExample = (format: Format): string => convertFormat(EXAMPLE, 'yaml', format);
+
+/** Returns whether a document has no entities. */
+export const hasNoEntities = (document: Json): boolean => listMembers(getAt(document, ['entities'])).length === 0;
 
 function convertFormat(text: string, from: Format, to: Format): string {
   const { value } = parseText(from, text);

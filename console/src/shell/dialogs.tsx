@@ -1,7 +1,8 @@
 // Dialogs with an action: a form, or a confirmation. An error appears in the dialog, which stays open.
 import { Button, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { isShownAtFields } from '../api/api-error.ts';
 import { ErrorAlert } from './error-alert.tsx';
 
 export interface FormDialogProps {
@@ -22,6 +23,8 @@ export interface FormDialogProps {
   readonly onClose: () => void;
   /** Runs the action, and closes the dialog after success. */
   readonly onSubmit: (data: FormData) => Promise<void> | void;
+  /** Members of the body whose errors the children show: an error about these alone has no alert. */
+  readonly fields?: readonly string[];
   readonly children: ReactNode | ((error: unknown) => ReactNode);
 }
 
@@ -42,10 +45,15 @@ function DialogForm(props: Omit<FormDialogProps, 'title' | 'isOpen' | 'size'>) {
     focusesAction,
     cancelLabel = 'Cancel',
   } = props;
-  const { aside, onClose, onSubmit, children } = props;
+  const { aside, onClose, onSubmit, fields = [], children } = props;
   const submission = useMutation({ mutationFn: async (data: FormData) => onSubmit(data) });
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (submission.error !== null) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [submission.error]);
   return (
     <form
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault();
         // React propagates it to a form around the dialog, too.
@@ -55,7 +63,7 @@ function DialogForm(props: Omit<FormDialogProps, 'title' | 'isOpen' | 'size'>) {
     >
       <Stack gap="sm">
         {typeof children === 'function' ? children(submission.error) : children}
-        <ErrorAlert error={submission.error} />
+        {!isShownAtFields(submission.error, fields) && <ErrorAlert error={submission.error} />}
         <Group justify="flex-end">
           {aside}
           <Button variant="default" onClick={onClose} data-autofocus={focusesCancel || undefined}>

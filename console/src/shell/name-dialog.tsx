@@ -2,6 +2,7 @@
 import { Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { fieldError } from '../api/api-error.ts';
+import { suggestSlug } from '../format/ascii.ts';
 import { FormDialog } from './dialogs.tsx';
 
 export interface NameAndSlug {
@@ -20,20 +21,12 @@ export interface NameDialogProps {
   readonly save: (named: NameAndSlug) => Promise<void>;
 }
 
-/** Derives a slug from a name: `[a-z0-9-]`, 63 at most. */
-export const suggestSlug = (name: string): string =>
-  name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '')
-    .slice(0, 63);
-
 export function NameDialog({ before, warning, save, onClose, ...rest }: NameDialogProps) {
   return (
     <FormDialog
       {...rest}
       action="Save"
+      fields={['name', 'slug']}
       onClose={onClose}
       onSubmit={async (data) => {
         await save({ name: String(data.get('name')), slug: String(data.get('slug')) });

@@ -1,4 +1,5 @@
 // Types of new fields, guessed from the values of a file. Pure.
+import { removeAccents } from '../format/ascii.ts';
 
 export type GuessedType = 'bigint' | 'decimal' | 'boolean' | 'date' | 'datetime' | 'uuid' | 'text' | 'string';
 
@@ -41,11 +42,7 @@ export function guessField(name: string, values: readonly string[]): GuessedFiel
 
 /** Derives the name of a field from a header: `[A-Za-z][A-Za-z0-9_]*`, unique among the former ones. */
 export function deriveName(header: string, usedNames: ReadonlySet<string>): string {
-  const words =
-    header
-      .normalize('NFKD')
-      .replace(/\p{M}/gu, '')
-      .match(/[A-Za-z0-9]+/g) ?? [];
+  const words = removeAccents(header).match(/[A-Za-z0-9]+/g) ?? [];
   const joined = words
     .map((word, at) => (at === 0 ? word.charAt(0).toLowerCase() : word.charAt(0).toUpperCase()) + word.slice(1))
     .join('');

@@ -1,21 +1,17 @@
 // Dialog that creates a key or client, or changes name and expiry of a key; permissions stay as they were created.
-import { TextInput } from '@mantine/core';
+import { Button, Group, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import type { Grant } from '../../access/credentials.ts';
+import { EXPIRIES, formatExpiry, type Grant } from '../../access/credentials.ts';
 import { GrantFields, NameField } from '../../access/grant-fields.tsx';
 import { fieldError } from '../../api/api-error.ts';
 import { request } from '../../api/request.ts';
 import type { ApiKey } from '../../api/types.ts';
 import { adminPath, type WorkspaceRef } from '../../api/workspace.ts';
-import { formatLocal, parseDateTime, type TimeZone } from '../../format/datetime.ts';
+import { parseDateTime, type TimeZone } from '../../format/datetime.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { FormDialog } from '../../shell/dialogs.tsx';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 import { createAdminCall } from '../../snippets/admin.ts';
-
-/** Formats a time to the minute for an input of type datetime-local. */
-const formatForInput = (instant: string | null | undefined, zone: TimeZone): string =>
-  instant == null ? '' : formatLocal(instant, zone).slice(0, 16).replace(' ', 'T');
 
 export interface CredentialFormProps<C> {
   readonly workspace: WorkspaceRef;
@@ -31,7 +27,7 @@ export interface CredentialFormProps<C> {
 export function CredentialForm<C>(props: CredentialFormProps<C>) {
   const { workspace, noun, title, hasExpiry, before, onClose, onSaved } = props;
   const zone = useTimeZone();
-  const expiresBefore = formatForInput(before?.expiresAt, zone);
+  const expiresBefore = formatExpiry(before?.expiresAt ?? null, zone);
   const [name, setName] = useState(before?.name ?? '');
   const [grant, setGrant] = useState<Grant>({ permissions: 'READ_ONLY', entities: null });
   const [expires, setExpires] = useState(expiresBefore);
@@ -47,6 +43,7 @@ export function CredentialForm<C>(props: CredentialFormProps<C>) {
     <FormDialog
       title={title}
       action={before === undefined ? 'Create' : 'Save'}
+      fields={before === undefined ? ['name', 'permissions', 'entities', 'expiresAt'] : ['name', 'expiresAt']}
       aside={
         <CopyAs
           call={() => {
@@ -71,17 +68,51 @@ export function CredentialForm<C>(props: CredentialFormProps<C>) {
             <GrantFields workspace={workspace} value={grant} onChange={setGrant} error={error} />
           )}
           {hasExpiry && (
-            <TextInput
-              type="datetime-local"
-              label={`Expires (${zone === 'UTC' ? 'UTC' : 'local time'})`}
-              description="Leave empty to keep it valid until it is revoked"
-              value={expires}
-              onChange={(event) => setExpires(event.currentTarget.value)}
-              error={fieldError(error, 'expiresAt')}
-            />
+            <ExpiryField value={expires} onChange={setExpires} zone={zone} error={fieldError(error, 'expiresAt')} />
           )}
         </>
       )}
     </FormDialog>
+  );
+}
+
+interface ExpiryFieldProps {
+  readonly value: string;
+  readonly onChange: (next: string) => void;
+  readonly zone: TimeZone;
+  readonly error: string | undefined;
+}
+
+/** Input for a time as text: a picker of the browser has the order of its own language, `mm/dd/yyyy` for example. */
+function ExpiryField({ value, onChange, zone, error }: ExpiryFieldProps) {
+  return (
+    <div>
+      <TextInput
+        label={`Expires (${zone === 'UTC' ? 'UTC' : 'local time'})`}
+        description="Year-month-day, such as 2031-12-31 or 2031-12-31 18:00. Empty: valid until it is revoked"
+        placeholder="Never"
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value)}
+        error={error}
+        autoComplete="off"
+        spellCheck={false}
+      />
+      <Group gap={4} mt={4} role="group" aria-label="Expires in">
+        {EXPIRIES.map(({ label, days }) => (
+          <Button
+            key={label}
+            variant="default"
+            size="compact-xs"
+            onClick={() =>
+              onChange(
+                days === undefined ? '' : formatExpiry(new Date(Date.now() + days * 86_400_000).toISOString(), zone),
+              )
+            }
+          >
+            {label}
+          </Button>
+        ))}
+      </Group>
+    </div>
   );
 }

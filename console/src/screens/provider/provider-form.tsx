@@ -5,7 +5,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ConflictDialog } from '../../access/conflict-dialog.tsx';
 import { listPlaceholders, PRESETS } from '../../access/presets.ts';
-import { fieldError, isApiError } from '../../api/api-error.ts';
+import { fieldError, isApiError, isShownAtFields } from '../../api/api-error.ts';
 import { putProvider, readProvider, readWarnings } from '../../api/identity-provider.ts';
 import { prettyExact, stringifyExact } from '../../api/json.ts';
 import type { IdentityProvider, Versioned } from '../../api/types.ts';
@@ -159,7 +159,7 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
           }
           allowDeselect={false}
         />
-        <ErrorAlert error={error} />
+        {!isShownAtFields(error, ['issuerUrl', 'audience', 'jwksUri']) && <ErrorAlert error={error} />}
         <Group>
           <Button type="submit" loading={saving.isPending} disabled={!isDirty}>
             Save provider

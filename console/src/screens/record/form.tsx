@@ -4,7 +4,7 @@ import { Button, Group, Stack, Text } from '@mantine/core';
 
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
-import { isApiError } from '../../api/api-error.ts';
+import { fieldError, isApiError, isShownAtFields } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import { requestExact } from '../../api/request.ts';
 import type { EntityDocument } from '../../api/schema.ts';
@@ -194,7 +194,7 @@ export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: R
             onChange={(text) => setDraft(new Map([...draft, [column.name, text ?? null]]))}
           />
         ))}
-        {!isShownAtFields(error, fieldErrors) && <ErrorAlert error={error} />}
+        {!isShownAtFields(error, [...fieldErrors.keys()]) && <ErrorAlert error={error} />}
         <Group>
           {mayWrite && (
             <Button type="submit" loading={isBusy} disabled={read !== undefined && !isDirty}>
@@ -265,14 +265,10 @@ function getText({ name, type }: RecordColumn, draft: FormDraft, record: RecordV
  * Returns the server's messages by field; those about several fields, or fields outside the form, are for the alert.
  */
 function listFieldErrors(error: unknown, columns: readonly RecordColumn[]): ReadonlyMap<string, string> {
-  const names = new Set(columns.map(({ name }) => name));
-  const details = isApiError(error) ? error.details : [];
   return new Map(
-    details.flatMap(({ field, message }) => (field !== null && names.has(field) ? [[field, message]] : [])),
+    columns.flatMap(({ name }): [string, string][] => {
+      const message = fieldError(error, name);
+      return message === undefined ? [] : [[name, message]];
+    }),
   );
 }
-
-const isShownAtFields = (error: unknown, fieldErrors: ReadonlyMap<string, string>): boolean =>
-  isApiError(error) &&
-  error.details.length > 0 &&
-  error.details.every(({ field }) => field !== null && fieldErrors.has(field));

@@ -1,6 +1,6 @@
 // Tab with the entities of the draft as forms: a list, and the selected entity.
 import { Button, Text } from '@mantine/core';
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import type { ErrorDetail } from '../../api/api-error.ts';
 import { listEntities } from '../../schema/diagram.ts';
 import { entityPath, findFreeName } from '../../schema/edits.ts';
@@ -11,15 +11,16 @@ import classes from '../../schema/schema.module.css';
 import type { DraftState } from '../../schema/use-draft.ts';
 import { useAddress } from '../../shell/use-address.ts';
 
-export function EntitiesTab({
-  state,
-  details,
-}: {
+export interface EntitiesTabProps {
   readonly state: DraftState;
   readonly details: readonly ErrorDetail[];
-}) {
+  /** Entity that was just added to the draft, whose name takes the focus. */
+  readonly added: string | undefined;
+  readonly onAdded: (name: string) => void;
+}
+
+export function EntitiesTab({ state, details, added, onAdded }: EntitiesTabProps) {
   const { read, write } = useAddress();
-  const [added, setAdded] = useState<string>();
   const { value, current } = state;
   const entities = useMemo(() => listEntities(value), [value]);
   const names = entities.map(({ name }) => name);
@@ -37,7 +38,7 @@ export function EntitiesTab({
     const name = findFreeName('entity', names);
     state.setValue(setAt(value, entityPath(name), { fields: {} }));
     write({ entity: name, open: undefined });
-    setAdded(name);
+    onAdded(name);
   };
   return (
     <div className={classes.columns}>

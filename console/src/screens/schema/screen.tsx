@@ -1,10 +1,10 @@
 // Screen of the schema: diagram, forms and document edit one draft that lasts until it is applied or discarded.
 import { Alert, Badge, Button, Loader, Tabs, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { stringifyExact } from '../../api/json.ts';
 import { screenPath, type WorkspaceRef } from '../../api/workspace.ts';
-import { withoutSchemaLink } from '../../schema/draft.ts';
+import { hasNoEntities, withoutSchemaLink } from '../../schema/draft.ts';
 import { useInvalidNameReason } from '../../schema/invalid-names.ts';
 import { OutdatedDraft } from '../../schema/outdated-draft.tsx';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
@@ -16,6 +16,7 @@ import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useAddress, useWorkspace } from '../../shell/use-address.ts';
 import { createAdminCall, createPlanCall, parseEtag } from '../../snippets/admin.ts';
 import { EntitiesTab } from './entities-tab.tsx';
+import { FirstEntity } from './first-entity.tsx';
 
 // The diagram takes 75 kB and the editor 155: each is loaded when its tab is opened.
 const PictureTab = lazy(() => trackLoading(import('./diagram-tab.tsx')));
@@ -86,6 +87,8 @@ function Parts({ workspace, state }: { readonly workspace: WorkspaceRef; readonl
   const mistakes = useValidation(workspace, state);
   const parameter = read('tab') ?? '';
   const tab = TABS.find((one) => one === parameter) ?? 'picture';
+  const [added, setAdded] = useState<string>();
+  const isBlank = !state.isChanged && hasNoEntities(state.value);
   return (
     <>
       <OutdatedDraft state={state} />
@@ -101,12 +104,11 @@ function Parts({ workspace, state }: { readonly workspace: WorkspaceRef; readonl
           <Tabs.Tab value="entities">Entities</Tabs.Tab>
           <Tabs.Tab value="document">Document</Tabs.Tab>
         </Tabs.List>
+        {isBlank && <FirstEntity workspace={workspace} state={state} onAdded={setAdded} />}
         <Suspense fallback={<Loading />}>
-          <Tabs.Panel value="picture">
-            <PictureTab state={state} details={mistakes.details} />
-          </Tabs.Panel>
+          <Tabs.Panel value="picture">{!isBlank && <PictureTab state={state} details={mistakes.details} />}</Tabs.Panel>
           <Tabs.Panel value="entities">
-            <EntitiesTab state={state} details={mistakes.details} />
+            {!isBlank && <EntitiesTab state={state} details={mistakes.details} added={added} onAdded={setAdded} />}
           </Tabs.Panel>
           <Tabs.Panel value="document">
             <DocumentTab state={state} mistakes={mistakes} />

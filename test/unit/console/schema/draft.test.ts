@@ -4,8 +4,10 @@ import { parseExact } from '../../../../console/src/api/json.ts';
 import {
   createDraft,
   deserializeDraft,
+  hasNoEntities,
   isChange,
   isUnchanged,
+  printExample,
   serializeDraft,
   setFormat,
   setText,
@@ -30,10 +32,16 @@ test("editors' $schema is no change, another order is", () => {
   assert.equal(isChange(one, two), true);
 });
 
-test('an empty workspace begins with an example', () => {
+test('the draft of an empty workspace is empty; an example is a choice', () => {
   for (const format of ['yaml', 'json'] as const) {
-    const draft = createDraft({ entities: {} }, undefined, format);
-    assert.equal(isChange(valueOfDraft(draft), { entities: {} }), true);
+    for (const inForce of [{ entities: {} }, {}]) {
+      const draft = createDraft(inForce, undefined, format);
+      assert.equal(isUnchanged(draft), true);
+      assert.equal(hasNoEntities(valueOfDraft(draft)), true);
+      const example = setText(draft, printExample(format));
+      assert.equal(isChange(valueOfDraft(example), inForce), true);
+      assert.equal(hasNoEntities(valueOfDraft(example)), false);
+    }
   }
 });
 

@@ -23,7 +23,7 @@ test('names are those of the API, told apart', () => {
   const cases: [string, string][] = [
     ['First name', 'firstName'],
     ['2026', 'field2026'],
-    ['Größe', 'groE'],
+    ['Größe', 'grosse'],
     ['Über', 'uber'],
     ['', 'field'],
     ['名前', 'field'],
