@@ -30,9 +30,13 @@ export type DetailCode = (typeof DETAIL_CODES)[number];
 export interface Detail {
   readonly index?: number;
   readonly row?: number;
+  /** Line of a file where the row begins, from 1. */
+  readonly line?: number;
   readonly field: string | null;
   readonly code: DetailCode;
   readonly message: string;
+  /** Value of a file that is wrong, cut to 100 characters. */
+  readonly value?: string;
 }
 
 export interface ErrorExtra {

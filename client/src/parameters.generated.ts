@@ -84,6 +84,8 @@ export interface ImportParameters<N> {
   readonly onConflict?: 'fail' | 'skip' | 'update';
   /** Fields of a unique field or index by which records are found, instead of the id. */
   readonly conflictOn?: N | readonly N[];
+  /** Mistakes that are listed before the rest of the file is left unread; 100 if not given. */
+  readonly maxErrors?: number;
   /** Everything is checked and run, and undone. */
   readonly dryRun?: boolean;
 }

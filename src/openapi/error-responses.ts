@@ -3,6 +3,7 @@
 import * as errors from '../errors.ts';
 import { type ApiError, DETAIL_CODES, ERROR_CODES, type ErrorCode } from '../errors.ts';
 import type { JsonSchema } from '../model/field-types.ts';
+import { MAX_IMPORT_ERRORS } from '../request/parameters.ts';
 import { errorText } from '../response/error-body.ts';
 
 /** A part of a document: plain JSON. */
@@ -29,9 +30,9 @@ export const ERROR_SCHEMAS: Readonly<Record<'wda.Error' | 'wda.Detail', JsonSche
           },
           details: {
             type: 'array',
-            maxItems: 100,
+            maxItems: MAX_IMPORT_ERRORS,
             items: { $ref: '#/components/schemas/wda.Detail' },
-            description: 'Every mistake, 100 at most.',
+            description: 'Every mistake, 100 at most; of an import as many as `maxErrors` says.',
           },
           operation: {
             type: 'integer',
@@ -58,6 +59,8 @@ export const ERROR_SCHEMAS: Readonly<Record<'wda.Error' | 'wda.Detail', JsonSche
       message: { type: 'string' },
       index: { type: 'integer', minimum: 0, description: 'Of many records: which one, counted from 0.' },
       row: { type: 'integer', minimum: 0, description: 'Of a file: which record, counted from 1; 0: its header.' },
+      line: { type: 'integer', minimum: 1, description: 'Of a file: the line where the row begins, counted from 1.' },
+      value: { type: 'string', description: 'Of a file: what is wrong, cut to 100 characters.' },
     },
   },
 };

@@ -44,7 +44,7 @@ export function makeCellDecoder(
   return (source, row, report) => {
     if (source.length !== cells.length) {
       const message = `has ${source.length} cells where the header has ${cells.length}`;
-      report({ row, field: null, code: 'INVALID', message });
+      report({ row, field: null, code: 'INVALID', message, ...toShownValue(source.slice(cells.length).join()) });
       return undefined;
     }
     const values: (string | null)[] = new Array(plan.columns.length).fill(null);
@@ -60,7 +60,7 @@ export function makeCellDecoder(
         expandedBytes += column.expandedBytes ?? 0;
       } else {
         isValid = false;
-        if (!report({ row, ...column.detail })) break;
+        if (!report({ row, ...column.detail, ...toShownValue(text) })) break;
       }
     }
     if (expandsTooMuch(expandedBytes)) {
@@ -116,7 +116,7 @@ export function makeMemberDecoder(
         if (column.ok) {
           values[index] = column.value;
           expandedBytes += column.expandedBytes ?? 0;
-        } else reject(column.detail);
+        } else reject({ ...column.detail, ...toShownValue(value) });
       }
     }
     if (expandsTooMuch(expandedBytes)) reject(EXPANSION_DETAIL);
@@ -172,6 +172,14 @@ function makeRuleApplier(plan: ImportPlan, entity: Entity, context: PlanContext)
       provided[index] = true;
     }
   };
+}
+
+const SHOWN_CHARACTERS = 100;
+
+/** Returns the member `value` of a mistake; none for an empty cell and for null. */
+function toShownValue(value: unknown): Pick<Detail, 'value'> {
+  if (value === '' || value === null) return {};
+  return { value: shorten(typeof value === 'string' ? value : JSON.stringify(value), SHOWN_CHARACTERS) };
 }
 
 /** Reads a CSV cell: null for an empty one, and for JSON's null. */

@@ -14,7 +14,11 @@ export interface ImportRequest {
   readonly conflictOn?: readonly string[];
   /** Whether everything is executed and then rolled back. */
   readonly isDryRun?: boolean;
+  /** Mistakes that are listed. */
+  readonly maxErrors: number;
 }
+
+const DEFAULT_MAX_ERRORS = 100;
 
 const NDJSON_TYPES = ['application/x-ndjson', 'application/ndjson', 'application/jsonl'];
 
@@ -23,7 +27,13 @@ export function parseImportRequest(
   query: string,
   headers: { readonly 'content-type'?: string | undefined; readonly 'content-encoding'?: string | undefined },
 ): ImportRequest {
-  const { map = new Map(), onConflict = 'fail', conflictOn: key, dryRun = false } = readQuery('import', query);
+  const {
+    map = new Map(),
+    onConflict = 'fail',
+    conflictOn: key,
+    dryRun = false,
+    maxErrors = DEFAULT_MAX_ERRORS,
+  } = readQuery('import', query);
   if (key !== undefined && onConflict === 'fail')
     throw badRequest('PARAMETER_CONFLICT', 'conflictOn is for onConflict=skip or update');
   const conflictOn = key === undefined || key.join() === 'id' ? {} : { conflictOn: key };
@@ -34,6 +44,7 @@ export function parseImportRequest(
     onConflict,
     ...conflictOn,
     ...(dryRun ? { isDryRun: true } : {}),
+    maxErrors,
   };
 }
 

@@ -60,6 +60,9 @@ const parameter = <T, const P extends Omit<Parameter<T>, 'form'>>(
   ...rest,
 });
 
+/** Mistakes of an import that can be listed. */
+export const MAX_IMPORT_ERRORS = 100_000;
+
 // Limits a preview, which should be short.
 const MAX_PREVIEW = 10_000;
 
@@ -241,6 +244,10 @@ export const PARAMETERS = {
     query: ['import'],
     description: 'Fields of a unique field or index by which records are found, instead of the id.',
     client: 'N | readonly N[]',
+  }),
+  maxErrors: parameter(integer(1, MAX_IMPORT_ERRORS), {
+    query: ['import'],
+    description: 'Mistakes that are listed before the rest of the file is left unread; 100 if not given.',
   }),
 
   ids: parameter(

@@ -21,6 +21,7 @@ const STAGING = keyword('pg_temp."$import"');
 // them with a subquery, and not with a temporary table. PostgreSQL plans both alike.
 const STAGED = sql`(select * from ${STAGING})`;
 const ROW = ident('$row');
+const LINE = ident('$line');
 const PROVIDED = ident('$given');
 const s = ident('s');
 const r = ident('r');
@@ -38,13 +39,13 @@ export function importSettings(entity: Entity): Fragment {
   return sql`${nodeForms(entity)?.importSettings ?? empty}set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
 }
 
-/** Creates the staging table: `$row`, the plan's columns, and for a sparse plan `$given`, a bit for each of them. */
+/** Creates the staging table: `$row`, `$line`, the plan's columns, and for a sparse plan `$given`, a bit for each of them. */
 export function createStaging(plan: ImportPlan): Fragment {
   const columns = plan.columns.map(
     (field) => sql`${ident(field.name)} ${keyword(fieldType(field.type).columnType(field))}`,
   );
   const providedColumn = plan.sparse ? [sql`${PROVIDED} varbit`] : [];
-  return sql`create temp table "$import" (${join([sql`${ROW} int8`, ...columns, ...providedColumn])}) on commit drop`;
+  return sql`create temp table "$import" (${join([sql`${ROW} int8`, sql`${LINE} int8`, ...columns, ...providedColumn])}) on commit drop`;
 }
 
 export function copyToStaging(): Fragment {
@@ -80,45 +81,54 @@ export function lockTables(plan: ImportPlan): readonly Fragment[] {
   ];
 }
 
-/* ---- checks: each returns column `row` (and `other`), at most `limit` of them, in order ---- */
+/* ---- checks: each selects rows with a mistake: `row`, `line`, `value`, and `other`, a row with the same value ---- */
 
-/** Finds rows with the values of an earlier row: `row`, `other`. Skipped rows do not count, except for their ids. */
-export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
+/** Limits the rows of a check to the first ones of the file. */
+export function firstRows(check: Fragment, limit: number): Fragment {
+  return sql`select c."row"::text, c."line"::text, left(c."value", 101) as "value", c."other"::text from (${check}) c order by c."row" limit ${keyword(String(limit))}`;
+}
+
+/** Selects rows with the values of an earlier row. Skipped rows do not count, except for their ids. */
+export function findDuplicates(plan: ImportPlan, columns: readonly Field[]): Fragment {
   const names = columns.map((field) => ident(field.name));
   const writtenCondition = columns.some((field) => field.role === 'id') ? empty : isWritten(plan);
   const conditions = [...names.map((name) => sql`${s}.${name} is not null`), writtenCondition];
   const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "$first" from ${STAGED} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
   const same = names.map((name) => sql`${s}.${name} = d.${name}`);
-  return sql`select ${s}.${ROW}::text as "row", d."$first"::text as "other" from ${STAGED} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."$first"`, writtenCondition)} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
+  return selectRows(
+    sql`join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."$first"`, writtenCondition)}`,
+    columns,
+    keyword('d."$first"'),
+  );
 }
 
-/** Finds rows whose values of the columns another record of the table has. */
-export function findUniqueConflicts(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
+/** Selects rows whose values of the columns another record of the table has. */
+export function findUniqueConflicts(plan: ImportPlan, columns: readonly Field[]): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const same = columns.map((field) => sql`${r}.${ident(field.column)} = ${s}.${ident(field.name)}`);
   const another = plan.ids === 'none' ? empty : sql`${r}."id" is distinct from ${s}."id"`;
-  return selectRows(sql`join ${table} on ${join(same, ' and ')}${where(condition, another, isWritten(plan))}`, limit);
+  return selectRows(sql`join ${table} on ${join(same, ' and ')}${where(condition, another, isWritten(plan))}`, columns);
 }
 
-/** Finds rows with an id that a record has. */
-export function findExistingIds(plan: ImportPlan, limit: number): Fragment {
+/** Selects rows with an id that a record has. */
+export function findExistingIds(plan: ImportPlan): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
-  return selectRows(sql`join ${table} on ${r}."id" = ${s}."id"${where(condition)}`, limit);
+  return selectRows(sql`join ${table} on ${r}."id" = ${s}."id"${where(condition)}`, getIdColumns(plan));
 }
 
-/** Finds rows with an id that no record has which the principal can see. */
-export function findUnknownIds(plan: ImportPlan, limit: number): Fragment {
-  return selectRows(where(sql`${s}."id" is not null`, sql`not ${exists(plan)}`), limit);
+/** Selects rows with an id that no record has which the principal can see. */
+export function findUnknownIds(plan: ImportPlan): Fragment {
+  return selectRows(where(sql`${s}."id" is not null`, sql`not ${exists(plan)}`), getIdColumns(plan));
 }
 
-/** Finds rows that create a record and do not give the field. */
-export function findMissing(plan: ImportPlan, field: Field, limit: number): Fragment {
+/** Selects rows that create a record and do not give the field. */
+export function findMissing(plan: ImportPlan, field: Field): Fragment {
   const isNull = plan.columns.includes(field) ? sql`${s}.${ident(field.name)} is null` : empty;
-  return selectRows(where(creates(plan), isNull), limit);
+  return selectRows(where(creates(plan), isNull), []);
 }
 
-/** Finds rows that refer to a record that is missing or hidden from the principal. */
-export function findMissingReferences(plan: ImportPlan, reference: Reference, limit: number): Fragment {
+/** Selects rows that refer to a record that is missing or hidden from the principal. */
+export function findMissingReferences(plan: ImportPlan, reference: Reference): Fragment {
   const column = sql`${s}.${ident(reference.field.name)}`;
   const related = ident('t');
   const { table, condition } = renderScan(reference.scan, related);
@@ -136,12 +146,17 @@ export function findMissingReferences(plan: ImportPlan, reference: Reference, li
     const same = [sql`${r}."id" = ${s}."id"`, sql`${r}.${ident(reference.field.column)} = ${column}`];
     conditions.push(sql`not exists (select from ${own}${where(...same, visible)})`);
   }
-  return selectRows(where(...conditions), limit);
+  return selectRows(where(...conditions), [reference.field]);
 }
 
-function selectRows(rest: Fragment, limit: number): Fragment {
-  return sql`select ${s}.${ROW}::text as "row" from ${STAGED} ${s} ${rest} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
+/** Selects rows with the values of the columns, separated by commas. */
+function selectRows(rest: Fragment, columns: readonly Pick<Field, 'name'>[], other = keyword('null::int8')): Fragment {
+  const texts = columns.map(({ name }) => sql`${s}.${ident(name)}::text`);
+  const value = texts.length === 0 ? keyword('null::text') : sql`concat_ws(', ', ${join(texts)})`;
+  return sql`select ${s}.${ROW} as "row", ${s}.${LINE} as "line", ${value} as "value", ${other} as "other" from ${STAGED} ${s} ${rest}`;
 }
+
+const getIdColumns = ({ columns }: ImportPlan): readonly Field[] => columns.filter(({ role }) => role === 'id');
 
 /** Renders the condition that the principal can see a record with this id. */
 function exists(plan: ImportPlan): Fragment {

@@ -10,7 +10,7 @@ import { json, type Reply } from '../../response/reply.ts';
 import type { EntityContext } from '../context.ts';
 import { type ImportKey, importIdempotent } from '../idempotency.ts';
 import type { TransferDeps } from '../transfer.ts';
-import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './rows.ts';
+import { type CsvRow, ImportFault, type JsonLine, readCsv, readLines, type SourceLimits } from './rows.ts';
 import { type ImportCounts, makeImportReply, runImport } from './run.ts';
 
 interface KeyedUpload extends Upload {
@@ -60,12 +60,13 @@ async function importCsv(
     const [headers, first] = await readHeaders(batches);
     const planFor = (current: EntityContext) => planCsvImport(request, headers, current.entity, current);
     const csvPlan = planFor(context);
-    const decode = makeCellDecoder(csvPlan, context.entity, context);
+    const decodeCells = makeCellDecoder(csvPlan, context.entity, context);
     return await runImport(
       {
         plan: csvPlan.plan,
         batches: chain(first, batches),
-        decode,
+        decode: ({ cells }, row, report) => decodeCells(cells, row, report),
+        maxErrors: request.maxErrors,
         replan: (current) => planFor(current).plan,
         interrupt: upload.end,
         isDryRun: request.isDryRun === true,
@@ -91,14 +92,23 @@ async function importNdjson(
   const replan = (current: EntityContext) => planNdjsonImport(request, current.entity, current);
   const plan = replan(context);
   const decodeMembers = makeMemberDecoder(plan, request, context.entity, context);
-  const decode: RowDecoder<Line> = (line, row, report) => {
+  const decode: RowDecoder<JsonLine> = (line, row, report) => {
     if ('value' in line) return decodeMembers(line.value, row, report);
     report({ row, field: null, code: 'INVALID', message: line.fault });
     return undefined;
   };
   try {
     return await runImport(
-      { plan, batches, decode, replan, interrupt: upload.end, isDryRun: request.isDryRun === true, key: upload.key },
+      {
+        plan,
+        batches,
+        decode,
+        maxErrors: request.maxErrors,
+        replan,
+        interrupt: upload.end,
+        isDryRun: request.isDryRun === true,
+        key: upload.key,
+      },
       context,
       deps,
     );
@@ -116,17 +126,19 @@ const formatTimeout = (timeoutMs: number): string =>
   `The import took longer than ${timeoutMs / 1000} s. Nothing was imported`;
 
 /** Reads the first row of a CSV file, and the rows that came with it. */
-async function readHeaders(batches: AsyncGenerator<string[][]>): Promise<[string[], string[][]]> {
+async function readHeaders(
+  batches: AsyncGenerator<CsvRow[]>,
+): Promise<[headers: readonly string[], rows: readonly CsvRow[]]> {
   try {
     for (;;) {
       const next = await batches.next();
       if (next.done === true) break;
       const [headers, ...rows] = next.value;
-      if (headers !== undefined) return [headers, rows];
+      if (headers !== undefined) return [headers.cells, rows];
     }
   } catch (error) {
     if (!(error instanceof ImportFault)) throw error;
-    throw validationFailed([{ row: 0, field: null, code: error.code, message: error.message }]);
+    throw validationFailed([{ row: 0, line: error.line, field: null, code: error.code, message: error.message }]);
   }
   const message = 'The file is empty: its first line must name the fields';
   throw validationFailed([{ row: 0, field: null, code: 'REQUIRED', message }], message);

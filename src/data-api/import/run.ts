@@ -12,10 +12,8 @@ import {
 } from '../../database/errors.ts';
 import type { NodeStatus } from '../../database/executor.ts';
 import type { Database, Session, Transaction } from '../../database/pool.ts';
-import type { Detail, DetailCode } from '../../errors.ts';
+import { type Detail, type DetailCode, shorten } from '../../errors.ts';
 import { type ImportPlan, isOwnReference } from '../../plan/import-plan.ts';
-import type { RowDecoder } from '../../plan/import-row.ts';
-import { MAX_DETAILS } from '../../plan/unknown-name.ts';
 import { json, type Reply } from '../../response/reply.ts';
 import type { Fragment } from '../../sql/fragment.ts';
 import {
@@ -29,6 +27,7 @@ import {
   findMissingReferences,
   findUniqueConflicts,
   findUnknownIds,
+  firstRows,
   importQuery,
   importSettings,
   matchRecords,
@@ -44,7 +43,7 @@ import { toRecordError } from '../record-error.ts';
 import type { TransferDeps } from '../transfer.ts';
 import { confirmAccess, confirmPlan, type PlannedImport, type Replan } from './confirm.ts';
 import { passIds, reserveIds } from './ids.ts';
-import { type ImportReader, makeImportReader, toImportError } from './rows.ts';
+import { type ImportReader, makeImportReader, type RowSource, toImportError } from './reader.ts';
 
 export interface ImportCounts {
   readonly inserted: number;
@@ -58,10 +57,8 @@ const WRITE_ATTEMPTS = 3;
 const MATCH_ATTEMPTS = 3;
 const DRY_RUN_ROLLBACK = new Error('a dry run is undone');
 
-export interface Import<T> {
+export interface Import<T> extends RowSource<T> {
   readonly plan: ImportPlan;
-  readonly batches: AsyncIterable<readonly T[]>;
-  readonly decode: RowDecoder<T>;
   /** Plans the same file with the current snapshot. */
   readonly replan: Replan;
   /** Ends the batches with an error, even during a wait for the next. */
@@ -73,13 +70,13 @@ export interface Import<T> {
 }
 
 /** Reads all batches and writes them; throws 400, 403 or 409 when nothing was imported. */
-export async function runImport<T>(
-  { plan, batches, decode, replan, interrupt, isDryRun, key }: Import<T>,
+export async function runImport<T extends { readonly line: number }>(
+  { plan, replan, interrupt, isDryRun, key, ...source }: Import<T>,
   context: EntityContext,
   { config, databases, cache }: TransferDeps,
 ): Promise<ImportCounts> {
   const db = databases.forWorkspace(context.workspace);
-  const reader = makeImportReader(batches, decode, context.request.slices);
+  const reader = makeImportReader(source, context.request.slices);
   let dryRunCounts: ImportCounts | undefined;
   const token = randomUUID();
   let finishedCounts: ImportCounts | undefined;
@@ -87,7 +84,12 @@ export async function runImport<T>(
     return await db.transaction(
       (session) =>
         runWhileConnected(db, session, context, async (own) => {
-          const counts = await importStaged(own, { context, plan }, replan, { reader, interrupt, key });
+          const counts = await importStaged(own, { context, plan }, replan, {
+            reader,
+            interrupt,
+            key,
+            maxErrors: source.maxErrors,
+          });
           if (isDryRun) {
             dryRunCounts = counts;
             throw DRY_RUN_ROLLBACK;
@@ -168,7 +170,7 @@ async function runWhileConnected<T>(
 /** Builds the reply of a finished import. */
 export const makeImportReply = (data: ImportCounts): Reply => json(200, { data });
 
-interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key'> {
+interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key' | 'maxErrors'> {
   readonly reader: ImportReader;
 }
 
@@ -176,14 +178,14 @@ async function importStaged(
   session: Transaction,
   initial: PlannedImport,
   replan: Replan,
-  { reader, interrupt, key }: IncomingBody,
+  { reader, interrupt, key, maxErrors }: IncomingBody,
 ): Promise<ImportCounts> {
   await session.execute(importSettings(initial.plan.scan.entity).text);
   await session.execute(createStaging(initial.plan).text);
   try {
     await copyInto(session, copyToStaging().text, reader.lines(), interrupt);
   } catch (error) {
-    throw addPosition(error, initial.context, reader);
+    throw addPosition(error, initial.context, reader, maxErrors);
   }
   await key?.begin(session);
   const { details } = reader;
@@ -195,9 +197,10 @@ async function importStaged(
   if (plan.matchOn !== undefined) await session.execute(addMatches().text);
   await match(session, context, plan);
   if (hasNewIds) await passIds(session, plannedImport);
-  const mistakes = await findLastingMistakes(session, context, plan, details.length === 0);
-  if (details.length + mistakes.length > 0) throw toImportError([...details, ...mistakes]);
-  const counts = await write(session, context, plan, reader.rows());
+  const checks: Checks = { session, context, plan, maxErrors };
+  const mistakes = await findLastingMistakes(checks, details.length === 0);
+  if (details.length + mistakes.length > 0) throw toImportError([...details, ...mistakes], maxErrors);
+  const counts = await write(checks, reader.rows());
   await confirmAccess(session, plannedImport, replan);
   return counts;
 }
@@ -207,15 +210,19 @@ async function match(session: Session, { principal }: EntityContext, plan: Impor
   if (plan.matchOn !== undefined) await session.query(importQuery(matchRecords(plan, plan.matchOn), principal));
 }
 
+/** Staged rows that are checked, and the mistakes that are listed of each check. */
+interface Checks {
+  readonly session: Session;
+  readonly context: EntityContext;
+  readonly plan: ImportPlan;
+  readonly maxErrors: number;
+}
+
 /** Finds mistakes, and repeats it while a duplicate may be of a record that was added after the matching. */
-async function findLastingMistakes(
-  session: Session,
-  context: EntityContext,
-  plan: ImportPlan,
-  isComplete: boolean,
-): Promise<Detail[]> {
+async function findLastingMistakes(checks: Checks, isComplete: boolean): Promise<Detail[]> {
+  const { session, context, plan } = checks;
   for (let attempt = 1; ; attempt++) {
-    const mistakes = await findMistakes(session, context, plan, isComplete);
+    const mistakes = await findMistakes(checks, isComplete);
     const hasConflict = mistakes.some(({ code }) => code === 'NOT_UNIQUE');
     if (plan.matchOn === undefined || !hasConflict || attempt === MATCH_ATTEMPTS) return mistakes;
     await match(session, context, plan);
@@ -225,46 +232,47 @@ async function findLastingMistakes(
 /* ---- checks ---- */
 
 /** Adds the row to an error of a value that PostgreSQL rejected after it had passed our checks. */
-function addPosition(error: unknown, context: EntityContext, reader: ImportReader): unknown {
+function addPosition(error: unknown, context: EntityContext, reader: ImportReader, maxErrors: number): unknown {
   const position = parseCopyPosition(error);
   const apiError =
     position === undefined ? undefined : toRecordError(error, context.workspace, context.entity.name, 'create');
   if (position === undefined || apiError?.details === undefined) return error;
   const row = reader.rowOfLine(position.line);
   const field = position.column !== null && context.entity.fields.has(position.column) ? position.column : null;
-  return toImportError([
-    ...reader.details,
-    ...apiError.details.map((detail) => ({ ...detail, row, field: field ?? detail.field })),
-  ]);
+  return toImportError(
+    [...reader.details, ...apiError.details.map((detail) => ({ ...detail, row, field: field ?? detail.field }))],
+    maxErrors,
+  );
 }
 
 interface MistakeRow {
   readonly row: string;
-  readonly other?: string;
+  readonly line: string;
+  readonly value: string | null;
+  readonly other: string | null;
 }
 
-/** Finds mistakes in staged rows. `isWhole`: all rows are staged; else a row may refer to one that is not. */
-async function findMistakes(
-  session: Session,
-  context: EntityContext,
-  plan: ImportPlan,
-  isComplete: boolean,
-): Promise<Detail[]> {
+function toDetail({ row, line, value }: MistakeRow, mistake: Pick<Detail, 'field' | 'code' | 'message'>): Detail {
+  return {
+    row: Number(row),
+    line: Number(line),
+    ...mistake,
+    ...(value === null ? {} : { value: shorten(value, 100) }),
+  };
+}
+
+/** Finds mistakes in staged rows. `isComplete`: all rows are staged; else a row may refer to one that is not. */
+async function findMistakes({ session, context, plan, maxErrors }: Checks, isComplete: boolean): Promise<Detail[]> {
   const { principal } = context;
   const mistakes: Detail[] = [];
   const collectMistakes = async (
-    fragment: Fragment,
+    check: Fragment,
     field: string,
     code: DetailCode,
     message: string | ((row: MistakeRow) => string),
   ): Promise<void> => {
-    for (const row of await session.query<MistakeRow>(importQuery(fragment, principal))) {
-      mistakes.push({
-        row: Number(row.row),
-        field,
-        code,
-        message: typeof message === 'string' ? message : message(row),
-      });
+    for (const row of await session.query<MistakeRow>(importQuery(firstRows(check, maxErrors), principal))) {
+      mistakes.push(toDetail(row, { field, code, message: typeof message === 'string' ? message : message(row) }));
     }
   };
   const formatDuplicate = ({ other }: MistakeRow): string => `must be unique: row ${other} has this value too`;
@@ -273,53 +281,36 @@ async function findMistakes(
   const id = plan.columns.filter((field) => field.role === 'id');
   const isById = plan.matchOn === undefined;
   if (plan.ids !== 'none' && isById)
-    await collectMistakes(findDuplicates(plan, id, MAX_DETAILS), 'id', 'NOT_UNIQUE', formatDuplicate);
+    await collectMistakes(findDuplicates(plan, id), 'id', 'NOT_UNIQUE', formatDuplicate);
   if (plan.ids === 'new' && plan.onConflict === 'fail') {
-    await collectMistakes(
-      findExistingIds(plan, MAX_DETAILS),
-      'id',
-      'NOT_UNIQUE',
-      'must be unique: a record with this id exists',
-    );
+    const message = 'must be unique: a record with this id exists';
+    await collectMistakes(findExistingIds(plan), 'id', 'NOT_UNIQUE', message);
   }
-  if (plan.ids === 'known' && isById) {
-    await collectMistakes(
-      findUnknownIds(plan, MAX_DETAILS),
-      'id',
-      'READ_ONLY',
-      'is set by the server: no record has this id',
-    );
-  }
+  if (plan.ids === 'known' && isById)
+    await collectMistakes(findUnknownIds(plan), 'id', 'READ_ONLY', 'is set by the server: no record has this id');
   for (const field of plan.required) {
     const key = (plan.matchOn ?? id).map(({ name }) => name).join(', ');
-    await collectMistakes(
-      findMissing(plan, field, MAX_DETAILS),
-      field.name,
-      'REQUIRED',
-      `is required: no record has this ${key || 'id'}`,
-    );
+    const message = `is required: no record has this ${key || 'id'}`;
+    await collectMistakes(findMissing(plan, field), field.name, 'REQUIRED', message);
   }
   for (const fields of plan.uniques) {
     const name = fields.map((field) => field.name).join(', ');
-    await collectMistakes(findDuplicates(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', formatDuplicate);
-    await collectMistakes(findUniqueConflicts(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', takenMessage);
+    await collectMistakes(findDuplicates(plan, fields), name, 'NOT_UNIQUE', formatDuplicate);
+    await collectMistakes(findUniqueConflicts(plan, fields), name, 'NOT_UNIQUE', takenMessage);
   }
   for (const reference of plan.references) {
     if (isOwnReference(plan, reference) && !isComplete) continue;
     const message = 'refers to a record that does not exist';
-    await collectMistakes(
-      findMissingReferences(plan, reference, MAX_DETAILS),
-      reference.field.name,
-      'REFERENCE_NOT_FOUND',
-      message,
-    );
+    const check = findMissingReferences(plan, reference);
+    await collectMistakes(check, reference.field.name, 'REFERENCE_NOT_FOUND', message);
   }
   return mistakes;
 }
 
 /* ---- writing ---- */
 
-async function write(session: Session, context: EntityContext, plan: ImportPlan, rows: number): Promise<ImportCounts> {
+async function write(checks: Checks, rows: number): Promise<ImportCounts> {
+  const { session, context, plan, maxErrors } = checks;
   for (let attempt = 1; ; attempt++) {
     try {
       const [counts] = await inSavepoint(session, () =>
@@ -333,8 +324,8 @@ async function write(session: Session, context: EntityContext, plan: ImportPlan,
       const isRace = getSqlState(error) === '23505' || getSqlState(error) === '23503' || getSqlState(error) === '23502';
       if (!isRace && !isRetryable(error)) throw error;
       await match(session, context, plan);
-      const mistakes = await findLastingMistakes(session, context, plan, true);
-      if (mistakes.length > 0) throw toImportError(mistakes);
+      const mistakes = await findLastingMistakes(checks, true);
+      if (mistakes.length > 0) throw toImportError(mistakes, maxErrors);
       if (attempt >= WRITE_ATTEMPTS) throw error;
     }
   }

@@ -157,6 +157,41 @@ describe('mistakes in an import', () => {
     assert.match(answer.json.error.message, /row 1, age: must be an integer \(and 99 more\)/);
   });
 
+  test('maxErrors lists more mistakes, or fewer', async () => {
+    const body = `name,age\n${'A,x\n'.repeat(500)}`;
+    const many = (await load('people', body, '?maxErrors=400')).json.error;
+    assert.deepEqual([many.details.length, many.details[399].row], [400, 400]);
+    const ids = `id,name\n${'1,A\n'.repeat(300)}`;
+    assert.equal((await load('people', ids, '?maxErrors=200')).json.error.details.length, 200);
+    assert.equal((await load('people', ids, '?maxErrors=1')).json.error.details.length, 1);
+  });
+
+  test('a mistake has the value and the line where its row begins', async () => {
+    const long = 'x'.repeat(150);
+    const body = `name,email,teamId,note,born\n\nA,there@example.com,77,"two\r\nlines",\nB,,,,31.1.2026\n\nC,,77,,${long}\n,,,,\n`;
+    const { json } = await load('people', body);
+    assert.deepEqual(
+      json.error.details.map((detail: Record<string, unknown>) => [
+        detail.row,
+        detail.line,
+        detail.field,
+        detail.value,
+      ]),
+      [
+        [1, 3, 'email', 'there@example.com'],
+        [1, 3, 'teamId', '77'],
+        [2, 5, 'born', '31.1.2026'],
+        [3, 7, 'born', `${long.slice(0, 100)}…`],
+        [4, 8, 'name', undefined],
+      ],
+    );
+    const lines = await load('people', '\n{"name":["a"]}\n\n{"name":1.50}\n[]\n{', '', NDJSON);
+    assert.deepEqual(
+      lines.json.error.details.map((detail: Record<string, unknown>) => [detail.row, detail.line, detail.value]),
+      [[1, 2, '["a"]'], [2, 4, '1.50'], [3, 5, undefined], [4, 6, undefined]], // biome-ignore format: one row a line
+    );
+  });
+
   test('a compressed body is refused', async () => {
     const headers = { 'content-type': CSV, 'content-encoding': 'gzip' };
     const answer = await workspace().call('teams/_import', { method: 'POST', headers, body: 'name\nA\n' });

@@ -10,7 +10,7 @@ import { planKey } from '../../../src/plan/conflict-key.ts';
 import { planCsvImport } from '../../../src/plan/import-plan.ts';
 import { type Plan, planCreate } from '../../../src/plan/plan.ts';
 import { planUpsert, planUpsertAssignment } from '../../../src/plan/upsert.ts';
-import type { ConflictMode } from '../../../src/request/import-request.ts';
+import { type ConflictMode, parseImportRequest } from '../../../src/request/import-request.ts';
 import type { Upsert } from '../../../src/request/upsert.ts';
 import { compile } from '../../../src/sql/compile.ts';
 import { writeStaged } from '../../../src/sql/import.ts';
@@ -51,7 +51,7 @@ function bulkUpsert(workspace: Workspace, asked: Upsert, ...bodies: readonly obj
 }
 
 function importing(workspace: Workspace, onConflict: ConflictMode): string {
-  const request = { kind: 'import', format: 'csv', map: new Map(), onConflict } as const;
+  const request = parseImportRequest(`onConflict=${onConflict}`, { 'content-type': 'text/csv' });
   const customers = getEntity(workspace, 'customers');
   return writeStaged(planCsvImport(request, ['id', 'name'], customers, makePlanContext(workspace)).plan).text;
 }

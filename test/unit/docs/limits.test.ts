@@ -44,6 +44,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['values in such a body', 'request/body.ts', 'MAX_VALUES', 'LEAST_BYTES'],
   ['mistakes that are listed', 'plan/unknown-name.ts', 'MAX_DETAILS'],
   ['mistakes that are listed', 'schema/report.ts', 'MAX_DETAILS'],
+  ['mistakes that are listed', 'request/parameters.ts', 'MAX_IMPORT_ERRORS'],
   ['names and values in messages', 'api-error.ts', 'SHOWN_CHARACTERS', 'LISTED_NAMES'],
   ['digits of a `decimal`, or of a number in `json`', 'model/decimal.ts', 'MAX_DIGITS'],
   ['digits of a `decimal`, or of a number in `json`', 'model/json-digits.ts', 'MAX_DIGITS'],

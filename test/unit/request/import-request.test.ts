@@ -8,7 +8,13 @@ import { refuses } from '../../support/error-response.ts';
 const CSV = { 'content-type': 'text/csv' };
 
 test('an import of CSV fails on conflicts and maps nothing, unless it says otherwise', () => {
-  assert.deepEqual(parseImportRequest('', CSV), { kind: 'import', format: 'csv', map: new Map(), onConflict: 'fail' });
+  assert.deepEqual(parseImportRequest('', CSV), {
+    kind: 'import',
+    format: 'csv',
+    map: new Map(),
+    onConflict: 'fail',
+    maxErrors: 100,
+  });
   assert.equal(parseImportRequest('onConflict=update', CSV).onConflict, 'update');
   assert.equal(parseImportRequest('onConflict=skip&_=1', CSV).onConflict, 'skip');
   assert.deepEqual([...parseImportRequest('map=Full%20name:name', CSV).map], [['Full name', 'name']]);
@@ -34,11 +40,13 @@ for (const [query, message] of [
   ['onConflict=update&conflictOn=', 'conflictOn must name fields: conflictOn=<field>[,<field>…]'],
   ['onConflict=update&conflictOn=a,', 'conflictOn must name fields: conflictOn=<field>[,<field>…]'],
   ['onConflict=update&conflictOn=a,a', 'conflictOn names a twice'],
+  ['maxErrors=0', 'maxErrors must be an integer from 1 to 100000'],
+  ['maxErrors=100001', 'maxErrors must be an integer from 1 to 100000'],
   ['dryRun=1', 'dryRun must be true or false, not 1'],
   ['onConflict=updat', 'Unknown onConflict updat. Did you mean update? Known: fail, skip, update'],
   [
     'onconflict=skip',
-    'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict, conflictOn, dryRun',
+    'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict, conflictOn, maxErrors, dryRun',
   ],
 ] as const) {
   test(`an import with ?${query} is refused`, () => refuses(() => parseImportRequest(query, CSV), message));

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Principal } from '../../../src/model/principal.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { type ImportPlan, planCsvImport } from '../../../src/plan/import-plan.ts';
-import type { ConflictMode, ImportRequest } from '../../../src/request/import-request.ts';
+import { type ConflictMode, parseImportRequest } from '../../../src/request/import-request.ts';
 import type { Fragment } from '../../../src/sql/fragment.ts';
 import * as statements from '../../../src/sql/import.ts';
 import { external, makePlanContext, makeShop, OWNER } from '../../support/field-types-fixture.ts';
@@ -19,7 +19,7 @@ function csvPlan(
   onConflict: ConflictMode = 'fail',
   principal: Principal = OWNER,
 ): ImportPlan {
-  const request: ImportRequest = { kind: 'import', format: 'csv', map: new Map(), onConflict };
+  const request = parseImportRequest(`onConflict=${onConflict}`, { 'content-type': 'text/csv' });
   return planCsvImport(request, headers.split(','), getEntity(SHOP, entity), makePlanContext(SHOP, principal)).plan;
 }
 
@@ -36,14 +36,16 @@ const TEXTS: readonly (readonly [name: string, fragment: Fragment, text: string]
   ],
   [
     'values that a visible record has',
-    statements.findUniqueConflicts(
-      csvPlan('status', 'orders', 'fail', USER),
-      [getEntity(SHOP, 'orders').fields.get('status') as never],
+    statements.firstRows(
+      statements.findUniqueConflicts(csvPlan('status', 'orders', 'fail', USER), [
+        getEntity(SHOP, 'orders').fields.get('status') as never,
+      ]),
       5,
     ),
-    `select "s"."$row"::text as "row" from (select * from pg_temp."$import") "s"
-    join "ws7_shop"."orders" "r" on "r"."status" = "s"."status" where "r"."customerId" = $1::int8
-    order by "s"."$row" limit 5`,
+    `select c."row"::text, c."line"::text, left(c."value", 101) as "value", c."other"::text from (select "s"."$row" as "row",
+    "s"."$line" as "line", concat_ws(', ', "s"."status"::text) as "value", null::int8 as "other"
+    from (select * from pg_temp."$import") "s" join "ws7_shop"."orders" "r" on "r"."status" = "s"."status"
+    where "r"."customerId" = $1::int8) c order by c."row" limit 5`,
   ],
 ];
 for (const [name, fragment, text] of TEXTS) {
@@ -53,5 +55,5 @@ for (const [name, fragment, text] of TEXTS) {
 test('claims are bound', () => {
   const plan = csvPlan('id,status', 'orders', 'update', USER);
   assert.deepEqual(statements.importQuery(statements.writeStaged(plan), USER).values, ['5']);
-  assert.deepEqual(statements.importQuery(statements.findUnknownIds(plan, 1), USER).values, ['5']);
+  assert.deepEqual(statements.importQuery(statements.findUnknownIds(plan), USER).values, ['5']);
 });

@@ -61,7 +61,8 @@ test('CSV gives the same rows however it is cut', async () => {
     fc.asyncProperty(rows, SIZES, fc.constantFrom('\n', '\r\n', '\r'), fc.boolean(), async (table, sizes, end, bom) => {
       const text = table.map((row) => row.map((value) => `"${value.replaceAll('"', '""')}"`).join(',')).join(end);
       const body = `${bom ? '\ufeff' : ''}${text}${end}`;
-      assert.deepEqual(await csv(body, sizes), { rows: table, fault: undefined });
+      const { rows: read, fault } = await csv(body, sizes);
+      assert.deepEqual([read.map(({ cells }) => cells), fault], [table, undefined]);
     }),
   );
 });
@@ -116,13 +117,33 @@ test('rows before a malformed one are given', async () => {
 test('a line that is no JSON is told, and the next one is read', async () => {
   const { rows, fault } = await lines(`1\n{"a":\n${'['.repeat(65)}${']'.repeat(65)}\n\n 2 `);
   assert.equal(fault, undefined);
-  assert.deepEqual(rows, [
-    { value: 1 },
-    { fault: 'is malformed JSON' },
-    { fault: 'is nested more than 64 levels deep' },
-    { value: 2 },
-  ]);
+  assert.deepEqual(
+    rows.map(({ text: _, ...row }) => row),
+    [
+      { line: 1, value: 1 },
+      { line: 2, fault: 'is malformed JSON' },
+      { line: 3, fault: 'is nested more than 64 levels deep' },
+      { line: 5, value: 2 },
+    ],
+  );
 });
+
+for (const end of ['\n', '\r\n', '\r']) {
+  test(`each row has the line where it begins, of lines that end in ${JSON.stringify(end)}`, async () => {
+    const text = ['', 'a,b', '', '"x', 'y",1', '3,"p', '', 'q"', '', '', '4,5', '"6', ''].join(end);
+    for (const size of [1, 3, 65_536]) {
+      const rows: number[] = [];
+      const reading = readCsv(readUpload(chunked(Buffer.from(text), [size])).chunks, LIMITS);
+      await assert.rejects(
+        async () => {
+          for await (const batch of reading) rows.push(...batch.map(({ line }) => line));
+        },
+        { name: 'ImportFault', line: 12 },
+      );
+      assert.deepEqual(rows, [2, 4, 6, 11]);
+    }
+  });
+}
 
 test('a line beyond the limit ends the lines, with its end or without', async () => {
   for (const end of ['\n', '']) {
