@@ -31,6 +31,8 @@ export interface Answer {
   readonly meta?: unknown;
   readonly status: number;
   readonly etag: string | undefined;
+  /** Whether an earlier request with the idempotency key has done the write; also one that this call has retried. */
+  readonly replayed: boolean;
 }
 
 /** Sends a request. `path`: relative to the workspace, or to the server when it starts with a slash. */
@@ -77,7 +79,8 @@ async function parseAnswer(response: Response): Promise<Answer> {
   const text = await response.text();
   try {
     const { data, meta } = (text === '' ? {} : parseJson(text)) as Partial<Answer>;
-    return { data, meta, status, etag: headers.get('ETag') ?? undefined };
+    const etag = headers.get('ETag') ?? undefined;
+    return { data, meta, status, etag, replayed: headers.has('Idempotent-Replayed') };
   } catch (error) {
     throw new WdaError('The answer is no JSON', { status, code: 'NO_API' }, error);
   }

@@ -66,6 +66,15 @@ export interface Stored<R> {
   readonly etag: string;
 }
 
+/** Result of a write. */
+export interface Replayable {
+  /** Whether an earlier request with the idempotency key has done the write; also one that this call has retried. */
+  readonly replayed: boolean;
+}
+
+/** Record as a write has stored it. */
+export interface Written<R> extends Stored<R>, Replayable {}
+
 /** Options of writes of many records. */
 export interface BulkOptions extends WriteOptions, BulkParameters {}
 
@@ -74,8 +83,12 @@ export interface ConflictOptions<N> extends UpsertParameters<N> {
   readonly onConflict: N | readonly N[];
 }
 
-interface Ids {
+interface Ids extends Replayable {
   readonly data: readonly { readonly id: number }[];
+}
+
+interface WrittenRows<R> extends Replayable {
+  readonly data: R[];
 }
 
 type Minimal = { readonly return: 'minimal' };
@@ -124,10 +137,10 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
     options?: CallOptions,
   ): Promise<Stored<Answered<S, E, F, X>>>;
 
-  create(record: Create<S, E>, options?: WriteOptions): Promise<Stored<Row<S, E>>>;
+  create(record: Create<S, E>, options?: WriteOptions): Promise<Written<Row<S, E>>>;
 
   /** Changes the given fields of a record. */
-  update(id: number, changes: Update<S, E>, options?: MatchOptions): Promise<Stored<Row<S, E>>>;
+  update(id: number, changes: Update<S, E>, options?: MatchOptions): Promise<Written<Row<S, E>>>;
 
   /**
    * Reads a record, calls `change` and stores its result unless the record has changed meanwhile: then it retries up to five
@@ -137,13 +150,13 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
     id: number,
     change: (now: Row<S, E>) => Update<S, E> | Promise<Update<S, E>>,
     options?: CallOptions,
-  ): Promise<Stored<Row<S, E>>>;
+  ): Promise<Written<Row<S, E>>>;
 
   /** Creates a record, or changes the one with the same values of `onConflict`. */
   upsert(
     record: Create<S, E>,
     options: ConflictOptions<Name<S, E>> & WriteOptions,
-  ): Promise<Stored<Row<S, E>> & { readonly created: boolean }>;
+  ): Promise<Written<Row<S, E>> & { readonly created: boolean }>;
 
   delete(id: number, options?: MatchOptions): Promise<void>;
 
@@ -152,12 +165,12 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
   createMany(
     records: readonly Create<S, E>[],
     options: ConflictOptions<Name<S, E>> & BulkOptions,
-  ): Promise<{ readonly data: Row<S, E>[]; readonly meta: { readonly inserted: number; readonly updated: number } }>;
-  createMany(records: readonly Create<S, E>[], options?: BulkOptions): Promise<{ readonly data: Row<S, E>[] }>;
+  ): Promise<WrittenRows<Row<S, E>> & { readonly meta: { readonly inserted: number; readonly updated: number } }>;
+  createMany(records: readonly Create<S, E>[], options?: BulkOptions): Promise<WrittenRows<Row<S, E>>>;
 
   /** Changes up to 1,000 records, all of them or none. `$version`: part of an ETag before its dot. */
   updateMany(records: readonly Change<Update<S, E>>[], options: BulkOptions & Minimal): Promise<Ids>;
-  updateMany(records: readonly Change<Update<S, E>>[], options?: BulkOptions): Promise<{ readonly data: Row<S, E>[] }>;
+  updateMany(records: readonly Change<Update<S, E>>[], options?: BulkOptions): Promise<WrittenRows<Row<S, E>>>;
 
   deleteMany(
     ids: readonly number[],

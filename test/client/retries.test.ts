@@ -98,6 +98,20 @@ test('a key of the caller makes a repeated call the same one', async () => {
     await tags.create({ name: 'keyed' }, { idempotencyKey }),
   ];
   assert.equal(made[0]?.data.id, made[1]?.data.id);
+  assert.deepEqual(
+    made.map(({ replayed }) => replayed),
+    [false, true],
+  );
+  const [id = 0] = made.map(({ data }) => data.id);
+  const records = [{ id, name: 'keyed anew' }];
+  for (const replayed of [false, true]) {
+    const changed = await tags.updateMany(records, { idempotencyKey: 'order-67', return: 'minimal' });
+    assert.deepEqual([changed.data, changed.replayed], [[{ id }], replayed]);
+    const request = demo
+      .client()
+      .request('PATCH', `tags/${id}`, { body: { name: 'keyed last' }, idempotencyKey: 'order-68' });
+    assert.equal((await request).replayed, replayed);
+  }
   await assert.rejects(tags.create({ name: 'other' }, { idempotencyKey }), { code: 'IDEMPOTENCY_KEY_REUSED' });
 });
 
