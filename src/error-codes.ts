@@ -106,7 +106,8 @@ export const REASONS = {
   FORBIDDEN: {
     READ_ONLY: 'the credential may only read',
     CASCADE_NOT_ALLOWED: 'the deletion would change records that the credential does not reach',
-    ROW_NOT_ALLOWED: 'a column of the row rules may only have the value of the token',
+    ROW_NOT_ALLOWED:
+      'a column of the row rules may only have the value of the token; under a rule by id nothing is created',
     CLAIM_MISSING: 'the token has no usable value for a column of the row rules',
     ADMIN_RIGHT_REQUIRED: 'the credential may not administer this',
     OPERATOR_REQUIRED: 'only the administrator of the instance may do this',

@@ -6,7 +6,7 @@ import { isToOne, type Relation } from '../model/relation.ts';
 import { getEntity, type Workspace } from '../model/workspace.ts';
 import { isWritable } from '../plan/assignment.ts';
 import { getConflictKeys } from '../plan/conflict-key.ts';
-import { getRuleColumns } from '../plan/row-rules.ts';
+import { getRuleColumns, mayHideRecords } from '../plan/row-rules.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 
 /** Differences between principals in descriptions. Operators are owners. */
@@ -82,7 +82,7 @@ function buildRelationViews(
       .filter(([name]) => expandable === null || expandable.includes(name))
       .map(([name, relation]) => {
         const target = getEntity(workspace, relation.entity);
-        const hidesRecords = getRuleColumns(target, principal).size > 0;
+        const hidesRecords = mayHideRecords(target, principal);
         const isCertain = relation.kind === 'belongsTo' && relation.required && !hidesRecords;
         const isNullable = isToOne(relation) && !isCertain;
         return [name, { relation, isList: !isToOne(relation), isNullable, isSearchable: target.search !== null }];

@@ -38,8 +38,12 @@ export function rowFilter(entity: Entity, principal: Principal): RowFilter {
 
 /** Returns the columns that applyRowRules sets on a create, so that the body need not give them. */
 export function getRuleColumns(entity: Entity, principal: Pick<Principal, 'kind'>): ReadonlySet<string> {
-  return new Set(rulesFor(entity, principal).map((rule) => rule.column));
+  return new Set(rulesFor(entity, principal).flatMap(({ column }) => (column === 'id' ? [] : [column])));
 }
+
+/** Returns whether rules may hide records of the entity from the principal. */
+export const mayHideRecords = (entity: Entity, principal: Pick<Principal, 'kind'>): boolean =>
+  rulesFor(entity, principal).length > 0;
 
 /** Returns the entity's rules for the principal. */
 function rulesFor(entity: Entity, principal: Pick<Principal, 'kind'>): readonly RowRule[] {
@@ -48,7 +52,8 @@ function rulesFor(entity: Entity, principal: Pick<Principal, 'kind'>): readonly 
 
 /**
  * Returns the values of a create with the columns of the entity's rules set from the claims of an external user. Throws
- * 403 when the body gives another value (null is one), or when a claim cannot be used or stored.
+ * 403 when the body gives another value (null is one), or when a claim cannot be used or stored; and for every create
+ * under a rule by id, which the server alone chooses.
  */
 export function applyRowRules(
   entity: Entity,
@@ -57,6 +62,7 @@ export function applyRowRules(
 ): ReadonlyMap<string, string | null> {
   const rules = rulesFor(entity, principal);
   if (principal.kind !== 'external' || rules.length === 0) return values;
+  if (rules.some(({ column }) => column === 'id')) throw createNotAllowed(entity);
   const row = new Map(values);
   const decided = new Map<string, string>();
   for (const rule of rules) {
@@ -157,6 +163,9 @@ export function ruleField(entity: Entity, column: string): Field {
 
 const foreignRow = (column: string): Error =>
   forbidden('ROW_NOT_ALLOWED', `Column ${column} may only have the value of your token`);
+
+const createNotAllowed = ({ name }: Entity): Error =>
+  forbidden('ROW_NOT_ALLOWED', `You may not create records of ${name}`);
 
 const unusableClaim = (column: string): Error =>
   forbidden('CLAIM_MISSING', `Column ${column} is set from your token, which has no usable value for it`);

@@ -125,9 +125,7 @@ export function checkRowRules(entity: EntityView, report: Report): void {
   });
 }
 
+/** Returns whether the server writes the column, so that no rule can set it; by id, rules only find records. */
 function isServerSet(column: string, entity: EntityView): boolean {
-  return (
-    column === 'id' ||
-    (entity.document.timestamps === true && !entity.fields.has(column) && /^(created|updated)At$/.test(column))
-  );
+  return entity.document.timestamps === true && !entity.fields.has(column) && /^(created|updated)At$/.test(column);
 }

@@ -84,7 +84,7 @@ export function drawSchema(g: GeneratorValue): Map<string, Drawn> {
   through('alpha', 'betas', 'beta', 'left', 'right');
   through('beta', 'alphas', 'alpha', 'right', 'left');
   for (const entity of drawn.values()) {
-    const columns = entity.fields.filter((field) => field !== 'id');
+    const columns = entity.fields;
     const rules = new Map<string, ModelEntity['rules'][number]>();
     const count = g(fc.constantFrom, 0, 1, 1, 2) as number;
     for (let index = 0; index < count; index++) {

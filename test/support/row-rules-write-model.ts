@@ -76,6 +76,11 @@ export function makeWriteModel(schema: ReadonlyMap<string, Drawn>, claims: Claim
       if (required && (body[column] === null || (body[column] === undefined && !isRuled(name, column))))
         faults.add('body');
     for (const { column, claim } of stampsOf(name)) {
+      // The server draws ids, so nobody creates records under a rule by id.
+      if (column === 'id') {
+        faults.add('column');
+        continue;
+      }
       const stamp = stampOf(column, claim);
       if (stamp === undefined || (values[column] !== undefined && values[column] !== stamp)) faults.add('column');
       else values[column] = stamp;

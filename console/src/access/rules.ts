@@ -33,11 +33,11 @@ export const hasActiveRule = (rules: readonly RowRule[]): boolean => rules.some(
 // Column types that cannot be compared with a claim.
 const NOT_COLUMNS = new Set(['json']);
 
-/** Lists the columns that a rule may name: fields, and ids of belongsTo relations. */
+/** Lists the columns that a rule may name: ids of belongsTo relations, fields, and the id. */
 export function listRuleColumns(entity: EntityDocument): readonly string[] {
   const fields = [...entity.fields.values()].filter(({ type }) => !NOT_COLUMNS.has(type)).map(({ name }) => name);
   const keys = [...entity.relations.values()].flatMap(({ column }) => column ?? []);
-  return [...keys, ...fields];
+  return [...keys, ...fields, 'id'];
 }
 
 /** Records of an entity that a user sees: the total, and the first ones. */

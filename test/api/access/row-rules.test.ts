@@ -57,6 +57,58 @@ async function sameAnswer(path: (id: number) => string, call: (id: number) => Ca
   return hidden;
 }
 
+describe('a rule by id', () => {
+  const byId = [{ column: 'id', claim: 'customer_id' }];
+  const rowRules = { customers: byId, profiles: [{ column: 'customerId', claim: 'customer_id' }] };
+  before(async () => {
+    const entities = { ...SCHEMA.entities, customers: { ...customers, rowRules: rowRules.customers } };
+    await makeWorkspace({ entities: { ...entities, profiles: { ...profiles, rowRules: rowRules.profiles } } });
+  });
+
+  test('shows the user its own record alone, also through relations', async () => {
+    assert.deepEqual(idsOf(await ada('customers')), [1]);
+    await sameAnswer((id) => `customers/${id === HIDDEN ? 2 : id}`);
+    const { json } = await as({ customer_id: 2 }, 'customers?expand=referrer');
+    assert.deepEqual([json.data.length, json.data[0].referredBy, json.data[0].referrer], [1, 1, null]);
+    assert.deepEqual(idsOf(await as('{"customer_id":"x"}', 'customers')), []);
+  });
+  test('lets it update and delete its own record, and no other', async () => {
+    const patch = { method: 'PATCH', body: { rating: 2 } };
+    assert.equal((await ada('customers/1', patch)).json.data.rating, 2);
+    assert.equal((await ada('customers/1', { method: 'PUT', body: { id: 1, rating: 3 } })).status, 200);
+    const other = await sameAnswer(
+      (id) => `customers/${id === HIDDEN ? 2 : id}`,
+      () => patch,
+    );
+    assert.equal(other.status, 404);
+    const bulk = (id: number): Promise<Answer> =>
+      ada('customers/_bulk', { method: 'PATCH', body: { data: [{ id, rating: 4 }] } });
+    assert.deepEqual([(await bulk(1)).status, (await bulk(2)).status], [200, 404]);
+    assert.equal((await ada('customers/2', { method: 'DELETE' })).status, 404);
+  });
+  test('lets nobody create: one by one, in bulk, as an upsert or an import', async () => {
+    const refused = async (path: string, body: unknown, headers: Record<string, string> = {}): Promise<void> => {
+      const { status, json } = await ada(path, { method: 'POST', body, headers });
+      assert.deepEqual(
+        [status, json.error?.code, json.error?.message],
+        [403, 'FORBIDDEN', 'You may not create records of customers'],
+        path,
+      );
+    };
+    const record = { name: 'Eve', email: 'eve@example.com' };
+    await refused('customers', record);
+    await refused('customers/_bulk', { data: [record] });
+    await refused('customers?onConflict=email', { ...record, email: ADA.profile.email });
+    await refused('customers/_bulk?onConflict=email', { data: [{ ...record, email: ADA.profile.email }] });
+    await refused('customers/_import?onConflict=update', '{"id":1,"name":"x"}', {
+      'content-type': 'application/x-ndjson',
+    });
+    assert.equal((await shop.call('customers/1')).json.data.name, 'Ada Lovelace');
+    assert.equal((await ada('customers', { method: 'POST', body: {} })).status, 400);
+    assert.equal((await shop.call('customers', { method: 'POST', body: record })).status, 201);
+  });
+});
+
 describe('reads', () => {
   before(() => makeWorkspace());
 

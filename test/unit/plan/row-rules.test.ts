@@ -11,6 +11,7 @@ import {
   claimText,
   foreignColumn,
   getRuleColumns,
+  mayHideRecords,
   rowFilter,
 } from '../../../src/plan/row-rules.ts';
 import type { RowRuleDocument } from '../../../src/schema/format.ts';
@@ -145,6 +146,19 @@ const stamp = (claims: Record<string, unknown>, values: Record<string, string | 
 test('a create gets the column of the rule from the claim', () => {
   assert.deepEqual(stamp({ country: 'nl' }, { name: 'Ann' }), { name: 'Ann', country: 'nl' });
   assert.deepEqual(stamp({ country: 'nl' }, { country: 'nl' }), { country: 'nl' });
+});
+
+test('under a rule by id nothing is created, whatever the claim is', () => {
+  const customers = ruled('customers', { column: 'id', claim: 'customer_id' });
+  for (const claims of [{}, { customer_id: 7 }]) {
+    refuses(() => stamp(claims, { name: 'Ann' }, customers), 'You may not create records of customers', 'FORBIDDEN');
+    assert.equal(foreignColumn(customers, external(claims), new Map([['name', 'Ann']])), undefined);
+  }
+  assert.deepEqual([...getRuleColumns(customers, external({}))], []);
+  assert.equal(mayHideRecords(customers, external({})), true);
+  assert.deepEqual(stamp({}, { name: 'Ann' }, ruled('customers', { column: 'id', claim: 'c', enabled: false })), {
+    name: 'Ann',
+  });
 });
 
 test('a create that gives another value is refused with 403', () => {

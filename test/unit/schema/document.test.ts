@@ -353,7 +353,6 @@ test('row rules name columns that users can own, and a claim', () => {
   assert.deepEqual(mistakes(document), [
     `${at}.1.column REFERENCE_NOT_FOUND`,
     `${at}.2.column INVALID`,
-    `${at}.3.column INVALID`,
     `${at}.4.column INVALID`,
     `${at}.5.column REFERENCE_NOT_FOUND`,
     `${at}.5.claim INVALID`,

@@ -45,7 +45,7 @@ test('rules stand on fields that claims can equal, and on ids of relations', () 
       ['items', { name: 'items', kind: 'hasMany', entity: 'items' }],
     ]),
   } as unknown as EntityDocument;
-  assert.deepEqual(listRuleColumns(entity), ['customerId', 'total', 'toString']);
+  assert.deepEqual(listRuleColumns(entity), ['customerId', 'total', 'toString', 'id']);
 });
 
 const seen = (...ids: readonly number[]): VisibleRecords => ({
