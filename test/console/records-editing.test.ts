@@ -17,6 +17,8 @@ const notes = use(() =>
           d: { type: 'decimal', precision: 12, scale: 2 },
           text: { type: 'text' },
           data: { type: 'json' },
+          q: { type: 'integer', min: 0 },
+          code: { type: 'string', unique: true },
         },
       },
     },
@@ -32,7 +34,7 @@ prepare(() =>
 /** Numbers as they are written. */
 const stored = async (id: number): Promise<string> => (await notes.call(`notes/${id}`)).text;
 const cell = (page: Page, row: number, column: number) => page.locator(`[data-spot="${row}:${column}"]`);
-const [NAME, N, D, TEXT, DATA] = [2, 3, 4, 5, 6] as const;
+const [NAME, N, D, TEXT, DATA, Q, CODE] = [2, 3, 4, 5, 6, 7, 8] as const;
 
 async function type(page: Page, row: number, column: number, text: string): Promise<void> {
   await cell(page, row, column).click();
@@ -84,6 +86,46 @@ test('a mistake stays in its cell in the words of the server', async ({ open }) 
   await page.keyboard.press('Enter');
   await said(page, 'Saved');
   assert.match(await stored(2), /"data":\{"a": ?\[1\.10, ?9007199254740993\]\}/);
+});
+
+test('a value that the server refuses keeps the focus in its cell, and Esc gives the old value back', async ({
+  open,
+}) => {
+  const page = await open({
+    key: keys.admin,
+    path: '/t/notes/data/notes',
+    context: { viewport: { width: 1800, height: 800 } },
+  });
+  await notes.call('notes/20', { method: 'PATCH', body: { q: 7, code: 'mine' } });
+  await notes.call('notes/21', { method: 'PATCH', body: { code: 'taken' } });
+  await page.reload();
+  for (const [column, text, message, before] of [
+    [Q, '-4', /at least 0|must be/, '7'],
+    [CODE, 'taken', /taken|unique|exists/i, 'mine'],
+  ] as const) {
+    await type(page, 19, column, text);
+    const editor = cell(page, 19, column).locator('.value-editor[aria-invalid=true]');
+    await editor.waitFor();
+    await page.locator('.cell-editor-words').filter({ hasText: message }).waitFor();
+    assert.equal(await editor.evaluate((one) => one === one.ownerDocument.activeElement), true, text);
+    assert.equal(await editor.inputValue(), text);
+    await page.keyboard.press('Escape');
+    assert.equal(await cell(page, 19, column).textContent(), before);
+    assert.equal(await cell(page, 19, column).getAttribute('aria-invalid'), null);
+    assert.equal(await page.getByRole('alert').count(), 0);
+  }
+  assert.match(await stored(20), /"q":7,"code":"mine"/);
+  // Another cell takes the focus: the value waits, marked, and is not sent again by leaving it.
+  await type(page, 19, CODE, 'taken');
+  await page.locator('.cell-editor-words').waitFor();
+  let writes = 0;
+  page.on('request', (request) => {
+    if (request.method() === 'PATCH') writes++;
+  });
+  await cell(page, 22, NAME).click();
+  await page.locator(`[data-spot="19:${CODE}"][aria-invalid=true]:not([data-edited])`).waitFor();
+  assert.equal(await page.evaluate('document.activeElement.dataset.spot'), `22:${NAME}`);
+  assert.equal(writes, 0);
 });
 
 test('what somebody else has changed is compared, not overwritten', async ({ open }) => {
@@ -190,9 +232,19 @@ test('a record that leaves the filter stays in sight until a reload', async ({ o
   await page.keyboard.press('F2');
   await page.locator('select.value-editor').selectOption('paid');
   await page.keyboard.press('Enter');
-  await page.locator('[role=row][data-marked]').filter({ hasText: 'paid' }).waitFor();
-  await page.getByRole('button', { name: 'Reload' }).click();
-  await page.locator('[role=grid][aria-rowcount="2"]').waitFor();
+  const row = page.locator('[role=row][data-marked]').filter({ hasText: 'paid' });
+  await row.getByText('No longer matches').waitFor();
+  assert.equal(await row.getAttribute('aria-description'), 'No longer matches');
+  const notice = page.getByRole('status').filter({ hasText: '1 changed record no longer matches the filter.' });
+  await notice.getByRole('button', { name: 'Keep in the list' }).click();
+  await row.waitFor({ state: 'detached' });
+  await cell(page, 0, 2).filter({ hasText: 'paid' }).waitFor();
+  await cell(page, 1, 2).click();
+  await page.keyboard.press('F2');
+  await page.locator('select.value-editor').selectOption('paid');
+  await page.keyboard.press('Enter');
+  await notice.getByRole('button', { name: 'Hide' }).click();
+  await page.getByText('No record matches').waitFor();
 });
 
 test('a related record is found at the server', async ({ open }) => {

@@ -11,7 +11,7 @@ export interface GridRowProps<Row> {
   /** Value that changes when a cell has to render again. */
   readonly revision: unknown;
   readonly isSelected: boolean;
-  readonly isMarked: boolean;
+  readonly note: string | undefined;
   readonly columns: readonly GridColumn[];
   readonly edges: readonly number[];
   readonly pinned: number;
@@ -29,7 +29,7 @@ export interface GridRowProps<Row> {
 }
 
 function GridRowInner<Row>(props: GridRowProps<Row>) {
-  const { index, top, row, isSelected, isMarked, edges, renderedColumns } = props;
+  const { index, top, row, isSelected, note, edges, renderedColumns } = props;
   return (
     <div
       role="row"
@@ -38,7 +38,8 @@ function GridRowInner<Row>(props: GridRowProps<Row>) {
       aria-busy={row === undefined || undefined}
       className="grid-row"
       data-selected={isSelected || undefined}
-      data-marked={isMarked || undefined}
+      aria-description={note}
+      data-marked={note !== undefined || undefined}
       data-edited={props.editedColumn >= 0 || undefined}
       data-odd={index % 2 === 1 || undefined}
       style={{ transform: `translateY(${top}px)`, width: edges.at(-1), height: ROW_HEIGHT }}
@@ -46,6 +47,11 @@ function GridRowInner<Row>(props: GridRowProps<Row>) {
       {renderedColumns.split(',').map((text) => (
         <GridCell key={text} at={Number(text)} {...props} />
       ))}
+      {note !== undefined && (
+        <span className="grid-note" aria-hidden="true">
+          {note}
+        </span>
+      )}
     </div>
   );
 }

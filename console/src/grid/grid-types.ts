@@ -26,7 +26,8 @@ export interface GridRowView<Row> {
   /** Value that changes when the row's cells have to render again. */
   readonly revision: unknown;
   readonly isSelected: boolean;
-  readonly isMarked: boolean;
+  /** Words about the row, which mark it. */
+  readonly note: string | undefined;
 }
 
 export interface GridDrawing<Row> {

@@ -123,7 +123,7 @@ export function Grid<Row>(props: GridProps<Row>) {
       <div role="rowgroup" className="grid-rows" style={{ height: getScrollHeight(heights), width: edges.at(-1) }}>
         {rowIndexes.map((index) => {
           const isIn = index >= rows.from && index < rows.to;
-          const { row, revision, isSelected, isMarked } = viewAt(index);
+          const { row, revision, isSelected, note } = viewAt(index);
           const isRanged = isRange && index >= range.top && index <= range.bottom;
           return (
             <GridRow
@@ -133,7 +133,7 @@ export function Grid<Row>(props: GridProps<Row>) {
               row={row}
               revision={revision}
               isSelected={isSelected}
-              isMarked={isMarked}
+              note={note}
               columns={columns}
               edges={edges}
               pinned={pinnedColumns}

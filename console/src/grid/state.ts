@@ -53,6 +53,8 @@ export type GridEvent =
   | { readonly kind: 'go'; readonly to: CellPosition; readonly extends?: boolean }
   | { readonly kind: 'edit'; readonly typed?: string }
   | { readonly kind: 'leaveEdit'; readonly next?: Move }
+  /** Returns to a cell whose value was rejected; not while another one is edited. */
+  | { readonly kind: 'editAgain'; readonly at: CellPosition }
   | { readonly kind: 'selectAll' }
   | { readonly kind: 'shape' };
 
@@ -171,6 +173,10 @@ export function reduce(state: GridState, event: GridEvent, extent: Extent): Grid
         ? stopped
         : focusCell(stopped, moveFrom(stopped.focus, event.next, extent), false, extent);
     }
+    case 'editAgain':
+      return state.editing !== undefined || !isSame(event.at, clamp(event.at, extent)) || event.at.row < 0
+        ? state
+        : { focus: event.at, anchor: event.at, editing: { at: event.at, typed: undefined } };
     case 'selectAll':
       return extent.rowCount === 0
         ? focusCell(state, state.focus, false, extent)

@@ -51,6 +51,7 @@ export class Rows extends Observable {
   #total: number | undefined;
   #least = 0;
   #longestId = 0;
+  readonly #filteredOut = new Set<string>();
   #isWhole = false;
 
   constructor(options: RowsOptions) {
@@ -76,6 +77,19 @@ export class Rows extends Observable {
   /** Length of the longest id that was loaded, in characters. */
   get longestId(): number {
     return this.#longestId;
+  }
+
+  /** Number of loaded records that no longer match the filter. */
+  get filteredOutCount(): number {
+    return this.#filteredOut.size;
+  }
+
+  /** Removes the mark of records that no longer match the filter; they stay until the list is reloaded. */
+  keepFilteredOut(): void {
+    for (const id of [...this.#filteredOut]) {
+      const row = this.byId(id);
+      if (row !== undefined) this.replace({ ...row, isFilteredOut: false });
+    }
   }
 
   /** Sets the counted size of the list. */
@@ -110,6 +124,8 @@ export class Rows extends Observable {
     const window = this.#windows.get(number);
     if (index === undefined || window === undefined) return;
     this.#windows.set(number, { ...window, rows: window.rows.with(index % WINDOW_SIZE, row) });
+    if (row.isFilteredOut === true) this.#filteredOut.add(row.id);
+    else this.#filteredOut.delete(row.id);
     this.notify();
   }
 
@@ -198,7 +214,10 @@ export class Rows extends Observable {
     const middle = (first + last) / 2;
     const far = [...this.#windows.keys()].sort((one, other) => Math.abs(other - middle) - Math.abs(one - middle));
     for (const window of far.slice(0, this.#windows.size - MOST_WINDOWS)) {
-      for (const row of this.#windows.get(window)?.rows ?? []) this.#places.delete(row.id);
+      for (const row of this.#windows.get(window)?.rows ?? []) {
+        this.#places.delete(row.id);
+        this.#filteredOut.delete(row.id);
+      }
       this.#windows.delete(window);
     }
   }

@@ -109,6 +109,15 @@ function parseDigits(text: string): Digits {
 export const listEnumValues = (field: RecordColumn['field']): readonly string[] =>
   Array.isArray(field?.values) ? field.values.filter((one): one is string => typeof one === 'string') : [];
 
+/** Returns whether a number or a text exceeds the limits of its field, so that the server will reject it. */
+export function isOutOfRange(value: Json, field: RecordColumn['field']): boolean {
+  if (value === null) return field?.required === true;
+  const size =
+    value instanceof Digits ? Number(value.text) : typeof value === 'string' ? [...value].length : Number.NaN;
+  const [least, most] = value instanceof Digits ? [field?.min, field?.max] : [field?.minLength, field?.maxLength];
+  return (least != null && size < Number(String(least))) || (most != null && size > Number(String(most)));
+}
+
 /** Returns whether two values are equal for the API: digits by their text, others by their JSON. */
 export const isSameValue = (one: Json | undefined, other: Json | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && stringifyExact(one) === stringifyExact(other));

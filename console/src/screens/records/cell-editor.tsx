@@ -9,7 +9,7 @@ import { isLong, type RecordColumn } from '../../records/fields.ts';
 import { type EntityRef, fetchRecord } from '../../records/requests.ts';
 import type { Row } from '../../records/rows.ts';
 import { useOpensUpward } from '../../records/use-opens-upward.ts';
-import { formatForEditing, getMember, isSameValue, parseValue } from '../../records/value.ts';
+import { formatForEditing, getMember, isOutOfRange, isSameValue, parseValue } from '../../records/value.ts';
 import { ValueEditor } from '../../records/value-editor.tsx';
 import type { WriteResult } from '../../records/writer.ts';
 
@@ -19,11 +19,14 @@ export interface CellEditorProps {
   readonly column: RecordColumn;
   readonly zone: TimeZone;
   readonly typed: string | undefined;
-  /** Rejected text of an earlier edit. */
+  /** Rejected text of an earlier edit, and the server's message about it. */
   readonly draft: Json | undefined;
+  readonly refusal: string | undefined;
   readonly onLeave: (next?: Move) => void;
   readonly onSave: (row: Row, values: ReadonlyMap<string, Json>) => Promise<WriteResult>;
   readonly onDiscard: () => void;
+  /** Called when the value is rejected after the focus has left the cell. */
+  readonly onRefused: () => void;
 }
 
 export function CellEditor({
@@ -33,9 +36,11 @@ export function CellEditor({
   zone,
   typed,
   draft,
+  refusal,
   onLeave,
   onSave,
   onDiscard,
+  onRefused,
 }: CellEditorProps) {
   const { name, type } = column;
   const isCut = row.truncatedLengths.has(name) && draft === undefined;
@@ -47,7 +52,7 @@ export function CellEditor({
   );
   const first = draft === undefined ? formatForEditing(stored, type, zone) : refusedText(draft, type, zone);
   const [text, setText] = useState(startText(typed, first, column));
-  const [message, setMessage] = useState<string>();
+  const [message, setMessage] = useState(refusal);
   const [isSending, setSending] = useState(false);
   const isDone = useRef(false);
   const box = useRef<HTMLDivElement>(null);
@@ -74,7 +79,8 @@ export function CellEditor({
   async function commit(input: string, next: Move | undefined, isLeaving: boolean): Promise<void> {
     if (isDone.current || whole === undefined || isSending) return;
     const before = draft === undefined ? formatForEditing(whole.value, type, zone) : refusedText(draft, type, zone);
-    if (input === before && draft === undefined) return leave(next);
+    // Leaving the cell sends no rejected value a second time.
+    if (input === before && (draft === undefined || isLeaving)) return leave(next);
     const result = parseValue(input, column, zone);
     if (result.kind === 'mistake') {
       setMessage(result.message);
@@ -86,7 +92,11 @@ export function CellEditor({
       return leave(next);
     }
     const saving = onSave(whole.row, new Map([[name, result.value]]));
-    if (result.isDoubtful !== true || isLeaving) return leave(next);
+    if (isLeaving || !(result.isDoubtful === true || isOutOfRange(result.value, column.field))) {
+      leave(next);
+      if ((await saving).kind === 'refused') onRefused();
+      return;
+    }
     setSending(true);
     const outcome = await saving;
     setSending(false);

@@ -1,10 +1,11 @@
 // Cell renderers of the list.
 
 import { Link } from '@tanstack/react-router';
-import { useMemo } from 'react';
+import { useMemo, useRef } from 'react';
 import type { Json } from '../../api/json.ts';
 import type { TimeZone } from '../../format/datetime.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
+import type { CellDraft } from '../../records/cell-drafts.ts';
 import { CellValue, recordScreenPath } from '../../records/cell-value.tsx';
 import type { RecordColumn } from '../../records/fields.ts';
 import type { Row } from '../../records/rows.ts';
@@ -14,6 +15,9 @@ import { CellEditor } from './cell-editor.tsx';
 import { SelectLoaded } from './select-loaded.tsx';
 import type { Editing } from './use-editing.ts';
 import type { RecordsState } from './use-records.ts';
+
+const getRefusal = (draft: CellDraft | undefined): string | undefined =>
+  draft?.kind === 'refused' ? draft.message : undefined;
 
 /** Returns the value of a column; a label is a member of the related record. */
 export function getCellValue(record: RecordValue, column: RecordColumn): Json | undefined {
@@ -44,6 +48,8 @@ export function useCells({ state, zone, editing, selected, setSelected }: CellsO
   const { entityRef: workspace, plan, control, rows } = state;
   const { drafts } = editing;
   const revision = drafts.revision();
+  const latest = useRef(state);
+  latest.current = state;
   return useMemo(() => {
     // Drafts are mutable, so the revision is a dependency.
     void revision;
@@ -56,11 +62,23 @@ export function useCells({ state, zone, editing, selected, setSelected }: CellsO
         zone={zone}
         typed={typed}
         draft={drafts.get(row.id)?.get(column.name)?.value}
+        refusal={getRefusal(drafts.get(row.id)?.get(column.name))}
         onLeave={(next) => control.send({ kind: 'leaveEdit', ...(next === undefined ? {} : { next }) })}
         onDiscard={() => {
           if (drafts.get(row.id)?.has(column.name) !== true) return;
           drafts.clear(row.id, [column.name]);
           editing.setRefused(undefined);
+        }}
+        onRefused={() => {
+          const { rows, columns } = latest.current;
+          const at = {
+            row: rows?.indexOf(row.id) ?? -1,
+            column: columns.findIndex(({ name }) => name === column.name),
+          };
+          // The value is corrected in its cell, unless the user has gone on to work elsewhere on the page.
+          const active = document.activeElement;
+          if (active === null || active === document.body || active.closest('[role=grid]') !== null)
+            control.send({ kind: 'editAgain', at });
         }}
         onSave={async (from, values) => {
           if (!editing.isQueueing) return editing.save([{ row: from, values }]);

@@ -23,6 +23,7 @@ import { Conflicts } from './conflicts.tsx';
 import { type Question, QuestionDialog } from './dialogs.tsx';
 import { EmptyList } from './empty-list.tsx';
 import { FilterBar } from './filter-bar.tsx';
+import { FilteredOut } from './filtered-out.tsx';
 import { Footer } from './footer.tsx';
 import { toggleLoaded } from './select-loaded.tsx';
 import { KEYS, READING_KEYS } from './shortcuts.ts';
@@ -125,6 +126,17 @@ export function RecordsView(props: RecordsViewProps) {
           onEdit={(chip) => setFilter({ chip })}
           onRetry={list.retry}
         />
+        <FilteredOut
+          count={rows?.filteredOutCount ?? 0}
+          onHide={() => {
+            state.reload();
+            control.focusGrid();
+          }}
+          onKeep={() => {
+            rows?.keepFilteredOut();
+            control.focusGrid();
+          }}
+        />
         {isEmpty ? (
           <EmptyList
             isFiltered={isFiltered(query)}
@@ -145,7 +157,12 @@ export function RecordsView(props: RecordsViewProps) {
             viewAt={(index) => {
               const row = rows.get(index);
               const isSelected = row !== undefined && selected.has(row.id);
-              return { row, revision: drawing, isSelected, isMarked: row?.isFilteredOut === true };
+              return {
+                row,
+                revision: drawing,
+                isSelected,
+                note: row?.isFilteredOut === true ? 'No longer matches' : undefined,
+              };
             }}
             control={control}
             drawing={drawing}

@@ -73,6 +73,20 @@ test('an edit ends where it began, or moves on', () => {
   assert.equal(reduce(at(-1, 1), { kind: 'edit' }, EXTENT).editing, undefined, 'a head is not edited');
 });
 
+test('a rejected value is edited again in its cell, unless another one is edited', () => {
+  const event = { kind: 'editAgain', at: { row: 5, column: 1 } } as const;
+  assert.deepEqual(reduce(at(6, 1), event, EXTENT), {
+    ...at(5, 1),
+    editing: { at: { row: 5, column: 1 }, typed: undefined },
+  });
+  const editing = reduce(at(6, 1), { kind: 'edit', typed: 'x' }, EXTENT);
+  assert.equal(reduce(editing, event, EXTENT), editing);
+  for (const gone of [-1, 100]) {
+    const state = at(6, 1);
+    assert.equal(reduce(state, { kind: 'editAgain', at: { row: gone, column: 1 } }, EXTENT), state);
+  }
+});
+
 const key = (text: string): Key => {
   const names = text.split('+');
   return {

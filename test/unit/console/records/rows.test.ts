@@ -119,3 +119,29 @@ test('what is no longer seen is no longer loaded', async () => {
   rows.close();
   assert.equal(signals[1]?.aborted, true);
 });
+
+test('rows that the filter excludes are counted until they match, are kept, or are loaded again', async () => {
+  const { rows } = listOf(300, true);
+  rows.setVisibleRange(0, 30);
+  await settled();
+  const exclude = (id: string) => {
+    const row = rows.byId(id);
+    if (row !== undefined) rows.replace({ ...row, isFilteredOut: true });
+  };
+  exclude('1');
+  exclude('2');
+  assert.equal(rows.filteredOutCount, 2);
+  rows.keepFilteredOut();
+  assert.deepEqual([rows.filteredOutCount, rows.byId('1')?.isFilteredOut], [0, false]);
+  exclude('3');
+  exclude('gone');
+  assert.equal(rows.filteredOutCount, 1);
+});
+
+test('the longest id is that of all loaded rows', async () => {
+  const { rows } = listOf(300, true);
+  assert.equal(rows.longestId, 0);
+  rows.setVisibleRange(0, 30);
+  await settled();
+  assert.equal(rows.longestId, 3);
+});

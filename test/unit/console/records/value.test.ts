@@ -6,6 +6,7 @@ import {
   formatForCopy,
   formatValue,
   getMember,
+  isOutOfRange,
   isSameValue,
   parseValue,
 } from '../../../../console/src/records/value.ts';
@@ -79,4 +80,25 @@ test('values are the same by what they say', () => {
   assert.ok(!isSameValue(new Digits('1.0'), new Digits('1.00')));
   assert.ok(!isSameValue('', null));
   assert.ok(!isSameValue(undefined, null));
+});
+
+test('values beyond the limits of their field are known before they are sent', () => {
+  for (const [value, limits, isBeyond] of [
+    [new Digits('-4'), { min: 0 }, true],
+    [new Digits('0'), { min: 0 }, false],
+    [new Digits('11'), { max: '10' }, true],
+    [new Digits('11'), {}, false],
+    ['abc', { maxLength: 2 }, true],
+    ['👩‍👩', { maxLength: 3 }, false],
+    ['', { minLength: 1 }, true],
+    [null, { required: true }, true],
+    [null, {}, false],
+    [true, { min: 2 }, false],
+  ] as const)
+    assert.equal(
+      isOutOfRange(value, { name: 'a', type: 'integer', ...limits }),
+      isBeyond,
+      `${value} ${JSON.stringify(limits)}`,
+    );
+  assert.equal(isOutOfRange('a', undefined), false);
 });
