@@ -29,6 +29,8 @@ export interface Authenticator {
    * is a session, which is always looked up. Throws 401 without a credential.
    */
   recall(credential: Credential, workspace: Workspace, resource?: string): Principal | undefined;
+  /** True for the Authorization header of a credential that was verified lately, or of the operator. */
+  isVerified(authorization: Credential): boolean;
   /** Writes the last use of the keys that were used since the last flush. */
   flush(): Promise<void>;
   size(): number;
@@ -195,6 +197,18 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
       }
       recordUse(verdict, now);
       return verdict.principal;
+    },
+    isVerified(authorization) {
+      if (isSession(authorization)) return true;
+      if (authorization === undefined) return false;
+      if (verdicts.has(authorization)) return true;
+      const credential = authorization.length > MAX_HEADER ? undefined : BEARER.exec(authorization)?.[1];
+      if (credential === undefined) return false;
+      return (
+        verdicts.has(USUAL_SCHEME + credential) ||
+        verdicts.has(RESOURCE_SCHEME + credential) ||
+        isOperator(credential, options.operatorHash())
+      );
     },
     async flush() {
       if (usedKeyIds.size === 0) return;

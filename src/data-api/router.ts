@@ -194,7 +194,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   };
 
   return {
-    mount: makeMount(handle),
+    mount: makeMount(handle, deps.authenticator.isVerified),
     async executeAs(principal, request, selectPart) {
       const segments = splitSegments(request.path);
       const context = await impersonate(deps, request, parseAddress(segments), principal, selectPart);
@@ -240,13 +240,14 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
   };
 }
 
-function makeMount(handle: Mount['handle']): Mount {
+function makeMount(handle: Mount['handle'], isVerified: (authorization: string | undefined) => boolean): Mount {
   return {
     matches: (url) => url.startsWith(PREFIX),
     // Each workspace has its own operations.
     operations: [],
     readyFirst: true,
     getGroup: (url) => parseGroup(url, PREFIX),
+    isVerified,
     getOperationName,
     handle,
     toErrorReply: errorReply,

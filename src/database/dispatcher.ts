@@ -211,7 +211,8 @@ function makeBreakers(): Breakers {
     },
     recordTimeout({ query, statementOptions: { tenant }, time }, error, now) {
       if (time !== undefined) (isLockTimeout(error) ? lock : statement).recordFailure(getKey(query), now);
-      if (tenant !== undefined) tenants.recordFailure(tenant, now);
+      // Who waits for a lock must not delay statements that need none.
+      if (tenant !== undefined && !isLockTimeout(error)) tenants.recordFailure(tenant, now);
     },
   };
 }

@@ -39,10 +39,15 @@ export interface Mount {
   /** Operations in the OpenAPI document of everything outside the data API; none for a mount that is not described there. */
   readonly operations: readonly Operation[];
   /**
-   * Returns the scheduling group of a request. When many arrive at once the groups take turns; without this function each
-   * request starts when it arrives.
+   * Returns the scheduling group of a request. When many arrive at once the groups take turns; without this function all
+   * requests of the mount are one group.
    */
   readonly getGroup?: (url: string) => string;
+  /**
+   * True for a credential that has been verified before. Requests with others are scheduled by the address of their client, so
+   * that they take no time of the workspace that they name. Without this function all are scheduled by their group.
+   */
+  readonly isVerified?: (credential: string | undefined) => boolean;
   /** Returns the operation's name in metrics, from a small set. UNKNOWN for a URL that leads nowhere. */
   readonly getOperationName: (method: string, url: string) => string;
   /** Returns the reply, or the library that will answer. Errors go to `toErrorReply`. */

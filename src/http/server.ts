@@ -9,6 +9,7 @@ import type { Observer } from '../observer.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { endRequest, REQUESTS, type RequestTrace } from '../tracing.ts';
+import { makePipelining } from './pipelining.ts';
 import { buildCommonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
 import { HttpRequest, type RawRequest } from './request.ts';
 import { type Mount, makeRouter, UNKNOWN } from './router.ts';
@@ -61,18 +62,22 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
   const findMount = makeRouter(options.mounts, options.unready);
   const scheduler = makeFairScheduler();
   let isClosing = false;
-  const respond = makeResponder(options, scheduler, () => isClosing);
-  const receive = (message: IncomingMessage, response: ServerResponse): void => {
+  const getGroup = makeGetGroup(options.mounts);
+  const pipelining = makePipelining((message, response) => {
     const url = toOriginForm(message.url ?? '/');
     message.url = url;
     const mount = findMount(message, url);
     const arrivedAt = performance.now();
-    if (mount.getGroup === undefined) respond(message, response, mount, arrivedAt);
-    else scheduler.admit(mount.getGroup(url), () => respond(message, response, mount, arrivedAt));
-  };
-  const server = createServer(SERVER_OPTIONS, receive);
+    scheduler.admit(getGroup(mount, message, url), () => {
+      // The client is gone, and waits for no answer.
+      if (message.socket.destroyed) pipelining.end(message);
+      else respond(message, response, mount, arrivedAt);
+    });
+  });
+  const respond = makeResponder(options, scheduler, pipelining.end, () => isClosing);
+  const server = createServer(SERVER_OPTIONS, pipelining.add);
   // Node.js refuses unknown expectations with a 417 that has neither a body nor an id.
-  server.on('checkExpectation', receive);
+  server.on('checkExpectation', pipelining.add);
   // Each waiting request listens to the end of its connection, and clients may send many before the first is answered.
   server.on('connection', (socket) => socket.setMaxListeners(0));
   server.on('clientError', (error, socket) => rejectMalformed(error, socket as Socket));
@@ -106,7 +111,12 @@ function startListening(server: Server, { host, port }: HttpOptions): Promise<vo
 
 type Responder = (message: IncomingMessage, response: ServerResponse, mount: Mount, arrivedAt: number) => void;
 
-function makeResponder(options: HttpOptions, scheduler: FairScheduler, isClosing: () => boolean): Responder {
+function makeResponder(
+  options: HttpOptions,
+  scheduler: FairScheduler,
+  end: (message: IncomingMessage) => void,
+  isClosing: () => boolean,
+): Responder {
   const { observer, bodyTimeoutMs, corsOrigins, minAnswerRate: minRate, answerBudget } = options;
   const idPrefix = Math.floor(Math.random() * 36 ** 6)
     .toString(36)
@@ -127,6 +137,7 @@ function makeResponder(options: HttpOptions, scheduler: FairScheduler, isClosing
     };
     const finish = (reply: Reply | Delegation, error: unknown): void => {
       raw.finish();
+      end(message);
       if (isClosing()) response.setHeader('Connection', 'close');
       if ('serve' in reply) {
         delegate(response, reply, { id, common, bodyTimeoutMs, observe: (status) => observe(status, error) });
@@ -151,6 +162,17 @@ function makeResponder(options: HttpOptions, scheduler: FairScheduler, isClosing
 }
 
 const getNoGroup = (): string => '';
+
+type GetGroup = (mount: Mount, message: IncomingMessage, url: string) => string;
+
+/** Makes the function that returns the scheduling group of a request: its workspace, its client, or its mount. */
+function makeGetGroup(mounts: readonly Mount[]): GetGroup {
+  const names = new Map(mounts.map((mount, index) => [mount, `mount ${index}`]));
+  return (mount, { headers, socket }, url) => {
+    if (mount.isVerified?.(headers.authorization) === false) return `client ${socket.remoteAddress}`;
+    return mount.getGroup?.(url) ?? names.get(mount) ?? 'other';
+  };
+}
 
 /** Builds the trace of a request at its start. */
 function toRequestTrace({ id, method, path, arrivedAt, headers }: RawRequest, operation: string): RequestTrace {

@@ -4,7 +4,7 @@
 // and workspaces rotate.
 
 export interface FairScheduler {
-  /** Starts the request now, or soon. `group`: its workspace. */
+  /** Starts the request now, or soon. `group`: its workspace, or its client while the credential is not verified. */
   readonly admit: (group: string, start: () => void) => void;
   /** Returns the time slices for long work of one request. */
   readonly slices: (group: string) => TimeSlices;
