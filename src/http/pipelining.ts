@@ -3,10 +3,13 @@
 // after they had been closed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { getCurrentRound } from '../limits/fair-scheduler.ts';
 
 export type StartRequest = (message: IncomingMessage, response: ServerResponse) => void;
 
 export interface Pipelining {
+  /** Takes a new connection: when many come at once, they are read in turns. */
+  readonly accept: (socket: Socket) => void;
   /** Starts a request now, or when one before it on its connection is over. */
   readonly add: (message: IncomingMessage, response: ServerResponse) => void;
   /** Ends a request that was started, and starts the next of its connection. */
@@ -15,6 +18,10 @@ export interface Pipelining {
 
 // Clients that pipeline send some ten requests at once.
 const MAX_STARTED = 16;
+// One read takes up to 64 KiB, which are some 650 short requests and 4 ms. New connections beyond these in one round of the
+// event loop, and those that had more requests than may be started, are read a few in each round.
+const MAX_NEW_PER_ROUND = 4;
+const RESUMED_PER_ROUND = 2;
 
 interface Connection {
   started: number;
@@ -24,6 +31,9 @@ interface Connection {
 /** Makes the bound. `start`: starts a request, which ends by `end`. Requests of a closed connection are dropped. */
 export function makePipelining(start: StartRequest): Pipelining {
   const connections = new WeakMap<Socket, Connection>();
+  const pausedSockets: Socket[] = [];
+  let round = -1;
+  let newInRound = 0;
 
   function getConnection(socket: Socket): Connection {
     let connection = connections.get(socket);
@@ -34,7 +44,27 @@ export function makePipelining(start: StartRequest): Pipelining {
     return connection;
   }
 
+  function resumeInTurn(socket: Socket): void {
+    if (pausedSockets.length === 0) setImmediate(resumeSome);
+    pausedSockets.push(socket);
+  }
+
+  function resumeSome(): void {
+    for (const socket of pausedSockets.splice(0, RESUMED_PER_ROUND)) socket.resume();
+    if (pausedSockets.length > 0) setImmediate(resumeSome);
+  }
+
   return {
+    accept(socket) {
+      const current = getCurrentRound();
+      if (current !== round) {
+        round = current;
+        newInRound = 0;
+      }
+      if (++newInRound <= MAX_NEW_PER_ROUND) return;
+      socket.pause();
+      resumeInTurn(socket);
+    },
     add(message, response) {
       const { socket } = message;
       const connection = getConnection(socket);
@@ -56,7 +86,7 @@ export function makePipelining(start: StartRequest): Pipelining {
         return;
       }
       // Its body may not have been read yet.
-      if (connection.waiting.length === 0) socket.resume();
+      if (connection.waiting.length === 0) resumeInTurn(socket);
       start(...next);
     },
   };

@@ -79,7 +79,10 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
   // Node.js refuses unknown expectations with a 417 that has neither a body nor an id.
   server.on('checkExpectation', pipelining.add);
   // Each waiting request listens to the end of its connection, and clients may send many before the first is answered.
-  server.on('connection', (socket) => socket.setMaxListeners(0));
+  server.on('connection', (socket) => {
+    socket.setMaxListeners(0);
+    pipelining.accept(socket);
+  });
   server.on('clientError', (error, socket) => rejectMalformed(error, socket as Socket));
   return {
     async listen() {
