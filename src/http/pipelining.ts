@@ -28,6 +28,11 @@ interface Connection {
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
 }
 
+/** Pauses after Node.js has resumed the connection, which it does in the tick after a request or a connection. */
+function pauseLater(pause: () => void): void {
+  process.nextTick(() => process.nextTick(pause));
+}
+
 /** Makes the bound. `start`: starts a request, which ends by `end`. Requests of a closed connection are dropped. */
 export function makePipelining(start: StartRequest): Pipelining {
   const connections = new WeakMap<Socket, Connection>();
@@ -62,8 +67,10 @@ export function makePipelining(start: StartRequest): Pipelining {
         newInRound = 0;
       }
       if (++newInRound <= MAX_NEW_PER_ROUND) return;
-      socket.pause();
-      resumeInTurn(socket);
+      pauseLater(() => {
+        socket.pause();
+        resumeInTurn(socket);
+      });
     },
     add(message, response) {
       const { socket } = message;
@@ -75,7 +82,10 @@ export function makePipelining(start: StartRequest): Pipelining {
       }
       connection.waiting.push([message, response]);
       // The rest of what was read is still parsed; nothing more is read until the waiting requests have started.
-      socket.pause();
+      if (connection.waiting.length > 1) return;
+      pauseLater(() => {
+        if (connection.waiting.length > 0) socket.pause();
+      });
     },
     end({ socket }) {
       const connection = getConnection(socket);
