@@ -23,6 +23,11 @@ const MAX_STARTED = 16;
 const MAX_NEW_PER_ROUND = 4;
 const RESUMED_PER_ROUND = 2;
 
+/** A socket with the state of its connection: a WeakMap in place of the member took 1 % of the throughput. */
+type OwnSocket = Socket & { [STATE]?: Connection };
+
+const STATE = Symbol('state of the connection');
+
 interface Connection {
   started: number;
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
@@ -35,18 +40,13 @@ function pauseLater(pause: () => void): void {
 
 /** Makes the bound. `start`: starts a request, which ends by `end`. Requests of a closed connection are dropped. */
 export function makePipelining(start: StartRequest): Pipelining {
-  const connections = new WeakMap<Socket, Connection>();
   const pausedSockets: Socket[] = [];
   let round = -1;
   let newInRound = 0;
 
-  function getConnection(socket: Socket): Connection {
-    let connection = connections.get(socket);
-    if (connection === undefined) {
-      connection = { started: 0, waiting: [] };
-      connections.set(socket, connection);
-    }
-    return connection;
+  function getConnection(socket: OwnSocket): Connection {
+    socket[STATE] ??= { started: 0, waiting: [] };
+    return socket[STATE];
   }
 
   function resumeInTurn(socket: Socket): void {
