@@ -4,6 +4,7 @@
 // answered; its time counts from when it was due.
 
 import { Agent, type ClientRequest, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
@@ -75,6 +76,46 @@ type Call = {
 
 const JSON_BODY = { 'content-type': 'application/json' };
 const CSV_BODY = { 'content-type': 'text/csv' };
+
+type Flood = {
+  readonly connections: number;
+  /** Requests that each connection sends at once; the same number again when something was answered. */
+  readonly atOnce: number;
+  readonly request: string;
+  /** Time after which a connection is reset and made anew; without it, it stays. */
+  readonly leaveMs?: number;
+};
+
+/** Sends requests without a credential on many connections; gives what ends them. */
+function flood(
+  { port }: Noisy,
+  count: (status: number) => void,
+  { connections, atOnce, request: text, leaveMs }: Flood,
+) {
+  const open = new Set<Socket>();
+  let isOver = false;
+  const begin = (): void => {
+    if (isOver) return;
+    const socket = connect(port, '127.0.0.1');
+    open.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => {
+      if (chunk.toString('latin1').startsWith('HTTP/1.1 ')) count(Number(chunk.toString('latin1', 9, 12)));
+      if (leaveMs === undefined) socket.write(text.repeat(atOnce));
+    });
+    socket.on('close', () => {
+      open.delete(socket);
+      setTimeout(begin, 5);
+    });
+    socket.write(text.repeat(atOnce));
+    if (leaveMs !== undefined) setTimeout(() => socket.resetAndDestroy(), leaveMs);
+  };
+  for (let index = 0; index < connections; index++) begin();
+  return async (): Promise<void> => {
+    isOver = true;
+    for (const socket of open) socket.destroy();
+  };
+}
 
 /** Clients of the workspace that ask until they are told to end. */
 function makeClients(noisy: Noisy, count: (status: number) => void) {
@@ -334,6 +375,20 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       return clients.end;
     },
   },
+  {
+    name: '2,000 pipelined requests with an unknown key on each of 60 connections, left after a second, again and again',
+    begin: async (noisy, count) => {
+      const request = `GET ${noisy.path}/things/1 HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${'junk'.repeat(10)}\r\n\r\n`;
+      return flood(noisy, count, { connections: 60, atOnce: 2000, leaveMs: 1000, request });
+    },
+  },
+  ...['GET /metrics', 'GET /healthz', 'GET /console/', 'OPTIONS /api/v1/noisy/w/things'].map(
+    (line): Behaviour => ({
+      name: `a flood of ${line}, 200 connections`,
+      begin: async (noisy, count) =>
+        flood(noisy, count, { connections: 200, atOnce: 1, request: `${line} HTTP/1.1\r\nHost: bench\r\n\r\n` }),
+    }),
+  ),
   {
     name: 'hostile bodies of 1 MB, 3 clients',
     async begin(noisy, count) {
