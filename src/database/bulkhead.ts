@@ -2,13 +2,15 @@
 // fewest connections first.
 export interface Waiter {
   readonly tenant: string | undefined;
+  /** True for a write: those of a tenant leave it one connection for reads, as they may all wait for the same lock. */
+  readonly isWrite?: boolean | undefined;
 }
 
 export interface Bulkhead<W extends Waiter> {
   /** True when the tenant may have one more connection. Statements without a tenant always may. */
-  readonly canAcquire: (tenant: string | undefined) => boolean;
-  readonly acquire: (tenant: string | undefined) => void;
-  readonly release: (tenant: string | undefined) => void;
+  readonly canAcquire: (waiter: Waiter) => boolean;
+  readonly acquire: (waiter: Waiter) => void;
+  readonly release: (waiter: Waiter) => void;
   readonly countQueued: () => number;
   /** True when one more waiter of the tenant may be queued. */
   readonly canQueue: (tenant: string | undefined) => boolean;
@@ -28,19 +30,27 @@ const MAX_QUEUE_FRACTION = 0.8;
 export function makeBulkhead<W extends Waiter>(perTenant: number, maxQueue: number): Bulkhead<W> {
   const queue: W[] = [];
   const connections = new Map<string, number>();
-  const count = (tenant: string | undefined): number => (tenant === undefined ? 0 : (connections.get(tenant) ?? 0));
+  const writes = new Map<string, number>();
+  const maxWrites = Math.max(1, perTenant - 1);
+  const count = (tenant: string | undefined, counts = connections): number =>
+    tenant === undefined ? 0 : (counts.get(tenant) ?? 0);
+  const add = (counts: Map<string, number>, tenant: string, change: number): void => {
+    const next = count(tenant, counts) + change;
+    if (next === 0) counts.delete(tenant);
+    else counts.set(tenant, next);
+  };
+  const addTo = ({ tenant, isWrite }: Waiter, change: number): void => {
+    if (tenant === undefined) return;
+    add(connections, tenant, change);
+    if (isWrite === true) add(writes, tenant, change);
+  };
+  const canAcquire = ({ tenant, isWrite }: Waiter): boolean =>
+    count(tenant) < perTenant && (isWrite !== true || count(tenant, writes) < maxWrites);
 
   return {
-    canAcquire: (tenant) => count(tenant) < perTenant,
-    acquire(tenant) {
-      if (tenant !== undefined) connections.set(tenant, count(tenant) + 1);
-    },
-    release(tenant) {
-      if (tenant === undefined) return;
-      const remaining = count(tenant) - 1;
-      if (remaining === 0) connections.delete(tenant);
-      else connections.set(tenant, remaining);
-    },
+    canAcquire,
+    acquire: (waiter) => addTo(waiter, 1),
+    release: (waiter) => addTo(waiter, -1),
     countQueued: () => queue.length,
     canQueue: (tenant) => canQueue(queue, tenant, maxQueue),
     push: (waiter) => void queue.push(waiter),
@@ -49,7 +59,7 @@ export function makeBulkhead<W extends Waiter>(perTenant: number, maxQueue: numb
       let fewest = perTenant;
       for (const waiter of queue) {
         const active = count(waiter.tenant);
-        if (active >= fewest) continue;
+        if (active >= fewest || !canAcquire(waiter)) continue;
         nextWaiter = waiter;
         fewest = active;
         if (active === 0) break;

@@ -145,7 +145,7 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
     const sessions = statementOptions.tenant === undefined ? control : slow;
     const lease = await (pool === 'read'
       ? takeWithMemory(sessions, statementOptions, time)
-      : sessions.take(statementOptions));
+      : sessions.take({ ...statementOptions, isWrite: true }));
     const deadline = statementOptions.deadline ?? performance.now() + statementTimeoutMs;
     const run: LeasedRun = {
       connection: lease.connection,

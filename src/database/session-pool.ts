@@ -24,7 +24,7 @@ export interface SessionPoolOptions {
 }
 
 /** Tenant, deadline and signal of the request for a connection. */
-export type LeaseRequest = Pick<StatementOptions, 'tenant' | 'deadline' | 'signal' | 'node'>;
+export type LeaseRequest = Pick<StatementOptions, 'tenant' | 'deadline' | 'signal' | 'node'> & Pick<Waiter, 'isWrite'>;
 
 /** A connection for one user alone. */
 export interface Lease {
@@ -214,8 +214,8 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, timeoutMs }: 
     }
   }
 
-  function lease(pooled: Pooled, { tenant, node }: LeaseRequest): Lease {
-    bulkhead.acquire(tenant);
+  function lease(pooled: Pooled, { tenant, isWrite, node }: LeaseRequest): Lease {
+    bulkhead.acquire({ tenant, isWrite });
     let isReleased = false;
     const unwatch = node?.onUnavailable(() => destroy(pooled.connection, UNRESPONSIVE));
     return {
@@ -224,18 +224,19 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, timeoutMs }: 
         if (isReleased) return;
         isReleased = true;
         unwatch?.();
-        bulkhead.release(tenant);
+        bulkhead.release({ tenant, isWrite });
         connections.giveBack(pooled, isBroken);
         serve();
       },
     };
   }
 
-  function waitForLease({ tenant, deadline, signal, node }: LeaseRequest): Promise<Lease> {
+  function waitForLease({ tenant, isWrite, deadline, signal, node }: LeaseRequest): Promise<Lease> {
     const remainingMs = deadline === undefined ? timeoutMs : deadline - performance.now();
     return new Promise((resolve, reject) => {
       const pendingLease: PendingLease = {
         tenant,
+        isWrite,
         node,
         complete(outcome) {
           clearTimeout(timer);
@@ -258,13 +259,13 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, timeoutMs }: 
 
   return {
     async take(request = {}) {
-      const { tenant, signal, node } = request;
+      const { tenant, isWrite, signal, node } = request;
       if (isClosing) throw shuttingDown();
       if (signal?.isAborted() === true) throw clientDisconnected();
       if (node?.isUnavailable() === true) throw nodeUnavailable();
       const failure = connections.recentFailure();
       if (failure !== undefined) throw translateConnectionError(failure.error);
-      if (bulkhead.countQueued() === 0 && bulkhead.canAcquire(tenant)) {
+      if (bulkhead.countQueued() === 0 && bulkhead.canAcquire({ tenant, isWrite })) {
         const pooled = connections.take();
         if (pooled !== undefined) return lease(pooled, request);
       }

@@ -19,9 +19,8 @@ export interface Pipelining {
 // Clients that pipeline send some ten requests at once.
 const MAX_STARTED = 16;
 // One read takes up to 64 KiB, which are some 650 short requests and 4 ms. New connections beyond these in one round of the
-// event loop, and those that had more requests than may be started, are read a few in each round.
-const MAX_NEW_PER_ROUND = 4;
-const RESUMED_PER_ROUND = 2;
+// event loop, and those that had more requests than may be started, are read one by one, each in its round.
+const MAX_NEW_PER_ROUND = 2;
 
 /** A socket with the state of its connection: a WeakMap in place of the member took 1 % of the throughput. */
 type OwnSocket = Socket & { [STATE]?: Connection };
@@ -50,13 +49,13 @@ export function makePipelining(start: StartRequest): Pipelining {
   }
 
   function resumeInTurn(socket: Socket): void {
-    if (pausedSockets.length === 0) setImmediate(resumeSome);
+    if (pausedSockets.length === 0) setImmediate(resumeNext);
     pausedSockets.push(socket);
   }
 
-  function resumeSome(): void {
-    for (const socket of pausedSockets.splice(0, RESUMED_PER_ROUND)) socket.resume();
-    if (pausedSockets.length > 0) setImmediate(resumeSome);
+  function resumeNext(): void {
+    pausedSockets.shift()?.resume();
+    if (pausedSockets.length > 0) setImmediate(resumeNext);
   }
 
   return {

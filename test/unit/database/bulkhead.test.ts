@@ -10,7 +10,7 @@ function serveAll(bulkhead: Bulkhead<Waiter>): (string | undefined)[] {
   const served: (string | undefined)[] = [];
   for (let next = bulkhead.findNext(); next !== undefined; next = bulkhead.findNext()) {
     assert.equal(bulkhead.remove(next), true);
-    bulkhead.acquire(next.tenant);
+    bulkhead.acquire(next);
     served.push(next.tenant);
   }
   return served;
@@ -32,13 +32,13 @@ for (const [what, waiting, served] of [
 
 test('a tenant that gives a connection back may have another', () => {
   const bulkhead = makeBulkhead(1, 100);
-  assert.equal(bulkhead.canAcquire('a'), true);
-  bulkhead.acquire('a');
-  assert.equal(bulkhead.canAcquire('a'), false);
-  assert.equal(bulkhead.canAcquire('b'), true);
+  assert.equal(bulkhead.canAcquire({ tenant: 'a' }), true);
+  bulkhead.acquire({ tenant: 'a' });
+  assert.equal(bulkhead.canAcquire({ tenant: 'a' }), false);
+  assert.equal(bulkhead.canAcquire({ tenant: 'b' }), true);
   bulkhead.push(waiter('a'));
   assert.equal(bulkhead.findNext(), undefined);
-  bulkhead.release('a');
+  bulkhead.release({ tenant: 'a' });
   assert.equal(bulkhead.findNext()?.tenant, 'a');
 });
 
@@ -61,4 +61,18 @@ test('whoever was taken out of the queue is not served', () => {
   assert.equal(bulkhead.remove(first), false);
   assert.deepEqual(bulkhead.drain(), [second]);
   assert.equal(bulkhead.findNext(), undefined);
+});
+
+test('writes of a tenant leave it one connection for reads', () => {
+  const bulkhead = makeBulkhead(2, 10);
+  const write = { tenant: 'a', isWrite: true };
+  const read = { tenant: 'a' };
+  bulkhead.acquire(write);
+  assert.deepEqual([bulkhead.canAcquire(write), bulkhead.canAcquire(read)], [false, true]);
+  bulkhead.push(write);
+  assert.equal(bulkhead.findNext(), undefined);
+  bulkhead.push(read);
+  assert.equal(bulkhead.findNext(), read);
+  bulkhead.release(write);
+  assert.equal(bulkhead.findNext(), write);
 });

@@ -21,7 +21,7 @@ test('a write that meets a read-only server leaves all connections for new ones'
     await query(`alter database "${name}" set default_transaction_read_only = on`);
     const before = await database.run(look, 'read');
     await assert.rejects(database.run(write, 'write'), { code: '25006' });
-    assert.deepEqual(told, ['the database takes no writes: its connections are left for new ones']);
+    assert.deepEqual(told, ['the database takes no writes: all connections are replaced']);
     // Now the address is that of a server that takes writes.
     await owner.query(
       `set default_transaction_read_only = off; alter database "${name}" reset default_transaction_read_only`,
