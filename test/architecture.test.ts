@@ -1,4 +1,4 @@
-// The walls of the house, as tables: who imports whom, what the pure rooms may not do, and the things that stand in one
+// The rules of the architecture as tables: which module imports which, what pure modules may not do, and what may be in one
 // place only. docs/architecture.md explains them to people.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: examples of code are text here
 import assert from 'node:assert/strict';
@@ -11,14 +11,14 @@ import { DETAIL_CODES, ERROR_CODES } from '../src/errors.ts';
 import { functionLengths, parameterCounts } from './support/function-shape.ts';
 import { ALONE as ISOLATED } from './support/isolated-files.ts';
 import { withStates } from './support/migration-states.ts';
-import { FILES, ROOMS, withRooms } from './support/modules.ts';
+import { FILES, MODULES, withRooms } from './support/modules.ts';
 import { parseSource, readSources, type Source } from './support/source-text.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCES = readSources(join(ROOT, 'src'));
 
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(Object.entries(ROOMS).map(([name, { imports }]) => [name, imports])),
+  ...Object.fromEntries(Object.entries(MODULES).map(([name, { imports }]) => [name, imports])),
   ...FILES,
 };
 
@@ -27,8 +27,8 @@ const PURE = [
   'api-error.ts',
   'error-codes.ts',
   'errors.ts',
-  ...Object.keys(ROOMS)
-    .filter((name) => ROOMS[name]?.isPure)
+  ...Object.keys(MODULES)
+    .filter((name) => MODULES[name]?.isPure)
     .map((name) => `${name}/`),
   'workspace-schema/sync.ts',
   'workspace-schema/trigger.ts',
@@ -40,7 +40,7 @@ const PURE = [
 ];
 
 /** Who may import a package; every dependency has its line. `type …` may know its form only. */
-const DOORS: Readonly<Record<string, readonly string[]>> = {
+const IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@bomb.sh/tab': ['cli/'],
   '@modelcontextprotocol/server': ['mcp/handler.ts'],
   ajv: ['schema/shape.ts'],
@@ -109,7 +109,7 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
   {
     what: 'the table of an entity',
     pattern: /\bentity\.table\b|\{[^{}]*\btable\b[^{}]*\} = [\w.]*\bentity\b/g,
-    // The door; and what makes tables and stands beside them. Requests have no other way to a table.
+    // scan.ts, and what makes tables and internal tables. Requests have no other way to a table.
     only: [
       'sql/expression.ts',
       'sql/table.ts',
@@ -178,22 +178,22 @@ const MAX_PARAMETERS = 5;
 
 const isIn = (path: string, places: readonly string[]): boolean =>
   places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place));
-const roomOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] as string) : path);
+const getModule = (path: string): string => (path.includes('/') ? (path.split('/')[0] as string) : path);
 
 /** Imports that no line of MAY_IMPORT allows. */
 function importBreaches(sources: readonly Source[]): string[] {
-  return sources.flatMap(({ path, room, imports }) => {
-    const may = MAY_IMPORT[path] ?? MAY_IMPORT[room];
-    if (may === undefined) return [`${path}: room ${room} has no line in MAY_IMPORT`];
+  return sources.flatMap(({ path, module, imports }) => {
+    const may = MAY_IMPORT[path] ?? MAY_IMPORT[module];
+    if (may === undefined) return [`${path}: module ${module} has no line in MAY_IMPORT`];
     return imports
       .filter(({ target, isOwn, isType }) => {
         if (!isOwn || target === 'errors.ts') return false;
         // Generated types of the admin API are for its client.
-        if (target.startsWith('../admin-types/')) return !(isType && room === 'cli');
+        if (target.startsWith('../admin-types/')) return !(isType && module === 'cli');
         if (target.startsWith('..')) return false;
-        const names = [roomOf(target), target];
+        const names = [getModule(target), target];
         return (
-          roomOf(target) !== room &&
+          getModule(target) !== module &&
           !names.some((name) => may.includes(name) || (isType && may.includes(`type ${name}`)))
         );
       })
@@ -201,29 +201,29 @@ function importBreaches(sources: readonly Source[]): string[] {
   });
 }
 
-/** Imports of files that their room keeps to itself, and entrances that nobody uses. */
-function entranceBreaches(sources: readonly Source[]): string[] {
+/** Imports of files that their module keeps to itself, and entry files that no module imports. */
+function entryBreaches(sources: readonly Source[]): string[] {
   const used = new Set<string>();
-  const breaches = sources.flatMap(({ path, room, imports }) =>
+  const breaches = sources.flatMap(({ path, module, imports }) =>
     imports
       .filter(({ target, isOwn }) => {
         const [other = '', ...rest] = target.split('/');
-        if (!isOwn || other === room || rest.length === 0) return false;
+        if (!isOwn || other === module || rest.length === 0) return false;
         used.add(target);
-        return ROOMS[other]?.entrances?.includes(rest.join('/')) === false;
+        return MODULES[other]?.entryFiles?.includes(rest.join('/')) === false;
       })
-      .map(({ target }) => `${path} imports ${target}, which is no entrance of its room`),
+      .map(({ target }) => `${path} imports ${target}, which is no entry file of its module`),
   );
-  const unused = Object.entries(ROOMS).flatMap(([room, { entrances = [] }]) =>
-    entrances.map((file) => `${room}/${file}`).filter((path) => !used.has(path)),
+  const unused = Object.entries(MODULES).flatMap(([module, { entryFiles = [] }]) =>
+    entryFiles.map((file) => `${module}/${file}`).filter((path) => !used.has(path)),
   );
   // Samples are a file or two.
   return sources.length < 10
     ? breaches
-    : [...breaches, ...unused.map((path) => `${path} is an entrance that nobody uses`)];
+    : [...breaches, ...unused.map((path) => `${path} is an entry file that no module imports`)];
 }
 
-/** What a pure room keeps between calls: caches, whose content is told by what goes in. */
+/** What a pure module keeps between calls: caches, whose content is told by what goes in. */
 const KEPT = [
   'schema/shape.ts: validators',
   'sql/compile.ts: shapes',
@@ -259,7 +259,7 @@ function switchBreaches(sources: readonly Source[]): string[] {
   );
 }
 
-/** Paths of the API have an owner on each side, and names of control tables their rooms. */
+/** Paths of the API have an owner on each side, and names of control tables their modules. */
 const WORDS: readonly (readonly [pattern: RegExp, only: readonly string[]])[] = [
   [/\/api\/v1\b/, ['request/record-path.ts', 'cli/command.ts']],
   [/\/api\/admin\b/, ['request/record-path.ts', 'cli/admin-client.ts']],
@@ -296,14 +296,14 @@ function cycles(sources: readonly Source[], nameOf: (path: string) => string): s
   return found;
 }
 
-function doorBreaches(sources: readonly Source[]): string[] {
+function importerBreaches(sources: readonly Source[]): string[] {
   return sources.flatMap(({ path, imports }) =>
     imports
       .filter(({ target, isOwn }) => !isOwn && !target.startsWith('node:'))
       .filter(({ target, isType }) => {
-        const doors = DOORS[target] ?? [];
+        const importers = IMPORTERS[target] ?? [];
         if (isType && isIn(path, TYPE_DOORS[target] ?? [])) return false;
-        return !isIn(path, doors) && !(isType && doors.includes(`type ${path}`));
+        return !isIn(path, importers) && !(isType && importers.includes(`type ${path}`));
       })
       .map(({ target }) => `${path} imports ${target}`),
   );
@@ -365,15 +365,15 @@ function keywordArguments(text: string, code: string): { readonly shown: string;
 }
 
 const RULES: readonly (readonly [rule: string, breaches: (sources: readonly Source[]) => string[]])[] = [
-  ['a room imports downwards, as MAY_IMPORT says', importBreaches],
-  ['a room is entered by its entrances', entranceBreaches],
-  ['pure rooms keep nothing between calls but caches', stateBreaches],
+  ['a module imports downwards, as MAY_IMPORT says', importBreaches],
+  ['a module is imported by its entry files', entryBreaches],
+  ['pure modules keep nothing between calls but caches', stateBreaches],
   ['a switch over a union of ours is closed', switchBreaches],
   ['paths and control tables are named by their owners', wordBreaches],
-  ['rooms import each other in no circle', (sources) => cycles(sources, roomOf)],
+  ['modules import each other in no circle', (sources) => cycles(sources, getModule)],
   ['files import each other in no circle', (sources) => cycles(sources, (path) => path)],
-  ['a package has its door', doorBreaches],
-  ['pure rooms are pure', purityBreaches],
+  ['a package has its importers', importerBreaches],
+  ['pure modules are pure', purityBreaches],
   ['some things stand in one place', placeBreaches],
   ['SQL is written where SQL is written, and made from no string', sqlBreaches],
   ['triggers are made in one file', triggerBreaches],
@@ -431,7 +431,7 @@ const BAD: readonly (readonly [path: string, text: string, breaches: readonly st
     ['routes/a.ts imports ../admin-types/admin-api.d.ts'],
   ],
   ['cli/table.ts', "const x = await import('../database/pool.ts');", ['cli/table.ts imports database/pool.ts']],
-  ['lobby/a.ts', '', ['lobby/a.ts: room lobby has no line in MAY_IMPORT']],
+  ['other/a.ts', '', ['other/a.ts: module other has no line in MAY_IMPORT']],
   ['routes/a.ts', "import pg from 'pg';", ['routes/a.ts imports pg']],
   ['app.ts', "import pg from 'pg';", ['app.ts imports pg']],
   ['app.ts', "import { type ClientConfig } from 'pg';", ['app.ts imports pg']],
@@ -474,7 +474,7 @@ const BAD: readonly (readonly [path: string, text: string, breaches: readonly st
 for (const [path, text, breaches] of BAD) {
   test(`${path} with ${JSON.stringify(text)} ${breaches.length === 0 ? 'breaks no rule' : 'is found'}`, () => {
     const source = parseSource(path, text);
-    const rules = [importBreaches, doorBreaches, purityBreaches, placeBreaches, sqlBreaches, triggerBreaches];
+    const rules = [importBreaches, importerBreaches, purityBreaches, placeBreaches, sqlBreaches, triggerBreaches];
     assert.deepEqual(
       rules.flatMap((rule) => rule([source])),
       breaches,
@@ -497,11 +497,11 @@ for (const [path, text, breaches] of [
   [
     'routes/a.ts',
     "import { run } from '../migrations/executor.ts';",
-    ['routes/a.ts imports migrations/executor.ts, which is no entrance of its room'],
+    ['routes/a.ts imports migrations/executor.ts, which is no entry file of its module'],
   ],
 ] as const) {
   test(`${path} with ${JSON.stringify(text)} ${breaches.length === 0 ? 'keeps' : 'breaks'} the rules of form`, () => {
-    const rules = [stateBreaches, switchBreaches, wordBreaches, entranceBreaches];
+    const rules = [stateBreaches, switchBreaches, wordBreaches, entryBreaches];
     assert.deepEqual(
       rules.flatMap((rule) => rule([parseSource(path, text)])),
       breaches,
@@ -544,7 +544,7 @@ for (const [text, sizes] of [
 }
 
 test('what is for a cluster is loaded where the database is one, and by nothing else', () => {
-  const loaders = SOURCES.filter(({ room }) => room !== 'citus').flatMap(({ path, imports }) =>
+  const loaders = SOURCES.filter(({ module }) => module !== 'citus').flatMap(({ path, imports }) =>
     imports
       .filter(({ target, isType }) => target.startsWith('citus/') && !isType)
       .map(({ target, isDynamic }) => `${path} ${isDynamic ? 'loads' : 'imports'} ${target}`),
@@ -552,13 +552,13 @@ test('what is for a cluster is loaded where the database is one, and by nothing 
   assert.deepEqual(loaders, ['services.ts loads citus/citus.ts']);
 });
 
-test('a circle is found, between rooms and between files', () => {
+test('a circle is found, between modules and between files', () => {
   const sources = [
     parseSource('a/x.ts', "import '../b/x.ts';"),
     parseSource('b/x.ts', "import type { Y } from './y.ts';"),
     parseSource('b/y.ts', "import '../a/x.ts';"),
   ];
-  assert.deepEqual(cycles(sources, roomOf), ['a > b > a']);
+  assert.deepEqual(cycles(sources, getModule), ['a > b > a']);
   assert.deepEqual(
     cycles(sources, (path) => path),
     ['a/x.ts > b/x.ts > b/y.ts > a/x.ts'],
@@ -569,7 +569,7 @@ test('files and folders of the console import each other in no circle', () => {
   const sources = readSources(join(ROOT, 'console/src'));
   assert.ok(sources.length > 100);
   assert.deepEqual(
-    [roomOf, (path: string) => path].flatMap((groupOf) => cycles(sources, groupOf)),
+    [getModule, (path: string) => path].flatMap((groupOf) => cycles(sources, groupOf)),
     [],
   );
 });
@@ -588,12 +588,12 @@ const CHAPTERS = [
   'writing',
 ];
 
-/** Tests that stand elsewhere than their name says; a unit test has the name of a file of its room, and may add an aspect. */
+/** Tests that stand elsewhere than their name says; a unit test has the name of a file of its module, and may add an aspect. */
 function strayTests(tests: readonly string[], sources: readonly string[]): string[] {
   return tests.filter((path) => {
-    const [folder = '', room = '', ...rest] = path.split('/');
-    if (folder === 'api') return !(CHAPTERS.includes(room) && rest.length === 1);
-    if (folder !== 'unit' || room === 'docs') return false;
+    const [chapter = '', module = '', ...rest] = path.split('/');
+    if (chapter === 'api') return !(CHAPTERS.includes(module) && rest.length === 1);
+    if (chapter !== 'unit' || module === 'docs') return false;
     const name = path.slice('unit/'.length, -'.test.ts'.length);
     const aspectOf = (file: string): boolean => name === file || name.startsWith(`${file}-`);
     return !sources.some((file) => aspectOf(file.slice(0, -'.ts'.length)));
@@ -602,12 +602,12 @@ function strayTests(tests: readonly string[], sources: readonly string[]): strin
 
 const page = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-test('every dependency has its door, and its line in docs/architecture.md', () => {
+test('every dependency has its importers, and its line in docs/architecture.md', () => {
   const { dependencies } = JSON.parse(page('package.json')) as { dependencies: Record<string, string> };
-  assert.deepEqual(Object.keys(dependencies).sort(), Object.keys(DOORS).sort());
+  assert.deepEqual(Object.keys(dependencies).sort(), Object.keys(IMPORTERS).sort());
   const map = page('docs/architecture.md');
   assert.deepEqual(
-    Object.keys(DOORS).filter((name) => !map.includes(`\`${name}\``)),
+    Object.keys(IMPORTERS).filter((name) => !map.includes(`\`${name}\``)),
     [],
   );
 });
@@ -623,7 +623,7 @@ test('a test stands in its chapter, or where the file is that it tests', () => {
   );
   const strays = [
     'api/sort.test.ts',
-    'api/lobby/sort.test.ts',
+    'api/other/sort.test.ts',
     'api/reading/lists/sort.test.ts',
     'unit/sql/readings.test.ts',
     'unit/plan/read.test.ts',
@@ -660,11 +660,11 @@ test('steps before the tests of a file have an order', () => {
   );
 });
 
-test('the map of rooms is the list that the walls are made of', () => {
+test('the table of modules in the page is the list that the rules are made of', () => {
   const map = page('docs/architecture.md');
   // `node test/support/modules.ts` writes it.
   assert.equal(map, withRooms(map));
-  const files = SOURCES.filter(({ path, room }) => room === path && path !== 'main.ts').map(({ path }) => path);
+  const files = SOURCES.filter(({ path, module }) => module === path && path !== 'main.ts').map(({ path }) => path);
   assert.deepEqual(
     files.filter((file) => !map.includes(`\`${file}\``)),
     [],

@@ -34,7 +34,7 @@ interface OpenOptions {
 }
 
 /** Opens pages, each in a browser of its own unless it is told whose. */
-export interface Visitor {
+export interface BrowserUser {
   readonly open: (options?: OpenOptions) => Promise<Page>;
   /** Another tab of the same person. */
   readonly tab: (page: Page, path?: string) => Promise<Page>;
@@ -55,7 +55,7 @@ export interface Console {
   /** Of demo/shop, and the operator's. */
   readonly keys: ConsoleKeys;
   /** A test with pages; afterwards the traps of all of them are looked into, and they are closed. */
-  readonly test: (name: string, run: (visitor: Visitor) => Promise<void>) => void;
+  readonly test: (name: string, run: (user: BrowserUser) => Promise<void>) => void;
 }
 
 // Of one step: pages on a busy machine.

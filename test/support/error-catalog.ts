@@ -62,7 +62,7 @@ const gate = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 1 };
 const BACKUPS = 'api/admin/backup.test.ts';
 // On a cluster only.
 const MOVES = 'cluster/moves.test.ts';
-const DOORS = 'console/doors.test.ts';
+const MOUNTS = 'console/api-mounts.test.ts';
 const FORGED = 'api/access/external-forged.test.ts';
 const TOKENS = 'api/access/external-tokens.test.ts';
 const BULK = 'api/writing/bulk.test.ts';
@@ -161,27 +161,27 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     made: () => errors.notAnAddress('shop'),
   },
   sessionEnded: {
-    file: DOORS,
+    file: MOUNTS,
     words: 'No session: sign in again',
     made: () => errors.sessionEnded(),
   },
   sessionNotHere: {
-    file: DOORS,
+    file: MOUNTS,
     words: 'The key that you have signed in with is not valid here',
     made: () => errors.sessionNotHere(),
   },
   sessionOnly: {
-    file: DOORS,
+    file: MOUNTS,
     words: 'Below /console/api a session is needed; Authorization is for the same paths below /api',
     made: () => errors.sessionOnly(),
   },
   foreignPage: {
-    file: DOORS,
+    file: MOUNTS,
     words: 'Below /console/api only the page of the console may ask; programs use the same paths below /api',
     made: () => errors.foreignPage(),
   },
   notByThePage: {
-    file: DOORS,
+    file: MOUNTS,
     words: 'Below /console/api a change needs the header X-Console: 1',
     made: () => errors.notByThePage(),
   },

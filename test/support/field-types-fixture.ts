@@ -1,4 +1,4 @@
-// The workspace that tests of the pure rooms plan against, and the principals who ask: made as the server makes them,
+// The workspace that tests of the pure modules plan against, and the principals who ask: made as the server makes them,
 // from a schema document, without a database.
 
 import { STATEMENT_FORMS } from '../../src/citus/statement-forms.ts';

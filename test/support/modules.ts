@@ -1,27 +1,27 @@
-// The rooms of src/ as one list: what each is in charge of, what it may import, whether it is pure. The architecture test
+// The modules of src/ as one list: what each is in charge of, what it may import, whether it is pure. The architecture test
 // holds the code to it, and docs/architecture.md shows it: `node test/support/modules.ts` writes the table.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export interface Room {
+export interface Module {
   /** No I/O, no clock, no `await`, nothing of Node. */
   readonly isPure?: true;
   readonly purpose: string;
   /**
-   * Rooms and single files besides errors.ts, and `type …` where only its form may be known. A file that may import more
-   * than its room has a line in FILES.
+   * Modules and single files besides errors.ts, and `type …` where only its form may be known. A file that may import more
+   * than its module has a line in FILES.
    */
   readonly imports: readonly string[];
-  /** Files that other rooms may import; missing: every file. What is no entrance may change without asking anybody. */
-  readonly entrances?: readonly string[];
+  /** Files that other modules may import; missing: every file. Other files may change without regard to other modules. */
+  readonly entryFiles?: readonly string[];
 }
 
-/** From the ground floor up: a room imports only from those above it in this list. */
-export const ROOMS: Readonly<Record<string, Room>> = {
+/** In the order of their layers: a module imports only from those above it in this list. */
+export const MODULES: Readonly<Record<string, Module>> = {
   model: {
     isPure: true,
     purpose: 'a workspace as values: entities, fields, relations, field types, principals, names in the database',
-    entrances: [
+    entryFiles: [
       'agent-settings.ts',
       'closest.ts',
       'constraint-owner.ts',
@@ -45,7 +45,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   schema: {
     isPure: true,
     purpose: 'the schema document: its form, its mistakes with their paths, the tables that follow from it',
-    entrances: [
+    entryFiles: [
       'document.ts',
       'entities.ts',
       'format.ts',
@@ -59,12 +59,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'embedded-postgres': {
     purpose: 'the PostgreSQL that comes with the server: its files, its process, its roles',
-    entrances: ['embedded.ts'],
+    entryFiles: ['embedded.ts'],
     imports: [],
   },
   'http-client': {
     purpose: 'requests to identity providers: allowed addresses, key sets, discovery. The only importer of undici',
-    entrances: ['http-client.ts'],
+    entryFiles: ['http-client.ts'],
     imports: [],
   },
   limits: {
@@ -89,7 +89,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   sql: {
     isPure: true,
     purpose: 'plan → statement (text, slots), compiled once for each shape',
-    entrances: [
+    entryFiles: [
       'internal-names.ts',
       'compile.ts',
       'expression.ts',
@@ -114,7 +114,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // Statements go in as values; how they are made is the business of sql/.
   database: {
     purpose: 'connections, pools, transactions, COPY, errors of PostgreSQL. The only importer of the driver',
-    entrances: [
+    entryFiles: [
       'cluster-dialect.ts',
       'connect.ts',
       'connection-url.ts',
@@ -131,7 +131,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   jobs: {
     purpose: 'background work at intervals, in each process or in one of the installation',
-    entrances: ['exclusive.ts', 'jobs.ts'],
+    entryFiles: ['exclusive.ts', 'jobs.ts'],
     imports: ['database', 'type metric.ts', 'sql/fragment.ts'],
   },
   topology: {
@@ -142,7 +142,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'workspace-schema': {
     purpose:
       'internal tables and triggers in the schema of a workspace: totals, idempotency keys, columns that change their type',
-    entrances: ['count.ts', 'idempotency-keys.ts', 'sync.ts', 'totals.ts'],
+    entryFiles: ['count.ts', 'idempotency-keys.ts', 'sync.ts', 'totals.ts'],
     imports: ['database', 'type metric.ts', 'model', 'sql/internal-names.ts', 'sql/fragment.ts'],
   },
   store: {
@@ -158,7 +158,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   migrations: {
     purpose:
       'difference of two schema documents → operations → statements in phases, and the runner that completes them or rolls them back',
-    entrances: ['lock-holders.ts', 'plan.ts', 'runner.ts', 'workspace-lock.ts', 'workspace.ts'],
+    entryFiles: ['lock-holders.ts', 'plan.ts', 'runner.ts', 'workspace-lock.ts', 'workspace.ts'],
     imports: [
       'topology',
       'workspace-schema',
@@ -174,7 +174,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   backup: {
     purpose: 'a snapshot of the instance or of a workspace as a file, and its restore',
-    entrances: ['backup.ts', 'demo-check.ts', 'format.ts', 'schedule.ts'],
+    entryFiles: ['backup.ts', 'demo-check.ts', 'format.ts', 'schedule.ts'],
     imports: [
       'topology',
       'store',
@@ -190,12 +190,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   http: {
     purpose: 'bytes ↔ values: listens, finds mount and route of a request, answers errors',
-    entrances: ['body.ts', 'request.ts', 'router.ts', 'server.ts'],
+    entryFiles: ['body.ts', 'request.ts', 'router.ts', 'server.ts'],
     imports: ['model', 'observer.ts', 'type openapi', 'limits', 'request', 'response', 'tracing.ts'],
   },
   'data-api': {
     purpose: 'the data API: from a request to its reply; `import/` and `export/` have files',
-    entrances: ['context.ts', 'internal-request.ts', 'router.ts'],
+    entryFiles: ['context.ts', 'internal-request.ts', 'router.ts'],
     imports: [
       'auth',
       'type workspace-schema',
@@ -216,7 +216,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   mcp: {
     purpose: 'agents: tools as requests of the data API, and their protocol. The only importer of the MCP SDK',
-    entrances: ['confirmation.ts', 'endpoint.ts'],
+    entryFiles: ['confirmation.ts', 'endpoint.ts'],
     imports: [
       'type config.ts',
       'http/body.ts',
@@ -256,7 +256,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'admin-api': {
     purpose: 'the admin API: its routes with their rights and descriptions',
-    entrances: ['response.ts', 'cluster.ts', 'routes.ts'],
+    entryFiles: ['response.ts', 'cluster.ts', 'routes.ts'],
     imports: [
       'type data-api',
       'data-api/internal-request.ts',
@@ -280,7 +280,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // Loaded where the database coordinates a cluster, and nowhere else: nobody imports it but services.ts, at that moment.
   citus: {
     purpose: 'everything that is done only where the database is the coordinator of a Citus cluster',
-    entrances: ['citus.ts'],
+    entryFiles: ['citus.ts'],
     imports: [
       'workspace-schema',
       'store',
@@ -298,13 +298,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'console-api': {
     purpose:
       'the server side of the console: its page, sign-in, and the entry by which a session reaches the handlers of the API',
-    entrances: ['session-proxy.ts', 'page.ts', 'session.ts', 'build-id.ts'],
+    entryFiles: ['session-proxy.ts', 'page.ts', 'session.ts', 'build-id.ts'],
     imports: ['auth/sessions.ts', 'http', 'model', 'type limits', 'request', 'response'],
   },
   // The demo is made as any client would make it, before there is a server to ask.
   bootstrap: {
     purpose: 'the first start: operator key, demo workspace',
-    entrances: ['bootstrap.ts'],
+    entryFiles: ['bootstrap.ts'],
     imports: [
       'auth',
       'backup/demo-check.ts',
@@ -321,12 +321,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // A client of the HTTP API; only `serve` runs the server.
   cli: {
     purpose: 'the command line; `serve` runs the server, all other commands are clients of the HTTP API',
-    entrances: ['program.ts'],
+    entryFiles: ['program.ts'],
     imports: ['backup/format.ts', 'config.ts', 'model/exact-json.ts'],
   },
 };
 
-/** Files that lie in no room, and those that may import more than their room. */
+/** Files that lie in no module, and those that may import more than their module. */
 export const FILES: Readonly<Record<string, readonly string[]>> = {
   'error-codes.ts': [],
   'api-error.ts': ['error-codes.ts'],
@@ -395,7 +395,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
 
 /** The table of docs/architecture.md. */
 export function renderTable(): string {
-  const rows = Object.entries(ROOMS).map(
+  const rows = Object.entries(MODULES).map(
     ([name, { isPure, purpose, imports }]) =>
       `| \`${name}/\`${isPure ? ' [P]' : ''} | ${purpose} | ${imports.map((one) => one.replace(/\.ts$/, '')).join(', ')} |`,
   );
@@ -409,7 +409,7 @@ const END = '<!-- end of folders -->';
 /** The page with the table as it must be. */
 export function withRooms(page: string): string {
   const [before, rest] = page.split(BEGIN) as [string, string | undefined];
-  if (rest === undefined || !rest.includes(END)) throw new Error(`${PAGE} has no place for the rooms`);
+  if (rest === undefined || !rest.includes(END)) throw new Error(`${PAGE} has no place for the modules`);
   const after = rest.slice(rest.indexOf(END));
   return `${before}${BEGIN}\n\n${renderTable()}\n\n${after}`;
 }

@@ -1,5 +1,5 @@
 // The shop that tests know: customers with orders of items, and tags on them. The shop of the API tests (shop.ts), the
-// snapshot that the pure rooms plan against (fixture.ts) and the document that migrations change
+// snapshot that the pure modules plan against (fixture.ts) and the document that migrations change
 // (test/unit/migrations/exact-shop.ts) are this one with what each of them looks at besides.
 export const SHOP = {
   customers: {

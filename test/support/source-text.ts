@@ -23,7 +23,7 @@ export interface Source {
   /** Below src/. */
   readonly path: string;
   /** Folder below src/, or the name of a file that lies in none. */
-  readonly room: string;
+  readonly module: string;
   readonly text: string;
   readonly imports: readonly Import[];
   /** Comments, strings and regular expressions blanked; what stands in `${}` is code. */
@@ -40,8 +40,8 @@ export function readSources(folder: string): Source[] {
 
 export function parseSource(path: string, text: string): Source {
   const { code, strings, bare } = blank(text);
-  const room = path.includes('/') ? (path.split('/')[0] as string) : path;
-  return { path, room, text, imports: importsOf(path, bare, code), code, strings };
+  const module = path.includes('/') ? (path.split('/')[0] as string) : path;
+  return { path, module, text, imports: importsOf(path, bare, code), code, strings };
 }
 
 const STATIC = /\b(?:import|export)\b(\s+type\b)?(?:[^;'"]*?\bfrom)?\s*['"]([^'"]+)['"]/g;

@@ -1,4 +1,4 @@
-// The two doors to the handlers of the API: /api for credentials, /console/api for sessions.
+// The two mounts of the handlers of the API: /api for credentials, /console/api for sessions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PAGE_HEADERS, postSession, signIn } from '../support/console-client.ts';
@@ -54,7 +54,7 @@ test('the requests of a session are uses of its key', async () => {
   });
 });
 
-test('the answers at both doors are the same', async () => {
+test('the answers of both mounts are the same', async () => {
   const { call } = await signIn(server, shop.key);
   const through = await call('/v1/acme/shop/notes?fields=text');
   const direct = await shop.call('notes?fields=text');
@@ -270,7 +270,7 @@ test('a console that is off is nowhere, and takes no sessions', async () => {
   refused(link, 404, /WDA_CONSOLE/);
 });
 
-test('imports, exports and limits are the same behind the door', async () => {
+test('imports, exports and limits are the same for sessions', async () => {
   const { call } = await signIn(server, shop.key);
   const imported = await call('/v1/acme/shop/notes/_import', {
     method: 'POST',
