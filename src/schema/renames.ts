@@ -19,8 +19,10 @@ type NamedMembers = Readonly<Record<string, unknown>>;
  * that is new, renamedFrom means nothing.
  */
 export function checkRenames(document: DocumentView, inForce: SchemaDocument, report: Report): Renames {
-  const taken = new Set([...document.values()].flatMap(({ name, document: { renamedFrom } }) => [name, renamedFrom]));
-  const leaving = Object.keys(inForce.entities).filter((name) => !taken.has(name));
+  const newNames = new Set(
+    [...document.values()].flatMap(({ name, document: { renamedFrom } }) => [name, renamedFrom]),
+  );
+  const leaving = Object.keys(inForce.entities).filter((name) => !newNames.has(name));
   const entities = collectRenames(
     [...document.values()].map(({ name, path, document: { renamedFrom } }) => ({ name, path, renamedFrom })),
     inForce.entities,
