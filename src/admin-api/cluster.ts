@@ -99,7 +99,13 @@ const PlanShape = objectShape(
     bytes: Type.Number({ minimum: 0, description: 'Of all of them.' }),
     nodes: arrayShape(
       objectShape(
-        { name: NodeName, bytes: Bytes, bytesAfter: Bytes },
+        {
+          name: NodeName,
+          workspaces: Type.Integer({ minimum: 0 }),
+          workspacesAfter: Type.Integer({ minimum: 0 }),
+          bytes: Bytes,
+          bytesAfter: Bytes,
+        },
         { title: 'PlannedNode', description: 'Before and after.' },
       ),
     ),
@@ -195,7 +201,7 @@ function nodeRoutes(services: Services): AdminRoute[] {
       path: '/cluster/plan',
       access: 'operator',
       summary: 'The moves by which the nodes would hold about the same',
-      description: `By bytes, within a tenth of what each should hold; nodes that take no workspaces are emptied. At most ${MAX_PLANNED_MOVES} moves. Changes nothing.`,
+      description: `While a node that takes no workspaces has some, the moves of these alone. Else few moves by which each node has about the same load, within a tenth: the bytes of its workspaces and 100 MB for each of them. At most ${MAX_PLANNED_MOVES} moves. Changes nothing.`,
       errors: { CONFLICT: NO_CLUSTER, SERVICE_UNAVAILABLE: ALL_NODES },
       responses: { 200: data(PlanShape) },
       handle: async () => respondData(await requireCluster(services).plan()),

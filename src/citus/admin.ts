@@ -175,9 +175,11 @@ async function buildPlan(db: Database) {
     .map(({ name, takesWorkspaces }) => ({ node: name, takesWorkspaces }));
   const moves = planRebalance(rebalanceNodes, workspaceLoads, MAX_PLANNED_MOVES);
   // Nodes that take and hold no workspaces, as most coordinators, are left out.
-  const bytes = new Map(rebalanceNodes.filter((one) => one.takesWorkspaces).map(({ node }) => [node, 0]));
-  for (const one of workspaceLoads) bytes.set(one.node, (bytes.get(one.node) ?? 0) + one.bytes);
-  return { moves, bytes };
+  const names = new Set([
+    ...rebalanceNodes.filter((one) => one.takesWorkspaces).map(({ node }) => node),
+    ...workspaceLoads.map(({ node }) => node),
+  ]);
+  return { moves, names, workspaceLoads };
 }
 
 async function loadClusterView(db: Database): Promise<ClusterView> {
@@ -204,19 +206,26 @@ async function loadClusterView(db: Database): Promise<ClusterView> {
   };
 }
 
-function toPlanView({ moves, bytes }: Awaited<ReturnType<typeof buildPlan>>): RebalancePlan {
-  const after = new Map(bytes);
-  const add = (node: string, amount: number): void => void after.set(node, (after.get(node) ?? 0) + amount);
-  for (const relocation of moves) {
-    add(relocation.from, -relocation.bytes);
-    add(relocation.to, relocation.bytes);
-  }
+function toPlanView({ moves, names, workspaceLoads }: Awaited<ReturnType<typeof buildPlan>>): RebalancePlan {
+  const targets = new Map(moves.map(({ workspace, to }) => [workspace, to]));
+  const sum = (node: string, getNode: (one: (typeof workspaceLoads)[number]) => string) => {
+    const there = workspaceLoads.filter((one) => getNode(one) === node);
+    return { workspaces: there.length, bytes: there.reduce((total, { bytes }) => total + bytes, 0) };
+  };
   return {
     moves: moves.map(({ workspace: { organization, workspace }, from, to, bytes }) => {
       return { organization, workspace, from, to, bytes };
     }),
-    bytes: moves.reduce((sum, one) => sum + one.bytes, 0),
-    nodes: [...bytes].map(([name, now]) => ({ name, bytes: now, bytesAfter: after.get(name) ?? 0 })),
+    bytes: moves.reduce((total, { bytes }) => total + bytes, 0),
+    nodes: [...names].map((name) => {
+      const after = sum(name, ({ workspace, node }) => targets.get(workspace) ?? node);
+      return {
+        name,
+        ...sum(name, ({ node }) => node),
+        workspacesAfter: after.workspaces,
+        bytesAfter: after.bytes,
+      };
+    }),
   };
 }
 

@@ -1,4 +1,4 @@
-// Plans a rebalance: selects workspaces to move so that the nodes hold about the same number of bytes. Pure.
+// Plans a rebalance: selects few workspaces to move so that the nodes hold about the same load. Pure.
 
 export interface RebalanceNode {
   readonly node: string;
@@ -19,20 +19,30 @@ export interface PlannedRelocation<W> {
   readonly bytes: number;
 }
 
-/** Tolerated deviation from a node's target size, as a share of it; less is not worth a move. */
+/** Tolerated deviation from a node's target load, as a share of it; less is not worth a move. */
 export const TOLERANCE = 0.1;
+
+/**
+ * Load of a workspace in addition to its bytes, which balances the number of small workspaces: each has requests,
+ * catalog entries and cached plans, whatever its size. The figure that Citus's own rebalancer uses for a shard group.
+ */
+export const BASE_LOAD_BYTES = 100_000_000;
+
+/** Returns the load of a workspace in bytes. */
+export const getLoad = ({ bytes }: { readonly bytes: number }): number => bytes + BASE_LOAD_BYTES;
 
 interface NodeLoad<W> {
   readonly node: string;
-  bytes: number;
-  /** Workspaces, the largest first. */
+  load: number;
+  /** Workspaces that may still be moved. */
   readonly workspaces: WorkspaceLoad<W>[];
 }
 
 /**
- * Plans the moves in their order, `limit` at most. Nodes that take no workspaces are emptied first, the largest
- * workspace to the node with the least; then moves go from the fullest node to the emptiest, each time with the
- * workspace that comes closest to half of their difference. No workspace is moved twice.
+ * Plans the moves in their order, `limit` at most. While a node that takes no workspaces has some, these alone are
+ * moved, the largest first, each to the node with the smallest load. Otherwise moves go from the node that exceeds its
+ * target most to the node with the smallest load, each time with the workspace that comes closest to what the one has
+ * too much and the other lacks, until all are within the tolerance. No workspace is moved twice.
  */
 export function planRebalance<W>(
   nodes: readonly RebalanceNode[],
@@ -40,7 +50,7 @@ export function planRebalance<W>(
   limit: number,
 ): readonly PlannedRelocation<W>[] {
   const loads = new Map<string, NodeLoad<W>>(
-    nodes.filter((one) => one.takesWorkspaces).map(({ node }) => [node, { node, bytes: 0, workspaces: [] }]),
+    nodes.filter((one) => one.takesWorkspaces).map(({ node }) => [node, { node, load: 0, workspaces: [] }]),
   );
   if (loads.size === 0) return [];
   const misplacedWorkspaces: WorkspaceLoad<W>[] = [];
@@ -49,42 +59,50 @@ export function planRebalance<W>(
     if (load === undefined) misplacedWorkspaces.push(one);
     else {
       load.workspaces.push(one);
-      load.bytes += one.bytes;
+      load.load += getLoad(one);
     }
   }
-  const relocations: PlannedRelocation<W>[] = [];
-  const targetBytes = workspaces.reduce((sum, { bytes }) => sum + bytes, 0) / loads.size;
   const all = [...loads.values()];
-  for (const one of misplacedWorkspaces) addRelocation(one, findLeastLoaded(all));
-  // Nodes without a suitable workspace are left out: one huge workspace cannot be divided.
-  let sources = all;
-  while (relocations.length < limit && sources.length > 0) {
-    const [from, to] = [findMostLoaded(sources), findLeastLoaded(all)];
-    const gap = from.bytes - to.bytes;
-    if (gap <= targetBytes * TOLERANCE) break;
-    const best = from.workspaces.reduce<WorkspaceLoad<W> | undefined>((closest, one) => {
-      if (one.bytes >= gap) return closest;
-      return closest === undefined || distance(one, gap) < distance(closest, gap) ? one : closest;
-    }, undefined);
+  return misplacedWorkspaces.length > 0
+    ? misplacedWorkspaces.slice(0, limit).map((one) => relocate(one, findLeastLoaded(all)))
+    : planEvenLoads(all, limit);
+}
+
+function planEvenLoads<W>(nodes: readonly NodeLoad<W>[], limit: number): PlannedRelocation<W>[] {
+  const relocations: PlannedRelocation<W>[] = [];
+  // Without nodes that have no suitable workspace, and their load: one huge workspace cannot be divided.
+  let rest = nodes;
+  while (relocations.length < limit && rest.length > 1) {
+    const mean = rest.reduce((sum, { load }) => sum + load, 0) / rest.length;
+    const [from, to] = [rest.reduce((most, one) => (one.load > most.load ? one : most)), findLeastLoaded(rest)];
+    if (from.load <= mean * (1 + TOLERANCE) && to.load >= mean * (1 - TOLERANCE)) break;
+    const amount = Math.min(from.load - mean, mean - to.load);
+    const best = findClosest(from, amount, from.load - to.load);
     if (best === undefined) {
-      sources = sources.filter((one) => one !== from);
+      rest = rest.filter((one) => one !== from);
       continue;
     }
     from.workspaces.splice(from.workspaces.indexOf(best), 1);
-    from.bytes -= best.bytes;
-    addRelocation(best, to);
+    from.load -= getLoad(best);
+    relocations.push(relocate(best, to));
   }
-  return relocations.slice(0, limit);
-
-  /** Adds a move; the workspace is no longer a candidate on its new node. */
-  function addRelocation({ workspace, node, bytes }: WorkspaceLoad<W>, to: NodeLoad<W>): void {
-    relocations.push({ workspace, from: node, to: to.node, bytes });
-    to.bytes += bytes;
-  }
+  return relocations;
 }
 
-const distance = ({ bytes }: WorkspaceLoad<unknown>, gap: number): number => Math.abs(gap / 2 - bytes);
-const findLeastLoaded = <L extends { readonly bytes: number }>(loads: readonly L[]): L =>
-  loads.reduce((smallest, one) => (one.bytes < smallest.bytes ? one : smallest));
-const findMostLoaded = <L extends { readonly bytes: number }>(loads: readonly L[]): L =>
-  loads.reduce((largest, one) => (one.bytes > largest.bytes ? one : largest));
+/** Finds the workspace whose load comes closest to `amount` and is less than `gap`, so that the move evens out. */
+function findClosest<W>({ workspaces }: NodeLoad<W>, amount: number, gap: number): WorkspaceLoad<W> | undefined {
+  const distance = (one: WorkspaceLoad<W>): number => Math.abs(amount - getLoad(one));
+  return workspaces.reduce<WorkspaceLoad<W> | undefined>((closest, one) => {
+    if (getLoad(one) >= gap) return closest;
+    return closest === undefined || distance(one) < distance(closest) ? one : closest;
+  }, undefined);
+}
+
+/** Adds the load of the workspace to its new node, where it is no candidate for another move. */
+function relocate<W>(one: WorkspaceLoad<W>, to: NodeLoad<W>): PlannedRelocation<W> {
+  to.load += getLoad(one);
+  return { workspace: one.workspace, from: one.node, to: to.node, bytes: one.bytes };
+}
+
+const findLeastLoaded = <L extends { readonly load: number }>(loads: readonly L[]): L =>
+  loads.reduce((smallest, one) => (one.load < smallest.load ? one : smallest));

@@ -33,7 +33,7 @@ export function register(program: Command): void {
     .action(action(listPlaced));
   group
     .command('rebalance')
-    .description('move workspaces so that the nodes store about the same amount')
+    .description('move workspaces so that the nodes have about the same load')
     .option('--plan', 'show the moves; changes nothing')
     .option('--apply', 'do the moves, one after the other, while requests go on')
     .option('--no-wait', 'do not wait for the end')
@@ -203,9 +203,15 @@ function describePlan({ moves, nodes, bytes: all }: RebalancePlan): string {
     ),
     '',
     renderTable(
-      ['NODE', 'NOW', 'THEN'],
-      nodes.map((one) => [one.name, formatSize(one.bytes), formatSize(one.bytesAfter)]),
-      ['NOW', 'THEN'],
+      ['NODE', 'WORKSPACES', 'THEN', 'SIZE', 'THEN'],
+      nodes.map((one) => [
+        one.name,
+        one.workspaces,
+        one.workspacesAfter,
+        formatSize(one.bytes),
+        formatSize(one.bytesAfter),
+      ]),
+      ['WORKSPACES', 'THEN', 'SIZE'],
     ),
     '',
     `${moves.length} move${moves.length === 1 ? '' : 's'} of ${formatSize(all)} in all. Do them: wda cluster rebalance --apply`,
