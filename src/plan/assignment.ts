@@ -4,6 +4,7 @@ import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { type Decoded, decodeValue, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
 import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
+import type { Relation } from '../model/relation.ts';
 import { isRecord } from '../request/members.ts';
 import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
@@ -112,11 +113,7 @@ export function isWritable(field: Field): boolean {
 function unknownField(entity: Entity, name: string, formatUnknownName: UnknownNameFormatter): Detail {
   const relation = entity.relations.get(name);
   if (relation !== undefined) {
-    const message =
-      relation.kind === 'belongsTo'
-        ? `is a relation; write the id of the other record into ${relation.column}`
-        : `is a relation; write it from the records of ${relation.entity}`;
-    return { field: name, code: 'UNKNOWN_FIELD', message };
+    return { field: name, code: 'UNKNOWN_FIELD', message: `is a relation; ${describeWrite(relation)}` };
   }
   const candidates = [...entity.fields.values()].filter(isWritable).map((field) => field.name);
   return {
@@ -124,6 +121,21 @@ function unknownField(entity: Entity, name: string, formatUnknownName: UnknownNa
     code: 'UNKNOWN_FIELD',
     message: formatUnknownName(`is not a field of ${entity.name}`, name, candidates),
   };
+}
+
+/** Says where the records of a relation are written. */
+function describeWrite(relation: Relation): string {
+  switch (relation.kind) {
+    case 'belongsTo':
+      return `write the id of the other record into ${relation.column}`;
+    case 'hasMany':
+    case 'hasOne':
+      return `write it from the records of ${relation.entity}`;
+    case 'manyToMany':
+      return `write it as records of ${relation.through}, one for each pair`;
+    default:
+      return relation satisfies never;
+  }
 }
 
 // Fits every id, with leading zeros.

@@ -39,7 +39,7 @@ export function planKey(
   const further = keys.length > MAX_LISTED ? ` and ${keys.length - MAX_LISTED} more` : '';
   throw badRequest(
     'INVALID_CONFLICT_KEY',
-    `${parameter} must name exactly the fields of one unique field or index of ${entity.name}, and ${shorten(fields.join())} are none.${hint} Possible: ${possible.join('; ') || 'none'}${further}`,
+    `${parameter} must name exactly the fields of one unique field or index of ${entity.name}, and ${shorten(fields.join()) || 'an empty text'} are none.${hint} Possible: ${possible.join('; ') || 'none'}${further}`,
   );
 }
 

@@ -1,6 +1,6 @@
 // Parses a batch: the body of one request -> operations on several entities, each with its references to records of
 // others. Form only; for references in bodies the caller says which fields hold JSON.
-import { ApiError, badRequest, shorten, unknownName } from '../errors.ts';
+import { ApiError, badRequest, malformedId, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
@@ -86,8 +86,10 @@ function parseOperation(operation: unknown): BatchItem {
 function parseItemId(value: unknown): BatchItem['id'] {
   if (isReference(value)) return value;
   const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
-  if (!ID.test(digits)) throw badRequest('INVALID_BATCH', 'id must be an integer or {"$ref": "<ref>.<field>"}');
-  return digits;
+  if (ID.test(digits)) return digits;
+  // As in the path of a single request, where a name with `_` is an operation.
+  if (digits !== '' && !digits.startsWith('_')) throw malformedId(digits);
+  throw badRequest('INVALID_BATCH', 'id must be an integer or {"$ref": "<ref>.<field>"}');
 }
 
 /** Builds the query string from the members that are parameters of a create. */

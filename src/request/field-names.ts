@@ -4,10 +4,9 @@ import { splitEscaped } from './filter.ts';
 
 /** Returns the names in `parameter=<field>[,<field>…]`, each once. */
 export function parseKeyFields(text: string, parameter: string): readonly string[] {
-  const fields = text.split(',');
-  if (fields.includes(''))
-    throw badRequest('INVALID_CONFLICT_KEY', `${parameter} must name fields: ${parameter}=<field>[,<field>…]`);
-  const twice = fields.find((field, index) => fields.indexOf(field) !== index);
+  // The planner refuses empty names, and says which ones are possible.
+  const fields = text === '' ? [] : text.split(',');
+  const twice = fields.find((field, index) => field !== '' && fields.indexOf(field) !== index);
   if (twice !== undefined) throw badRequest('INVALID_CONFLICT_KEY', `${parameter} names ${shorten(twice)} twice`);
   return fields;
 }

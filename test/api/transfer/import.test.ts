@@ -414,6 +414,7 @@ describe('records found by unique fields', () => {
 
   for (const [query, message] of [
     ['?onConflict=update&conflictOn=name', /^conflictOn must name exactly .* Possible: id; .*email/],
+    ['?onConflict=update&conflictOn=', /^conflictOn must name exactly .* Possible: id; .*email/],
   ] as const)
     test(`${query} is refused`, async () => {
       const { status, json } = await load('people', 'name,email\na,b\n', query);

@@ -279,6 +279,22 @@ describe('what is no batch is refused before anything runs', () => {
     });
   }
 
+  test('a malformed id, with the error of a single request', async () => {
+    for (const [id, path] of [
+      ['abc', 'abc'],
+      [1.5, '1.5'],
+    ] as const) {
+      const { operation, ...error } = refused(
+        await batch([{ method: 'GET', entity: 'orders', id }]),
+        400,
+        'BAD_REQUEST',
+        0,
+      ) as { operation?: number };
+      assert.equal(operation, 0);
+      assert.deepEqual(error, (await shop.call(`orders/${path}`)).json.error);
+    }
+  });
+
   test('a body of another form, and another method', async () => {
     for (const body of [[], {}, { operations: {} }, { operation: [] }, 5]) {
       refused(await shop.call('_batch', { method: 'POST', body }), 400, 'BAD_REQUEST');

@@ -42,7 +42,10 @@ for (const [text, expected] of [
 }
 
 for (const [text, message] of [
-  ['{"method": "GET", "entity": "a", "id": 1.5}', 'id must be an integer or {"$ref": "<ref>.<field>"}'],
+  ['{"method": "GET", "entity": "a", "id": 1.5}', 'Id 1.5 is malformed: an integer is needed'],
+  ['{"method": "GET", "entity": "a", "id": "x"}', 'Id x is malformed: an integer is needed'],
+  ['{"method": "GET", "entity": "a", "id": ""}', 'id must be an integer or {"$ref": "<ref>.<field>"}'],
+  ['{"method": "GET", "entity": "a", "id": [1]}', 'id must be an integer or {"$ref": "<ref>.<field>"}'],
   ['{"method": "GET", "entity": "a", "onConflict": "b"}', 'onConflict and conflict are for POST'],
   ['{"method": "POST", "entity": "a", "ifMatch": "x"}', 'ifMatch needs an id'],
   ['{"method": "POST", "entity": 5}', 'entity must be a string'],

@@ -10,14 +10,14 @@ const READ: readonly (readonly [query: string, expected: Upsert | undefined])[] 
   ['onConflict=email', { fields: ['email'], mode: 'update' }],
   ['onConflict=team,number', { fields: ['team', 'number'], mode: 'update' }],
   ['onConflict=team%2Cnumber&conflict=update', { fields: ['team', 'number'], mode: 'update' }],
+  ['onConflict=', { fields: [], mode: 'update' }],
+  ['onConflict=a,,b,', { fields: ['a', '', 'b', ''], mode: 'update' }],
   ['conflict=skip&onConflict=id', { fields: ['id'], mode: 'skip' }],
 ];
 for (const [query, expected] of READ)
   test(`a create with ${query || 'nothing'}`, () => assert.deepEqual(parseCreateOptions(query), expected));
 
 const REFUSED: readonly (readonly [query: string, message: string])[] = [
-  ['onConflict=', 'onConflict must name fields: onConflict=<field>[,<field>…]'],
-  ['onConflict=a,,b', 'onConflict must name fields: onConflict=<field>[,<field>…]'],
   ['onConflict=a,b,a', 'onConflict names a twice'],
   ['onConflict=a&onConflict=b', 'Query parameter onConflict may be given only once'],
   ['conflict=skip', 'conflict is for requests with onConflict=<field>[,<field>…]'],
