@@ -4,6 +4,7 @@ import { getSqlState, getViolatedConstraint } from '../database/errors.ts';
 import { conflict, type Detail, type DetailCode, validationFailed } from '../errors.ts';
 import { findConstraintOwner } from '../model/constraint-owner.ts';
 import type { Field } from '../model/entity.ts';
+import { columnDefault } from '../model/field-types.ts';
 import type { Assignment } from '../plan/assignment.ts';
 import {
   buildLists,
@@ -14,18 +15,18 @@ import {
   planFind,
   planReferred,
   planUniqueConflicts,
-  type UniqueConflictScope,
+  type UniqueScope,
   VERSIONS,
 } from '../plan/bulk.ts';
-import type { ConflictKey } from '../plan/conflict-key.ts';
+import { type ConflictKey, getUniqueFields } from '../plan/conflict-key.ts';
+import { applyRowRulesIfAllowed } from '../plan/row-rules.ts';
 import { MAX_DETAILS } from '../plan/unknown-name.ts';
 import type { Target } from '../request/bulk.ts';
 import { compile, type Inputs } from '../sql/compile.ts';
 import type { EntityContext } from './context.ts';
 import { recordsChanged, recordsNotFound, recordsStillReferenced } from './errors.ts';
-import { runRead } from './reads.ts';
+import { runRead, type WriteDeps } from './reads.ts';
 import type { WriteKind } from './record-error.ts';
-import type { WriteDeps } from './writes.ts';
 
 /** Records that are written together. `targets`: the existing ones. */
 export interface BulkWrite {
@@ -33,42 +34,40 @@ export interface BulkWrite {
   readonly items: readonly Assignment[];
   readonly listed: ListColumns | undefined;
   readonly targets: readonly Target[] | undefined;
-  /** Fields by which an upsert finds existing records. */
-  readonly key?: readonly Field[];
-}
-
-/** Throws the error of an upsert that did not find or create all records, unless the request is not its cause. */
-export async function explainUpsert(
-  deps: WriteDeps,
-  context: EntityContext,
-  what: BulkWrite,
-  key: ConflictKey,
-): Promise<void> {
-  const details = await findMissingReferences(deps, context, what.items, undefined);
-  if (details.length > 0) throw validationFailed(details);
-  await rejectDuplicates(deps, context, what, { fields: key.fields, takenBy: { kind: 'request' } });
+  /** Key by which an upsert finds existing records. */
+  readonly key?: ConflictKey;
+  readonly isDryRun?: boolean;
 }
 
 /** Throws an error that names the records which the database rejected, if they can be found. */
 export async function explain(deps: WriteDeps, context: EntityContext, what: BulkWrite, error: unknown): Promise<void> {
-  switch (getSqlState(error)) {
-    case '23503': {
-      if (what.kind === 'delete') return rejectReferenced(deps, context, what, error);
-      const details = await findMissingReferences(deps, context, what.items, what.targets);
-      if (details.length > 0) throw validationFailed(details);
-      return;
-    }
-    case '23505': {
-      const fields = uniqueFields(context, error);
-      const isProvided = (field: Field): boolean => what.listed?.columns.includes(field) === true;
-      // Updated records have the remaining fields.
-      if (fields === undefined || !(what.targets === undefined ? fields.every(isProvided) : fields.some(isProvided)))
-        return;
-      return rejectDuplicates(deps, context, what, { fields, takenBy: getTakenBy(what) }, error);
-    }
-    default:
-  }
+  const state = getSqlState(error);
+  if (state === '23503' && what.kind === 'delete') return rejectReferenced(deps, context, what, error);
+  if (state === '23503' || state === '23505') await rejectFaults(deps, context, what, error);
 }
+
+/** Throws every mistake of the records that is found in the database, if there are any. */
+export async function rejectFaults(
+  deps: WriteDeps,
+  context: EntityContext,
+  what: BulkWrite,
+  error?: unknown,
+): Promise<void> {
+  const references = await findMissingReferences(deps, context, what.items, what.targets);
+  const { details, message } = await findConflicts(deps, context, what, references);
+  if (references.length > 0) throw validationFailed(sortDetails([...references, ...details]));
+  if (details.length > 0) throw conflict('NOT_UNIQUE', message, details, error);
+}
+
+/** Finds every mistake of the records that is found in the database. */
+export async function findFaults(deps: WriteDeps, context: EntityContext, what: BulkWrite): Promise<readonly Detail[]> {
+  const references = await findMissingReferences(deps, context, what.items, what.targets);
+  return [...references, ...(await findConflicts(deps, context, what, references)).details];
+}
+
+/** Sorts mistakes by their records, and leaves out those after the first hundred. */
+export const sortDetails = (details: readonly Detail[]): readonly Detail[] =>
+  [...details].sort((a, b) => (a.index ?? 0) - (b.index ?? 0)).slice(0, MAX_DETAILS);
 
 /** Throws the conflict that names the records which others reference, if they can be found. */
 async function rejectReferenced(
@@ -90,43 +89,65 @@ async function rejectReferenced(
   throw recordsStillReferenced(ids, field, details);
 }
 
-const getTakenBy = ({ key, targets }: BulkWrite): UniqueConflictScope =>
+/** Returns the records that the write changes. */
+export const getScope = ({ key, targets }: Pick<BulkWrite, 'key' | 'targets'>): UniqueScope =>
   key === undefined ? { kind: targets === undefined ? 'create' : 'update' } : { kind: 'upsert', key };
 
-export const joinNames = (fields: readonly Field[]): string => fields.map(({ name }) => name).join(', ');
-
-/** Throws the conflict that names the records whose values already exist, if there are any. */
-async function rejectDuplicates(
-  deps: WriteDeps,
-  context: EntityContext,
-  what: BulkWrite,
-  { fields, takenBy }: { readonly fields: readonly Field[]; readonly takenBy: UniqueConflictScope },
-  error?: unknown,
-): Promise<void> {
-  const names = joinNames(fields);
-  const plan = planUniqueConflicts(what.items, fields, context.entity, context, takenBy);
-  const duplicates = await runRead(context, compile(plan, deps.compileOptions), buildInputs(context, what), 'write');
-  if (duplicates.length === 0) return;
-  const details = duplicates.map(({ index, other, isThere }) => ({
-    index,
-    field: names,
-    code: 'NOT_UNIQUE' as const,
-    message: isThere
-      ? 'must be unique: another record has this value'
-      : `must be unique: record ${other} of the request has this value, too`,
-  }));
-  const message = duplicates.some(({ isThere }) => isThere)
-    ? `A record with this ${names} exists already`
-    : `Records of the request have the same ${names}`;
-  throw conflict('NOT_UNIQUE', message, details, error);
+/** Returns the sets of fields of unique indexes in which the write may cause a conflict. */
+export function getWrittenUniques({ entity, workspace }: EntityContext, what: Omit<BulkWrite, 'listed'>): Field[][] {
+  const names = new Set(what.items.flatMap((item) => [...item.keys()]));
+  const isProvided = (field: Field): boolean => names.has(field.name) || columnDefault(field)?.kind === 'value';
+  // Records that are there have the remaining fields.
+  const isCreate = getScope(what).kind === 'create';
+  return getUniqueFields(entity, workspace).filter((fields) =>
+    isCreate ? fields.every(isProvided) : fields.some(({ name }) => names.has(name)),
+  );
 }
 
-/** Returns the fields of the violated constraint, or undefined if the records of the request do not set them. */
-function uniqueFields({ workspace, entity }: EntityContext, error: unknown): readonly Field[] | undefined {
-  const owner = workspace.constraints.get(getViolatedConstraint(error) ?? '');
-  if (owner?.kind !== 'unique' || owner.entity !== entity.name) return undefined;
-  const fields = owner.fields.map((name) => entity.fields.get(name));
-  return fields.includes(undefined) ? undefined : (fields as Field[]);
+/**
+ * Finds the records with unique values that another record will have, in the table or in the request. A conflict by one
+ * of the `missing` references is no mistake of its own, and would tell hidden records from absent ones; nor is one of a
+ * record that the row rules refuse.
+ */
+export async function findConflicts(
+  deps: WriteDeps,
+  context: EntityContext,
+  what: Omit<BulkWrite, 'listed'>,
+  missing: readonly Pick<Detail, 'index' | 'field'>[],
+): Promise<{ readonly details: readonly Detail[]; readonly message: string }> {
+  const { entity, principal } = context;
+  const scope = getScope(what);
+  // The record that an upsert changes is not known without its key.
+  const isKeyless =
+    scope.kind === 'upsert' && scope.key.fields.some(({ name }) => !what.items.some((item) => item.has(name)));
+  if (what.kind === 'delete' || isKeyless) return { details: [], message: '' };
+  const allowedItems = what.items.map((item) =>
+    applyRowRulesIfAllowed(entity, principal, item, scope.kind === 'update'),
+  );
+  const items = allowedItems.map((item) => item ?? new Map<string, string | null>());
+  const completeWrite = { ...what, items };
+  const isMissing = new Set(missing.map(({ index = 0, field }) => `${index} ${field}`));
+  const details: Detail[] = [];
+  let message = '';
+  for (const fields of getWrittenUniques(context, completeWrite)) {
+    const plan = planUniqueConflicts(items, fields, entity, context, scope);
+    const inputs = buildInputs(context, { ...completeWrite, listed: plan });
+    const all = await runRead(context, compile(plan, deps.compileOptions), inputs, 'write');
+    const rows = all.filter(
+      ({ index }) => allowedItems[index] !== undefined && !fields.some(({ name }) => isMissing.has(`${index} ${name}`)),
+    );
+    const field = fields.map(({ name }) => name).join(', ');
+    if (rows.length > 0 && details.length === 0) {
+      message = rows.some(({ isThere }) => isThere)
+        ? `A record with this ${field} exists already`
+        : `Records of the request have the same ${field}`;
+    }
+    for (const { index, other, isThere } of rows) {
+      const where = isThere ? 'another record has this value' : `record ${other} of the request has this value, too`;
+      details.push({ index, field, code: 'NOT_UNIQUE', message: `must be unique: ${where}` });
+    }
+  }
+  return { details: sortDetails(details), message };
 }
 
 /** Throws 404 when a record is absent or hidden from the principal, 412 when one does not have the required version. */

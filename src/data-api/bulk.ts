@@ -1,7 +1,7 @@
 // Writes many records of one entity in one request, by one statement that writes all of them or none.
 import { getSqlState, INCOMPLETE_STATEMENT, isRetryable, isStaleSnapshot } from '../database/errors.ts';
-import type { Database, Executor, Row, StatementOptions } from '../database/pool.ts';
-import { badRequest, type Detail, notUnique, serviceUnavailable, validationFailed } from '../errors.ts';
+import type { Executor } from '../database/pool.ts';
+import { type ApiError, badRequest, type Detail, serviceUnavailable, validationFailed } from '../errors.ts';
 import { runInSlices } from '../http/body.ts';
 import type { Entity } from '../model/entity.ts';
 import { EXPANDS_TOO_MUCH } from '../model/field-types.ts';
@@ -11,7 +11,6 @@ import { planBulkCreate, planBulkDelete, planBulkUpdate, planBulkUpsert } from '
 import { planKey } from '../plan/conflict-key.ts';
 import { type Projection, projectId, projectRecord } from '../plan/projection.ts';
 import { foreignColumn, getRuleColumns } from '../plan/row-rules.ts';
-import { hidesRows } from '../plan/scan.ts';
 import { MAX_DETAILS } from '../plan/unknown-name.ts';
 import { planUpsertAssignment } from '../plan/upsert.ts';
 import {
@@ -31,21 +30,23 @@ import { isRecord } from '../request/members.ts';
 import type { Upsert } from '../request/upsert.ts';
 import { bulkWriteEnvelope } from '../response/envelope.ts';
 import { json, jsonText, noContent, type Reply } from '../response/reply.ts';
-import { bindQuery, type Cells, type Compiled } from '../sql/compile.ts';
+import { bindQuery, type Compiled } from '../sql/compile.ts';
 import type { Databases } from '../store/databases.ts';
 import {
   type BulkWrite,
   buildInputs,
   explain,
-  explainUpsert,
-  findMissingReferences,
-  joinNames,
+  findFaults,
+  rejectFaults,
   requireAll,
+  sortDetails,
 } from './bulk-errors.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
-import { upsertWithVersion } from './errors.ts';
-import { toRecordError } from './record-error.ts';
-import { retryWrite, type WriteDeps } from './writes.ts';
+import { recordsTooLarge, upsertWithVersion } from './errors.ts';
+import { inTransaction, runOrExchange } from './exchange.ts';
+import type { WriteDeps } from './reads.ts';
+import { toRecordError, type WriteKind } from './record-error.ts';
+import { retryWrite } from './writes.ts';
 
 /** Dependencies of bulk writes. `databases`: for the own transactions of dry runs. */
 export type WriteManyDeps = WriteDeps & { readonly databases: Databases };
@@ -70,8 +71,8 @@ export async function bulkCreate(deps: WriteManyDeps, original: EntityContext): 
     context.request.slices,
     context.signal,
   );
-  if (details.length > 0)
-    throw toValidationError(details, await findMissingIfComplete(deps, context, records, items, undefined));
+  const shape: BulkWrite = { kind: 'create', items, listed: undefined, targets: undefined };
+  if (details.length > 0) throw await toValidationError(deps, context, shape, records, details);
   if (items.length === 0) return jsonText(201, bulkWriteEnvelope('[]', buildMeta(options)));
   const { plan, items: completeItems } = planBulkCreate(items, entity, context, getProjection(entity, options));
   const what: BulkWrite = { kind: 'create', items: completeItems, listed: plan, targets: undefined };
@@ -88,35 +89,15 @@ function rejectIfMatch({ call }: EntityContext, where: string): void {
   throw badRequest('PARAMETER_CONFLICT', `If-Match is for one record. Of many each has its own version: ${where}`);
 }
 
-/** Rolls back each statement of a dry run at once. */
-function withRollback({ databases }: WriteManyDeps, context: EntityContext, { isDryRun }: BulkOptions): EntityContext {
-  return isDryRun
-    ? { ...context, executor: makeRollbackExecutor(databases.forWorkspace(context.workspace), context) }
-    : context;
-}
-
-/** Runs each statement in its own transaction, which is rolled back. */
-function makeRollbackExecutor(database: Database, { workspace, signal, deadline, node }: EntityContext): Executor {
-  return {
+/** Runs each statement of a dry run in its own transaction, which is rolled back at once. */
+function withRollback(deps: WriteManyDeps, context: EntityContext, { isDryRun }: BulkOptions): EntityContext {
+  if (!isDryRun) return context;
+  const executor: Executor = {
     isTransaction: false,
-    async run(query, pool, work) {
-      let rows: readonly Row[] = [];
-      const rollback = new Error('a dry run is undone');
-      const options = { tenant: workspace.id, deadline: deadline.at, signal, node } satisfies StatementOptions;
-      try {
-        await database.transaction(
-          async ({ executor }) => {
-            rows = await executor.run(query, pool, work);
-            throw rollback;
-          },
-          { ...options, purpose: 'batch' },
-        );
-      } catch (error) {
-        if (error !== rollback) throw error;
-      }
-      return rows;
-    },
+    run: (query, pool, work) =>
+      inTransaction(deps, { ...context, executor }, true, (transaction) => transaction.run(query, pool, work)),
   };
+  return { ...context, executor };
 }
 
 async function bulkUpsert(
@@ -134,38 +115,44 @@ async function bulkUpsert(
     request.slices,
     signal,
   );
-  if (details.length > 0)
-    throw toValidationError(details, await findMissingIfComplete(deps, context, records, items, undefined));
+  const shape: BulkWrite = { kind: 'create', items, listed: undefined, targets: undefined, key };
+  if (details.length > 0) throw await toValidationError(deps, context, shape, records, details);
   const makeUpsertReply = (data: string, inserted: number, updated: number): Reply =>
     jsonText(200, bulkWriteEnvelope(data, { inserted, updated, ...buildMeta(options) }));
   if (items.length === 0) return makeUpsertReply('[]', 0, 0);
   const { plan, items: completeItems } = planBulkUpsert(items, key, entity, context, getProjection(entity, options));
   const statement = deps.prepared.write(context, plan);
-  const what: BulkWrite = { kind: 'create', items: completeItems, listed: plan, targets: undefined, key: key.fields };
-  const bound = bindQuery(statement, buildInputs(context, what));
+  const { isDryRun } = options;
+  const what: BulkWrite = { kind: 'create', items: completeItems, listed: plan, targets: undefined, key, isDryRun };
+  const run = makeRun(context, statement);
   let attempts = 0;
   const { data, inserted } = await retryWrite(context, async () => {
     attempts++;
     try {
-      const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
-      return statement.read(row as Cells);
+      return await runOrExchange(deps, context, what, run);
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
       const readContext = outsideTransaction(deps, context);
       if (!CONFLICT_STATES.includes(getSqlState(error) ?? '')) {
         await explain(deps, readContext, what, error);
-        throw toRecordError(error, context.workspace, entity.name, 'create');
+        if (isRetriedConflict(error, context, attempts)) return undefined;
+        throw toRecordsError(error, context, 'create');
       }
-      await explainUpsert(deps, readContext, what, key);
+      await rejectFaults(deps, readContext, what);
       // Retries once: the next statement sees records that were added after this one started.
       if (attempts === 1 && !executor.isTransaction) return undefined;
-      if (hidesRows(plan.scan)) throw notUnique(joinNames(key.fields), error);
       if (executor.isTransaction)
         throw serviceUnavailable('RECORD_BUSY', 'The records are changing at the moment; retry', 1, error);
       return undefined;
     }
   });
   return makeUpsertReply(data, inserted, key.mode === 'skip' ? 0 : items.length - inserted);
+}
+
+/** Translates as toRecordError(); the answer with all records may be too large, where each of them is not. */
+function toRecordsError(error: unknown, { workspace, entity }: EntityContext, kind: WriteKind): ApiError {
+  const recordError = toRecordError(error, workspace, entity.name, kind);
+  return recordError.reason === 'RECORD_TOO_LARGE' ? recordsTooLarge(error) : recordError;
 }
 
 /** Moves follow-up queries out of the failed transaction, which holds nothing else and accepts no more statements. */
@@ -187,9 +174,8 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
     context.request.slices,
     context.signal,
   );
-  if (details.length > 0) {
-    throw toValidationError(details, await findMissingIfComplete(deps, context, records, items, targets));
-  }
+  const shape: BulkWrite = { kind: 'update', items, listed: undefined, targets };
+  if (details.length > 0) throw await toValidationError(deps, context, shape, records, details);
   const makeUpdateReply = (data: string, versions: string | null): Reply =>
     jsonText(
       200,
@@ -209,26 +195,22 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
     versions,
     projection: getProjection(entity, options),
   });
-  const what: BulkWrite = { kind: 'update', items, listed: plan, targets };
+  const what: BulkWrite = { kind: 'update', items, listed: plan, targets, isDryRun: options.isDryRun };
   const row = await write(deps, context, deps.prepared.write(context, plan), what);
   return makeUpdateReply(row.data, row.versions);
 }
 
-/** Finds missing references in addition to other mistakes, if every record could be parsed and so has its index. */
-async function findMissingIfComplete(
+/** Returns the error of mistakes, with those in the database if every record could be parsed and so has its index. */
+async function toValidationError(
   deps: WriteDeps,
   context: EntityContext,
+  what: BulkWrite,
   records: readonly unknown[],
-  items: readonly Assignment[],
-  targets: readonly Target[] | undefined,
-): Promise<readonly Detail[]> {
-  if (items.length < records.length || (targets !== undefined && targets.length < records.length)) return [];
-  return findMissingReferences(deps, context, items, targets);
-}
-
-function toValidationError(details: readonly Detail[], further: readonly Detail[]): Error {
-  const all = [...details, ...further].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
-  return validationFailed(all.slice(0, MAX_DETAILS));
+  details: readonly Detail[],
+): Promise<Error> {
+  const { items, targets = items } = what;
+  const isComplete = items.length === records.length && targets.length === records.length;
+  return validationFailed(sortDetails([...details, ...(isComplete ? await findFaults(deps, context, what) : [])]));
 }
 
 export async function bulkDelete(deps: WriteManyDeps, context: EntityContext): Promise<Reply> {
@@ -346,6 +328,25 @@ function* parseChanges(
   return { items, targets, details: all.slice(0, MAX_DETAILS) };
 }
 
+/** Makes the function that runs the statement of a write on an executor. */
+const makeRun =
+  <Row>(context: EntityContext, statement: Compiled<Row>) =>
+  async (executor: Executor, what: BulkWrite): Promise<Row | undefined> => {
+    const bound = bindQuery(statement, buildInputs(context, what));
+    const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
+    // A delete returns a count, where 0 means that no record was deleted.
+    return row === undefined || (what.kind === 'delete' && row[0] === '0') ? undefined : statement.read(row);
+  };
+
+/**
+ * True for a conflict without a cause that could be found, at the first attempt: it has gone meanwhile, or a record has
+ * the spare value of another one.
+ */
+const isRetriedConflict = (error: unknown, { executor }: EntityContext, attempts: number): boolean =>
+  getSqlState(error) === '23505' && attempts < CONFLICT_ATTEMPTS && !executor.isTransaction;
+
+const CONFLICT_ATTEMPTS = 3;
+
 /** Writes all records, or throws an error that names those which prevent it; retried by retryWrite(). */
 async function write<Row>(
   deps: WriteManyDeps,
@@ -353,21 +354,21 @@ async function write<Row>(
   statement: Compiled<Row>,
   what: BulkWrite,
 ): Promise<Row> {
-  const bound = bindQuery(statement, buildInputs(context, what));
-  const { executor } = context;
+  const run = makeRun(context, statement);
+  let attempts = 0;
   return retryWrite(context, async () => {
+    attempts++;
     try {
-      const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
-      // A delete returns a count, where 0 means that no record was deleted.
-      if (row !== undefined && (what.kind !== 'delete' || row[0] !== '0')) return statement.read(row);
+      const row = await runOrExchange(deps, context, what, run);
+      if (row !== undefined) return row;
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
       await explain(deps, outsideTransaction(deps, context), what, error);
-      throw toRecordError(error, context.workspace, context.entity.name, what.kind);
+      if (isRetriedConflict(error, context, attempts)) return undefined;
+      throw toRecordsError(error, context, what.kind);
     }
     await requireAll(deps, context, what.targets ?? []);
-    const details = await findMissingReferences(deps, context, what.items, what.targets);
-    if (details.length > 0) throw validationFailed(details);
+    await rejectFaults(deps, context, what);
     return undefined;
   });
 }

@@ -16,6 +16,14 @@ export const recordTooLarge = (cause: unknown): ApiError =>
     { cause },
   );
 
+/** Error of a write whose records are too large for one response; it was rolled back. */
+export const recordsTooLarge = (cause: unknown): ApiError =>
+  new ApiError(
+    'RECORD_TOO_LARGE',
+    'The records together would be larger than an answer may be. Nothing was written: ask for their ids alone (return=minimal), or send fewer records at once',
+    { cause },
+  );
+
 /** Error of a bulk delete: `by` as `orders.customer`, `details` one for each record. */
 export const recordsStillReferenced = (ids: readonly string[], by: string, details: readonly Detail[]): ApiError =>
   conflict(

@@ -34,6 +34,8 @@ export interface ReadDeps {
   readonly compileOptions: CompileOptions;
 }
 
+export type WriteDeps = Omit<ReadDeps, 'totals'>;
+
 // Counting so many records takes about as long as the rest of a list (0.3 ms); a stored total costs each create and
 // delete a little.
 export const MIN_STORED_TOTAL = 5000;

@@ -4,7 +4,7 @@
 import { getSqlState, isRetryable, isStaleSnapshot } from '../database/errors.ts';
 import { type Detail, preconditionFailed, recordNotFound, serviceUnavailable, validationFailed } from '../errors.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
-import { planKey } from '../plan/conflict-key.ts';
+import { type ConflictKey, planKey } from '../plan/conflict-key.ts';
 import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
 import type { UpsertedRow, WrittenRow } from '../plan/result.ts';
 import { foreignColumn, getRuleColumns } from '../plan/row-rules.ts';
@@ -19,17 +19,18 @@ import { recordReply } from '../response/entity-tag.ts';
 import { noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled, compile, type Inputs, type Statement } from '../sql/compile.ts';
 import type { ResponseForm } from '../workspace-schema/idempotency-keys.ts';
+import { findConflicts } from './bulk-errors.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
 import { upsertWithVersion } from './errors.ts';
-import { buildEntityTag, type ReadDeps, runRead } from './reads.ts';
+import { buildEntityTag, runRead, type WriteDeps } from './reads.ts';
 import { toRecordError, type WriteKind } from './record-error.ts';
-
-export type WriteDeps = Omit<ReadDeps, 'totals'>;
 
 /** A write of one record. `target`: the existing record; `values`: those of a create or update. */
 interface Write {
   readonly target?: Target;
   readonly values?: Assignment;
+  /** Key by which an upsert finds an existing record. */
+  readonly key?: ConflictKey;
 }
 
 /** A record, with its acceptable versions. */
@@ -74,11 +75,11 @@ async function insertOrUpdate(deps: WriteDeps, context: EntityContext, upsert: U
   if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
   const key = planKey(upsert, entity, context);
   const { values, details } = planUpsertAssignment(await call.body(), entity, context, key);
-  await rejectInvalid(deps, context, details, { values });
+  await rejectInvalid(deps, context, details, { values, key });
   const plan = planUpsert(values, entity, context, key);
   const statement = deps.prepared.write(context, plan);
   const plain = deps.prepared.write(context, planCreate(values, entity, context));
-  const row = requireWritten(await writeUpsert(deps, context, statement, plain, { values: plan.values }));
+  const row = requireWritten(await writeUpsert(deps, context, statement, plain, { values: plan.values, key }));
   if (row.isCreated) return makeCreatedReply(context, statement, row);
   return recordReply(200, { data: row.data, tag: buildEntityTag(statement, row.version, row.data) });
 }
@@ -129,14 +130,37 @@ function requireWritten<Row>(outcome: Outcome<Row>): Row {
   }
 }
 
-/** Throws every mistake of a body at once, including missing references. */
+/** Throws every mistake of a body at once, including missing references and unique values that are taken. */
 async function rejectInvalid(
   deps: WriteDeps,
   context: EntityContext,
   details: readonly Detail[],
   what: Write,
 ): Promise<void> {
-  if (details.length > 0) throw validationFailed([...details, ...(await findMissingReferences(deps, context, what))]);
+  if (details.length === 0) return;
+  const references = await findMissingReferences(deps, context, what);
+  throw validationFailed([...details, ...references, ...(await findTakenValues(deps, context, what, references))]);
+}
+
+/** Finds missing references; if there are any, also the unique values that are taken. */
+async function findBadReferences(deps: WriteDeps, context: EntityContext, what: Write): Promise<readonly Detail[]> {
+  const details = await findMissingReferences(deps, context, what);
+  return details.length === 0 ? [] : [...details, ...(await findTakenValues(deps, context, what, details))];
+}
+
+/** Finds the unique values of a body that another record has. */
+async function findTakenValues(
+  deps: WriteDeps,
+  context: EntityContext,
+  what: Write,
+  missing: readonly Detail[],
+): Promise<readonly Detail[]> {
+  const { target, values, key } = what;
+  if (values === undefined) return [];
+  const targets = target && [{ id: target.id, name: target.id, version: undefined }];
+  const written = { kind: getWriteKind(what), items: [values], targets, ...(key === undefined ? {} : { key }) };
+  const { details } = await findConflicts(deps, context, written, missing);
+  return details.map(({ index, ...detail }) => detail);
 }
 
 /** Finds references in a body to records that are absent or hidden from the principal. */
@@ -198,8 +222,8 @@ async function write<Row>(
       if (row !== undefined) return { kind: 'written', row: statement.read(row) };
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
-      if (getSqlState(error) === '23503' && !executor.isTransaction) {
-        const details = await findMissingReferences(deps, context, what);
+      if (isConstraintViolation(error) && !executor.isTransaction) {
+        const details = await findBadReferences(deps, context, what);
         if (details.length > 0) return { kind: 'badReference', details };
       }
       throw toRecordError(error, context.workspace, context.entity.name, getWriteKind(what));
@@ -210,7 +234,7 @@ async function write<Row>(
       if (version === undefined) return { kind: 'missing' };
       if (guarded && !versions.includes(version)) return { kind: 'changed' };
     }
-    const details = await findMissingReferences(deps, context, what);
+    const details = await findBadReferences(deps, context, what);
     return details.length > 0 ? { kind: 'badReference', details } : undefined;
   });
 }
@@ -244,13 +268,13 @@ async function writeUpsert(
       if (row !== undefined) return { kind: 'written', row };
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
-      if (getSqlState(error) === '23503' && !executor.isTransaction) {
-        const details = await findMissingReferences(deps, context, what);
+      if (isConstraintViolation(error) && !executor.isTransaction) {
+        const details = await findBadReferences(deps, context, what);
         if (details.length > 0) return { kind: 'badReference', details };
       }
       throw toRecordError(error, workspace, entity.name, 'create');
     }
-    const details = await findMissingReferences(deps, context, what);
+    const details = await findBadReferences(deps, context, what);
     return details.length > 0 ? { kind: 'badReference', details } : undefined;
   });
 }
@@ -276,6 +300,9 @@ export async function retryWrite<T>(context: EntityContext, attempt: () => Promi
     }
   }
 }
+
+/** True for a reference to no record, and for a unique value that is taken. */
+const isConstraintViolation = (error: unknown): boolean => ['23503', '23505'].includes(getSqlState(error) ?? '');
 
 /** Builds the response of a successful write. */
 function buildResponseForm({ workspace, entity }: EntityContext, { tag }: Statement, what: Write): ResponseForm {

@@ -7,8 +7,8 @@ import type { PlanContext } from './link.ts';
 import { listOperand, type Operand } from './operand.ts';
 import { type Projection, projectRecord } from './projection.ts';
 import { getReferences, passReferring, type Reference } from './references.ts';
-import { applyRowRules, checkRowRules } from './row-rules.ts';
-import { hidesRows, type Scan, scan } from './scan.ts';
+import { applyRowRules, applyToEach, checkRowRules } from './row-rules.ts';
+import { hidesRows, type Scan, scan, scanAll } from './scan.ts';
 
 /** Columns that are bound as one list each, with an entry for each record. */
 export interface ListColumns {
@@ -65,12 +65,24 @@ export interface BulkReferencesPlan extends ListColumns {
   readonly record: Scan | null;
 }
 
-/** Records whose values of some unique fields another record has, in the table or in the request. */
-export interface UniqueConflictsPlan extends ListColumns {
-  readonly kind: 'uniqueConflict';
+/** Values that the records of a write will have in the fields of a unique index, and those that they have. */
+interface UniqueValuesPlan extends ListColumns {
   readonly fields: readonly Field[];
+  /** Records that the write changes. */
   readonly scan: Scan;
-  readonly scope: UniqueConflictScope;
+  readonly scope: UniqueScope;
+}
+
+/** Records whose values another record will have after the write, in the table or in the request. */
+export interface UniqueConflictsPlan extends UniqueValuesPlan {
+  readonly kind: 'uniqueConflict';
+  /** All records, hidden ones included. */
+  readonly all: Scan;
+}
+
+/** Records that give up values which another record of the request takes over. */
+export interface HeldValuesPlan extends UniqueValuesPlan {
+  readonly kind: 'heldValue';
 }
 
 /** Records that a reference points to, from another entity or their own. */
@@ -81,13 +93,11 @@ export interface ReferredPlan {
   readonly entity: Entity;
 }
 
-/** Records that may hold the values without a conflict: the one with the same id or the same key. */
-export type UniqueConflictScope =
+/** Records that a write changes: none, those with the ids, or those with the values of a key. */
+export type UniqueScope =
   | { readonly kind: 'create' }
   | { readonly kind: 'update' }
-  | { readonly kind: 'upsert'; readonly key: readonly Field[] }
-  /** Compares only the records of the request. */
-  | { readonly kind: 'request' };
+  | { readonly kind: 'upsert'; readonly key: ConflictKey };
 
 export type BulkPlan =
   | BulkCreatePlan
@@ -97,6 +107,7 @@ export type BulkPlan =
   | FindPlan
   | BulkReferencesPlan
   | UniqueConflictsPlan
+  | HeldValuesPlan
   | ReferredPlan;
 
 /** Texts by the name of the list, with an entry for each record; see listOperand(). */
@@ -114,7 +125,7 @@ export function planBulkCreate(
   context: PlanContext,
   projection = projectRecord(entity),
 ): { readonly plan: BulkCreatePlan; readonly items: readonly Assignment[] } {
-  const rows = items.map((item) => applyRowRules(entity, context.principal, item));
+  const rows = applyToEach(items, (item) => applyRowRules(entity, context.principal, item));
   const listed = toListColumns(rows, entity);
   const plan: BulkCreatePlan = {
     kind: 'bulkCreate',
@@ -152,7 +163,7 @@ export function planBulkUpdate(
   context: PlanContext,
   { guarded, versions = false, projection = projectRecord(entity) }: BulkUpdatePlanOptions,
 ): BulkUpdatePlan {
-  for (const item of items) checkRowRules(entity, context.principal, item);
+  applyToEach(items, (item) => checkRowRules(entity, context.principal, item));
   const listed = toListColumns(items, entity);
   return {
     kind: 'bulkUpdate',
@@ -203,22 +214,41 @@ export function planReferred(
   return field && { kind: 'referred', by: { field, scan: scan(other, principal, 'read') }, entity };
 }
 
-/** Plans the search for conflicts in `fields` of a constraint; a create gives all of them, an update at least one. */
+/** Plans the search for conflicts in `fields` of a unique index. */
 export function planUniqueConflicts(
   items: readonly Assignment[],
   fields: readonly Field[],
   entity: Entity,
   context: PlanContext,
-  scope: UniqueConflictScope,
+  scope: UniqueScope,
 ): UniqueConflictsPlan {
-  return {
-    kind: 'uniqueConflict',
-    ...toListColumns(items, entity),
-    fields,
-    scan: scan(entity, context.principal, 'read'),
-    scope,
-  };
+  const values = planUniqueValues(items, fields, entity, context, scope);
+  return { kind: 'uniqueConflict', ...values, all: scanAll(entity) };
 }
+
+/** Plans the search for records of a write that have to give up values of `fields` first. */
+export function planHeldValues(
+  items: readonly Assignment[],
+  fields: readonly Field[],
+  entity: Entity,
+  context: PlanContext,
+  scope: UniqueScope,
+): HeldValuesPlan {
+  return { kind: 'heldValue', ...planUniqueValues(items, fields, entity, context, scope) };
+}
+
+const planUniqueValues = (
+  items: readonly Assignment[],
+  fields: readonly Field[],
+  entity: Entity,
+  context: PlanContext,
+  scope: UniqueScope,
+): UniqueValuesPlan => ({
+  ...toListColumns(items, entity),
+  fields,
+  scan: scan(entity, context.principal, 'read'),
+  scope,
+});
 
 /** Builds a list for each column, and a list of bits for the given columns where items differ in them. */
 export function buildLists(

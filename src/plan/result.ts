@@ -95,6 +95,13 @@ export interface UniqueConflictRow {
   readonly isThere: boolean;
 }
 
+/** A record of the request that gives up unique values. `changed`: a bit for each field, 1 for another value. */
+export interface HeldValueRow {
+  readonly index: number;
+  readonly id: string;
+  readonly changed: string;
+}
+
 /** A reference of a body to a record that does not exist, or that the principal cannot see. */
 export interface MissingReference {
   readonly field: string;

@@ -1,12 +1,13 @@
 // Row-level access: the row filter of an entity for a principal, and the values that rules set on writes. Closed by
 // default: a principal that is not an owner gets the entity's rules, and a claim that cannot be used matches nothing,
 // because null equals nothing.
-import { forbidden } from '../errors.ts';
+import { ApiError, type Detail, forbidden } from '../errors.ts';
 import type { Entity, Field, RowRule } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { External, Principal } from '../model/principal.ts';
 import type { Operand } from './operand.ts';
+import { MAX_DETAILS } from './unknown-name.ts';
 
 export type RowFilter =
   | { readonly kind: 'unrestricted' }
@@ -78,6 +79,22 @@ export function applyRowRules(
     row.set(rule.column, claim.text);
   }
   return row;
+}
+
+/** Returns the values as applyRowRules(), or for an update as they are; undefined where the rules refuse the write. */
+export function applyRowRulesIfAllowed(
+  entity: Entity,
+  principal: Principal,
+  values: ReadonlyMap<string, string | null>,
+  isUpdate: boolean,
+): ReadonlyMap<string, string | null> | undefined {
+  if (isUpdate) return foreignColumn(entity, principal, values) === undefined ? values : undefined;
+  try {
+    return applyRowRules(entity, principal, values);
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
 }
 
 /** Returns the rule's column to which an update gives another value than the claim's, or undefined if there is none. */
@@ -161,8 +178,43 @@ export function ruleField(entity: Entity, column: string): Field {
   return field;
 }
 
-const foreignRow = (column: string): Error =>
-  forbidden('ROW_NOT_ALLOWED', `Column ${column} may only have the value of your token`);
+const foreignRow = (column: string): Error => new ForeignRow(column);
+
+/** The 403 of a record that gives a rule's column another value than the claim's. */
+class ForeignRow extends ApiError {
+  readonly column: string;
+
+  constructor(column: string, details?: readonly Detail[]) {
+    super(
+      'ROW_NOT_ALLOWED',
+      `Column ${column} may only have the value of your token`,
+      details === undefined ? {} : { details },
+    );
+    this.column = column;
+  }
+}
+
+/**
+ * Checks each record of a request by `apply`, which throws the 403 of applyRowRules() or checkRowRules(). Throws the first
+ * of them with the indexes of all, 100 at most.
+ */
+export function applyToEach<T, R>(items: readonly T[], apply: (item: T) => R): R[] {
+  const details: Detail[] = [];
+  const results: R[] = [];
+  for (const [index, item] of items.entries()) {
+    try {
+      results.push(apply(item));
+    } catch (error) {
+      if (!(error instanceof ForeignRow)) throw error;
+      const message = 'may only have the value of your token';
+      details.push({ index, field: error.column, code: 'READ_ONLY', message });
+      if (details.length === MAX_DETAILS) break;
+    }
+  }
+  const [first] = details;
+  if (first !== undefined) throw new ForeignRow(first.field as string, details);
+  return results;
+}
 
 const createNotAllowed = ({ name }: Entity): Error =>
   forbidden('ROW_NOT_ALLOWED', `You may not create records of ${name}`);

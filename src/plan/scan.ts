@@ -22,6 +22,16 @@ export function scan(entity: Entity, principal: Principal, operation: Operation)
   return { entity, filter: rowFilter(entity, principal), [brand]: true };
 }
 
+/**
+ * Returns a Scan of all rows, hidden ones included, for the search of unique values that are taken: PostgreSQL refuses
+ * these, whatever the principal sees. Its statement may select nothing of the rows, only which records of the request
+ * have such values.
+ */
+export function scanAll(entity: Entity): Scan {
+  passGate(entity, 'read');
+  return { entity, filter: { kind: 'unrestricted' }, [brand]: true };
+}
+
 /** Returns whether the table may hold rows that the principal must not know of. */
 export function hidesRows({ filter }: Scan): boolean {
   return filter.kind === 'rules';

@@ -87,7 +87,7 @@ function parseItemId(value: unknown): BatchItem['id'] {
   if (isReference(value)) return value;
   const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
   if (ID.test(digits)) return digits;
-  // As in the path of a single request, where a name with `_` is an operation.
+  // The error of a single request, in whose path a name with `_` is an operation.
   if (digits !== '' && !digits.startsWith('_')) throw malformedId(digits);
   throw badRequest('INVALID_BATCH', 'id must be an integer or {"$ref": "<ref>.<field>"}');
 }

@@ -6,9 +6,9 @@ import { listOperand } from '../plan/operand.ts';
 import {
   changedValue,
   createdValue,
+  drawIds,
   ID,
   listedRows,
-  makeGuard,
   R,
   RECORDS,
   ROW,
@@ -51,7 +51,6 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
   const id = isById
     ? sql`${internalRef(sizeLimit.schema, 'reached_id')}(${renderSequence(scan)}, u.${ident(first.name)})`
     : sql`nextval(${renderSequence(scan)})`;
-  const rows = sql`select ${id} as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
   const otherColumns = plan.columns.filter(({ role }) => role !== 'id');
   const keys = key.fields.map((field) => asStored(sql`${S}.${ident(field.name)}`, field));
   const { table, condition } = renderScan(scan, R);
@@ -63,13 +62,14 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
   // A record that is left as it is brings no references.
   const isNew =
     plan.changes.length === 0 ? sql`not exists (select from ${table}${where(same(R), condition)})` : undefined;
-  const guard = makeGuard(renderReferencesExist(plan.references, makeAliases(), isNew));
+  const areThere = renderReferencesExist(plan.references, makeAliases(), isNew);
+  const rows = drawIds(id, listedRows(listOperands(plan), plan), areThere);
   const { before, columns, source } = insertRows(scan, {
     assigned: [
       ['id', sql`${S}.${ID}`],
       ...otherColumns.map((field) => [field.column, createdValue(plan, field)] as const),
     ],
-    from: sql`${S}${guard.fromItem}`,
+    from: S,
     order: sql`${join(keys)}, ${S}.${ROW}`,
     name: '$new',
   });
@@ -86,7 +86,7 @@ from (${recordRows(plan.projection, from, sizeLimit)}) q having ${internalRef(si
   const uniqueCount = sql`case when ${hasDuplicates} then -1 else count(*) end`;
   if (plan.changes.length === 0) {
     const existingRows = sql`select ${S}.${ROW}, ${R}.*, false from ${S}, ${table}${where(same(R), condition, sql`not exists (select from ${W} where ${W}."id" = ${S}.${ID})`)}`;
-    return sql`with ${S} as materialized (${rows}),${guard.before}${before}
+    return sql`with ${rows},${before}
 ${W} as (${insert} do nothing returning ${R}.*, true as ${CREATED})
 ${renderResult(sql`${insertedRows} union all ${existingRows}`, uniqueCount)}`;
   }
@@ -96,9 +96,9 @@ ${renderResult(sql`${insertedRows} union all ${existingRows}`, uniqueCount)}`;
     // A subquery on other rows must not decide what an update of an insert sets. The coordinator runs the parts one
     // after the other, so the update would see the records of the insert.
     const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
-    const update = sql`update ${table} set ${join([...sets, ...setUpdatedAt(scan)])} from ${S}${guard.fromItem}
+    const update = sql`update ${table} set ${join([...sets, ...setUpdatedAt(scan)])} from ${S}
   ${where(same(R), condition, sql`not exists (select from ${INSERTED} where ${INSERTED}."id" = ${S}.${ID})`)} returning ${R}.*`;
-    return sql`with ${S} as materialized (${rows}),${guard.before}${before}
+    return sql`with ${rows},${before}
 ${INSERTED} as (${insert} do nothing returning ${R}.*),
 "$changed" as (${update}),
 ${W} as (select *, true as ${CREATED} from ${INSERTED} union all select *, false from "$changed")
@@ -109,7 +109,7 @@ ${renderResult(all, uniqueCount)}`;
     ? sql`
 "$bits" as materialized (select jsonb_object_agg(${S}.${ID}::text, ${S}.${ident(PROVIDED)}) as of from ${S}),`
     : empty;
-  return sql`with ${S} as materialized (${rows}),${bits}${guard.before}${before}
+  return sql`with ${rows},${bits}${before}
 ${W} as (${insert} do update set ${join([...sets, ...setExcludedUpdatedAt(scan)])}${where(condition)} returning ${R}.*, (${R}.xmax = 0) as ${CREATED})
 ${renderResult(all, keyword('count(*)'))}`;
 }

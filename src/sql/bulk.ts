@@ -14,7 +14,6 @@ import {
   listOperands,
   PROVIDED,
   type ReferredPlan,
-  type UniqueConflictsPlan,
   VERSION_LIST,
 } from '../plan/bulk.ts';
 import type { Operand } from '../plan/operand.ts';
@@ -35,31 +34,35 @@ export const ID = ident('$id');
 export const ROW = ident('$row');
 const VERSION = ident('$version');
 const LOCKED = ident('$held');
+const LISTED = ident('$listed');
 
 /**
  * Renders an insert with `data`, the JSON array of the written records in the order of the lists; no row when a
  * reference points to a record that the principal cannot see:
  *
  *     with s as materialized (select nextval(…) as "$id", u.* from unnest($1::text[], …) with ordinality as u (…)),
- *     w as (insert into orders as r (id, …) select … from s where <nothing is in the way> order by "$row" returning r.*)
+ *     w as (insert into orders as r (id, …) select … from s order by "$row" returning r.*)
  *     select … from s join w on w.id = s."$id"
  */
 export function insertRecords(plan: BulkCreatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
-  const rows = sql`select nextval(${renderSequence(plan.scan)}) as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
-  const guard = makeGuard(renderReferencesExist(plan.references, aliases));
+  const rows = drawIds(
+    sql`nextval(${renderSequence(plan.scan)})`,
+    listedRows(listOperands(plan), plan),
+    renderReferencesExist(plan.references, aliases),
+  );
   const { before, columns, source } = insertRows(plan.scan, {
     assigned: [
       ['id', sql`${S}.${ID}`],
       ...plan.columns.map((field) => [field.column, createdValue(plan, field)] as const),
     ],
-    from: sql`${S}${guard.fromItem}`,
+    from: S,
     order: sql`${S}.${ROW}`,
     name: '$new',
   });
   const insert = sql`insert into ${renderTarget(plan.scan)} as ${R} ${columns}
   ${source} returning ${R}.*`;
-  return sql`with ${S} as materialized (${rows}),${guard.before}${before}
+  return sql`with ${rows},${before}
 ${W} as (${insert})
 ${selectRecords(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, makeSizeLimit(plan.scan, maxBytes))}`;
 }
@@ -129,7 +132,7 @@ export function findRecords({ scan }: FindPlan): Fragment {
 }
 
 // Most mistakes in one response.
-const MAX_MISTAKES = 100;
+export const MAX_MISTAKES = 100;
 
 /** Selects `index` (from 0) and `field` of references to no visible record, at most 100, in order. */
 export function selectMissingBulkReferences(plan: BulkReferencesPlan): Fragment {
@@ -153,48 +156,6 @@ export function selectReferred({ by: { field, scan }, entity }: ReferredPlan): F
   const stays = scan.entity === entity ? sql`${R}."id" <> all(${bind(ID_LIST)})` : empty;
   return sql`with ${S} as materialized (select * from unnest(${bind(ID_LIST)}) with ordinality as u (${ID}, ${ROW}))
 select (${S}.${ROW} - 1)::text as index from ${S}${where(sql`exists (select from ${table}${where(refers, stays, condition)})`)} order by ${S}.${ROW} limit ${integerLiteral(MAX_MISTAKES)}`;
-}
-
-/**
- * Selects `index` (from 0) of records with a unique conflict in the fields, and `other`: the index of the record of
- * this request with the same values, else null.
- */
-export function selectUniqueConflicts(plan: UniqueConflictsPlan): Fragment {
-  const { scope } = plan;
-  const isUpdate = scope.kind === 'update';
-  const lists = isUpdate ? [ID_LIST, ...listOperands(plan)] : listOperands(plan);
-  const rows = sql`select u.* from ${listedRows(lists, plan, isUpdate ? [ID] : [])}`;
-  const { table, condition } = renderScan(plan.scan, R);
-  const names = plan.fields.map(({ name }) => ident(name));
-  const V = isUpdate ? W : S;
-  const providedConditions = names.map((name) => sql`${V}.${name} is not null`);
-  const o = ident('o');
-  const equal = names.map((name) => sql`${o}.${name} = ${V}.${name}`);
-  const duplicateIndex = sql`(select min(${o}.${ROW}) - 1 from ${V} ${o}${where(...equal, sql`${o}.${ROW} <> ${V}.${ROW}`)})`;
-  const same = (fields: readonly Field[]) =>
-    fields.map((field) => sql`${R}.${ident(field.column)} = ${V}.${ident(field.name)}`);
-  const another =
-    scope.kind === 'upsert'
-      ? sql`(${join(same(scope.key), ' and ')}) is not true`
-      : isUpdate
-        ? sql`${R}."id" <> ${V}.${ID}`
-        : empty;
-  const isThere =
-    scope.kind === 'request'
-      ? keyword('false')
-      : sql`exists (select from ${table}${where(...same(plan.fields), another, condition)})`;
-  // Values after the update: those of the record, or the stored ones for fields that it does not give.
-  const after = plan.fields.map((field) => {
-    const value = plan.columns.includes(field) ? changedValue(plan, field) : sql`${R}.${ident(field.column)}`;
-    return sql`${value} as ${ident(field.name)}`;
-  });
-  const changed = sql`,
-${W} as materialized (select ${join([sql`${S}.${ID}`, sql`${S}.${ROW}`, ...after])} from ${S}, ${table}${where(sql`${R}."id" = ${S}.${ID}`, condition)})`;
-  return sql`with ${S} as materialized (${rows})${isUpdate ? changed : empty}
-select * from (
-  select (${V}.${ROW} - 1)::text as index, ${duplicateIndex}::text as other, ${isThere} as "isThere"
-  from ${V}${where(...providedConditions)}
-) d where d.other is not null or d."isThere" order by d.index::int8 limit ${integerLiteral(MAX_MISTAKES)}`;
 }
 
 /** Renders the lists as rows `u` in their order, `"$row"` from 1 on. */
@@ -241,10 +202,15 @@ export function recordRows(projection: Projection, from: Fragment, sizeLimit: Si
 /** Renders the value that a create stores: that of the record, or else the default. */
 export function createdValue(plan: ListColumns, field: Field): Fragment {
   const value = sql`${S}.${ident(field.name)}`;
-  const stored = plan.isSparse ? columnDefault(field) : undefined;
-  if (stored === undefined) return value;
-  const fallback = stored.kind === 'expression' ? keyword(stored.expression) : bind(valueOperand(field, stored.text));
-  return sql`case when ${isProvided(plan, field)} then ${value} else ${fallback} end`;
+  const fallback = plan.isSparse ? renderDefault(field) : undefined;
+  return fallback === undefined ? value : sql`case when ${isProvided(plan, field)} then ${value} else ${fallback} end`;
+}
+
+/** Renders the default of a column, or returns undefined for null. */
+export function renderDefault(field: Field): Fragment | undefined {
+  const stored = columnDefault(field);
+  if (stored === undefined) return undefined;
+  return stored.kind === 'expression' ? keyword(stored.expression) : bind(valueOperand(field, stored.text));
 }
 
 /** Renders the value that an update stores: that of the record, or else the stored one. */
@@ -260,7 +226,7 @@ export function setUpdatedAt(scan: Scan): readonly Fragment[] {
   return scan.entity.timestamps ? [sql`${ident(getField(scan, 'updatedAt').column)} = now()`] : [];
 }
 
-function isProvided({ columns }: ListColumns, field: Field): Fragment {
+export function isProvided({ columns }: ListColumns, field: Field): Fragment {
   return sql`substr(${S}.${ident(PROVIDED)}, ${integerLiteral(columns.indexOf(field) + 1)}, 1) = '1'`;
 }
 
@@ -275,17 +241,18 @@ export function renderReferencesExist(
     const value = sql`${S}.${ident(field.name)}`;
     return sql`(${value} is not null and not ${isThere(scan, value, aliases)})`;
   });
-  return sql`not exists (select from ${S}${where(sql`(${join(conditions, ' or ')})`, only)})`;
+  return sql`not exists (select from ${LISTED} ${S}${where(sql`(${join(conditions, ' or ')})`, only)})`;
 }
 
-/** Renders `with` and `from` of an insert with a condition: on a cluster some inserts fail that read tables. */
-export function makeGuard(condition: Fragment): { readonly before: Fragment; readonly fromItem: Fragment } {
-  if (condition.text === '') return { before: empty, fromItem: empty };
-  return {
-    before: sql`
-"$clear" as materialized (select true as "is" where ${condition}),`,
-    fromItem: keyword(', "$clear"'),
-  };
+/**
+ * Renders the parts of a `with` that end in the rows with their ids; no row, and no id is drawn, unless the condition is
+ * met. It has a part of its own, as on a cluster some inserts fail that read tables.
+ */
+export function drawIds(id: Fragment, listed: Fragment, condition: Fragment): Fragment {
+  if (condition.text === '') return sql`${S} as materialized (select ${id} as ${ID}, u.* from ${listed})`;
+  return sql`${LISTED} as materialized (select u.* from ${listed}),
+"$clear" as materialized (select true as "is" where ${condition}),
+${S} as materialized (select ${id} as ${ID}, u.* from ${LISTED} u, "$clear")`;
 }
 
 function unchangedOrVisible({ references }: BulkUpdatePlan, aliases: Aliases): Fragment {

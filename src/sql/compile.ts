@@ -12,6 +12,7 @@ import type {
   ChangedRows,
   DeletedRow,
   DeletedRows,
+  HeldValueRow,
   MissingBulkReference,
   MissingReference,
   PageRow,
@@ -32,13 +33,13 @@ import {
   insertRecords,
   selectMissingBulkReferences,
   selectReferred,
-  selectUniqueConflicts,
   updateRecords,
 } from './bulk.ts';
 import { upsertRecords } from './bulk-upsert.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { isMeasurable, isUnbounded } from './size-limit.ts';
+import { selectHeldValues, selectUniqueConflicts } from './unique-values.ts';
 import { upsertRecord } from './upsert.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
 
@@ -113,6 +114,7 @@ interface Results {
   readonly find: RecordVersionRow;
   readonly dangling: MissingBulkReference;
   readonly uniqueConflict: UniqueConflictRow;
+  readonly heldValue: HeldValueRow;
   readonly referred: ReferredRow;
   readonly export: Cells;
 }
@@ -149,6 +151,11 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
     index: Number(requireCell(index)),
     other: other === null ? null : Number(other),
     isThere: isThere === 't',
+  }),
+  heldValue: ([index, id, changed]) => ({
+    index: Number(requireCell(index)),
+    id: requireCell(id),
+    changed: requireCell(changed),
   }),
   referred: ([index]) => ({ index: Number(requireCell(index)) }),
 };
@@ -188,6 +195,7 @@ function getExpectedDuration(plan: Plan): Statement['expected'] {
     case 'find':
     case 'dangling':
     case 'uniqueConflict':
+    case 'heldValue':
     case 'referred':
       return 'unknown';
     default:
@@ -231,6 +239,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(selectMissingBulkReferences(plan));
     case 'uniqueConflict':
       return close(selectUniqueConflicts(plan));
+    case 'heldValue':
+      return close(selectHeldValues(plan));
     case 'referred':
       return close(selectReferred(plan));
     default:

@@ -1,14 +1,14 @@
 // ImportPlan -> the statements of an import: a staging table that COPY fills, checks on it as sets, and one statement
 // that writes the target. Foreign keys are checked when that statement ends, so a row may refer to a later one.
 import type { Entity, Field } from '../model/entity.ts';
-import { columnDefault, fieldType } from '../model/field-types.ts';
+import { fieldType } from '../model/field-types.ts';
 import type { Principal } from '../model/principal.ts';
 import { type ImportPlan, isOwnReference } from '../plan/import-plan.ts';
-import { valueOperand } from '../plan/operand.ts';
 import type { Reference } from '../plan/references.ts';
 import { hidesRows } from '../plan/scan.ts';
+import { renderDefault } from './bulk.ts';
 import { bindFragment } from './compile.ts';
-import { bind, renderScan, where } from './expression.ts';
+import { renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, type Query, sql, toQuery } from './fragment.ts';
 import { internalRef } from './internal-names.ts';
 import { insertRows, nodeForms, plainRows, type RowsOfInsert } from './statement-forms.ts';
@@ -308,13 +308,6 @@ function updateStaged(plan: ImportPlan): Fragment {
 
 function isProvided(plan: ImportPlan, field: Field): Fragment {
   return sql`get_bit(${s}.${PROVIDED}, ${keyword(String(plan.columns.indexOf(field)))}) = 1`;
-}
-
-/** Renders the value that a create without the field stores in it, or returns undefined for null. */
-function renderDefault(field: Field): Fragment | undefined {
-  const stored = columnDefault(field);
-  if (stored === undefined) return undefined;
-  return stored.kind === 'expression' ? keyword(stored.expression) : bind(valueOperand(field, stored.text));
 }
 
 /* ---- outcomes ---- */

@@ -261,6 +261,12 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
       'The record would be larger than an answer may be, with all its fields. Nothing was written: make a field of it smaller',
     made: () => errors.recordTooLarge(undefined),
   },
+  recordsTooLarge: {
+    file: 'api/writing/bulk-refusals.test.ts',
+    words:
+      'The records together would be larger than an answer may be. Nothing was written: ask for their ids alone (return=minimal), or send fewer records at once',
+    made: () => errors.recordsTooLarge(undefined),
+  },
   idsUsedUp: {
     file: HOSTILE,
     words: /^The ids of lines are used up: the last one given is 9007199254740991, as after an import of such an id\. /,

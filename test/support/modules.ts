@@ -92,6 +92,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     entryFiles: [
       'internal-names.ts',
       'compile.ts',
+      'unique-values.ts',
       'expression.ts',
       'fragment.ts',
       'import.ts',

@@ -23,7 +23,7 @@ export type Write =
   | { readonly kind: 'read'; readonly entity: string; readonly ids: readonly (number | Ref)[] }
   | { readonly kind: 'list'; readonly entity: string };
 
-/** Why a write is refused, in the order in which refusals come; the last two may come in either order. */
+/** Why a write is refused, in the order in which refusals come; in a batch the last two may come in either order. */
 type Fault = 'body' | 'hidden' | 'column' | 'reference' | 'conflict';
 const STATUS = { body: 400, hidden: 404, column: 403, reference: 400, conflict: 409 } as const;
 
@@ -31,7 +31,7 @@ const STATUS = { body: 400, hidden: 404, column: 403, reference: 400, conflict: 
 export interface Done {
   /** Statuses with which it must be refused; none when it must be done. */
   readonly refusals: readonly number[];
-  /** Those with which it may be refused though all would be well: unique values that change places. */
+  /** Those with which it may be refused though all would be well: a reference of a record that is left as it is. */
   readonly allowed: readonly number[];
   readonly model: Model;
   readonly records: readonly Rec[];
@@ -45,7 +45,7 @@ const UNIQUE = 'code';
 
 export const isRef = (value: unknown): value is Ref => typeof value === 'object' && value !== null;
 
-export function makeWriteModel(schema: ReadonlyMap<string, Drawn>, claims: Claims) {
+export function makeWriteModel(schema: ReadonlyMap<string, Drawn>, claims: Claims, isBatch: boolean) {
   const drawnOf = (name: string): Drawn => schema.get(name) as Drawn;
   const stampsOf = (name: string) => drawnOf(name).rules.filter(({ enabled }) => enabled);
   const uniquesOf = (name: string): string[] => [
@@ -165,17 +165,13 @@ export function makeWriteModel(schema: ReadonlyMap<string, Drawn>, claims: Claim
     }
     for (const column of uniquesOf(entity)) {
       if (isTwice([...after.values()].map((record) => record[column] ?? null))) faults.add('conflict');
-      const changed = [...after.values()].filter(({ id, [column]: value }) => {
-        return records.some((other) => other.id !== id && other[column] === value && value !== null);
-      });
-      if (changed.length > 0) allowed.add(409);
     }
     // A reference of a record that is left as it is counts when the request is refused anyway.
     if (isLost && ((drawn.length > 0 && !(kind === 'upsert' && write.skips)) || faults.has('conflict')))
       faults.add('reference');
     const model = { ...before, [entity]: { ...(before[entity] as ModelEntity), records: [...after.values()] } };
     const read = answered.map((id) => after.get(id) as Rec);
-    return { refusals: refusalsOf(faults), allowed: [...allowed], model, records: read, drawn };
+    return { refusals: refusalsOf(faults, isBatch), allowed: [...allowed], model, records: read, drawn };
   }
 
   function remove(before: Model, entity: string, ids: readonly number[]): Done {
@@ -210,7 +206,7 @@ export function makeWriteModel(schema: ReadonlyMap<string, Drawn>, claims: Claim
       { ...entry, records: entry.records.filter(({ id }) => !isGone(name, id)).map((record) => forget(name, record)) },
     ];
     const model = Object.fromEntries(Object.entries(before).map(left));
-    return { refusals: refusalsOf(faults), allowed: [], model, records: [], drawn: [] };
+    return { refusals: refusalsOf(faults, isBatch), allowed: [], model, records: [], drawn: [] };
   }
 
   /** Does the writes one after the other, each in the state that the one before has left. */
@@ -255,7 +251,8 @@ export function makeWriteModel(schema: ReadonlyMap<string, Drawn>, claims: Claim
   return { run };
 }
 
-function refusalsOf(faults: ReadonlySet<Fault>): number[] {
-  for (const first of ['body', 'hidden', 'column'] as const) if (faults.has(first)) return [STATUS[first]];
+function refusalsOf(faults: ReadonlySet<Fault>, isBatch: boolean): number[] {
+  const inOrder = ['body', 'hidden', 'column', ...(isBatch ? [] : ['reference' as const])] as const;
+  for (const first of inOrder) if (faults.has(first)) return [STATUS[first]];
   return [...faults].map((fault) => STATUS[fault]);
 }

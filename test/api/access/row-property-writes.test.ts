@@ -261,7 +261,7 @@ async function holdAgainst(
   wish: Wish,
 ): Promise<Model> {
   const { schema, claims, ask, workspace } = setting;
-  const done = makeWriteModel(schema, claims).run(before, wish.writes);
+  const done = makeWriteModel(schema, claims, wish.form === 'batch').run(before, wish.writes);
   const last = done.at(-1) as Done;
   const answer = await send(ask, wish);
   const told = JSON.stringify({ wish, answer: [answer.status, answer.text] });

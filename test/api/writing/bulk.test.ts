@@ -198,8 +198,12 @@ test('records that give nothing take their defaults, which may be taken, too', a
   const slots = await server.workspace('acme/slots', schema);
   const post = (data: readonly unknown[]): Promise<Answer> =>
     slots.call('slots/_bulk', { method: 'POST', body: { data } });
-  const { message } = refused(await post([{}, {}]), 409, 'CONFLICT');
+  const { message, details } = refused(await post([{}, {}]), 409, 'CONFLICT');
   assert.match(message, /place/);
+  assert.deepEqual(places(details), [
+    [0, 'place', 'NOT_UNIQUE'],
+    [1, 'place', 'NOT_UNIQUE'],
+  ]);
   assert.deepEqual((await post([{}])).json, { data: [{ id: 3, place: 'here' }] });
 });
 
