@@ -28,8 +28,15 @@ export const WORDS = ['x', 'y', 'z'] as const;
 export const COUNT = 6;
 const CLAIMS = ['word', 'number', 'https://acme.example/ref', 'other.word'] as const;
 
-/** Three entities that belong to each other at random, each relation with its inverse, and one many-to-many relation. */
+/** Entities with row rules. */
 export function drawSchema(g: GeneratorValue): Map<string, Drawn> {
+  const drawn = drawEntities(g);
+  drawRules(g, drawn);
+  return drawn;
+}
+
+/** Three entities that belong to each other at random, each relation with its inverse, and one many-to-many relation. */
+export function drawEntities(g: GeneratorValue): Map<string, Drawn> {
   const drawn = new Map<string, Drawn>();
   for (const name of [...NAMES, 'link']) {
     const document = {
@@ -83,6 +90,10 @@ export function drawSchema(g: GeneratorValue): Map<string, Drawn> {
   };
   through('alpha', 'betas', 'beta', 'left', 'right');
   through('beta', 'alphas', 'alpha', 'right', 'left');
+  return drawn;
+}
+
+export function drawRules(g: GeneratorValue, drawn: ReadonlyMap<string, Drawn>): void {
   for (const entity of drawn.values()) {
     const columns = entity.fields;
     const rules = new Map<string, ModelEntity['rules'][number]>();
@@ -101,7 +112,6 @@ export function drawSchema(g: GeneratorValue): Map<string, Drawn> {
     }
     entity.rules = [...rules.values()];
   }
-  return drawn;
 }
 
 export function documentOf(drawn: ReadonlyMap<string, Drawn>): object {
@@ -115,7 +125,30 @@ export async function fill(
   workspace: TestWorkspace,
   drawn: ReadonlyMap<string, Drawn>,
 ): Promise<Model> {
-  const model: Record<string, ModelEntity> = {};
+  const model = drawRecords(g, drawn);
+  for (const name of NAMES)
+    await workspace.create(
+      name,
+      (model[name] as ModelEntity).records.map(({ word = null, number = null, code = null }) => ({
+        word,
+        number,
+        code,
+      })),
+    );
+  for (const [name, { records }] of Object.entries(model)) {
+    for (const { id, ...body } of records) {
+      const answer =
+        name === 'link'
+          ? await workspace.call(name, { method: 'POST', body })
+          : await workspace.call(`${name}/${id}`, { method: 'PUT', body });
+      assert.deepEqual(answer.json.data, { id, ...body }, answer.text);
+    }
+  }
+  return model;
+}
+
+/** Random records. */
+export function drawRecords(g: GeneratorValue, drawn: ReadonlyMap<string, Drawn>): Model {
   const word = (): Value => g(fc.constantFrom, ...WORDS, ...WORDS, null) as Value;
   const number = (): Value => g(fc.constantFrom, 1, 2, 3, 2, null) as Value;
   const refer = (references: Drawn['references'], id: number, mayBeNull: boolean): Record<string, Value> =>
@@ -126,32 +159,15 @@ export async function fill(
         return [column, mayBeNull && g(fc.integer, { min: 0, max: 4 }) === 0 ? null : target];
       }),
     );
-  for (const name of NAMES)
-    await workspace.create(
-      name,
-      Array.from({ length: COUNT }, (_, index) => ({ word: word(), number: number(), code: index + 1 })),
-    );
-  for (const [name, { fields, relations, references, rules }] of drawn) {
-    const records: Rec[] = [];
-    if (name === 'link') {
-      const rows = Array.from({ length: 2 * COUNT }, (_, index) => ({
-        word: word(),
-        number: number(),
-        code: index + 1,
-        ...refer(references, 1, false),
-      }));
-      records.push(...(await workspace.create(name, rows)));
-    } else {
-      for (let id = 1; id <= COUNT; id++) {
-        const body = refer(references, id, true);
-        const answer = await workspace.call(`${name}/${id}`, { method: 'PUT', body });
-        assert.equal(answer.status, 200, answer.text);
-        records.push(answer.json.data);
-      }
-    }
-    model[name] = { fields, relations, rules, records };
-  }
-  return model;
+  const entities = [...drawn].map(([name, { fields, relations, references, rules }]): [string, ModelEntity] => {
+    const isLink = name === 'link';
+    const records = Array.from({ length: isLink ? 2 * COUNT : COUNT }, (_, index): Rec => {
+      const id = index + 1;
+      return { id, word: word(), number: number(), code: id, ...refer(references, id, !isLink) };
+    });
+    return [name, { fields, relations, rules, records }];
+  });
+  return Object.fromEntries(entities);
 }
 
 /** Claims of a user: what rules need, most of the time. */

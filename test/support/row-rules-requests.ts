@@ -97,3 +97,27 @@ export function treeOf(condition: Condition): unknown {
   const { path, op, value } = condition;
   return { field: path.join('.'), op, ...(value === null ? {} : { value }) };
 }
+
+/** As query parameters; undefined for a condition that only a tree can say. */
+function parametersOf(condition: Condition): string[] | undefined {
+  const single = (one: Condition): string | undefined => {
+    if (!('path' in one)) return undefined;
+    const value = one.value === null ? '' : `,${[one.value].flat().join()}`;
+    return `${one.path.join('.')},${one.op}${value}`;
+  };
+  const members = 'and' in condition ? condition.and : [condition];
+  const parameters = members.map((member) => {
+    if (!('or' in member)) return single(member) === undefined ? undefined : `filter=${single(member)}`;
+    const alternatives = member.or.map(single);
+    return alternatives.includes(undefined) ? undefined : `or=${alternatives.join(';')}`;
+  });
+  return parameters.includes(undefined) ? undefined : (parameters as string[]);
+}
+
+/** The same as members of a body, and as query parameters. */
+export const choiceOf = ({ condition, search }: Wish) => ({
+  filter: treeOf(condition),
+  ...(search === undefined ? {} : { search }),
+});
+export const choiceParametersOf = ({ condition, search }: Wish): string[] | undefined =>
+  parametersOf(condition)?.concat(search === undefined ? [] : `search=${search}`);

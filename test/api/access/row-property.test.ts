@@ -14,7 +14,7 @@ import {
   modelWithin,
   type Rec,
 } from '../../support/row-rules-read-model.ts';
-import { drawWish, pathsOf, treeOf, type Wish } from '../../support/row-rules-requests.ts';
+import { choiceOf, choiceParametersOf, drawWish, pathsOf, type Wish } from '../../support/row-rules-requests.ts';
 import { draws } from '../../support/runs.ts';
 import { keyFor } from '../../support/scopes.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
@@ -27,22 +27,6 @@ const REQUESTS_OF_KEY = 3;
 
 const issuer = useIssuer();
 const server = useServer(LOCAL_PROVIDER);
-
-/** As query parameters; undefined for a condition that only a tree can say. */
-function parametersOf(condition: Condition): string[] | undefined {
-  const single = (one: Condition): string | undefined => {
-    if (!('path' in one)) return undefined;
-    const value = one.value === null ? '' : `,${[one.value].flat().join()}`;
-    return `${one.path.join('.')},${one.op}${value}`;
-  };
-  const members = 'and' in condition ? condition.and : [condition];
-  const parameters = members.map((member) => {
-    if (!('or' in member)) return single(member) === undefined ? undefined : `filter=${single(member)}`;
-    const alternatives = member.or.map(single);
-    return alternatives.includes(undefined) ? undefined : `or=${alternatives.join(';')}`;
-  });
-  return parameters.includes(undefined) ? undefined : (parameters as string[]);
-}
 
 type Ask = (
   path: string,
@@ -57,14 +41,6 @@ type Ask = (
 function conditionOf({ condition, search }: Wish): Condition {
   return search === undefined ? condition : { and: [condition, { path: ['word'], op: 'eq', value: search }] };
 }
-
-/** The same as members of a body, and as query parameters. */
-const choiceOf = ({ condition, search }: Wish) => ({
-  filter: treeOf(condition),
-  ...(search === undefined ? {} : { search }),
-});
-const choiceParametersOf = ({ condition, search }: Wish): string[] | undefined =>
-  parametersOf(condition)?.concat(search === undefined ? [] : `search=${search}`);
 
 /** Asks for the wish in every way that there is, and holds each answer against the model. */
 async function holdAgainst(model: Model, claims: Claims, ask: Ask, wish: Wish): Promise<void> {
