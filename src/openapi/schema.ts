@@ -139,13 +139,13 @@ function bodyProperties({ entity, ruleColumns }: EntityView) {
   return (creates: boolean): Part =>
     Object.fromEntries(
       writable.map((field) => {
+        const { takesDigits, schema } = fieldType(field.type);
+        const values = isId(field) ? ID_SCHEMA : schema(field);
         const sentences = [
-          field.description,
+          field.description ?? values.description,
           ruleColumns.has(field.name) ? 'Set from your token.' : undefined,
           creates && field.default !== undefined ? `Left out: ${defaultText(field)}.` : undefined,
         ].filter((text) => text !== undefined);
-        const { takesDigits, schema } = fieldType(field.type);
-        const values = isId(field) ? ID_SCHEMA : schema(field);
         const fieldSchema =
           takesDigits === true && !isId(field) ? { ...values, type: [values.type, 'string'] } : values;
         return [

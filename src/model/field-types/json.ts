@@ -37,7 +37,8 @@ export const json: FieldType = {
   columnType: () => 'jsonb',
   bindType: 'jsonb',
   json: 'any',
-  schema: () => ({}),
+  // Without `type`, generators and viewers would show nothing.
+  schema: () => ({ description: 'Any JSON value: object, array, text, number, true, false or null.' }),
   example: { key: 'value' },
   output: 'plain',
   decode: jsonFrom,

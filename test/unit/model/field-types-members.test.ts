@@ -31,7 +31,7 @@ const SCHEMAS: readonly (readonly [type: FieldTypeName, field: TypeAttributes, s
   ['datetime', {}, '{"type":"string","format":"date-time"}'],
   ['time', {}, '{"type":"string","pattern":"^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"}'],
   ['uuid', {}, '{"type":"string","format":"uuid"}'],
-  ['json', {}, '{}'],
+  ['json', {}, '{"description":"Any JSON value: object, array, text, number, true, false or null."}'],
   ['enum', { values: ['red', 'blue'] }, '{"type":"string","enum":["red","blue"]}'],
 ];
 

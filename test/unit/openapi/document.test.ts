@@ -88,3 +88,32 @@ test('a document of 200 entities is below 100 kB zipped, in either form', () => 
     assert.ok(zipped.length < 100_000, `${selection}: ${zipped.length} bytes`);
   }
 });
+
+test('a column of any JSON is described in words in every schema of its entity', () => {
+  const workspace = workspaceOf({
+    entities: {
+      notes: {
+        fields: {
+          plain: { type: 'json' },
+          filled: { type: 'json', default: { a: 1 } },
+          described: { type: 'json', description: 'Opening hours' },
+        },
+      },
+    },
+  });
+  const { components } = JSON.parse(textOf(workspace)) as {
+    components: { schemas: Record<string, { properties: Record<string, { description?: string }> }> };
+  };
+  const any = 'Any JSON value: object, array, text, number, true, false or null.';
+  for (const [variant, filled] of [
+    ['notes', any],
+    ['notes.Read', any],
+    ['notes.Create', `${any} Left out: {"a":1}.`],
+    ['notes.Update', any],
+  ] as const) {
+    const { properties = {} } = components.schemas[variant] ?? {};
+    assert.equal(properties.plain?.description, any, variant);
+    assert.equal(properties.filled?.description, filled, variant);
+    assert.equal(properties.described?.description, 'Opening hours', variant);
+  }
+});
