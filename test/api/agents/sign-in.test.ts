@@ -149,7 +149,7 @@ test('a person who signs in at the provider of the workspace sees own records, a
   const text = await agent.text('query_records', { entity: 'notes' });
   assert.match(text, /of eve/);
   assert.doesNotMatch(text, /mallory/);
-  assert.match(await agent.text('explain_access'), /^You are the user eve with READ_ONLY permissions/);
+  assert.match(await agent.text('explain_access'), /^You are the user whose sub is eve, with READ_ONLY permissions,/);
   await agent.close();
   assert.equal((await notes.call('notes', { credential: token })).status, 401);
 });
