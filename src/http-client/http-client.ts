@@ -144,6 +144,8 @@ export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClie
     bodyTimeout: CONNECT_TIMEOUT_MS,
     maxResponseSize: MAX_BYTES,
     pipelining: 0,
+    // One request for each connection has no use for HTTP/2, and its frames are not limited by the sizes above.
+    allowH2: false,
   });
 
   return {
@@ -165,7 +167,7 @@ export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClie
       const host = getHost(url);
       // An address is not looked up, so it is checked here.
       contact.isPrivate ||= isIP(host) !== 0 && addressKind(host) === 'private';
-      // Loaded on demand: many servers have no identity provider, and undici has 110 modules of 1.1 MB.
+      // Loaded on demand: many servers have no identity provider, and undici has 110 modules of 1.3 MB.
       const { Agent, request } = await import('undici');
       const agent = new Agent(agentOptions(scheme, contact));
       agents.add(agent);

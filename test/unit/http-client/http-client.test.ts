@@ -2,6 +2,8 @@
 // answer that is none.
 import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type HttpClient, HttpClientError, type Lookup, makeHttpClient } from '../../../src/http-client/http-client.ts';
 import { type KeyServer, startKeyServer } from '../../support/key-server.ts';
@@ -144,6 +146,24 @@ test('a document is fetched by name and by address in a private network', async 
   const open = outbound(true, { 'idp.internal': ['127.0.0.1'] });
   assert.deepEqual(await open.fetchJson(`${server.origin}/document`, soon()), { answer: 42 });
   assert.deepEqual(await open.fetchJson(`http://idp.internal:${port}/document`, soon()), { answer: 42 });
+});
+
+test('only HTTP/1.1 is offered to a server with TLS', async () => {
+  const hellos: Buffer[] = [];
+  const listener = createServer((socket) =>
+    socket.once('data', (hello) => socket.end(() => hellos.push(hello as Buffer))),
+  );
+  await once(listener.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const { port } = listener.address() as AddressInfo;
+    await failureOf(outbound(true).fetchJson(`https://127.0.0.1:${port}/`, soon()));
+    assert.deepEqual(
+      ['http/1.1', 'h2'].map((protocol) => hellos[0]?.includes(String.fromCharCode(protocol.length) + protocol)),
+      [true, false],
+    );
+  } finally {
+    listener.close();
+  }
 });
 
 test('redirects are not followed', async () => {
