@@ -35,6 +35,7 @@ import {
 } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 import { entityTag, type MustMatch, respondTaggedValue, tagHeader } from './tag.ts';
+import { findOpenEntities, warnedShape, warningMeta } from './warnings.ts';
 
 export interface IdentityProviderServices extends AdminServices {
   readonly identityProviders: {
@@ -83,12 +84,7 @@ const IdentityProviderResponse = objectShape(
   { title: 'IdentityProvider' },
 );
 /** Response to a change: warnings in `meta`; `data` is the same as a GET's. */
-const WithWarnings = objectShape({
-  data: IdentityProviderResponse,
-  meta: Type.Optional(
-    objectShape({ warnings: arrayShape(Type.String()) }, { description: 'What does not work at the moment.' }),
-  ),
-});
+const WithWarnings = warnedShape(IdentityProviderResponse);
 
 const TokenExplanation = objectShape(
   {
@@ -146,7 +142,7 @@ async function lockMatching(session: Pick<Session, 'query'>, workspaceId: string
 }
 
 /** Returns functions that replace and change a provider. */
-function providerChanges({ identityProviders }: IdentityProviderServices) {
+function providerChanges({ identityProviders, databases }: IdentityProviderServices) {
   const { outbound, publicUrl, onWarning } = identityProviders;
 
   /**
@@ -178,7 +174,7 @@ function providerChanges({ identityProviders }: IdentityProviderServices) {
       await lockMatching(session, id, mustMatch);
       return requireValue(putIdentityProvider(session, id, provider), workspaceDeleted);
     }, toAuditEntry);
-    return withWarnings(storedProvider, warnings);
+    return withWarnings(storedProvider, warnings, await findOpenEntities(databases, id));
   }
 
   async function change(
@@ -199,7 +195,7 @@ function providerChanges({ identityProviders }: IdentityProviderServices) {
       await lockMatching(session, id, mustMatch);
       return requireValue(updateIdentityProvider(session, id, changes), noProvider);
     }, toAuditEntry);
-    return withWarnings(storedProvider, warnings);
+    return withWarnings(storedProvider, warnings, await findOpenEntities(databases, id));
   }
 
   return { put, change };
@@ -243,7 +239,7 @@ export function identityProviderRoutes(services: IdentityProviderServices): Admi
       summary: 'Configures the identity provider of a workspace, or changes what is given of it',
       find: ({ workspace }) => findIdentityProvider(directory, workspace.id),
       description:
-        'With `issuerUrl` it is the whole configuration, without it a change of the one in force. `meta.warnings` tells what does not work at the moment; it is stored nevertheless.',
+        'With `issuerUrl` it is the whole configuration, without it a change of the one in force. `meta.warnings` tells what does not work at the moment, and which entities are open to every user; it is stored nevertheless.',
       errors: NO_PROVIDER_ERRORS,
       guarded: PROVIDER,
       body: REPLACEMENT_OR_CHANGE,
@@ -332,11 +328,14 @@ const noProvider = (): ApiError => notFound('IDENTITY_PROVIDER_NOT_FOUND', 'The 
 const NO_AUDIENCE =
   'audience is blank: tokens that the provider issued for any other application are accepted here, too';
 
-function withWarnings(provider: IdentityProvider, inspectionWarnings: readonly string[]): PutResponse {
-  const warnings = provider.audience === null ? [...inspectionWarnings, NO_AUDIENCE] : inspectionWarnings;
+function withWarnings(
+  provider: IdentityProvider,
+  inspectionWarnings: readonly string[],
+  accessWarnings: readonly string[],
+): PutResponse {
+  const warnings = [...inspectionWarnings, ...(provider.audience === null ? [NO_AUDIENCE] : []), ...accessWarnings];
   const response = toResponse(provider);
-  const meta = warnings.length === 0 ? {} : { meta: { warnings } };
-  return respond(200, { data: response, ...meta }, tagHeader(entityTag(response)));
+  return respond(200, { data: response, ...warningMeta(warnings) }, tagHeader(entityTag(response)));
 }
 
 function toResponse(provider: IdentityProvider): Static<typeof IdentityProviderResponse> {

@@ -7,7 +7,7 @@ import { type ParseDocument, planSteps, prepareChange } from '../migrations/plan
 import type { Runner } from '../migrations/runner.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
-import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../schema/format.ts';
+import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA, type SchemaDocument } from '../schema/format.ts';
 import { Type } from '../schema/type.ts';
 import type { Databases } from '../store/databases.ts';
 import { loadDocumentText } from '../store/documents.ts';
@@ -23,6 +23,7 @@ import { flag, type Parameter } from './query.ts';
 import { anyShape, arrayShape, data, NOTHING, objectShape, respond, respondData } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
 import { entityTag, type MustMatch, makeStaticDocument, mustMatch, respondTagged } from './tag.ts';
+import { findOpenEntities, warnedShape, warningMeta } from './warnings.ts';
 
 const JSON_SCHEMA = makeStaticDocument(() => SCHEMA_DOCUMENT_JSON_SCHEMA);
 const DEFAULT_WAIT_SECONDS = 10;
@@ -188,7 +189,7 @@ function changeRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
       summary: 'Puts a schema document in force',
       query: { strategy: STRATEGY, allowDestructive: DESTRUCTIVE, wait: WAIT },
       description:
-        'The whole document; a migration makes the difference to the one in force. 200 when that has ended, well or not: its `state` says so. 202 while it runs.',
+        'The whole document; a migration makes the difference to the one in force. 200 when that has ended, well or not: its `state` says so. 202 while it runs. `meta.warnings` tells which entities it leaves open to every user of an enabled identity provider.',
       errors: {
         CONFLICT: 'the database is at a limit',
         DESTRUCTIVE_CHANGE: 'it would drop something, and `allowDestructive` is not true',
@@ -197,7 +198,7 @@ function changeRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
       guarded: DOCUMENT,
       body: uncheckedBody(DocumentShape),
       example: EXAMPLE,
-      responses: { 200: data(MigrationShape), 202: data(MigrationShape) },
+      responses: { 200: warnedShape(MigrationShape), 202: warnedShape(MigrationShape) },
       async handle({
         workspace,
         query: { strategy, allowDestructive, wait },
@@ -207,13 +208,19 @@ function changeRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
         audit,
       }) {
         const { id, slug } = workspace;
+        const parse = makeDocumentParser(body, checkMatch);
+        let requested: SchemaDocument | undefined;
         const run = await runner.start({
           workspaceId: id,
           strategy,
           allowDestructive,
           isRecorded: true,
           audit: await audit.prepare({ subject: slug, details: { strategy, allowDestructive } }),
-          parseDocument: makeDocumentParser(body, checkMatch),
+          parseDocument: (inForce) => {
+            const parsed = parse(inForce);
+            if (parsed.ok) requested = parsed.document;
+            return parsed;
+          },
         });
         const isInForce = await isCompletedWithin(run.completion, wait);
         const migration = await requireValue(
@@ -223,10 +230,12 @@ function changeRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
         if (isEnded(migration)) {
           // The wait may have timed out just before the end was in force in every process.
           if (!isInForce) changed(id);
-          return respondData(showMigration(migration));
+          const warnings = migration.state === 'succeeded' ? await findOpenEntities(databases, id, requested) : [];
+          return respond(200, { data: showMigration(migration), ...warningMeta(warnings) });
         }
+        const warnings = await findOpenEntities(databases, id, requested);
         const location = workspaceLocation(workspace, `/migrations/${migration.id}`);
-        return respond(202, { data: showMigration(migration) }, { Location: location });
+        return respond(202, { data: showMigration(migration), ...warningMeta(warnings) }, { Location: location });
       },
     }),
   ];

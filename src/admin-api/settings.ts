@@ -18,9 +18,10 @@ import { requireValue, workspaceDeleted } from './access.ts';
 import type { AuditEntry } from './audit.ts';
 import { uncheckedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
-import { arrayShape, data, NOTHING, nullableShape, objectShape } from './response.ts';
+import { arrayShape, data, NOTHING, nullableShape, objectShape, respond } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
-import { entityTag, type MustMatch, respondChanged, respondTaggedValue } from './tag.ts';
+import { entityTag, type MustMatch, respondChanged, respondTaggedValue, tagHeader } from './tag.ts';
+import { findOpenEntities, warnedShape, warningMeta } from './warnings.ts';
 
 const Paths = nullableShape(arrayShape(Type.String()));
 const Settings = objectShape(
@@ -124,26 +125,26 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
       changes: 'named',
       activity: 'written',
       summary: 'Replaces the row rules of an entity',
-      description: 'All of them: an empty list lifts every rule. In force in every process when it is answered.',
+      description:
+        'All of them: an empty list lifts every rule. In force in every process when it is answered. `meta.warnings` tells which entities are open to every user of an enabled identity provider.',
       errors: CHANGE,
       guarded: 'row rules of the entity',
       params: ENTITY,
       find: ({ workspace, params }) => loadEntity(databases, { workspaceId: workspace.id, entity: params.entity }),
       body: uncheckedBody(RowRulesShape),
       example: [{ column: 'customerId', claim: 'customer_id' }],
-      responses: { 200: data(Rules) },
+      responses: { 200: warnedShape(Rules) },
       async handle({ workspace, params, body, mustMatch, audit }) {
         const location = { workspaceId: workspace.id, entity: params.entity };
         const auditEntry = await audit.prepare(toAuditEntry(params, body));
-        return respondChanged(
-          getRowRules(
-            await changeEntity(databases, runner, location, 'rowRules', {
-              mustMatch,
-              merge: () => body ?? null,
-              auditEntry,
-            }),
-          ),
-        );
+        const entity = await changeEntity(databases, runner, location, 'rowRules', {
+          mustMatch,
+          merge: () => body ?? null,
+          auditEntry,
+        });
+        const rules = getRowRules(entity);
+        const warnings = await findOpenEntities(databases, workspace.id);
+        return respond(200, { data: rules, ...warningMeta(warnings) }, tagHeader(entityTag(rules)));
       },
     }),
   ];

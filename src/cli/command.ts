@@ -2,10 +2,10 @@
 // credential come from options, then the environment, then defaults.
 import type { Command } from 'commander';
 import { clientSettings } from '../config.ts';
-import { ADMIN_PREFIX, type AdminClient, makeAdminClient } from './admin-client.ts';
+import { ADMIN_PREFIX, type AdminClient, type ApiResponse, makeAdminClient } from './admin-client.ts';
 import { usageFailure } from './failure.ts';
 import { type Io, printResult } from './io.ts';
-import { type Cell, renderTable } from './table.ts';
+import { type Cell, printable, renderTable } from './table.ts';
 
 /** Wraps a function of a command's arguments and, last, the options of the whole line as an action. */
 export const action =
@@ -24,6 +24,13 @@ export const printList = <T>(
   toRow: (item: T, index: number) => readonly Cell[],
 ): Promise<void> =>
   printResult(options, items, () => (items.length === 0 ? empty : renderTable(head, items.map(toRow))));
+
+/** Prints the warnings of a response on stderr. `place`: its workspace, where a command is about several. */
+export function printWarnings({ stderr }: Io, { meta }: Pick<ApiResponse, 'meta'>, place?: string): void {
+  const prefix = place === undefined ? 'Warning:' : `Warning: ${place}:`;
+  for (const warning of (meta as { warnings?: readonly string[] } | null)?.warnings ?? [])
+    stderr.write(`${prefix} ${printable(warning)}\n`);
+}
 
 export function examples(command: Command, lines: readonly string[]): void {
   command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`);

@@ -1,13 +1,17 @@
 // `wda idp` against a server and a real provider: configured, shown, tested with a token, disabled, deleted.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { startIssuer } from '../support/issuer.ts';
-import { isAccepted, isRefused, makeNotes } from '../support/notes-fixture.ts';
+import { isAccepted, isRefused, makeNotes, NOTES } from '../support/notes-fixture.ts';
 import { use, useIssuer, useServer } from '../support/resources.ts';
+import { useFolder } from '../support/temporary-folder.ts';
 import { type Outcome, wda } from './wda.ts';
 
 const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
 const issuer = useIssuer();
+const folder = useFolder();
 const notes = use(() => makeNotes(server, 'acme/notes'));
 
 const NONE = { issuerUrl: '', jwksUri: null, audience: null, defaultPermissions: 'READ_ONLY', enabled: true };
@@ -55,6 +59,24 @@ test('a provider is set, shown, tested, changed and deleted', async () => {
   const gone = await idp(['show']);
   assert.equal(gone.code, 1);
   assert.match(gone.stderr, /The workspace has no identity provider \(404 NOT_FOUND\)/);
+});
+
+test('entities that are open to every user are named on stderr, by schema apply, too', async () => {
+  const args = ['--issuer', issuer.url, '--audience', 'urn:api', '--permissions', 'read-only'];
+  const warning = (names: string): string => `Warning: ${names}\n`;
+  const set = await idp(['set', ...args]);
+  assert.equal(set.stderr, warning('1 entity has no row rules: every user may read all of its records: notes'));
+  const file = join(folder, 'schema.json');
+  writeFileSync(file, JSON.stringify({ entities: { ...NOTES.entities, drafts: {} } }));
+  for (const more of [[], ['--json']]) {
+    const { code, stderr } = await wda(['schema', 'apply', file, ...more], {
+      env: { WDA_URL: server.url, WDA_KEY: notes.key, WDA_WORKSPACE: notes.path },
+    });
+    assert.deepEqual(
+      [code, stderr],
+      [0, warning('2 entities have no row rules: every user may read all of their records: notes, drafts')],
+    );
+  }
 });
 
 test('a provider that does not answer is set with a warning on stderr', async () => {

@@ -6,13 +6,14 @@ import {
   connect,
   examples,
   type GlobalOptions,
+  printWarnings,
   requireWorkspace,
   workspaceName,
   workspacePath,
 } from '../command.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
-import { printable, renderPairs } from '../table.ts';
+import { renderPairs } from '../table.ts';
 import { explainAccess } from './access.ts';
 
 export function register(program: Command): void {
@@ -84,10 +85,9 @@ async function set(options: ProviderOptions): Promise<void> {
       'Pass --issuer, --jwks-uri, --audience, --permissions, --enable or --disable.',
     ]);
   }
-  const { data, meta } = await connect(options).send<IdentityProvider>('PUT', providerPath(options), { body });
-  const warnings = (meta as { warnings?: readonly string[] } | null)?.warnings ?? [];
-  for (const warning of warnings) options.io.stderr.write(`Warning: ${printable(warning)}\n`);
-  await print(options, data);
+  const response = await connect(options).send<IdentityProvider>('PUT', providerPath(options), { body });
+  printWarnings(options.io, response);
+  await print(options, response.data);
 }
 
 async function remove(options: GlobalOptions): Promise<void> {

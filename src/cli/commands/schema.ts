@@ -7,6 +7,7 @@ import {
   connect,
   examples,
   type GlobalOptions,
+  printWarnings,
   requireWorkspace,
   type WorkspaceAddress,
   workspaceName,
@@ -156,6 +157,7 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
       ? started
       : await followMigration(client, address, String(started.id), { options, deadline });
   await printResult(options, migration, () => describeOutcome(migration, address, path));
+  if (migration.state === 'succeeded') printWarnings(options.io, response);
   requireSuccess(migration);
   if (!hasEnded(migration) && wait !== 0)
     throw new CommandFailure(

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forge } from '../../support/issuer.ts';
 import { startKeyServer } from '../../support/key-server.ts';
-import { configure, isAccepted, isRefused, makeNotes } from '../../support/notes-fixture.ts';
+import { aboutProvider, configure, isAccepted, isRefused, makeNotes } from '../../support/notes-fixture.ts';
 import { use, useIssuer, useServer } from '../../support/resources.ts';
 import type { Answer, TestServer, TestWorkspace } from '../../support/server.ts';
 
@@ -166,7 +166,7 @@ test('an owner is told one sentence about providers in a private network, whatev
     const call = { method: 'PUT', body: { ...WHOLE, audience: API, ...body } };
     const owner = await notes.admin(PATH, { ...call, credential: notes.key });
     assert.equal(owner.status, 200, owner.text);
-    assert.equal(owner.json.meta.warnings.length, 1);
+    assert.equal(aboutProvider(owner.json.meta.warnings).length, 1);
     sentences.add(owner.json.meta.warnings[0]);
     const operator = await notes.admin(PATH, call);
     assert.ok(!sentences.has(operator.json.meta.warnings[0]), operator.text);
@@ -179,11 +179,43 @@ test('a blank audience is taken with a warning', async () => {
   const body = { issuerUrl: issuer.url, jwksUri: issuer.jwksUri, defaultPermissions: 'READ_WRITE', enabled: true };
   for (const audience of [undefined, null, '', ' ']) {
     const { meta } = (await put({ ...body, audience })).json;
-    assert.deepEqual(meta.warnings.length, 1);
-    assert.match(meta.warnings[0], /^audience is blank: /);
+    assert.deepEqual(aboutProvider(meta.warnings).length, 1);
+    assert.match(aboutProvider(meta.warnings)[0] as string, /^audience is blank: /);
   }
-  assert.match((await put({ enabled: false })).json.meta.warnings[0], /^audience is blank: /);
-  assert.equal((await put({ ...body, audience: API })).json.meta, undefined);
+  assert.deepEqual((await put({ enabled: false })).json.meta.warnings.length, 1);
+  assert.equal((await put({ ...body, audience: API, enabled: false })).json.meta, undefined);
+});
+
+test('entities without row rules are named by every change that leaves them open', async () => {
+  const shop = await open.workspace('acme/open', {
+    entities: { customers: {}, orders: { relations: { customer: { kind: 'belongsTo', entity: 'customers' } } } },
+  });
+  const provider = { issuerUrl: issuer.url, jwksUri: issuer.jwksUri, audience: API, defaultPermissions: 'READ_WRITE' };
+  const warned = async (path: string, body: unknown): Promise<unknown> => {
+    const answer = await shop.admin(path, { method: 'PUT', body });
+    assert.ok(answer.status === 200 || answer.status === 202, answer.text);
+    return answer.json.meta?.warnings;
+  };
+  const rules = (entity: string, ...columns: readonly string[]): Promise<unknown> =>
+    warned(
+      `entities/${entity}/row-rules`,
+      columns.map((column) => ({ column, claim: 'customer_id' })),
+    );
+  assert.equal(await rules('customers'), undefined);
+  assert.equal(await warned(PATH, { ...provider, enabled: false }), undefined);
+  const both = '2 entities have no row rules: every user may read and change all of their records: customers, orders';
+  assert.deepEqual(await warned(PATH, { ...provider, enabled: true }), [both]);
+  assert.deepEqual(await warned(PATH, { enabled: true }), [both]);
+  const one = '1 entity has no row rules: every user may read all of its records: ';
+  await warned(PATH, { defaultPermissions: 'READ_ONLY' });
+  assert.deepEqual(await rules('orders', 'customerId'), [`${one}customers`]);
+  assert.equal(await rules('customers', 'id'), undefined);
+  const document = {
+    entities: { customers: {}, orders: { relations: { customer: { kind: 'belongsTo', entity: 'customers' } } } },
+  };
+  assert.equal(await warned('schema', document), undefined);
+  const more = { entities: { ...document.entities, teams: {} } };
+  for (const wait of [60, 0]) assert.deepEqual(await warned(`schema?wait=${wait}`, more), [`${one}teams`]);
 });
 
 test('blank key set and audience are none, and a whole configuration leaves nothing of the one before', async () => {
