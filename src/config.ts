@@ -231,7 +231,8 @@ export const SETTINGS: readonly Setting[] = [
   {
     name: 'WDA_CORS_ORIGINS',
     default: '*',
-    description: 'origins whose browsers may call the API, separated by commas; * for all; empty for none',
+    description:
+      'origins whose browsers may call the API, of all workspaces alike, separated by commas; * for all; empty for none',
   },
   {
     name: 'WDA_RATE_LIMIT',

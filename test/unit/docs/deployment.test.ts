@@ -86,6 +86,8 @@ test('compose.yaml has a profile for each database, and both run the image of th
     assert.deepEqual(services[name].ports, [`127.0.0.1:${port}:${port}`]);
     assert.equal('DATABASE_URL' in services[name].environment, name === 'api');
     assert.equal(services[name].environment.WDA_DEMO, 'off');
+    const cors = SETTINGS.find((setting) => setting.name === 'WDA_CORS_ORIGINS');
+    assert.equal(services[name].environment.WDA_CORS_ORIGINS, `\${WDA_CORS_ORIGINS-${cors?.default}}`);
   }
   assert.deepEqual(services.embedded.volumes, ['data:/data']);
   assert.deepEqual(
