@@ -63,6 +63,8 @@ export interface Step {
   readonly requests: readonly Request[];
   /** List and name of the secret that the step creates. */
   readonly secret?: { readonly list: string; readonly name: string };
+  /** Number of records that make the step impossible at the moment. */
+  readonly recordsInTheWay?: number;
   /** Prefix of the API key that the step revokes. */
   readonly endsKey?: string;
   /** Workspace that the step migrates, and the file that mistakes in the response refer to. */
@@ -190,7 +192,9 @@ function schemaSteps({ address, schema }: DesiredWorkspace, plan: Plan | null): 
   const details = plan.steps.map(({ description, destructive, conflicts }) => {
     const remarks = [
       ...(destructive ? ['destroys data'] : []),
-      ...(conflicts === null ? [] : [`records in the way: ${conflicts.count}`]),
+      ...(conflicts === null
+        ? []
+        : [`records in the way: ${conflicts.count}, such as id ${conflicts.sampleIds.join(', ')}`]),
     ];
     return remarks.length === 0 ? description : `${description} (${remarks.join(', ')})`;
   });
@@ -203,7 +207,15 @@ function schemaSteps({ address, schema }: DesiredWorkspace, plan: Plan | null): 
       ['wait', 1],
     ],
   });
-  return [{ ...step, needs: plan.destructive ? ['allowDestructive'] : [], schema: { address, file: schema } }];
+  const recordsInTheWay = plan.steps.reduce((sum, { conflicts }) => sum + (conflicts?.count ?? 0), 0);
+  return [
+    {
+      ...step,
+      needs: plan.destructive ? ['allowDestructive'] : [],
+      recordsInTheWay,
+      schema: { address, file: schema },
+    },
+  ];
 }
 
 /** Returns steps for settings and row rules of entities, for a workspace without a schema in the file. */

@@ -243,16 +243,21 @@ test('a name that stands twice is refused with the ids and the command that ends
   assert.match(await succeeds(`apply ${write('none.yaml', file.replace(/twin: {.*?}/, ''))} --prune`), /API key twin/);
 });
 
-test('a mistake of a schema has the line of its file, and ends the steps with what is done', async () => {
+test('a mistake of a schema has the line of its file, and ends its workspace, or with --stop all of it', async () => {
   write('broken.yaml', 'entities:\n  orders:\n    fields:\n      total: { type: money }\n');
   const file = write(
     'new.yaml',
     'organizations: { fresh: { workspaces: { shop: { schema: { $file: broken.yaml } } } } }',
   );
-  const { code, stderr } = await run(`apply ${file}`);
+  const stopped = await run(`apply ${file} --stop`);
+  assert.equal(stopped.code, 1);
+  assert.match(stopped.stderr, /line 4, entities\.orders\.fields\.total\.type/);
+  assert.equal(stopped.stdout, '');
+  const { code, stdout, stderr } = await run(`apply ${file}`);
   assert.equal(code, 1);
-  assert.match(stderr, /line 4, schema\.entities\.orders\.fields\.total\.type/);
-  assert.match(stderr, /1 of 2 steps are done and stay; apply the file again to go on\.\n$/);
+  assert.match(stdout, /^! fresh\/shop\n {4}Error: .*\n {6}line 4, entities\.orders\.fields\.total\.type/);
+  assert.match(stdout, /\n1 change done; 1 workspace failed\n$/);
+  assert.match(stderr, /^Error: 1 of 1 workspace failed: fresh\/shop\n/);
   write('broken.yaml', 'entities:\n  orders:\n    fields:\n      total: { type: integer }\n');
   assert.match(await succeeds(`apply ${file}`), /1 change done\n$/);
 });

@@ -15,6 +15,7 @@ import {
   getServer,
   organizationPath,
   parseWorkspace,
+  printWarnings,
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
@@ -42,11 +43,21 @@ import {
   type Step,
   sharedNames,
 } from '../config-steps.ts';
-import { CommandFailure, driftFailure, runtimeFailure, usageFailure } from '../failure.ts';
+import {
+  describeFailed,
+  describePlaces,
+  type Failures,
+  failedPlaces,
+  findFailure,
+  migrationFailure,
+  requireFailureOfPlace,
+  toJsonFailures,
+} from '../config-summary.ts';
+import { CommandFailure, driftFailure, runtimeFailure, serverFailure, usageFailure } from '../failure.ts';
 import { type Io, printResult, writeOut } from '../io.ts';
 import { rethrowWithLines, schemaAsYaml } from '../schema-file.ts';
 import { printable } from '../table.ts';
-import { followMigration, hasEnded, requireSuccess } from './migration.ts';
+import { describeMigration, followMigration, hasEnded } from './migration.ts';
 
 export function register(program: Command): void {
   const group = program
@@ -66,6 +77,7 @@ export function register(program: Command): void {
       .option('--allow-destructive', 'allow steps that destroy data');
   withFile('plan', 'show what apply would do; changes nothing').action(action(planConfig));
   withFile('apply', 'make the server match the file; doing it twice changes nothing more')
+    .option('--stop', 'stop at the first failure (default: go on with the other workspaces)')
     .option(
       '--secrets-out <file>',
       'a new file for new secrets, readable by its owner alone (default: stdout, this once)',
@@ -87,27 +99,44 @@ interface ConfigOptions extends GlobalOptions {
 }
 
 interface ApplyConfigOptions extends ConfigOptions {
+  readonly stop?: boolean;
   readonly secretsOut?: string;
 }
 
 /** Prints the steps of `apply` with the same options without performing them; fails if `apply` would refuse them. */
 async function planConfig(path: string, options: ConfigOptions): Promise<void> {
-  const steps = await buildSteps(connect(options), path, options);
-  await printSteps(steps, options);
+  const { steps, failures, workspaces } = await buildSteps(connect(options), path, options);
+  const blocked = findBlocked(steps, failures);
+  await printSteps(steps, blocked, options);
   requireAllowed(steps, options);
+  if (blocked.size > 0) throw failedPlaces(blocked, workspaces, 'cannot become what the file says');
 }
+
+/** Returns the failures, and those of workspaces whose records make a change of the schema impossible. */
+const findBlocked = (steps: readonly Step[], failures: Failures): Failures =>
+  new Map([
+    ...failures,
+    ...steps.flatMap(({ place, recordsInTheWay = 0 }) =>
+      recordsInTheWay === 0 ? [] : [[place, runtimeFailure(`${count(recordsInTheWay, 'record')} in the way`)] as const],
+    ),
+  ]);
 
 /** Prints every difference; fails if there is one. */
 async function checkConfig(path: string, options: ConfigOptions): Promise<void> {
-  const steps = await buildSteps(connect(options), path, options);
-  await printSteps(steps, options);
+  const { steps, failures, workspaces } = await buildSteps(connect(options), path, options);
+  await printSteps(steps, failures, options);
+  if (failures.size > 0) throw failedPlaces(failures, workspaces, 'cannot become what the file says');
   if (steps.length > 0) throw driftFailure(`The server differs from ${path} in ${count(steps.length, 'place')}`);
 }
 
-/** Performs the steps. Stops at a failure without a rollback; another run continues. */
+/**
+ * Performs the steps. A failure ends those of its workspace, without a rollback, and with `stop` all; another run
+ * continues.
+ */
 async function applyConfig(path: string, options: ApplyConfigOptions): Promise<void> {
   const client = connect(options);
-  const steps = await buildSteps(client, path, options);
+  const { steps, failures: unreadable, workspaces } = await buildSteps(client, path, options);
+  const failures = new Map(unreadable);
   requireAllowed(steps, options);
   const todo = steps.filter((step) => getMissingFlags(step, options).length === 0);
   const skippedSteps = steps.filter((step) => !todo.includes(step));
@@ -124,14 +153,26 @@ async function applyConfig(path: string, options: ApplyConfigOptions): Promise<v
           {
             applied: doneSteps.map(toJsonStep),
             left: skippedSteps.map(toJsonStep),
+            failed: toJsonFailures(failures),
             ...(file === undefined ? { secrets } : {}),
           },
           () => '',
         )
       : Promise.resolve();
   try {
+    for (const [place, failure] of failures) await printFailed(place, failure, options);
     for (const step of todo) {
-      const secret = await perform(client, step, options);
+      if (findFailure(step.place, failures) !== undefined) continue;
+      let secret: Secret | undefined;
+      try {
+        secret = await perform(client, step, options);
+      } catch (error) {
+        if (options.stop) throw error;
+        const failure = requireFailureOfPlace(error);
+        failures.set(step.place, failure);
+        await printFailed(step.place, failure, options);
+        continue;
+      }
       doneSteps.push(step);
       if (secret !== undefined) {
         file?.write(secret);
@@ -147,9 +188,21 @@ async function applyConfig(path: string, options: ApplyConfigOptions): Promise<v
     file?.close();
   }
   await finish();
-  if (options.json) return;
-  for (const step of skippedSteps) await writeOut(options.io, `left ${describeUndone(step, options)}\n`);
-  await writeOut(options.io, `${summary(doneSteps.length, skippedSteps.length, 'done')}\n`);
+  if (!options.json) {
+    const notDone = skippedSteps.length + todo.length - doneSteps.length;
+    const isDone = new Set(doneSteps);
+    for (const step of skippedSteps) await writeOut(options.io, `left ${describeUndone(step, options)}\n`);
+    const table = describePlaces(steps, failures, ['DONE', 'NOT DONE'], (all) => {
+      const done = all.filter((step) => isDone.has(step)).length;
+      return [done, all.length - done];
+    });
+    await writeOut(options.io, `${table}${summary(doneSteps.length, notDone, 'done', failures.size)}\n`);
+  }
+  if (failures.size > 0) throw failedPlaces(failures, workspaces, 'failed');
+}
+
+async function printFailed(place: string, failure: CommandFailure, options: GlobalOptions): Promise<void> {
+  if (!options.json) await writeOut(options.io, `${describeFailed(place, failure)}\n`);
 }
 
 /**
@@ -203,7 +256,15 @@ async function exportWorkspace(
   return { name: (data as Values).name, schema, ...Object.fromEntries(single), ...Object.fromEntries(listMembers) };
 }
 
-async function buildSteps(client: AdminClient, path: string, options: ConfigOptions): Promise<readonly Step[]> {
+interface ConfigDifference {
+  readonly steps: readonly Step[];
+  /** Workspaces that could not be read or planned; they have no steps. */
+  readonly failures: Failures;
+  /** Number of workspaces in the file. */
+  readonly workspaces: number;
+}
+
+async function buildSteps(client: AdminClient, path: string, options: ApplyConfigOptions): Promise<ConfigDifference> {
   if (options.workspace !== undefined && options.pruneWorkspaces)
     throw usageFailure(
       '-w is about one workspace of the file, --prune-workspaces about all others: pass one of the two',
@@ -212,10 +273,20 @@ async function buildSteps(client: AdminClient, path: string, options: ConfigOpti
   const address = options.workspace === undefined ? undefined : parseWorkspace(options.workspace);
   const allOrganizations = await readConfigFile(options.io, path);
   const desired = address === undefined ? allOrganizations : selectWorkspace(allOrganizations, address);
-  const actual = await readActual(client, desired, options.pruneWorkspaces === true);
+  const failures = new Map<string, CommandFailure>();
+  const onFailure = (place: string, error: unknown): void => {
+    if (options.stop) throw error;
+    failures.set(place, requireFailureOfPlace(error));
+  };
+  const actual = await readActual(client, desired, options.pruneWorkspaces === true, onFailure);
   const duplicates = ambiguousNames(desired, actual);
   if (duplicates.length > 0) throw makeAmbiguityFailure(duplicates);
-  return makeSteps(desired, actual);
+  const readable = desired.map((organization) => ({
+    ...organization,
+    workspaces: organization.workspaces.filter(({ address }) => !failures.has(workspaceName(address))),
+  }));
+  const workspaces = desired.reduce((sum, organization) => sum + organization.workspaces.length, 0);
+  return { steps: makeSteps(readable, actual), failures, workspaces };
 }
 
 const makeAmbiguityFailure = (names: readonly SharedName[]): CommandFailure =>
@@ -265,13 +336,20 @@ function explainInterruption(error: unknown, doneCount: number, all: number): un
   return new CommandFailure(error.failure, [...error.hints, hint], error);
 }
 
-async function printSteps(steps: readonly Step[], options: ConfigOptions): Promise<void> {
+async function printSteps(steps: readonly Step[], failures: Failures, options: ConfigOptions): Promise<void> {
   const isRejected = findLosses(steps, options).length > 0 || endsOwnKey(steps, options);
   const skippedCount = steps.filter((step) => isRejected || getMissingFlags(step, options).length > 0).length;
-  await printResult(options, { steps: steps.map(toJsonStep) }, () =>
+  const table = describePlaces(steps, failures, ['CHANGES', 'DESTROYS DATA', 'IN THE WAY'], (all) => [
+    all.length,
+    all.some(({ needs }) => needs.includes('allowDestructive')) ? 'yes' : '-',
+    all.reduce((sum, { recordsInTheWay = 0 }) => sum + recordsInTheWay, 0),
+  ]);
+  const unplanned = [...failures].filter(([place]) => !steps.some((step) => step.place === place));
+  await printResult(options, { steps: steps.map(toJsonStep), failed: toJsonFailures(failures) }, () =>
     [
       ...steps.map((step) => describeUndone(step, options)),
-      summary(steps.length - skippedCount, skippedCount, 'to do'),
+      ...unplanned.map(([place, failure]) => describeFailed(place, failure)),
+      `${table}${summary(steps.length - skippedCount, skippedCount, 'to do', failures.size)}`,
     ].join('\n'),
   );
 }
@@ -303,9 +381,12 @@ const describeSecret = (secret: Secret | undefined): string =>
 
 const toJsonStep = ({ place, change, what, details, needs }: Step): object => ({ place, change, what, details, needs });
 
-function summary(doneCount: number, skippedCount: number, word: string): string {
-  if (doneCount + skippedCount === 0) return 'No change: the server is as the file says';
-  return `${count(doneCount, 'change')} ${word}${skippedCount === 0 ? '' : `, ${skippedCount} left as ${skippedCount === 1 ? 'it is' : 'they are'}`}`;
+function summary(doneCount: number, skippedCount: number, word: 'to do' | 'done', failedCount: number): string {
+  if (doneCount + skippedCount + failedCount === 0) return 'No change: the server is as the file says';
+  const left = skippedCount === 0 ? '' : `, ${skippedCount} left as ${skippedCount === 1 ? 'it is' : 'they are'}`;
+  const failed =
+    failedCount === 0 ? '' : `; ${count(failedCount, 'workspace')} ${word === 'done' ? 'failed' : 'would fail'}`;
+  return `${count(doneCount, 'change')} ${word}${left}${failed}`;
 }
 
 const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`;
@@ -315,19 +396,34 @@ async function readActual(
   client: AdminClient,
   desired: readonly DesiredOrganization[],
   includeUnlisted: boolean,
+  onFailure: (place: string, error: unknown) => void,
 ): Promise<Actual> {
   const organizations: Record<string, ActualOrganization> = {};
   for (const { slug, workspaces } of desired) {
     const values = await readOptional(client.send('GET', organizationPath(slug)));
-    if (values === null) continue;
     const actualWorkspaces: Record<string, ActualWorkspace> = {};
     for (const workspace of workspaces) {
-      const actual = await readWorkspace(client, workspace);
-      if (actual !== null) actualWorkspaces[workspace.address.workspace] = actual;
+      try {
+        const actual = values === null ? null : await readWorkspace(client, workspace);
+        if (actual === null) await requireValidSchema(workspace.schema);
+        else actualWorkspaces[workspace.address.workspace] = actual;
+      } catch (error) {
+        onFailure(workspaceName(workspace.address), error);
+      }
     }
-    organizations[slug] = { name: String(values.name), workspaces: actualWorkspaces };
+    if (values !== null) organizations[slug] = { name: String(values.name), workspaces: actualWorkspaces };
   }
   return { organizations, unlisted: includeUnlisted ? await readUnlisted(client, desired) : [] };
+}
+
+/** Throws for the schema of a workspace that does not exist yet, which no server can plan. */
+async function requireValidSchema(schema: DesiredWorkspace['schema']): Promise<void> {
+  if (schema === undefined) return;
+  const { parseSchemaDocument } = await import('../../schema/document.ts');
+  const parsed = parseSchemaDocument(schema.document);
+  if (parsed.ok) return;
+  const error = { code: 'VALIDATION_FAILED', message: 'Validation failed', details: parsed.details };
+  rethrowWithLines(serverFailure(400, error, null), schema);
 }
 
 async function readWorkspace(client: AdminClient, desired: DesiredWorkspace): Promise<ActualWorkspace | null> {
@@ -438,10 +534,9 @@ async function perform(client: AdminClient, step: Step, options: GlobalOptions):
     const response = await client
       .send(method, path, { ...(query === undefined ? {} : { query }), body })
       .catch((error) => rethrowWithLines(error, step.schema?.file, method === 'POST' ? ['schema'] : []));
-    for (const warning of (response.meta as { warnings?: readonly string[] } | null)?.warnings ?? [])
-      options.io.stderr.write(`Warning: ${step.place}: ${printable(warning)}\n`);
+    printWarnings(options.io, response, step.place);
     if (step.schema !== undefined && method === 'PUT')
-      await awaitMigration(client, step.schema, response.data as Migration, options);
+      await awaitMigration(client, step, response.data as Migration, options);
     if (method === 'POST') secret = getSecret(step, response);
   }
   return secret;
@@ -449,14 +544,19 @@ async function perform(client: AdminClient, step: Step, options: GlobalOptions):
 
 async function awaitMigration(
   client: AdminClient,
-  { address }: NonNullable<Step['schema']>,
+  { place, schema }: Step,
   migration: Migration,
   options: GlobalOptions,
 ): Promise<void> {
   const result = hasEnded(migration)
     ? migration
-    : await followMigration(client, address, String(migration.id), { options, deadline: null });
-  requireSuccess(result);
+    : await followMigration(client, (schema as NonNullable<typeof schema>).address, String(migration.id), {
+        options,
+        deadline: null,
+      });
+  if (result.state === 'succeeded') return;
+  if (!options.json) await writeOut(options.io, `! ${printable(place)}: schema\n${describeMigration(result)}\n`);
+  throw migrationFailure(result);
 }
 
 function getSecret({ place, secret }: Step, { data }: ApiResponse): Secret | undefined {
