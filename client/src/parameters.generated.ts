@@ -78,12 +78,14 @@ export interface BulkParameters {
 }
 
 export interface ImportParameters<N> {
-  /** `Header:field,Other:field`: the names of the file. `Header:` leaves a column out. */
-  readonly map?: Readonly<Record<string, N | null>>;
+  /** `Header:field,Other:field`: the names of the file. `Header:relation.field` looks a reference up by a unique field of the related entity, `Header:` leaves a column out. */
+  readonly map?: Readonly<Record<string, N | `${string}.${string}` | null>>;
   /** What becomes of a record that is there already; `fail` if not given. */
   readonly onConflict?: 'fail' | 'skip' | 'update';
   /** Fields of a unique field or index by which records are found, instead of the id. */
   readonly conflictOn?: N | readonly N[];
+  /** Of CSV: `date:dd.MM.yyyy;decimal:1.234,50;boolean:ja/nein`, how the cells write dates, numbers and booleans. */
+  readonly formats?: string;
   /** Mistakes that are listed before the rest of the file is left unread; 100 if not given. */
   readonly maxErrors?: number;
   /** Everything is checked and run, and undone. */

@@ -121,6 +121,13 @@ const WRITE_HEADERS: Part = {
   Location: { description: 'Of a record that was made: its path.', schema: { type: 'string' } },
 };
 const DRY_RUN = object({ dryRun: { type: 'boolean' } });
+const IMPORT_META = object(
+  {},
+  {
+    dryRun: { type: 'boolean' },
+    notes: { ...list({ type: 'string' }), description: 'Headers that were read as fields of similar names.' },
+  },
+);
 
 const many = (schema: string, maxItems: number, item: Part): Part => ({
   required: true,
@@ -140,7 +147,7 @@ export function sharedComponents(mayWrite: boolean, maxBulk: number): Components
     'wda.Checked': { description: 'With `dryRun=true`: it could be done.', ...json(object({ meta: DRY_RUN })) },
     'wda.Imported': {
       description: 'How many rows did what.',
-      ...json(object({ data: schemaRef('wda.ImportResult') }, { meta: DRY_RUN })),
+      ...json(object({ data: schemaRef('wda.ImportResult') }, { meta: IMPORT_META })),
     },
   };
   return {

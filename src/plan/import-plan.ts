@@ -1,11 +1,11 @@
 // Import request + schema + principal -> ImportPlan: the columns to stage, the checks against other tables, and the
 // handling of existing records. Throws 400 for a map or a header that does not fit.
-import { type Detail, shorten, unknownName, validationFailed } from '../errors.ts';
-import { closest } from '../model/closest.ts';
+import { type Detail, shorten, validationFailed } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
 import { getRequiredFields, isWritable, makeRequiredDetail } from './assignment.ts';
 import { getUniqueFields, planKey } from './conflict-key.ts';
+import { type Lookup, makeHeaderMatcher, REJECT_COLUMNS, resolveTarget, type Target } from './import-columns.ts';
 import type { PlanContext } from './link.ts';
 import { getReferences, type Reference } from './references.ts';
 import { applyRowRules, getRuleColumns } from './row-rules.ts';
@@ -19,6 +19,8 @@ export interface ImportPlan {
   readonly onConflict: ConflictMode;
   /** Staged columns of each row, in this order. */
   readonly columns: readonly Field[];
+  /** References that are looked up; the value of each is staged behind the columns, and the column gets the id later. */
+  readonly lookups: readonly Lookup[];
   /** Whether each row says which columns it gives (NDJSON); otherwise every row gives all of them. */
   readonly sparse: boolean;
   /** Ids in the file: `known` only find records, `new` may create records, too. */
@@ -39,10 +41,12 @@ export interface ImportCase {
   readonly context: PlanContext;
 }
 
-/** A CSV import: the plan, and the content of each column of the file, or undefined for an ignored column. */
+/** A CSV import: the plan, and what each column of the file gives, or undefined for an ignored column. */
 export interface CsvImport {
   readonly plan: ImportPlan;
-  readonly cells: readonly (Field | undefined)[];
+  readonly cells: readonly (Target | undefined)[];
+  /** Sentences about headers that were read as fields of similar names. */
+  readonly notes: readonly string[];
 }
 
 // An entity has 500 fields at most; a file may have additional columns that the import ignores.
@@ -50,10 +54,7 @@ const MAX_COLUMNS = 2000;
 
 /** Checks what is possible before the first byte of the body: the fields in `map`, and the claims of the row rules. */
 export function checkImport(request: ImportRequest, entity: Entity, context: PlanContext): void {
-  for (const name of request.map.values()) {
-    if (name !== null && !entity.fields.has(name))
-      throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
-  }
+  for (const name of request.map.values()) if (name !== null) resolveTarget(name, entity, context);
   findMatchFields(request, entity, context);
   // Throws 403 when a claim that the row rules write into every row cannot be used.
   applyRowRules(entity, context.principal, new Map());
@@ -80,21 +81,25 @@ export function planCsvImport(
   const importCase = { request, entity, context };
   const details: Detail[] = [];
   const formatUnknownName = makeUnknownNameFormatter();
-  const usedNames = new Set<string>();
+  const matchHeader = makeHeaderMatcher(entity);
+  const notes: string[] = [];
+  const usedFields = new Set<Field>();
   const cells = headers.map((header, index) => {
-    const name = request.map.has(header) ? request.map.get(header) : header;
-    if (name === null || name === undefined) return undefined;
-    const field = entity.fields.get(name);
-    const isSecond = usedNames.has(name);
-    usedNames.add(name);
-    if (details.length >= MAX_DETAILS) return field;
+    const name = request.map.get(header);
+    if (name === null || (name === undefined && REJECT_COLUMNS.includes(header))) return undefined;
+    const target = name === undefined ? toTarget(matchHeader(header)) : resolveTarget(name, entity, context);
+    const isSecond = target !== undefined && usedFields.has(target.field);
+    if (target !== undefined) usedFields.add(target.field);
+    if (name === undefined && target !== undefined && target.field.name !== header)
+      notes.push(`the column ${shorten(header)} was read as ${target.field.name}`);
+    if (details.length >= MAX_DETAILS) return target;
     const mistake = findHeaderMistake(
-      { header, index, name, isSecond, isOnly: headers.length === 1 },
+      { header, index, field: target?.field, isSecond, isOnly: headers.length === 1 },
       importCase,
       formatUnknownName,
     );
     if (mistake !== undefined) details.push({ row: 0, field: shorten(header), ...mistake });
-    return field;
+    return target;
   });
   const present = new Set(headers);
   for (const header of request.map.keys()) {
@@ -103,7 +108,8 @@ export function planCsvImport(
     const message = formatUnknownName('is named by map, but is no header of the file', header, headers);
     details.push({ row: 0, field: shorten(header), code: 'UNKNOWN_FIELD', message });
   }
-  const fields = cells.filter((field) => field !== undefined);
+  const targets = cells.filter((target) => target !== undefined);
+  const fields = targets.map(({ field }) => field);
   const byId = fields.some((field) => field.role === 'id');
   const ruleColumns = getRuleColumns(entity, context.principal);
   const missingFields = getRequiredFields(entity, ruleColumns).filter((field) => !fields.includes(field));
@@ -129,15 +135,24 @@ export function planCsvImport(
     .map((name) => entity.fields.get(name))
     .filter((field) => field !== undefined && !fields.includes(field)) as Field[];
   const required = isDecidedLater ? missingFields : [];
-  return { plan: planImport(importCase, { columns: [...fields, ...ruleFields], sparse: false, required }), cells };
+  const columns = [...fields, ...ruleFields];
+  const plan = planImport(importCase, { columns, lookups: getLookups(targets), sparse: false, required });
+  return { plan, cells, notes };
 }
+
+const toTarget = (field: Field | undefined): Target | undefined => field && { field, lookup: undefined };
+
+const getLookups = (targets: readonly Target[]): readonly Lookup[] =>
+  targets.flatMap(({ lookup }) => (lookup === undefined ? [] : [lookup]));
 
 /** Plans the import of lines of JSON, each of which gives any fields. */
 export function planNdjsonImport(request: ImportRequest, entity: Entity, context: PlanContext): ImportPlan {
   const columns = [...entity.fields.values()].filter((field) => readOnlyReason(field, request, context) === undefined);
   const required =
     request.onConflict === 'update' ? getRequiredFields(entity, getRuleColumns(entity, context.principal)) : [];
-  return planImport({ request, entity, context }, { columns, sparse: true, required });
+  const names = [...request.map.values()].filter((name) => name !== null);
+  const lookups = getLookups(names.map((name) => resolveTarget(name, entity, context)));
+  return planImport({ request, entity, context }, { columns, lookups, sparse: true, required });
 }
 
 /** Returns the reason why the principal may not give the field in an import, or undefined if it may. */
@@ -164,7 +179,7 @@ export function unknownFieldMessage(name: string, entity: Entity, formatUnknownN
 
 function planImport(
   { request, entity, context }: ImportCase,
-  { columns, sparse, required }: Pick<ImportPlan, 'columns' | 'sparse' | 'required'>,
+  { columns, lookups, sparse, required }: Pick<ImportPlan, 'columns' | 'lookups' | 'sparse' | 'required'>,
 ): ImportPlan {
   const { workspace, principal } = context;
   const byId = columns.some((field) => field.role === 'id');
@@ -174,6 +189,7 @@ function planImport(
     scan: scan(entity, principal, 'write'),
     onConflict: request.onConflict,
     columns,
+    lookups,
     sparse,
     matchOn: match,
     ids: match !== undefined ? 'known' : !byId ? 'none' : principal.kind === 'external' ? 'known' : 'new',
@@ -192,27 +208,26 @@ export const isOwnReference = ({ scan: { entity } }: ImportPlan, reference: Refe
 interface Header {
   readonly header: string;
   readonly index: number;
-  readonly name: string;
+  readonly field: Field | undefined;
   readonly isSecond: boolean;
   readonly isOnly: boolean;
 }
 
 function findHeaderMistake(
-  { header, index, name, isSecond, isOnly }: Header,
+  { header, index, field, isSecond, isOnly }: Header,
   { request, entity, context }: ImportCase,
   formatUnknownName: UnknownNameFormatter,
 ): Pick<Detail, 'code' | 'message'> | undefined {
-  const field = entity.fields.get(name);
   if (header === '') return { code: 'INVALID', message: `column ${index + 1} of the file has no header` };
   if (field === undefined) {
     const separator = isOnly ? /[;\t|]/.exec(header)?.[0] : undefined;
     const message =
       separator === undefined
-        ? `${unknownFieldMessage(name, entity, formatUnknownName)}; map=Header:field gives it another name, map=Header: leaves it out`
+        ? `${unknownFieldMessage(header, entity, formatUnknownName)}; map=Header:field gives it another name, map=Header: leaves it out`
         : `is the only header: columns are separated by commas, not by ${separator === '\t' ? 'tabs' : separator}`;
     return { code: 'UNKNOWN_FIELD', message };
   }
-  if (isSecond) return { code: 'INVALID', message: `gives the field ${name} a second time` };
+  if (isSecond) return { code: 'INVALID', message: `gives the field ${field.name} a second time` };
   const reason = readOnlyReason(field, request, context);
   return reason === undefined ? undefined : { code: 'READ_ONLY', message: reason };
 }

@@ -3,6 +3,7 @@
 import { type Detail, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { type Decoded, decodeValue, fieldType, parseStored } from '../model/field-types.ts';
+import type { CellFormat, CellFormats } from '../request/cell-formats.ts';
 import type { ImportRequest } from '../request/import-request.ts';
 import { isRecord } from '../request/members.ts';
 import {
@@ -13,6 +14,7 @@ import {
   getRequiredFields,
   makeRequiredDetail,
 } from './assignment.ts';
+import { REJECT_COLUMNS, resolveTarget, type Target } from './import-columns.ts';
 import {
   type CsvImport,
   type ImportCase,
@@ -24,7 +26,9 @@ import type { PlanContext } from './link.ts';
 import { applyRowRules, getRuleColumns } from './row-rules.ts';
 import { makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
-/** Text of each staged column, null for null; for a sparse plan followed by the bits of the given columns. */
+/**
+ * Text of each staged column and look-up, null for null; for a sparse plan followed by the bits of the given columns.
+ */
 export type StagedRow = readonly (string | null)[];
 
 /** Collects a mistake; returns false when it wants no more. */
@@ -35,11 +39,13 @@ export type RowDecoder<T> = (source: T, row: number, report: RowReport) => Stage
 
 export function makeCellDecoder(
   { plan, cells }: CsvImport,
+  { formats }: Pick<ImportRequest, 'formats'>,
   entity: Entity,
   context: PlanContext,
 ): RowDecoder<readonly string[]> {
-  const indexes = cells.map((field) => (field === undefined ? -1 : plan.columns.indexOf(field)));
-  const provided = plan.columns.map((field) => cells.includes(field));
+  const indexes = cells.map((target) => (target === undefined ? -1 : getStagedIndex(plan, target)));
+  const provided = plan.columns.map((column) => cells.some((target) => target?.field === column));
+  const width = plan.columns.length + plan.lookups.length;
   const applyRules = makeRuleApplier(plan, entity, context);
   return (source, row, report) => {
     if (source.length !== cells.length) {
@@ -47,14 +53,15 @@ export function makeCellDecoder(
       report({ row, field: null, code: 'INVALID', message, ...toShownValue(source.slice(cells.length).join()) });
       return undefined;
     }
-    const values: (string | null)[] = new Array(plan.columns.length).fill(null);
+    const values: (string | null)[] = new Array(width).fill(null);
     let isValid = true;
     let expandedBytes = 0;
     for (let index = 0; index < cells.length; index++) {
-      const field = cells[index];
-      if (field === undefined) continue;
+      const target = cells[index];
+      if (target === undefined) continue;
       const text = source[index] as string;
-      const column = decodeColumn(field, readCell(field, text), decodeCell);
+      const field = target.lookup?.field ?? target.field;
+      const column = decodeColumn(target.field, readCell(field, text), (_, cell) => decodeCell(field, cell, formats));
       if (column.ok) {
         values[indexes[index] as number] = column.value;
         expandedBytes += column.expandedBytes ?? 0;
@@ -80,6 +87,12 @@ export function makeMemberDecoder(
   context: PlanContext,
 ): RowDecoder<unknown> {
   const indexes = new Map(plan.columns.map((field, index) => [field.name, index]));
+  const lookups = new Map(
+    [...request.map.values()].flatMap((name) => {
+      const target = name === null ? undefined : resolveTarget(name, entity, context);
+      return target?.lookup === undefined ? [] : [[name, target] as const];
+    }),
+  );
   const idIndex = plan.columns.findIndex((field) => field.role === 'id');
   const keyIndexes = (plan.matchOn ?? []).map(({ name }) => indexes.get(name) as number);
   const ruleColumns = getRuleColumns(entity, context.principal);
@@ -91,7 +104,7 @@ export function makeMemberDecoder(
       report({ row, field: null, code: 'TYPE_MISMATCH', message: 'must be one JSON object' });
       return undefined;
     }
-    const values: (string | null)[] = new Array(plan.columns.length).fill(null);
+    const values: (string | null)[] = new Array(plan.columns.length + plan.lookups.length).fill(null);
     const provided: boolean[] = new Array(plan.columns.length).fill(false);
     let isValid = true;
     let mayContinue = true;
@@ -103,18 +116,20 @@ export function makeMemberDecoder(
     for (const [member, value] of Object.entries(source)) {
       if (!mayContinue) return undefined;
       const name = request.map.has(member) ? request.map.get(member) : member;
-      if (name === null || name === undefined) continue;
-      const index = indexes.get(name);
+      if (name === null || name === undefined || REJECT_COLUMNS.includes(name)) continue;
+      const target = lookups.get(name);
+      const index = indexes.get(target?.field.name ?? name);
       const field = plan.columns[index ?? -1];
       if (index === undefined || field === undefined)
         reject(notImported(member, name, { request, entity, context }, formatUnknownName));
       else if (provided[index])
-        reject({ field: shorten(member), code: 'INVALID', message: `gives the field ${name} a second time` });
+        reject({ field: shorten(member), code: 'INVALID', message: `gives the field ${field.name} a second time` });
       else {
         provided[index] = true;
-        const column = decodeColumn(field, value, decodeMember);
+        const decodedField = target?.lookup?.field ?? field;
+        const column = decodeColumn(field, value, (_, member) => decodeMember(decodedField, member));
         if (column.ok) {
-          values[index] = column.value;
+          values[target === undefined ? index : getStagedIndex(plan, target)] = column.value;
           expandedBytes += column.expandedBytes ?? 0;
         } else reject({ ...column.detail, ...toShownValue(value) });
       }
@@ -138,6 +153,12 @@ export function makeMemberDecoder(
     values.push(bits);
     return values;
   };
+}
+
+/** Returns the place of the target's text in a staged row. */
+function getStagedIndex({ columns, lookups }: ImportPlan, { field, lookup }: Target): number {
+  if (lookup === undefined) return columns.indexOf(field);
+  return columns.length + lookups.findIndex(({ column }) => column === field);
 }
 
 function notImported(
@@ -186,10 +207,27 @@ function toShownValue(value: unknown): Pick<Detail, 'value'> {
 const readCell = (field: Field, text: string): string | null =>
   text === '' || (field.type === 'json' && text.trim() === 'null') ? null : text;
 
-/** Decodes a CSV cell that is not empty. Files have more forms than bodies: the `cell` of a type reads the texts. */
-export function decodeCell(field: Field, text: string): Decoded {
-  const decoded = parseStored(field, text);
+/**
+ * Decodes a CSV cell that is not empty. Files have more forms than bodies: the `cell` of a type reads the texts, or the
+ * format that the request has for them.
+ */
+export function decodeCell(field: Field, text: string, formats?: CellFormats): Decoded {
+  const format = formats === undefined ? undefined : getFormat(field, formats);
+  const plain = format === undefined ? text : format.read(text);
+  if (plain === undefined) return mismatch(field, format as CellFormat);
+  const decoded = parseStored(field, plain);
   return field.role === 'id' ? checkId(decoded) : decoded;
+}
+
+function getFormat({ type }: Field, formats: CellFormats): CellFormat | undefined {
+  if (type === 'date' || type === 'boolean') return formats[type];
+  return fieldType(type).json === 'number' ? formats.decimal : undefined;
+}
+
+function mismatch({ type }: Field, { text }: CellFormat): Decoded {
+  if (type === 'date') return { ok: false, code: 'INVALID', message: `must be a date of the form ${text}` };
+  const form = type === 'boolean' ? text.replace('/', ' or ') : `a number of the form ${text}`;
+  return { ok: false, code: 'TYPE_MISMATCH', message: `must be ${form}` };
 }
 
 /** Decodes the value of a member of an NDJSON line, not null. */

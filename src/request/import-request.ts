@@ -1,5 +1,6 @@
 // Parses the parameters and the media type of an import. Knows no schema; checks form only.
 import { badRequest, unsupportedMediaType } from '../errors.ts';
+import type { CellFormats } from './cell-formats.ts';
 import { readQuery } from './read-parameters.ts';
 
 export type ConflictMode = 'fail' | 'skip' | 'update';
@@ -7,7 +8,10 @@ export type ConflictMode = 'fail' | 'skip' | 'update';
 export interface ImportRequest {
   readonly kind: 'import';
   readonly format: 'csv' | 'ndjson';
-  /** Header of the file (or member of a line) -> name of the field, null to leave the column out. */
+  /**
+   * Header of the file (or member of a line) -> name of the field, `relation.field` for a look-up, null to leave the
+   * column out.
+   */
   readonly map: ReadonlyMap<string, string | null>;
   readonly onConflict: ConflictMode;
   /** Fields that find existing records, or undefined for the id. */
@@ -16,6 +20,8 @@ export interface ImportRequest {
   readonly isDryRun?: boolean;
   /** Mistakes that are listed. */
   readonly maxErrors: number;
+  /** Forms of the cells of a CSV file. */
+  readonly formats?: CellFormats;
 }
 
 const DEFAULT_MAX_ERRORS = 100;
@@ -33,18 +39,23 @@ export function parseImportRequest(
     conflictOn: key,
     dryRun = false,
     maxErrors = DEFAULT_MAX_ERRORS,
+    formats,
   } = readQuery('import', query);
   if (key !== undefined && onConflict === 'fail')
     throw badRequest('PARAMETER_CONFLICT', 'conflictOn is for onConflict=skip or update');
   const conflictOn = key === undefined || key.join() === 'id' ? {} : { conflictOn: key };
+  const format = parseFormat(headers);
+  if (formats !== undefined && format !== 'csv')
+    throw badRequest('PARAMETER_CONFLICT', 'formats is for CSV: the values of NDJSON have the forms of JSON');
   return {
     kind: 'import',
-    format: parseFormat(headers),
+    format,
     map,
     onConflict,
     ...conflictOn,
     ...(dryRun ? { isDryRun: true } : {}),
     maxErrors,
+    ...(formats === undefined ? {} : { formats }),
   };
 }
 

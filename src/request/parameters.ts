@@ -2,6 +2,7 @@
 // Parsers of query strings and bodies (read-parameters.ts), the OpenAPI document, the tools of agents and, by `npm run
 // generate`, the options of the client follow from it.
 import { MAX_SIZE, parseGroups, parseSelect } from './aggregate-terms.ts';
+import { parseFormats } from './cell-formats.ts';
 import { parseHeaderMap, parseKeyFields } from './field-names.ts';
 import { type FilterTree, parseFilters, parseHaving } from './filter.ts';
 import {
@@ -233,8 +234,10 @@ export const PARAMETERS = {
 
   map: parameter(text(parseHeaderMap), {
     query: ['import'],
-    description: '`Header:field,Other:field`: the names of the file. `Header:` leaves a column out.',
-    client: 'Readonly<Record<string, N | null>>',
+    description:
+      '`Header:field,Other:field`: the names of the file. `Header:relation.field` looks a reference up by a unique field of the related entity, `Header:` leaves a column out.',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a type, not a text
+    client: 'Readonly<Record<string, N | `${string}.${string}` | null>>',
   }),
   onConflict: parameter(choice('fail', 'skip', 'update'), {
     query: ['import'],
@@ -244,6 +247,11 @@ export const PARAMETERS = {
     query: ['import'],
     description: 'Fields of a unique field or index by which records are found, instead of the id.',
     client: 'N | readonly N[]',
+  }),
+  formats: parameter(text(parseFormats), {
+    query: ['import'],
+    description:
+      'Of CSV: `date:dd.MM.yyyy;decimal:1.234,50;boolean:ja/nein`, how the cells write dates, numbers and booleans.',
   }),
   maxErrors: parameter(integer(1, MAX_IMPORT_ERRORS), {
     query: ['import'],

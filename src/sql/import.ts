@@ -3,6 +3,7 @@
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { Principal } from '../model/principal.ts';
+import type { Lookup } from '../plan/import-columns.ts';
 import { type ImportPlan, isOwnReference } from '../plan/import-plan.ts';
 import type { Reference } from '../plan/references.ts';
 import { hidesRows } from '../plan/scan.ts';
@@ -39,13 +40,16 @@ export function importSettings(entity: Entity): Fragment {
   return sql`${nodeForms(entity)?.importSettings ?? empty}set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
 }
 
-/** Creates the staging table: `$row`, `$line`, the plan's columns, and for a sparse plan `$given`, a bit for each of them. */
+/** Creates the staging table: `$row`, `$line`, the plan's columns and look-ups, and for a sparse plan `$given`, a bit for each of them. */
 export function createStaging(plan: ImportPlan): Fragment {
   const columns = plan.columns.map(
     (field) => sql`${ident(field.name)} ${keyword(fieldType(field.type).columnType(field))}`,
   );
+  const lookups = plan.lookups.map(
+    ({ field }, index) => sql`${lookupColumn(index)} ${keyword(fieldType(field.type).columnType(field))}`,
+  );
   const providedColumn = plan.sparse ? [sql`${PROVIDED} varbit`] : [];
-  return sql`create temp table "$import" (${join([sql`${ROW} int8`, sql`${LINE} int8`, ...columns, ...providedColumn])}) on commit drop`;
+  return sql`create temp table "$import" (${join([sql`${ROW} int8`, sql`${LINE} int8`, ...columns, ...lookups, ...providedColumn])}) on commit drop`;
 }
 
 export function copyToStaging(): Fragment {
@@ -63,6 +67,19 @@ export function matchRecords(plan: ImportPlan, fields: readonly Field[]): Fragme
   const same = fields.map((field) => sql`${r}.${ident(field.column)} = f.${ident(field.name)}`);
   const matches = sql`select f.${ROW} as "$at", ${r}."id" from ${STAGED} f left join ${table} on ${join(condition.text === '' ? same : [...same, condition], ' and ')}`;
   return sql`update ${STAGING} ${s} set "id" = m."id" from (${matches}) m where m."$at" = ${s}.${ROW} and m."id" is distinct from ${s}."id"`;
+}
+
+const lookupColumn = (index: number): Fragment => ident(`$lookup${index}`);
+
+/** Sets the references that are looked up to the ids of the visible records with these values, or to null. */
+export function resolveLookups(plan: ImportPlan): readonly Fragment[] {
+  return plan.lookups.map((lookup, index) => {
+    const { table, condition } = renderScan(lookup.scan, r);
+    const column = ident(lookup.column.name);
+    const same = sql`${r}.${ident(lookup.field.column)} = f.${lookupColumn(index)}`;
+    const matches = sql`select f.${ROW} as "$at", ${r}."id" from ${STAGED} f left join ${table} on ${join(condition.text === '' ? [same] : [same, condition], ' and ')}${where(sql`f.${lookupColumn(index)} is not null`)}`;
+    return sql`update ${STAGING} ${s} set ${column} = m."id" from (${matches}) m where m."$at" = ${s}.${ROW} and m."id" is distinct from ${s}.${column}`;
+  });
 }
 
 /** Collects row counts and value statistics for the planner, which has none of a new table. */
@@ -147,6 +164,13 @@ export function findMissingReferences(plan: ImportPlan, reference: Reference): F
     conditions.push(sql`not exists (select from ${own}${where(...same, visible)})`);
   }
   return selectRows(where(...conditions), [reference.field]);
+}
+
+/** Selects rows whose look-up finds no record that the principal can see. */
+export function findMissingLookups(plan: ImportPlan, index: number): Fragment {
+  const { name } = (plan.lookups[index] as Lookup).column;
+  const conditions = [sql`${s}.${lookupColumn(index)} is not null`, sql`${s}.${ident(name)} is null`, isWritten(plan)];
+  return selectRows(where(...conditions), [{ name: `$lookup${index}` }]);
 }
 
 /** Selects rows with the values of the columns, separated by commas. */
@@ -275,8 +299,8 @@ function stagedRows(plan: ImportPlan): RowsOfInsert {
   const rows = {
     assigned: [['id', id], ...otherFields.map((field) => [field.column, insertedValue(plan, field)] as const)] as const,
     from: sql`${STAGED} ${s}${condition}`,
-    // Staged rows come in the order of the file; only a join may change that.
-    order: condition.text === '' ? empty : sql`${s}.${ROW}`,
+    // Staged rows come in the order of the file; only a join, or an update of some of them, may change that.
+    order: condition.text === '' && plan.lookups.length === 0 ? empty : sql`${s}.${ROW}`,
   };
   return mayConflict(plan) ? insertRows(plan.scan, { ...rows, name: '$new' }) : plainRows(rows);
 }

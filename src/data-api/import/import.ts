@@ -6,12 +6,12 @@ import { readUpload, type Upload } from '../../limits/upload.ts';
 import { checkImport, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../../plan/import-row.ts';
 import { type ImportRequest, parseImportRequest } from '../../request/import-request.ts';
-import { json, type Reply } from '../../response/reply.ts';
+import type { Reply } from '../../response/reply.ts';
 import type { EntityContext } from '../context.ts';
 import { type ImportKey, importIdempotent } from '../idempotency.ts';
 import type { TransferDeps } from '../transfer.ts';
 import { type CsvRow, ImportFault, type JsonLine, readCsv, readLines, type SourceLimits } from './rows.ts';
-import { type ImportCounts, makeImportReply, runImport } from './run.ts';
+import { runImport } from './run.ts';
 
 interface KeyedUpload extends Upload {
   readonly key: ImportKey | undefined;
@@ -34,14 +34,11 @@ export async function importRecords(deps: TransferDeps, context: EntityContext):
   const deadline = setTimeout(() => upload.end(badRequest('BODY_INTERRUPTED', formatTimeout(timeoutMs))), timeoutMs);
   try {
     const readFile = options.format === 'csv' ? importCsv : importNdjson;
-    if (options.isDryRun) {
-      const data = await readFile(deps, options, context, { ...upload, key: undefined });
-      return json(200, { data, meta: { dryRun: true } });
-    }
+    if (options.isDryRun) return await readFile(deps, options, context, { ...upload, key: undefined });
     const { chunks, end: interrupt } = upload;
     const file = { chunks, maxBytes, waitMs: config.statementTimeoutMs };
-    return await importIdempotent(keys, context, file, async (hashedChunks, key) =>
-      makeImportReply(await readFile(deps, options, context, { chunks: hashedChunks, end: interrupt, key })),
+    return await importIdempotent(keys, context, file, (hashedChunks, key) =>
+      readFile(deps, options, context, { chunks: hashedChunks, end: interrupt, key }),
     );
   } finally {
     clearTimeout(deadline);
@@ -54,13 +51,13 @@ async function importCsv(
   request: ImportRequest,
   context: EntityContext,
   upload: KeyedUpload,
-): Promise<ImportCounts> {
+): Promise<Reply> {
   const batches = readCsv(upload.chunks, getRowLimits(deps));
   try {
     const [headers, first] = await readHeaders(batches);
     const planFor = (current: EntityContext) => planCsvImport(request, headers, current.entity, current);
     const csvPlan = planFor(context);
-    const decodeCells = makeCellDecoder(csvPlan, context.entity, context);
+    const decodeCells = makeCellDecoder(csvPlan, request, context.entity, context);
     return await runImport(
       {
         plan: csvPlan.plan,
@@ -68,6 +65,7 @@ async function importCsv(
         decode: ({ cells }, row, report) => decodeCells(cells, row, report),
         maxErrors: request.maxErrors,
         replan: (current) => planFor(current).plan,
+        notes: csvPlan.notes,
         interrupt: upload.end,
         isDryRun: request.isDryRun === true,
         key: upload.key,
@@ -85,7 +83,7 @@ async function importNdjson(
   request: ImportRequest,
   context: EntityContext,
   upload: KeyedUpload,
-): Promise<ImportCounts> {
+): Promise<Reply> {
   const batches = readLines(upload.chunks, getRowLimits(deps), (work) =>
     runInSlices(work, context.request.slices, context.signal),
   );
@@ -105,6 +103,7 @@ async function importNdjson(
         decode,
         maxErrors: request.maxErrors,
         replan,
+        notes: [],
         interrupt: upload.end,
         isDryRun: request.isDryRun === true,
         key: upload.key,

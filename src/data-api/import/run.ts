@@ -24,6 +24,7 @@ import {
   findDuplicates,
   findExistingIds,
   findMissing,
+  findMissingLookups,
   findMissingReferences,
   findUniqueConflicts,
   findUnknownIds,
@@ -32,6 +33,7 @@ import {
   importSettings,
   matchRecords,
   recordOutcome,
+  resolveLookups,
   resolveOutcome,
   writeStaged,
 } from '../../sql/import.ts';
@@ -61,6 +63,8 @@ export interface Import<T> extends RowSource<T> {
   readonly plan: ImportPlan;
   /** Plans the same file with the current snapshot. */
   readonly replan: Replan;
+  /** Sentences for `meta.notes`. */
+  readonly notes: readonly string[];
   /** Ends the batches with an error, even during a wait for the next. */
   readonly interrupt: (reason: Error) => void;
   /** Whether everything is checked and run, and rolled back. */
@@ -71,15 +75,15 @@ export interface Import<T> extends RowSource<T> {
 
 /** Reads all batches and writes them; throws 400, 403 or 409 when nothing was imported. */
 export async function runImport<T extends { readonly line: number }>(
-  { plan, replan, interrupt, isDryRun, key, ...source }: Import<T>,
+  { plan, replan, notes, interrupt, isDryRun, key, ...source }: Import<T>,
   context: EntityContext,
   { config, databases, cache }: TransferDeps,
-): Promise<ImportCounts> {
+): Promise<Reply> {
   const db = databases.forWorkspace(context.workspace);
   const reader = makeImportReader(source, context.request.slices);
-  let dryRunCounts: ImportCounts | undefined;
   const token = randomUUID();
-  let finishedCounts: ImportCounts | undefined;
+  let dryRunReply: Reply | undefined;
+  let finishedReply: Reply | undefined;
   try {
     return await db.transaction(
       (session) =>
@@ -90,15 +94,16 @@ export async function runImport<T extends { readonly line: number }>(
             key,
             maxErrors: source.maxErrors,
           });
+          const reply = makeImportReply(counts, isDryRun, notes);
           if (isDryRun) {
-            dryRunCounts = counts;
+            dryRunReply = reply;
             throw DRY_RUN_ROLLBACK;
           }
-          await key?.finish(own, makeImportReply(counts));
+          await key?.finish(own, reply);
           await own.query(recordOutcome(context.workspace.databaseSchema, token));
           await recordImport(own, context, counts);
-          finishedCounts = counts;
-          return counts;
+          finishedReply = reply;
+          return reply;
         }),
       {
         statementTimeoutMs: config.transferTimeoutMs,
@@ -109,10 +114,10 @@ export async function runImport<T extends { readonly line: number }>(
       },
     );
   } catch (error) {
-    if (error === DRY_RUN_ROLLBACK && dryRunCounts !== undefined) return dryRunCounts;
-    if (finishedCounts !== undefined && isConnectionLoss(error)) {
+    if (error === DRY_RUN_ROLLBACK && dryRunReply !== undefined) return dryRunReply;
+    if (finishedReply !== undefined && isConnectionLoss(error)) {
       const outcome = await findOutcome(db, context.workspace.databaseSchema, token, context.node);
-      if (outcome === 'committed') return finishedCounts;
+      if (outcome === 'committed') return finishedReply;
       if (outcome === 'unknown') throw writeUnknown(error);
     }
     // The body is read, so the request cannot be planned again: the client has to send it again (503).
@@ -167,8 +172,10 @@ async function runWhileConnected<T>(
   }
 }
 
-/** Builds the reply of a finished import. */
-export const makeImportReply = (data: ImportCounts): Reply => json(200, { data });
+function makeImportReply(data: ImportCounts, isDryRun: boolean, notes: readonly string[]): Reply {
+  const meta = { ...(isDryRun ? { dryRun: true } : {}), ...(notes.length === 0 ? {} : { notes }) };
+  return json(200, { data, ...(Object.keys(meta).length === 0 ? {} : { meta }) });
+}
 
 interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key' | 'maxErrors'> {
   readonly reader: ImportReader;
@@ -205,8 +212,9 @@ async function importStaged(
   return counts;
 }
 
-/** Matches rows with existing records, for a file that is matched by other fields than the id. */
+/** Looks references up, and matches rows with existing records if other fields than the id find them. */
 async function match(session: Session, { principal }: EntityContext, plan: ImportPlan): Promise<void> {
+  for (const lookup of resolveLookups(plan)) await session.query(importQuery(lookup, principal));
   if (plan.matchOn !== undefined) await session.query(importQuery(matchRecords(plan, plan.matchOn), principal));
 }
 
@@ -297,6 +305,10 @@ async function findMistakes({ session, context, plan, maxErrors }: Checks, isCom
     const name = fields.map((field) => field.name).join(', ');
     await collectMistakes(findDuplicates(plan, fields), name, 'NOT_UNIQUE', formatDuplicate);
     await collectMistakes(findUniqueConflicts(plan, fields), name, 'NOT_UNIQUE', takenMessage);
+  }
+  for (const [index, { column, field, scan }] of plan.lookups.entries()) {
+    const message = `refers to a record that does not exist: no record of ${scan.entity.name} has this ${field.name}`;
+    await collectMistakes(findMissingLookups(plan, index), column.name, 'REFERENCE_NOT_FOUND', message);
   }
   for (const reference of plan.references) {
     if (isOwnReference(plan, reference) && !isComplete) continue;

@@ -27,11 +27,18 @@ const request = (query: string, type = 'text/csv'): ImportRequest =>
 function csv(headers: readonly string[], rows: readonly (readonly string[])[], asked: Asked = {}) {
   const { entity = 'customers', query = '', principal = OWNER, workspace = SHOP } = asked;
   const [target, view] = [getEntity(workspace, entity), makePlanContext(workspace, principal)];
-  const file = planCsvImport(request(query), headers, target, view);
-  const decode = makeCellDecoder(file, target, view);
+  const asks = request(query);
+  const file = planCsvImport(asks, headers, target, view);
+  const decode = makeCellDecoder(file, asks, target, view);
   const details: Detail[] = [];
   const staged = rows.map((row, index) => decode(row, index + 1, (detail) => details.push(detail) > 0));
-  return { columns: file.plan.columns.map(({ name }) => name), staged, mistakes: told(details), plan: file.plan };
+  return {
+    columns: file.plan.columns.map(({ name }) => name),
+    staged,
+    mistakes: told(details),
+    plan: file.plan,
+    notes: file.notes,
+  };
 }
 
 function ndjson(lines: readonly string[], asked: Asked = {}) {
@@ -66,6 +73,61 @@ test('headers are mapped to fields, and left out', () => {
   const { columns, staged } = csv(['Full name', 'Age'], [['Ann', '7']], { query: 'map=Full name:name,Age:' });
   assert.deepEqual(columns, ['name']);
   assert.deepEqual(staged, [['Ann']]);
+});
+
+test('headers are matched without regard to case, spaces and _, which is told', () => {
+  const workspace = makeShop({
+    things: { fields: { aText: { type: 'text' }, a_date: { type: 'date' }, ADATE: { type: 'date' } } },
+  });
+  const asked = { entity: 'things', workspace };
+  assert.deepEqual(csv(['aText', 'a_date'], [], asked).notes, []);
+  const { columns, notes } = csv(['A TEXT', 'ADATE', 'Id'], [], asked);
+  assert.deepEqual(columns, ['aText', 'ADATE', 'id']);
+  assert.deepEqual(notes, ['the column A TEXT was read as aText', 'the column Id was read as id']);
+  assert.deepEqual(told(refusalOf(() => csv(['a_text', 'aText'], [], asked)).details ?? []), ['0 aText INVALID']);
+  assert.deepEqual(told(refusalOf(() => csv(['A Date'], [], asked)).details ?? []), ['0 A Date UNKNOWN_FIELD']);
+  assert.deepEqual(told(refusalOf(() => csv(['a-text'], [], asked)).details ?? []), ['0 a-text UNKNOWN_FIELD']);
+});
+
+test('the columns of rejected rows are left out of a file that comes again', () => {
+  assert.deepEqual(csv(['name', '_row', '_reason'], [['Ann', '1', 'x']]).staged, [['Ann']]);
+  assert.deepEqual(ndjson(['{"name":"Ann","_row":1,"_reason":"x"}']).mistakes, []);
+});
+
+test('a reference is staged by the unique field that finds it', () => {
+  const workspace = makeShop({ customers: { fields: { name: { type: 'string' }, number: { type: 'integer', unique: true } } } }); // biome-ignore format: one line
+  const asked = { entity: 'orders', query: 'map=Customer:customer.number', workspace };
+  const { columns, staged, mistakes, plan } = csv(['status', 'Customer'], [['open', '7'], ['open', 'x'], ['open', '']], asked); // biome-ignore format: a file
+  assert.deepEqual([columns, plan.lookups.map(({ field }) => field.name)], [['status', 'customerId'], ['number']]);
+  assert.deepEqual(staged.slice(0, 1), [['open', null, '7']]);
+  assert.deepEqual(mistakes.slice(0, 1), ['2 customerId TYPE_MISMATCH']);
+  const lines = ndjson(['{"status":"open","Customer":7}', '{"Customer":7,"customerId":1}'], asked);
+  const [row] = lines.staged;
+  assert.equal(row?.[lines.columns.length], '7');
+  assert.equal(row?.[lines.columns.indexOf('customerId')], null);
+  assert.equal(row?.at(-1)?.[lines.columns.indexOf('customerId')], '1');
+  assert.deepEqual(lines.mistakes, ['2 customerId INVALID']);
+  assert.deepEqual(told(refusalOf(() => csv(['status', 'Customer', 'customerId'], [], asked)).details ?? []), [
+    '0 customerId INVALID',
+  ]);
+  assert.deepEqual(csv(['Customer'], [], { ...asked, query: 'map=Customer:customer.id' }).plan.lookups, []);
+});
+
+test('cells are read by the formats of the request, and by nothing else', () => {
+  const query = `formats=${encodeURIComponent('date:d.M.yyyy;decimal:1.234,50;boolean:ja/nein')}`;
+  const file = csv(
+    ['aDate', 'aDecimal', 'anInteger', 'aFloat', 'aBoolean'],
+    [['31.1.2026', '123,5', '4', '-1,5e1', 'JA'], ['2026-01-31', '1.5', '1,0', '', 'true'], ['31.02.2026', '', '', '', '']], // biome-ignore format: a file
+    { entity: 'things', query },
+  );
+  assert.deepEqual(file.staged[0], ['2026-01-31', '123.5', '4', '-15', 'true']);
+  assert.deepEqual(file.mistakes, [
+    '2 aDate INVALID',
+    '2 aDecimal TYPE_MISMATCH',
+    '2 anInteger TYPE_MISMATCH',
+    '2 aBoolean TYPE_MISMATCH',
+    '3 aDate INVALID',
+  ]);
 });
 
 for (const [name, headers, query, mistakes] of [
@@ -149,6 +211,32 @@ test('a row rule stamps its column on every row, and refuses rows of others', ()
   const { columns, staged } = ndjson(['{"name":"Ann"}'], asked);
   assert.deepEqual(staged[0]?.[columns.indexOf('country')], 'nl');
   refuses(() => ndjson(['{"name":"Ann","country":null}'], asked), /^Column country may only/, 'FORBIDDEN');
+});
+
+for (const [map, message] of [
+  [
+    'Mail:customr.email',
+    'Unknown relation customr on entity orders. Did you mean customer? Known: customer, items, tags',
+  ],
+  ['Mail:items.id', 'map looks up items.id, but items is no reference'],
+  ['Mail:customer.mail', /^Unknown field mail on entity customers\. Did you mean email\?/],
+  ['Mail:customer.name', /^map looks up customer\.name, but name is not unique in customers\. Possible: id, email/],
+] as const) {
+  test(`map=${map} is refused`, () => {
+    const view = makePlanContext(SHOP);
+    const words = refusalOf(() => checkImport(request(`map=${map}`), getEntity(SHOP, 'orders'), view)).message;
+    if (typeof message === 'string') assert.equal(words, message);
+    else assert.match(words, message);
+  });
+}
+
+test('a reference that the row rules set is not looked up', () => {
+  const workspace = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } });
+  const view = makePlanContext(workspace, external({ customer: 1 }));
+  refuses(
+    () => checkImport(request('map=Mail:customer.email'), getEntity(workspace, 'orders'), view),
+    'map looks up customer.email, but the row rules set customerId: leave the column out by map=Header:',
+  );
 });
 
 test('what can be refused before the first byte of a file is', () => {

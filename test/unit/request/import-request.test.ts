@@ -45,11 +45,20 @@ for (const [query, message] of [
   ['onConflict=updat', 'Unknown onConflict updat. Did you mean update? Known: fail, skip, update'],
   [
     'onconflict=skip',
-    'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict, conflictOn, maxErrors, dryRun',
+    'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict, conflictOn, formats, maxErrors, dryRun',
   ],
 ] as const) {
   test(`an import with ?${query} is refused`, () => refuses(() => parseImportRequest(query, CSV), message));
 }
+
+test('formats are for CSV', () => {
+  const query = 'formats=boolean:ja/nein';
+  assert.equal(parseImportRequest(query, CSV).formats?.boolean?.text, 'ja/nein');
+  refuses(
+    () => parseImportRequest(query, { 'content-type': 'application/x-ndjson' }),
+    'formats is for CSV: the values of NDJSON have the forms of JSON',
+  );
+});
 
 for (const [text, map] of [
   ['', []],
