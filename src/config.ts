@@ -3,8 +3,7 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import type { Pooler } from './database/connection-url.ts';
-import { DatabaseUrlError, parseDatabaseUrl } from './database/connection-url.ts';
+import { DatabaseUrlError, type Pooler, parseDatabaseUrl } from './database/connection-url.ts';
 import { closest } from './model/closest.ts';
 
 export interface Config {
@@ -39,6 +38,7 @@ export interface Config {
   readonly backupKeep: number;
   readonly maxResponseBytes: number;
   readonly maxImportBytes: number;
+  readonly maxRejectBytes: number;
   /** Server processes that share the port. */
   readonly workers: number;
   /** Connections of each process; so are the other kinds. */
@@ -163,6 +163,7 @@ export const SETTINGS: readonly Setting[] = [
     description: 'largest response of a list or a read with expansions',
   },
   { name: 'WDA_MAX_IMPORT_BYTES', default: '10737418240', description: 'largest import body' },
+  { name: 'WDA_MAX_REJECT_BYTES', default: '268435456', description: 'most bytes of rejected rows of an import' },
   {
     name: 'WDA_WORKERS',
     default: '1 with the embedded database, else the number of cores',
@@ -369,6 +370,7 @@ export function readConfig(env: Environment): Config {
     backupKeep: integer('WDA_BACKUP_KEEP', 14, 1, 10_000),
     maxResponseBytes: integer('WDA_MAX_RESPONSE_BYTES', 33_554_432, 1024, 268_435_456),
     maxImportBytes: integer('WDA_MAX_IMPORT_BYTES', 10_737_418_240, 1024, Number.MAX_SAFE_INTEGER),
+    maxRejectBytes: integer('WDA_MAX_REJECT_BYTES', 268_435_456, 1024, Number.MAX_SAFE_INTEGER),
     workers,
     readConnections: getWorkerShare(integer('WDA_READ_CONNECTIONS', 4, 1, 100)),
     writeConnections: getWorkerShare(integer('WDA_WRITE_CONNECTIONS', 6, 1, 100)),
@@ -403,9 +405,7 @@ export function readConfig(env: Environment): Config {
 }
 
 /** Returns the Config of this process. */
-export function processConfig(): Config {
-  return readConfig(process.env);
-}
+export const processConfig = (): Config => readConfig(process.env);
 
 export const processEnvironment = (): Environment => process.env;
 
@@ -566,6 +566,7 @@ export function listSettings(config: Config): readonly CurrentSetting[] {
     WDA_ACTIVITY_DAYS: config.activityDays,
     WDA_MAX_RESPONSE_BYTES: config.maxResponseBytes,
     WDA_MAX_IMPORT_BYTES: config.maxImportBytes,
+    WDA_MAX_REJECT_BYTES: config.maxRejectBytes,
     WDA_WORKERS: config.workers,
     WDA_READ_CONNECTIONS: config.readConnections * config.workers,
     WDA_WRITE_CONNECTIONS: config.writeConnections * config.workers,

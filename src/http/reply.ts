@@ -18,7 +18,7 @@ export function buildCommonHeaders(
 
 const EXPOSED = [
   'Access-Control-Expose-Headers',
-  'ETag, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id',
+  'ETag, Idempotent-Replayed, Import-Dry-Run, Import-Inserted, Import-Rejected, Import-Skipped, Import-Updated, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id',
 ] as const;
 const CLOSED: readonly string[] = [
   'X-Content-Type-Options',

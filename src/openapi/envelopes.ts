@@ -79,7 +79,7 @@ const RESPONSES: Properties = {
     },
   ),
   'wda.Id': responseSchema({ id: ID_SCHEMA }),
-  'wda.ImportResult': responseSchema({ inserted: COUNT, updated: COUNT, skipped: COUNT }),
+  'wda.ImportResult': responseSchema({ inserted: COUNT, updated: COUNT, skipped: COUNT }, { rejected: COUNT }),
   'wda.BatchResult': responseSchema(
     {
       data: {

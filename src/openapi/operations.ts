@@ -121,6 +121,14 @@ const WRITE_HEADERS: Part = {
   Location: { description: 'Of a record that was made: its path.', schema: { type: 'string' } },
 };
 const DRY_RUN = object({ dryRun: { type: 'boolean' } });
+const count = (description: string): Part => ({ description, schema: { type: 'integer', minimum: 0 } });
+const IMPORT_HEADERS: Part = {
+  'Import-Inserted': count('With `rejects=true`: records that were created.'),
+  'Import-Updated': count('With `rejects=true`: records that were changed.'),
+  'Import-Skipped': count('With `rejects=true`: rows that were passed over.'),
+  'Import-Rejected': count('With `rejects=true`: rows that are the body.'),
+  'Import-Dry-Run': { description: 'With `rejects=true`: of a dry run.', schema: { type: 'boolean' } },
+};
 const IMPORT_META = object(
   {},
   {
@@ -146,8 +154,12 @@ export function sharedComponents(mayWrite: boolean, maxBulk: number): Components
     'wda.Deleted': { description: 'Deleted.' },
     'wda.Checked': { description: 'With `dryRun=true`: it could be done.', ...json(object({ meta: DRY_RUN })) },
     'wda.Imported': {
-      description: 'How many rows did what.',
-      ...json(object({ data: schemaRef('wda.ImportResult') }, { meta: IMPORT_META })),
+      description: 'How many rows did what; with `rejects=true` the headers say it, and the body is the rejected rows.',
+      headers: IMPORT_HEADERS,
+      content: {
+        ...(json(object({ data: schemaRef('wda.ImportResult') }, { meta: IMPORT_META })).content as Parts),
+        ...(FILE.content as Parts),
+      },
     },
   };
   return {

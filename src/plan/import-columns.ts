@@ -18,7 +18,7 @@ export interface Lookup {
   readonly scan: Scan;
 }
 
-/** What a column of a file gives: a field of the entity, directly or by a look-up. */
+/** Field of the entity that a column of a file gives, directly or by a look-up. */
 export interface Target {
   readonly field: Field;
   readonly lookup: Lookup | undefined;

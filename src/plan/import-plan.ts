@@ -19,8 +19,12 @@ export interface ImportPlan {
   readonly onConflict: ConflictMode;
   /** Staged columns of each row, in this order. */
   readonly columns: readonly Field[];
-  /** References that are looked up; the value of each is staged behind the columns, and the column gets the id later. */
+  /** References that are looked up; the values are staged after the columns, which get the ids later. */
   readonly lookups: readonly Lookup[];
+  /** Whether rows with mistakes are left out, in place of refusing the file. */
+  readonly hasRejects: boolean;
+  /** Range of rows that statements are limited to, in a search for the row that PostgreSQL refuses. */
+  readonly range?: { readonly from: number; readonly to: number };
   /** Whether each row says which columns it gives (NDJSON); otherwise every row gives all of them. */
   readonly sparse: boolean;
   /** Ids in the file: `known` only find records, `new` may create records, too. */
@@ -190,6 +194,7 @@ function planImport(
     onConflict: request.onConflict,
     columns,
     lookups,
+    hasRejects: request.hasRejects === true,
     sparse,
     matchOn: match,
     ids: match !== undefined ? 'known' : !byId ? 'none' : principal.kind === 'external' ? 'known' : 'new',

@@ -18,6 +18,8 @@ export interface ImportRequest {
   readonly conflictOn?: readonly string[];
   /** Whether everything is executed and then rolled back. */
   readonly isDryRun?: boolean;
+  /** Whether rows with mistakes are left out, and are the answer. */
+  readonly hasRejects?: boolean;
   /** Mistakes that are listed. */
   readonly maxErrors: number;
   /** Forms of the cells of a CSV file. */
@@ -38,6 +40,7 @@ export function parseImportRequest(
     onConflict = 'fail',
     conflictOn: key,
     dryRun = false,
+    rejects = false,
     maxErrors = DEFAULT_MAX_ERRORS,
     formats,
   } = readQuery('import', query);
@@ -54,6 +57,7 @@ export function parseImportRequest(
     onConflict,
     ...conflictOn,
     ...(dryRun ? { isDryRun: true } : {}),
+    ...(rejects ? { hasRejects: true } : {}),
     maxErrors,
     ...(formats === undefined ? {} : { formats }),
   };

@@ -253,6 +253,13 @@ export const PARAMETERS = {
     description:
       'Of CSV: `date:dd.MM.yyyy;decimal:1.234,50;boolean:ja/nein`, how the cells write dates, numbers and booleans.',
   }),
+  rejects: parameter(flag, {
+    query: ['import'],
+    excludes: ['maxErrors', 'rejected rows are not listed, they are the answer'],
+    description:
+      'Rows with mistakes are left out and are the answer, in the format of the file with `_row` and `_reason`; the counts are in its headers.',
+    client: false,
+  }),
   maxErrors: parameter(integer(1, MAX_IMPORT_ERRORS), {
     query: ['import'],
     description: 'Mistakes that are listed before the rest of the file is left unread; 100 if not given.',

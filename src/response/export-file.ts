@@ -57,7 +57,8 @@ const verbatim: Cell = (text) => text;
 const truth: Cell = (text) => (text === 't' ? 'true' : 'false');
 
 const NEEDS_QUOTES = /[",\n\r]|^$/;
-const quoteCell: Cell = (text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+/** Quotes a cell of CSV where it needs it. */
+export const quoteCell: Cell = (text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 // Characters that spreadsheets evaluate, or skip before a formula (OWASP, "CSV Injection").
 const FORMULA = /^[=+\-@\t\r]/;

@@ -18,14 +18,23 @@ import { renderTarget } from './table.ts';
 // A connection runs one import at a time, and the table is dropped with its transaction: a fixed name is enough. `$` is
 // in no name of a schema document.
 const STAGING = keyword('pg_temp."$import"');
-// The staging table for joins with tables of a workspace, which on a cluster lie on another node: the coordinator joins
-// them with a subquery, and not with a temporary table. PostgreSQL plans both alike.
-const STAGED = sql`(select * from ${STAGING})`;
 const ROW = ident('$row');
 const LINE = ident('$line');
+const SOURCE = ident('$source');
+const REASON = ident('$reason');
 const PROVIDED = ident('$given');
 const s = ident('s');
 const r = ident('r');
+
+// The staging table for joins with tables of a workspace, which on a cluster lie on another node: the coordinator joins
+// them with a subquery, and not with a temporary table. PostgreSQL plans both alike. Rejected rows are not in it.
+function selectStaged({ hasRejects, range }: ImportPlan): Fragment {
+  const conditions = [
+    hasRejects ? sql`${REASON} is null` : empty,
+    range === undefined ? empty : sql`${ROW} between ${keyword(String(range.from))} and ${keyword(String(range.to))}`,
+  ];
+  return sql`(select * from ${STAGING}${where(...conditions)})`;
+}
 
 /** Returns the query of a fragment with bound claims of the principal. Not prepared, as its text seldom recurs. */
 export function importQuery(fragment: Fragment, principal: Principal): Query {
@@ -40,7 +49,10 @@ export function importSettings(entity: Entity): Fragment {
   return sql`${nodeForms(entity)?.importSettings ?? empty}set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
 }
 
-/** Creates the staging table: `$row`, `$line`, the plan's columns and look-ups, and for a sparse plan `$given`, a bit for each of them. */
+/**
+ * Creates the staging table: `$row`, `$line`, the plan's columns and look-ups, and for a sparse plan `$given`, a bit for each of
+ * the columns; for one with rejects also `$source`, the row as it came, and `$reason` of a rejected one.
+ */
 export function createStaging(plan: ImportPlan): Fragment {
   const columns = plan.columns.map(
     (field) => sql`${ident(field.name)} ${keyword(fieldType(field.type).columnType(field))}`,
@@ -49,7 +61,8 @@ export function createStaging(plan: ImportPlan): Fragment {
     ({ field }, index) => sql`${lookupColumn(index)} ${keyword(fieldType(field.type).columnType(field))}`,
   );
   const providedColumn = plan.sparse ? [sql`${PROVIDED} varbit`] : [];
-  return sql`create temp table "$import" (${join([sql`${ROW} int8`, sql`${LINE} int8`, ...columns, ...lookups, ...providedColumn])}) on commit drop`;
+  const rejectColumns = plan.hasRejects ? [sql`${SOURCE} text`, sql`${REASON} text`] : [];
+  return sql`create temp table "$import" (${join([sql`${ROW} int8`, sql`${LINE} int8`, ...columns, ...lookups, ...providedColumn, ...rejectColumns])}) on commit drop`;
 }
 
 export function copyToStaging(): Fragment {
@@ -65,7 +78,7 @@ export function addMatches(): Fragment {
 export function matchRecords(plan: ImportPlan, fields: readonly Field[]): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const same = fields.map((field) => sql`${r}.${ident(field.column)} = f.${ident(field.name)}`);
-  const matches = sql`select f.${ROW} as "$at", ${r}."id" from ${STAGED} f left join ${table} on ${join(condition.text === '' ? same : [...same, condition], ' and ')}`;
+  const matches = sql`select f.${ROW} as "$at", ${r}."id" from ${selectStaged(plan)} f left join ${table} on ${join(condition.text === '' ? same : [...same, condition], ' and ')}`;
   return sql`update ${STAGING} ${s} set "id" = m."id" from (${matches}) m where m."$at" = ${s}.${ROW} and m."id" is distinct from ${s}."id"`;
 }
 
@@ -77,7 +90,7 @@ export function resolveLookups(plan: ImportPlan): readonly Fragment[] {
     const { table, condition } = renderScan(lookup.scan, r);
     const column = ident(lookup.column.name);
     const same = sql`${r}.${ident(lookup.field.column)} = f.${lookupColumn(index)}`;
-    const matches = sql`select f.${ROW} as "$at", ${r}."id" from ${STAGED} f left join ${table} on ${join(condition.text === '' ? [same] : [same, condition], ' and ')}${where(sql`f.${lookupColumn(index)} is not null`)}`;
+    const matches = sql`select f.${ROW} as "$at", ${r}."id" from ${selectStaged(plan)} f left join ${table} on ${join(condition.text === '' ? [same] : [same, condition], ' and ')}${where(sql`f.${lookupColumn(index)} is not null`)}`;
     return sql`update ${STAGING} ${s} set ${column} = m."id" from (${matches}) m where m."$at" = ${s}.${ROW} and m."id" is distinct from ${s}.${column}`;
   });
 }
@@ -110,9 +123,10 @@ export function findDuplicates(plan: ImportPlan, columns: readonly Field[]): Fra
   const names = columns.map((field) => ident(field.name));
   const writtenCondition = columns.some((field) => field.role === 'id') ? empty : isWritten(plan);
   const conditions = [...names.map((name) => sql`${s}.${name} is not null`), writtenCondition];
-  const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "$first" from ${STAGED} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
+  const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "$first" from ${selectStaged(plan)} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
   const same = names.map((name) => sql`${s}.${name} = d.${name}`);
   return selectRows(
+    plan,
     sql`join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."$first"`, writtenCondition)}`,
     columns,
     keyword('d."$first"'),
@@ -124,24 +138,28 @@ export function findUniqueConflicts(plan: ImportPlan, columns: readonly Field[])
   const { table, condition } = renderScan(plan.scan, r);
   const same = columns.map((field) => sql`${r}.${ident(field.column)} = ${s}.${ident(field.name)}`);
   const another = plan.ids === 'none' ? empty : sql`${r}."id" is distinct from ${s}."id"`;
-  return selectRows(sql`join ${table} on ${join(same, ' and ')}${where(condition, another, isWritten(plan))}`, columns);
+  return selectRows(
+    plan,
+    sql`join ${table} on ${join(same, ' and ')}${where(condition, another, isWritten(plan))}`,
+    columns,
+  );
 }
 
 /** Selects rows with an id that a record has. */
 export function findExistingIds(plan: ImportPlan): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
-  return selectRows(sql`join ${table} on ${r}."id" = ${s}."id"${where(condition)}`, getIdColumns(plan));
+  return selectRows(plan, sql`join ${table} on ${r}."id" = ${s}."id"${where(condition)}`, getIdColumns(plan));
 }
 
 /** Selects rows with an id that no record has which the principal can see. */
 export function findUnknownIds(plan: ImportPlan): Fragment {
-  return selectRows(where(sql`${s}."id" is not null`, sql`not ${exists(plan)}`), getIdColumns(plan));
+  return selectRows(plan, where(sql`${s}."id" is not null`, sql`not ${exists(plan)}`), getIdColumns(plan));
 }
 
 /** Selects rows that create a record and do not give the field. */
 export function findMissing(plan: ImportPlan, field: Field): Fragment {
   const isNull = plan.columns.includes(field) ? sql`${s}.${ident(field.name)} is null` : empty;
-  return selectRows(where(creates(plan), isNull), []);
+  return selectRows(plan, where(creates(plan), isNull), []);
 }
 
 /** Selects rows that refer to a record that is missing or hidden from the principal. */
@@ -155,7 +173,7 @@ export function findMissingReferences(plan: ImportPlan, reference: Reference): F
     sql`not exists (select from ${table}${where(sql`${related}."id" = ${column}`, condition)})`,
   ];
   if (isOwnReference(plan, reference) && plan.ids !== 'none') {
-    conditions.push(sql`not exists (select from ${STAGED} o where o."id" = ${column})`);
+    conditions.push(sql`not exists (select from ${selectStaged(plan)} o where o."id" = ${column})`);
   }
   if (hidesRows(reference.scan) && plan.onConflict === 'update' && plan.ids !== 'none') {
     // An unchanged reference reveals nothing, as in a single update.
@@ -163,21 +181,26 @@ export function findMissingReferences(plan: ImportPlan, reference: Reference): F
     const same = [sql`${r}."id" = ${s}."id"`, sql`${r}.${ident(reference.field.column)} = ${column}`];
     conditions.push(sql`not exists (select from ${own}${where(...same, visible)})`);
   }
-  return selectRows(where(...conditions), [reference.field]);
+  return selectRows(plan, where(...conditions), [reference.field]);
 }
 
 /** Selects rows whose look-up finds no record that the principal can see. */
 export function findMissingLookups(plan: ImportPlan, index: number): Fragment {
   const { name } = (plan.lookups[index] as Lookup).column;
   const conditions = [sql`${s}.${lookupColumn(index)} is not null`, sql`${s}.${ident(name)} is null`, isWritten(plan)];
-  return selectRows(where(...conditions), [{ name: `$lookup${index}` }]);
+  return selectRows(plan, where(...conditions), [{ name: `$lookup${index}` }]);
 }
 
 /** Selects rows with the values of the columns, separated by commas. */
-function selectRows(rest: Fragment, columns: readonly Pick<Field, 'name'>[], other = keyword('null::int8')): Fragment {
+function selectRows(
+  plan: ImportPlan,
+  rest: Fragment,
+  columns: readonly Pick<Field, 'name'>[],
+  other = keyword('null::int8'),
+): Fragment {
   const texts = columns.map(({ name }) => sql`${s}.${ident(name)}::text`);
   const value = texts.length === 0 ? keyword('null::text') : sql`concat_ws(', ', ${join(texts)})`;
-  return sql`select ${s}.${ROW} as "row", ${s}.${LINE} as "line", ${value} as "value", ${other} as "other" from ${STAGED} ${s} ${rest}`;
+  return sql`select ${s}.${ROW} as "row", ${s}.${LINE} as "line", ${value} as "value", ${other} as "other" from ${selectStaged(plan)} ${s} ${rest}`;
 }
 
 const getIdColumns = ({ columns }: ImportPlan): readonly Field[] => columns.filter(({ role }) => role === 'id');
@@ -199,6 +222,45 @@ function creates(plan: ImportPlan): Fragment {
   return plan.ids === 'known' ? sql`${s}."id" is null` : sql`(${s}."id" is null or not ${exists(plan)})`;
 }
 
+/* ---- rejected rows ---- */
+
+/** Rejects the rows of a check: column `count`. `{other}` in the reason is the row with the same value. */
+export function rejectRows(check: Fragment, reason: string): Fragment {
+  const text = sql`replace(${literal(reason)}, '{other}', coalesce(c."other"::text, ''))`;
+  return sql`with rejected as (update ${STAGING} ${s} set ${REASON} = ${text} from (${check}) c where c."row" = ${s}.${ROW} returning 1) select count(*)::text as count from rejected`;
+}
+
+/** Indexes the rows by their numbers, to search for one of them. */
+export function indexStaging(): Fragment {
+  return sql`create index if not exists "$import_row" on ${STAGING} (${ROW})`;
+}
+
+/** Rejects one row. */
+export function rejectRow(row: number, reason: string): Fragment {
+  return sql`update ${STAGING} set ${REASON} = ${literal(reason)} where ${ROW} = ${keyword(String(row))}`;
+}
+
+/** Selects rows with a reference to another row of the file, and not to a record that the principal can see. */
+export function findOwnReferences(plan: ImportPlan, reference: Reference): Fragment {
+  const column = sql`${s}.${ident(reference.field.name)}`;
+  const { table, condition } = renderScan(reference.scan, r);
+  const missing = sql`not exists (select from ${table}${where(sql`${r}."id" = ${column}`, condition)})`;
+  return selectRows(plan, where(sql`${column} is not null`, missing), [reference.field]);
+}
+
+/** Opens a cursor over the rejected rows in the order of the file: `row`, `source`, `reason`. */
+export function openRejects(): Fragment {
+  return sql`declare rejects no scroll cursor for select ${ROW}::text as "row", ${SOURCE} as "source", ${REASON} as "reason" from ${STAGING} where ${REASON} is not null order by ${ROW}`;
+}
+
+export function countRejects(): Fragment {
+  return sql`select count(*)::text as count from ${STAGING} where ${REASON} is not null`;
+}
+
+export function fetchRejects(count: number): Fragment {
+  return sql`fetch ${keyword(String(count))} from rejects`;
+}
+
 /* ---- ids ahead of the sequence ---- */
 
 // Longer gaps are skipped in one step: nextval takes a second for a million ids. No single statement draws as many.
@@ -207,7 +269,7 @@ const LOCK_CLASS = 0x776461;
 
 /** Selects `behind`: whether the sequence of the ids would reach the largest id of the file later on. */
 export function isSequenceBehind(plan: ImportPlan): Fragment {
-  return sql`select coalesce(max(${s}."id") > ${lastId(plan)}, false) as behind from ${STAGING} ${s}`;
+  return sql`select coalesce(max(${s}."id") > ${lastId(plan)}, false) as behind from ${selectStaged(plan)} ${s}`;
 }
 
 /** Locks the table against creates. */
@@ -238,7 +300,7 @@ export function passSequence(plan: ImportPlan): readonly Fragment[] {
 }
 
 function gap(plan: ImportPlan): Fragment {
-  return sql`(select max(${s}."id") - ${lastId(plan)} as ids, max(${s}."id") as largest from ${STAGING} ${s}) gap`;
+  return sql`(select max(${s}."id") - ${lastId(plan)} as ids, max(${s}."id") as largest from ${selectStaged(plan)} ${s}) gap`;
 }
 
 /** Finds running transactions that have drawn ids: one of them may be about to write an id of the file. */
@@ -286,7 +348,7 @@ const mayConflict = ({ ids, onConflict }: ImportPlan): boolean => ids === 'new' 
 
 function findExisting(plan: ImportPlan): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
-  return sql`select ${r}."id" from ${STAGED} ${s} join ${table} on ${r}."id" = ${s}."id"${where(condition)}`;
+  return sql`select ${r}."id" from ${selectStaged(plan)} ${s} join ${table} on ${r}."id" = ${s}."id"${where(condition)}`;
 }
 
 function stagedRows(plan: ImportPlan): RowsOfInsert {
@@ -298,7 +360,7 @@ function stagedRows(plan: ImportPlan): RowsOfInsert {
   const condition = where(mayConflict(plan) ? isNew : creates(plan));
   const rows = {
     assigned: [['id', id], ...otherFields.map((field) => [field.column, insertedValue(plan, field)] as const)] as const,
-    from: sql`${STAGED} ${s}${condition}`,
+    from: sql`${selectStaged(plan)} ${s}${condition}`,
     // Staged rows come in the order of the file; only a join, or an update of some of them, may change that.
     order: condition.text === '' && plan.lookups.length === 0 ? empty : sql`${s}.${ROW}`,
   };
@@ -324,10 +386,10 @@ function updateStaged(plan: ImportPlan): Fragment {
       return sql`${column} = ${plan.sparse ? sql`case when ${isProvided(plan, field)} then ${value} else ${r}.${column} end` : value}`;
     });
   if (sets.length === 0 && mayConflict(plan)) return sql`select from ${EXISTING}`;
-  if (sets.length === 0) return sql`select 1 from ${table} join ${STAGED} ${s} on true${match}`;
+  if (sets.length === 0) return sql`select 1 from ${table} join ${selectStaged(plan)} ${s} on true${match}`;
   const updatedAt = plan.scan.entity.timestamps ? plan.scan.entity.fields.get('updatedAt') : undefined;
   if (updatedAt !== undefined) sets.push(sql`${ident(updatedAt.column)} = now()`);
-  return sql`update ${table} set ${join(sets)} from ${STAGED} ${s}${match} returning 1`;
+  return sql`update ${table} set ${join(sets)} from ${selectStaged(plan)} ${s}${match} returning 1`;
 }
 
 function isProvided(plan: ImportPlan, field: Field): Fragment {

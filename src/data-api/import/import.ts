@@ -10,11 +10,13 @@ import type { Reply } from '../../response/reply.ts';
 import type { EntityContext } from '../context.ts';
 import { type ImportKey, importIdempotent } from '../idempotency.ts';
 import type { TransferDeps } from '../transfer.ts';
+import { makeCsvRejects, NDJSON_REJECTS } from './reject-file.ts';
 import { type CsvRow, ImportFault, type JsonLine, readCsv, readLines, type SourceLimits } from './rows.ts';
 import { runImport } from './run.ts';
 
 interface KeyedUpload extends Upload {
   readonly key: ImportKey | undefined;
+  readonly release: () => void;
 }
 
 export async function importRecords(deps: TransferDeps, context: EntityContext): Promise<Reply> {
@@ -32,17 +34,21 @@ export async function importRecords(deps: TransferDeps, context: EntityContext):
   });
   // PostgreSQL's timeout does not run while COPY waits for a client that sends a byte now and then.
   const deadline = setTimeout(() => upload.end(badRequest('BODY_INTERRUPTED', formatTimeout(timeoutMs))), timeoutMs);
+  let isStreaming = false;
   try {
     const readFile = options.format === 'csv' ? importCsv : importNdjson;
-    if (options.isDryRun) return await readFile(deps, options, context, { ...upload, key: undefined });
-    const { chunks, end: interrupt } = upload;
-    const file = { chunks, maxBytes, waitMs: config.statementTimeoutMs };
-    return await importIdempotent(keys, context, file, (hashedChunks, key) =>
-      readFile(deps, options, context, { chunks: hashedChunks, end: interrupt, key }),
-    );
+    const read = (chunks: AsyncIterable<Buffer>, key: ImportKey | undefined): Promise<Reply> =>
+      readFile(deps, options, context, { chunks, end: upload.end, key, release });
+    const { chunks } = upload;
+    const reply = options.isDryRun
+      ? await read(chunks, undefined)
+      : await importIdempotent(keys, context, { chunks, maxBytes, waitMs: config.statementTimeoutMs }, read);
+    // Rejected rows wait for their client, which must not hold more of them than there are permits.
+    isStreaming = reply.body.kind === 'stream';
+    return reply;
   } finally {
     clearTimeout(deadline);
-    release();
+    if (!isStreaming) release();
   }
 }
 
@@ -69,6 +75,8 @@ async function importCsv(
         interrupt: upload.end,
         isDryRun: request.isDryRun === true,
         key: upload.key,
+        rejects: request.hasRejects ? makeCsvRejects(headers) : undefined,
+        release: upload.release,
       },
       context,
       deps,
@@ -107,6 +115,8 @@ async function importNdjson(
         interrupt: upload.end,
         isDryRun: request.isDryRun === true,
         key: upload.key,
+        rejects: request.hasRejects ? NDJSON_REJECTS : undefined,
+        release: upload.release,
       },
       context,
       deps,

@@ -1,8 +1,9 @@
 // Decodes the rows of a file and formats them as text for COPY, in time slices; mistakes are recorded by row.
 import { formatCopyLine } from '../../database/copy.ts';
-import { type ApiError, conflict, type Detail, validationFailed } from '../../errors.ts';
+import { ApiError, conflict, type Detail, validationFailed } from '../../errors.ts';
 import type { TimeSlices } from '../../limits/fair-scheduler.ts';
-import type { RowDecoder } from '../../plan/import-row.ts';
+import type { RowDecoder, StagedRow } from '../../plan/import-row.ts';
+import type { RejectFormat } from './reject-file.ts';
 import { ImportFault } from './rows.ts';
 
 // A write per row would cost more than the row; a longer text would only wait.
@@ -29,11 +30,34 @@ export interface RowSource<T> {
   readonly decode: RowDecoder<T>;
   /** Mistakes after which the rest is not read. */
   readonly maxErrors: number;
+  /** Formats a row as it came, for an import with rejects: then rows with mistakes are staged, too. */
+  readonly rejects?: Pick<RejectFormat<T>, 'formatSource'> | undefined;
 }
 
-/** Creates the reader. `slices`: see RawRequest. */
+/** Formats the mistakes of a row. */
+export const formatReason = (details: readonly Detail[]): string =>
+  details.map(({ field, message }) => (field === null ? message : `${field}: ${message}`)).join('; ');
+
+const MAX_REASONS = 100;
+
+/** Decodes a row of an import with rejects: its values, or nulls and the reason. */
+function decodeOrReject<T>(source: T, row: number, width: number, decode: RowDecoder<T>): [StagedRow, string | null] {
+  const details: Detail[] = [];
+  try {
+    const values = decode(source, row, (detail) => details.push(detail) < MAX_REASONS);
+    if (values !== undefined) return [values, null];
+  } catch (error) {
+    // A row of another user.
+    if (!(error instanceof ApiError) || error.status !== 403) throw error;
+    details.push({ field: null, code: 'INVALID', message: error.message });
+  }
+  return [new Array(width).fill(null), formatReason(details)];
+}
+
+/** Creates the reader. `width`: staged texts of a row. `slices`: see RawRequest. */
 export function makeImportReader<T extends { readonly line: number }>(
-  { batches, decode, maxErrors }: RowSource<T>,
+  { batches, decode, maxErrors, rejects }: RowSource<T>,
+  width: number,
   slices: TimeSlices,
 ): ImportReader {
   const details: Detail[] = [];
@@ -41,6 +65,18 @@ export function makeImportReader<T extends { readonly line: number }>(
   let row = 0;
   let line = 0;
   const report = (detail: Detail): boolean => details.push({ ...detail, line }) < maxErrors;
+  const toCopyLine = (source: T): string => {
+    const place = [String(row), String(line)];
+    if (rejects !== undefined) {
+      const [cells, reason] = decodeOrReject(source, row, width, decode);
+      return formatCopyLine([...place, ...cells, rejects.formatSource(source), reason]);
+    }
+    const cells = decode(source, row, report);
+    if (cells !== undefined) return formatCopyLine([...place, ...cells]);
+    invalidRows.push(row);
+    if (details.length >= maxErrors) throw toImportError(details, maxErrors);
+    return '';
+  };
   async function* lines(): AsyncGenerator<string> {
     let text = '';
     let startedAt = performance.now();
@@ -53,11 +89,7 @@ export function makeImportReader<T extends { readonly line: number }>(
             await slices.next();
             startedAt = performance.now();
           }
-          const cells = decode(source, row, report);
-          if (cells === undefined) {
-            invalidRows.push(row);
-            if (details.length >= maxErrors) throw toImportError(details, maxErrors);
-          } else text += formatCopyLine([String(row), String(line), ...cells]);
+          text += toCopyLine(source);
           if (text.length >= COPY_CHARACTERS) {
             yield text;
             text = '';

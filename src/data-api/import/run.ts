@@ -2,7 +2,7 @@
 // as sets, and written to the target by one statement. All or nothing, with every mistake reported by row.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { copyInto, inSavepoint, makeBackend, parseCopyPosition } from '../../database/copy.ts';
+import { copyInto, inRolledBackSavepoint, inSavepoint, makeBackend, parseCopyPosition } from '../../database/copy.ts';
 import {
   clientDisconnected,
   getSqlState,
@@ -12,28 +12,23 @@ import {
 } from '../../database/errors.ts';
 import type { NodeStatus } from '../../database/executor.ts';
 import type { Database, Session, Transaction } from '../../database/pool.ts';
-import { type Detail, type DetailCode, shorten } from '../../errors.ts';
-import { type ImportPlan, isOwnReference } from '../../plan/import-plan.ts';
-import { json, type Reply } from '../../response/reply.ts';
-import type { Fragment } from '../../sql/fragment.ts';
+import type { ApiError } from '../../errors.ts';
+import type { ImportPlan } from '../../plan/import-plan.ts';
+import { json, type Reply, type ReplyBody } from '../../response/reply.ts';
+import { type Query, toQuery } from '../../sql/fragment.ts';
 import {
   addMatches,
   analyzeStaging,
   copyToStaging,
+  countRejects,
   createStaging,
-  findDuplicates,
-  findExistingIds,
-  findMissing,
-  findMissingLookups,
-  findMissingReferences,
-  findUniqueConflicts,
-  findUnknownIds,
-  firstRows,
+  fetchRejects,
   importQuery,
   importSettings,
-  matchRecords,
+  indexStaging,
+  openRejects,
   recordOutcome,
-  resolveLookups,
+  rejectRow,
   resolveOutcome,
   writeStaged,
 } from '../../sql/import.ts';
@@ -43,20 +38,23 @@ import { writeUnknown } from '../errors.ts';
 import type { ImportKey } from '../idempotency.ts';
 import { toRecordError } from '../record-error.ts';
 import type { TransferDeps } from '../transfer.ts';
+import { type Checks, findLastingMistakes, match, rejectMistakes } from './checks.ts';
 import { confirmAccess, confirmPlan, type PlannedImport, type Replan } from './confirm.ts';
 import { passIds, reserveIds } from './ids.ts';
-import { type ImportReader, makeImportReader, type RowSource, toImportError } from './reader.ts';
+import { formatReason, type ImportReader, makeImportReader, type RowSource, toImportError } from './reader.ts';
+import { makeRejectFile, type RejectFile, type RejectFormat, streamRejects } from './reject-file.ts';
 
 export interface ImportCounts {
   readonly inserted: number;
   readonly updated: number;
   readonly skipped: number;
+  /** For an import with rejects. */
+  readonly rejected?: number;
 }
 
 // From this many rows on the staging table is analyzed for the planner.
 const ANALYZE_ROWS = 1000;
 const WRITE_ATTEMPTS = 3;
-const MATCH_ATTEMPTS = 3;
 const DRY_RUN_ROLLBACK = new Error('a dry run is undone');
 
 export interface Import<T> extends RowSource<T> {
@@ -71,21 +69,36 @@ export interface Import<T> extends RowSource<T> {
   readonly isDryRun: boolean;
   /** Idempotency key under which the response is stored, with the records. */
   readonly key: ImportKey | undefined;
+  /** Format of rejected rows, for an import with rejects. */
+  readonly rejects?: RejectFormat<T> | undefined;
+  /** Called when rejected rows have been sent, or cannot be. */
+  readonly release: () => void;
 }
 
 /** Reads all batches and writes them; throws 400, 403 or 409 when nothing was imported. */
 export async function runImport<T extends { readonly line: number }>(
-  { plan, replan, notes, interrupt, isDryRun, key, ...source }: Import<T>,
+  { plan, replan, notes, interrupt, isDryRun, key, release, ...source }: Import<T>,
   context: EntityContext,
   { config, databases, cache }: TransferDeps,
 ): Promise<Reply> {
   const db = databases.forWorkspace(context.workspace);
-  const reader = makeImportReader(source, context.request.slices);
+  const width = plan.columns.length + plan.lookups.length + (plan.sparse ? 1 : 0);
+  const reader = makeImportReader(source, width, context.request.slices);
+  const rejectFile = source.rejects && makeRejectFile(config.maxRejectBytes);
+  const limits = {
+    minRate: { bytesPerSecond: config.minExportBytesPerSecond, seconds: config.transferWindowSeconds },
+    stallMs: config.bodyTimeoutMs,
+  };
+  const makeReply = (counts: ImportCounts): Reply => {
+    if (source.rejects === undefined || rejectFile === undefined) return makeImportReply(counts, isDryRun, notes);
+    const stream = streamRejects(rejectFile, limits, release);
+    return makeRejectsReply(counts, isDryRun, { contentType: source.rejects.contentType, stream });
+  };
   const token = randomUUID();
-  let dryRunReply: Reply | undefined;
-  let finishedReply: Reply | undefined;
+  let finishedCounts: ImportCounts | undefined;
+  let isWritten = false;
   try {
-    return await db.transaction(
+    await db.transaction(
       (session) =>
         runWhileConnected(db, session, context, async (own) => {
           const counts = await importStaged(own, { context, plan }, replan, {
@@ -94,16 +107,15 @@ export async function runImport<T extends { readonly line: number }>(
             key,
             maxErrors: source.maxErrors,
           });
-          const reply = makeImportReply(counts, isDryRun, notes);
-          if (isDryRun) {
-            dryRunReply = reply;
-            throw DRY_RUN_ROLLBACK;
-          }
-          await key?.finish(own, reply);
+          if (source.rejects !== undefined && rejectFile !== undefined)
+            await saveRejects(own, source.rejects, rejectFile);
+          finishedCounts = counts;
+          if (isDryRun) throw DRY_RUN_ROLLBACK;
+          // Rejected rows are not stored with the key: a replay has the counts alone.
+          await key?.finish(own, makeImportReply(counts, isDryRun, notes));
           await own.query(recordOutcome(context.workspace.databaseSchema, token));
           await recordImport(own, context, counts);
-          finishedReply = reply;
-          return reply;
+          isWritten = true;
         }),
       {
         statementTimeoutMs: config.transferTimeoutMs,
@@ -113,13 +125,16 @@ export async function runImport<T extends { readonly line: number }>(
         node: context.node,
       },
     );
+    return makeReply(finishedCounts as unknown as ImportCounts);
   } catch (error) {
-    if (error === DRY_RUN_ROLLBACK && dryRunReply !== undefined) return dryRunReply;
-    if (finishedReply !== undefined && isConnectionLoss(error)) {
+    if (error === DRY_RUN_ROLLBACK && finishedCounts !== undefined) return makeReply(finishedCounts);
+    if (finishedCounts !== undefined && isWritten && isConnectionLoss(error)) {
       const outcome = await findOutcome(db, context.workspace.databaseSchema, token, context.node);
-      if (outcome === 'committed') return finishedReply;
+      if (outcome === 'committed') return makeReply(finishedCounts);
+      await rejectFile?.close();
       if (outcome === 'unknown') throw writeUnknown(error);
     }
+    await rejectFile?.close();
     // The body is read, so the request cannot be planned again: the client has to send it again (503).
     if (isStaleSnapshot(error)) cache.invalidate(context.workspace.id);
     throw toRecordError(error, context.workspace, context.entity.name, 'create');
@@ -177,6 +192,45 @@ function makeImportReply(data: ImportCounts, isDryRun: boolean, notes: readonly 
   return json(200, { data, ...(Object.keys(meta).length === 0 ? {} : { meta }) });
 }
 
+/** Builds the reply of an import with rejects. */
+function makeRejectsReply(
+  { inserted, updated, skipped, rejected = 0 }: ImportCounts,
+  isDryRun: boolean,
+  body: Pick<Extract<ReplyBody, { kind: 'stream' }>, 'contentType' | 'stream'>,
+): Reply {
+  const headers = {
+    'Import-Inserted': String(inserted),
+    'Import-Updated': String(updated),
+    'Import-Skipped': String(skipped),
+    'Import-Rejected': String(rejected),
+    ...(isDryRun ? { 'Import-Dry-Run': 'true' } : {}),
+  };
+  return { status: 200, headers, body: { kind: 'stream', ...body } };
+}
+
+// Bytes of rejected rows that are fetched at a time, as far as the rows before tell.
+const FETCH_BYTES = 262_144;
+const MAX_FETCH_ROWS = 1000;
+// A row may have 1 MiB.
+const FIRST_FETCH_ROWS = 16;
+
+/** Copies the rejected rows from the staging table to the file. */
+async function saveRejects(
+  session: Session,
+  { header, formatLine }: Pick<RejectFormat<never>, 'header' | 'formatLine'>,
+  file: RejectFile,
+): Promise<void> {
+  await file.write(header);
+  await session.execute(openRejects().text);
+  for (let count = FIRST_FETCH_ROWS; ; ) {
+    const rows = await session.query<{ row: string; source: string; reason: string }>(toQuery(fetchRejects(count)));
+    if (rows.length === 0) return;
+    const text = rows.map(({ row, source, reason }) => formatLine(row, source, reason)).join('');
+    await file.write(text);
+    count = Math.max(1, Math.min(MAX_FETCH_ROWS, Math.floor(FETCH_BYTES / (text.length / rows.length))));
+  }
+}
+
 interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key' | 'maxErrors'> {
   readonly reader: ImportReader;
 }
@@ -202,42 +256,18 @@ async function importStaged(
   const plannedImport = await confirmPlan(session, initial, replan);
   const { context, plan } = plannedImport;
   if (plan.matchOn !== undefined) await session.execute(addMatches().text);
-  await match(session, context, plan);
-  if (hasNewIds) await passIds(session, plannedImport);
   const checks: Checks = { session, context, plan, maxErrors };
-  const mistakes = await findLastingMistakes(checks, details.length === 0);
-  if (details.length + mistakes.length > 0) throw toImportError([...details, ...mistakes], maxErrors);
+  await match(checks);
+  if (hasNewIds) await passIds(session, plannedImport);
+  if (plan.hasRejects) await rejectMistakes(checks);
+  else {
+    const mistakes = await findLastingMistakes(checks, details.length === 0);
+    if (details.length + mistakes.length > 0) throw toImportError([...details, ...mistakes], maxErrors);
+  }
   const counts = await write(checks, reader.rows());
   await confirmAccess(session, plannedImport, replan);
   return counts;
 }
-
-/** Looks references up, and matches rows with existing records if other fields than the id find them. */
-async function match(session: Session, { principal }: EntityContext, plan: ImportPlan): Promise<void> {
-  for (const lookup of resolveLookups(plan)) await session.query(importQuery(lookup, principal));
-  if (plan.matchOn !== undefined) await session.query(importQuery(matchRecords(plan, plan.matchOn), principal));
-}
-
-/** Staged rows that are checked, and the mistakes that are listed of each check. */
-interface Checks {
-  readonly session: Session;
-  readonly context: EntityContext;
-  readonly plan: ImportPlan;
-  readonly maxErrors: number;
-}
-
-/** Finds mistakes, and repeats it while a duplicate may be of a record that was added after the matching. */
-async function findLastingMistakes(checks: Checks, isComplete: boolean): Promise<Detail[]> {
-  const { session, context, plan } = checks;
-  for (let attempt = 1; ; attempt++) {
-    const mistakes = await findMistakes(checks, isComplete);
-    const hasConflict = mistakes.some(({ code }) => code === 'NOT_UNIQUE');
-    if (plan.matchOn === undefined || !hasConflict || attempt === MATCH_ATTEMPTS) return mistakes;
-    await match(session, context, plan);
-  }
-}
-
-/* ---- checks ---- */
 
 /** Adds the row to an error of a value that PostgreSQL rejected after it had passed our checks. */
 function addPosition(error: unknown, context: EntityContext, reader: ImportReader, maxErrors: number): unknown {
@@ -253,94 +283,92 @@ function addPosition(error: unknown, context: EntityContext, reader: ImportReade
   );
 }
 
-interface MistakeRow {
-  readonly row: string;
-  readonly line: string;
-  readonly value: string | null;
-  readonly other: string | null;
-}
-
-function toDetail({ row, line, value }: MistakeRow, mistake: Pick<Detail, 'field' | 'code' | 'message'>): Detail {
-  return {
-    row: Number(row),
-    line: Number(line),
-    ...mistake,
-    ...(value === null ? {} : { value: shorten(value, 100) }),
-  };
-}
-
-/** Finds mistakes in staged rows. `isComplete`: all rows are staged; else a row may refer to one that is not. */
-async function findMistakes({ session, context, plan, maxErrors }: Checks, isComplete: boolean): Promise<Detail[]> {
-  const { principal } = context;
-  const mistakes: Detail[] = [];
-  const collectMistakes = async (
-    check: Fragment,
-    field: string,
-    code: DetailCode,
-    message: string | ((row: MistakeRow) => string),
-  ): Promise<void> => {
-    for (const row of await session.query<MistakeRow>(importQuery(firstRows(check, maxErrors), principal))) {
-      mistakes.push(toDetail(row, { field, code, message: typeof message === 'string' ? message : message(row) }));
-    }
-  };
-  const formatDuplicate = ({ other }: MistakeRow): string => `must be unique: row ${other} has this value too`;
-  const takenMessage = 'must be unique: another record has this value';
-
-  const id = plan.columns.filter((field) => field.role === 'id');
-  const isById = plan.matchOn === undefined;
-  if (plan.ids !== 'none' && isById)
-    await collectMistakes(findDuplicates(plan, id), 'id', 'NOT_UNIQUE', formatDuplicate);
-  if (plan.ids === 'new' && plan.onConflict === 'fail') {
-    const message = 'must be unique: a record with this id exists';
-    await collectMistakes(findExistingIds(plan), 'id', 'NOT_UNIQUE', message);
-  }
-  if (plan.ids === 'known' && isById)
-    await collectMistakes(findUnknownIds(plan), 'id', 'READ_ONLY', 'is set by the server: no record has this id');
-  for (const field of plan.required) {
-    const key = (plan.matchOn ?? id).map(({ name }) => name).join(', ');
-    const message = `is required: no record has this ${key || 'id'}`;
-    await collectMistakes(findMissing(plan, field), field.name, 'REQUIRED', message);
-  }
-  for (const fields of plan.uniques) {
-    const name = fields.map((field) => field.name).join(', ');
-    await collectMistakes(findDuplicates(plan, fields), name, 'NOT_UNIQUE', formatDuplicate);
-    await collectMistakes(findUniqueConflicts(plan, fields), name, 'NOT_UNIQUE', takenMessage);
-  }
-  for (const [index, { column, field, scan }] of plan.lookups.entries()) {
-    const message = `refers to a record that does not exist: no record of ${scan.entity.name} has this ${field.name}`;
-    await collectMistakes(findMissingLookups(plan, index), column.name, 'REFERENCE_NOT_FOUND', message);
-  }
-  for (const reference of plan.references) {
-    if (isOwnReference(plan, reference) && !isComplete) continue;
-    const message = 'refers to a record that does not exist';
-    const check = findMissingReferences(plan, reference);
-    await collectMistakes(check, reference.field.name, 'REFERENCE_NOT_FOUND', message);
-  }
-  return mistakes;
-}
-
 /* ---- writing ---- */
 
 async function write(checks: Checks, rows: number): Promise<ImportCounts> {
   const { session, context, plan, maxErrors } = checks;
+  let refused = 0;
   for (let attempt = 1; ; attempt++) {
     try {
-      const [counts] = await inSavepoint(session, () =>
-        session.query<{ inserted: string; updated: string }>(importQuery(writeStaged(plan), context.principal)),
-      );
+      const [counts] = await inSavepoint(session, () => session.query<WriteRow>(writeQuery(plan, context)));
       const inserted = Number(counts?.inserted);
       const updated = Number(counts?.updated);
-      return { inserted, updated, skipped: rows - inserted - updated };
+      if (!plan.hasRejects) return { inserted, updated, skipped: rows - inserted - updated };
+      const [{ count } = { count: '0' }] = await session.query<{ count: string }>(toQuery(countRejects()));
+      const rejected = Number(count);
+      return { inserted, updated, skipped: rows - inserted - updated - rejected, rejected };
     } catch (error) {
       // A concurrent write came between our checks and the write: the checks are repeated to find the row.
       const isRace = getSqlState(error) === '23505' || getSqlState(error) === '23503' || getSqlState(error) === '23502';
+      if (plan.hasRejects) {
+        await match(checks);
+        if ((await rejectMistakes(checks)) > 0) continue;
+        const count = await rejectRefused(checks, rows, error, MAX_REFUSED_ROWS - refused);
+        refused += count;
+        if (count > 0) continue;
+      }
       if (!isRace && !isRetryable(error)) throw error;
-      await match(session, context, plan);
-      const mistakes = await findLastingMistakes(checks, true);
-      if (mistakes.length > 0) throw toImportError(mistakes, maxErrors);
+      if (!plan.hasRejects) {
+        await match(checks);
+        const mistakes = await findLastingMistakes(checks, true);
+        if (mistakes.length > 0) throw toImportError(mistakes, maxErrors);
+      }
       if (attempt >= WRITE_ATTEMPTS) throw error;
     }
   }
+}
+
+interface WriteRow {
+  readonly inserted: string;
+  readonly updated: string;
+}
+
+const writeQuery = (plan: ImportPlan, { principal }: EntityContext): Query => importQuery(writeStaged(plan), principal);
+
+// Rows that are searched one by one, each by some 20 writes that are undone. Beyond them the file is refused.
+const MAX_REFUSED_ROWS = 1000;
+
+/**
+ * Rejects at most `limit` rows that PostgreSQL refuses although no check finds a mistake in them: a value that a hidden
+ * record has, or that is too long for its index. They are searched by halves. Returns how many; 0 for another error.
+ */
+async function rejectRefused(
+  { session, context, plan }: Checks,
+  rows: number,
+  cause: unknown,
+  limit: number,
+): Promise<number> {
+  const { workspace, entity } = context;
+  const toRefusal = (error: unknown): ApiError => toRecordError(error, workspace, entity.name, 'create');
+  const state = getSqlState(cause);
+  // Parts of a file lack the rows that others refer to.
+  if (toRefusal(cause).details === undefined || state === '23503') return 0;
+  await session.execute(indexStaging().text);
+  let count = 0;
+  const search = async (from: number, to: number): Promise<void> => {
+    if (count >= limit) return;
+    try {
+      await inRolledBackSavepoint(session, async () => {
+        await session.query(writeQuery({ ...plan, range: { from, to } }, context));
+      });
+    } catch (error) {
+      // A reference to a row of another part is no mistake.
+      if (getSqlState(error) !== state) {
+        if (toRefusal(error).details === undefined) throw error;
+        return;
+      }
+      if (from === to) {
+        await session.execute(rejectRow(from, formatReason(toRefusal(error).details ?? [])).text);
+        count++;
+        return;
+      }
+      const middle = Math.floor((from + to) / 2);
+      await search(from, middle);
+      await search(middle + 1, to);
+    }
+  };
+  await search(1, rows);
+  return count;
 }
 
 /* ---- an import whose COMMIT is not answered ---- */

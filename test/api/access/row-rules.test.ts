@@ -305,6 +305,8 @@ describe('imports', () => {
   before(() => makeWorkspace());
   const load = (path: string, body: string, claims: object = ADA): Promise<Answer> =>
     as(claims, path, { method: 'POST', body, headers: { 'content-type': 'application/x-ndjson' } });
+  /** An answer without the values that the file had. */
+  const seenIn = (answer: Answer): unknown => seen({ ...answer, text: answer.text.replaceAll(/,"value":"\d+"/g, '') });
   const detailsOf = (answer: Answer): string[] =>
     answer.json.error.details.map(
       (detail: { row: number; field: string; code: string }) => `${detail.row} ${detail.field} ${detail.code}`,
@@ -326,7 +328,7 @@ describe('imports', () => {
       for (const id of [HIDDEN, ABSENT])
         answers.push(await load(`orders/_import?onConflict=${mode}`, `{"id":${id},"note":"x"}\n`));
       const [hidden, absent] = answers as [Answer, Answer];
-      assert.deepEqual(seen(hidden), seen(absent));
+      assert.deepEqual(seenIn(hidden), seenIn(absent));
       assert.deepEqual(detailsOf(hidden), ['1 id READ_ONLY']);
     }
     const own = await load('orders/_import?onConflict=update', '{"id":2,"note":"changed"}\n');
@@ -337,7 +339,7 @@ describe('imports', () => {
     for (const id of [HIDDEN, ABSENT])
       answers.push(await load('items/_import', `{"orderId":2,"quantity":1}\n{"orderId":${id},"quantity":1}\n`));
     const [hidden, absent] = answers as [Answer, Answer];
-    assert.deepEqual(seen(hidden), seen(absent));
+    assert.deepEqual(seenIn(hidden), seenIn(absent));
     assert.deepEqual(detailsOf(hidden), ['2 orderId REFERENCE_NOT_FOUND']);
     const kept = await load('items/_import?onConflict=update', '{"id":4,"orderId":3,"quantity":8}\n');
     assert.deepEqual(kept.json, { data: { inserted: 0, updated: 1, skipped: 0 } });

@@ -32,10 +32,11 @@ test('a file that is there at once leaves others their turn between its rows, an
     return [String(source)];
   };
   const next = async (): Promise<void> => void turns++;
-  const reading = makeImportReader(
-    { batches: atOnce(), decode, maxErrors: 100 },
-    { next, hasTime: () => true, addTime: () => undefined },
-  );
+  const reading = makeImportReader({ batches: atOnce(), decode, maxErrors: 100 }, 1, {
+    next,
+    hasTime: () => true,
+    addTime: () => undefined,
+  });
   const lines = (await textOf(reading)).trimEnd().split('\n');
   assert.ok(turns > 10, `${turns} turns for ${ROWS} rows`);
   assert.equal(reading.rows(), ROWS);
@@ -51,14 +52,11 @@ test('a line that was sent is told by its row, past those that had mistakes', as
     report({ row, field: 'a', code: 'INVALID', message: 'is wrong' });
     return undefined;
   };
-  const reading = makeImportReader(
-    { batches: atOnce(), decode, maxErrors: 100 },
-    {
-      next: () => Promise.resolve(),
-      hasTime: () => true,
-      addTime: () => undefined,
-    },
-  );
+  const reading = makeImportReader({ batches: atOnce(), decode, maxErrors: 100 }, 1, {
+    next: () => Promise.resolve(),
+    hasTime: () => true,
+    addTime: () => undefined,
+  });
   await textOf(reading);
   assert.deepEqual(
     reading.details.map(({ row, line }) => [row, line]),
