@@ -3,7 +3,7 @@
 // by whether they are there, and ids that refused requests have used up are made equal before the next request.
 import fc, { type GeneratorValue } from 'fast-check';
 import { drawPrincipal } from './access-principal.ts';
-import { drawRequest, type Request, reachesHidden } from './access-requests.ts';
+import { drawRequest, type Request, reachesHidden, targetsHidden } from './access-requests.ts';
 import { findHidden, makeWorlds, type WorldKind, type Worlds } from './access-worlds.ts';
 import { noteAnswer } from './error-catalog.ts';
 import type { Issuer } from './issuer.ts';
@@ -63,7 +63,9 @@ export async function fuzzWorlds(
       const answers = await Promise.all([0, 1].map((index) => send(server, worlds, credentials, index, request)));
       const [one, other] = answers.map(({ text }) => text);
       if (one !== other) return describe(request, cut(one as string, other as string));
-      const name = `${request.kind} ${answers[0]?.status}`;
+      const status = answers[0]?.status as number;
+      if (status < 300 && targetsHidden(request, model, isHidden)) return describe(request, `${one}\n\nnot refused`);
+      const name = `${request.kind} ${status}`;
       tally.set(name, (tally.get(name) ?? 0) + 1);
       if (request.method === 'GET' || request.method === 'HEAD') continue;
       const changes = await worlds.compare();

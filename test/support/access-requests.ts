@@ -214,6 +214,21 @@ export function drawRequest(g: GeneratorValue, schema: ReadonlyMap<string, Drawn
   }
 }
 
+/** Returns whether the request is an upsert over the key of a hidden record, which must be refused. */
+export function targetsHidden(
+  { writes }: Request,
+  model: Model,
+  isHidden: (entity: string, id: number) => boolean,
+): boolean {
+  const [write, ...others] = writes;
+  // An earlier operation of a batch may delete the hidden record by a cascade.
+  if (write?.kind !== 'upsert' || others.length > 0) return false;
+  const { entity, bodies } = write;
+  return (model[entity] as ModelEntity).records.some(
+    ({ id, code }) => isHidden(entity, id) && code !== null && bodies.some((body) => body.code === code),
+  );
+}
+
 /**
  * Returns whether the answer may depend on hidden records: on their unique values, or on how they refer to records that are
  * deleted.
