@@ -7,7 +7,7 @@ import { hint } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import { type ActivityFilter, loadActivity, type StoredActivity } from '../store/activity.ts';
 import { ActorShape, Slug } from './names.ts';
-import { PAGE, type Parameter, type Values } from './query.ts';
+import { PAGE, type Parameter, textParameter, type Values } from './query.ts';
 import { arrayShape, formatTime, Id, nullableShape, objectShape, respond, Time } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 
@@ -35,11 +35,6 @@ const ActivityListResponse = objectShape({
     size: Type.Integer({ minimum: 1 }),
     nextCursor: nullableShape(Type.String({ description: '`after` of the next page; null on the last one.' })),
   }),
-});
-
-const textParameter = (description: string, example: string): Parameter<string | undefined> => ({
-  shape: Type.String({ description, examples: [example] }),
-  read: (value) => value,
 });
 
 const SINCE: Parameter<string | undefined> = {

@@ -63,3 +63,8 @@ export const flag = (description: string): Parameter<boolean> => ({
     throw badRequest('INVALID_PARAMETER', `${name} must be true or false`);
   },
 });
+
+export const textParameter = (description: string, example: string): Parameter<string | undefined> => ({
+  shape: Type.String({ description, examples: [example] }),
+  read: (text) => text,
+});

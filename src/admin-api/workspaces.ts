@@ -8,12 +8,12 @@ import type { Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import type { Databases } from '../store/databases.ts';
 import { loadStatistics, loadWorkspaceStatistics } from '../store/statistics.ts';
-import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
+import { loadWorkspaces, searchWorkspaces, updateWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
 import { noOrganization, noWorkspace, requireValue } from './access.ts';
 import { body, refinedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
 import { DisplayName, Renaming, Slug } from './names.ts';
-import { flag, PAGE, type Parameter } from './query.ts';
+import { flag, PAGE, type Parameter, textParameter } from './query.ts';
 import {
   anyShape,
   arrayShape,
@@ -104,6 +104,23 @@ function collectionRoutes(services: AdminServices): AdminRoute[] {
         const page = await loadWorkspaces(databases.directory, organization.id, query);
         const showOne = statistics ? await showMeasured(databases, organization.id, page.rows) : toResponse;
         return respondPage(page, query, showOne);
+      },
+    }),
+    route({
+      id: 'workspaces.search',
+      method: 'GET',
+      path: '/workspaces',
+      access: 'operator',
+      summary: 'The workspaces of all organizations',
+      description: 'The oldest first.',
+      errors: {},
+      query: {
+        ...PAGE,
+        search: textParameter('Only those that have this in `organization/slug` or in their name.', 'acme/sh'),
+      },
+      responses: { 200: pageShape(WorkspaceResponse) },
+      async handle({ query }) {
+        return respondPage(await searchWorkspaces(databases.directory, query.search, query), query, toResponse);
       },
     }),
     route({

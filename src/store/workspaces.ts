@@ -70,6 +70,19 @@ export function loadWorkspaces(
   return loadPage(db, sql`select ${COLUMNS} from ${WORKSPACES} where o.id = ${organizationId}`, page);
 }
 
+/** Loads the workspaces of all organizations; with `search`, those that have it in `organization/slug` or their name. */
+export function searchWorkspaces(
+  db: Database,
+  search: string | undefined,
+  page: { readonly page: number; readonly size: number },
+): Promise<PageOf<WorkspaceSummary>> {
+  const condition =
+    search === undefined
+      ? sql`true`
+      : sql`strpos(lower(o.slug || '/' || w.slug), lower(${search}::text)) > 0 or strpos(lower(w.name), lower(${search}::text)) > 0`;
+  return loadPage(db, sql`select ${COLUMNS} from ${WORKSPACES} where ${condition}`, page);
+}
+
 /**
  * Inserts the row of a new workspace with its document, as JSON text, and the name of its PostgreSQL schema; undefined
  * if the organization does not exist. For a transaction that creates the tables.

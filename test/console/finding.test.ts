@@ -61,6 +61,21 @@ test('Back and Forward bring the same list, and its address shows it to another 
   assert.deepEqual(await totals(await open({ key: keys.readOnly, path: address }), 2), ['34.00', '27.25']);
 });
 
+test('the palette finds workspaces from the first screen, by name and by address', async ({ open }) => {
+  const page = await open({ key: keys.admin });
+  await page.getByRole('heading', { level: 1, name: 'Organizations' }).waitFor();
+  for (const typed of ['notes', 't/not']) {
+    await page.keyboard.press('Control+k');
+    const palette = page.getByRole('combobox', { name: 'Go to' });
+    await palette.fill(typed);
+    await page.getByRole('option').filter({ hasText: 't/notes' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/console\/t\/notes$/);
+    await page.goto(`${server.url}/console/`);
+    await page.getByRole('heading', { level: 1, name: 'Organizations' }).waitFor();
+  }
+});
+
 test('of five hundred entities the navigation shows those whose names have what is typed', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/t/many' });
   const navigation = page.getByRole('navigation', { name: 'Workspace' });

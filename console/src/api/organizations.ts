@@ -2,7 +2,7 @@
 
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { request } from './request.ts';
-import type { Organization, WorkspaceListed } from './types.ts';
+import type { Organization, Workspace, WorkspaceListed } from './types.ts';
 
 export const organizationPath = (slug: string, rest = ''): string =>
   `/admin/v1/organizations/${encodeURIComponent(slug)}${rest}`;
@@ -44,9 +44,15 @@ export const workspacesQuery = (slug: string, page: number, size: number) =>
     placeholderData: (before, query) => (query?.queryKey[1] === slug ? before : undefined),
   });
 
-/** Query for the names of the first 1,000 workspaces. */
-export const workspaceNamesQuery = (slug: string) =>
+/** Query for the first 50 workspaces of all organizations that have a text in their name or address. */
+export const workspaceSearchQuery = (search: string) =>
   queryOptions({
-    queryKey: ['workspaces', slug, 'names'],
-    queryFn: ({ signal }) => paged<WorkspaceListed>(organizationPath(slug, `/workspaces?size=${MOST}`), signal),
+    queryKey: ['workspaces-search', search],
+    queryFn: ({ signal }) =>
+      paged<Workspace>(
+        `/admin/v1/workspaces?size=50${search === '' ? '' : `&search=${encodeURIComponent(search)}`}`,
+        signal,
+      ),
+    placeholderData: keepPreviousData,
+    staleTime: 5000,
   });

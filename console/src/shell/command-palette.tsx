@@ -1,10 +1,11 @@
 // Command palette (Ctrl+K). By hand, as @mantine/spotlight would add to the first load of every screen.
 
 import { Group, Modal, ScrollArea, Text, TextInput, UnstyledButton } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent as ReactKeyboardEvent, useEffect, useId, useState } from 'react';
-import { organizationsQuery, workspaceNamesQuery } from '../api/organizations.ts';
+import { organizationsQuery, workspaceSearchQuery } from '../api/organizations.ts';
 import { schemaQuery } from '../api/schema.ts';
 import type { Session } from '../api/types.ts';
 
@@ -21,16 +22,15 @@ export interface PaletteProps {
 
 const NOWHERE: WorkspaceRef = { org: '', ws: '' };
 
-function usePaletteItems({ session, workspace }: PaletteProps, isOpen: boolean): readonly PaletteItem[] {
+function usePaletteItems({ session, workspace }: PaletteProps, isOpen: boolean, typed: string): readonly PaletteItem[] {
   const schema = useQuery({ ...schemaQuery(workspace ?? NOWHERE), enabled: isOpen && workspace !== undefined });
   const mayWrite = useMayWrite();
   const mayAdminister = useMayAdminister();
   const isOperator = session.kind === 'operator';
   const organizations = useQuery({ ...organizationsQuery(), enabled: isOpen && isOperator });
-  const here = useQuery({
-    ...workspaceNamesQuery(workspace?.org ?? ''),
-    enabled: isOpen && isOperator && workspace !== undefined,
-  });
+  const [search] = useDebouncedValue(typed.trim(), 120);
+  const matching = useQuery({ ...workspaceSearchQuery(search), enabled: isOpen && isOperator });
+  const workspaces = isOperator ? (matching.data?.list ?? []) : session.workspaces;
   const names = workspace === undefined ? [] : [...(schema.data?.entities.keys() ?? [])];
   return [
     ...(workspace === undefined
@@ -44,13 +44,15 @@ function usePaletteItems({ session, workspace }: PaletteProps, isOpen: boolean):
           })),
           { label: 'Overview', kind: 'Screen', to: screenPath(workspace) },
         ]),
-    ...(here.data?.list ?? []).map(({ slug, name }) => ({
+    ...workspaces.map(({ organization, slug, name }) => ({
       label: name,
+      detail: `${organization}/${slug}`,
       kind: 'Workspace',
-      to: `/${workspace?.org}/${slug}`,
+      to: `/${organization}/${slug}`,
     })),
     ...(organizations.data?.list ?? []).map(({ slug, name }) => ({
       label: name,
+      detail: slug,
       kind: 'Organization',
       to: `/${slug}`,
     })),
@@ -78,24 +80,27 @@ export function CommandPalette(props: PaletteProps) {
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);
-  const goals = usePaletteItems(props, isOpen);
+  const [typed, setTyped] = useState('');
+  const goals = usePaletteItems(props, isOpen, typed);
+  const close = (): void => {
+    setOpen(false);
+    setTyped('');
+  };
   return (
-    <Modal
-      opened={isOpen}
-      onClose={() => setOpen(false)}
-      withCloseButton={false}
-      title="Go to"
-      padding="xs"
-      yOffset="10vh"
-      size={520}
-    >
-      <PaletteList goals={goals} onDone={() => setOpen(false)} />
+    <Modal opened={isOpen} onClose={close} withCloseButton={false} title="Go to" padding="xs" yOffset="10vh" size={520}>
+      <PaletteList goals={goals} typed={typed} onTyped={setTyped} onDone={close} />
     </Modal>
   );
 }
 
-function PaletteList({ goals, onDone }: { readonly goals: readonly PaletteItem[]; readonly onDone: () => void }) {
-  const [typed, setTyped] = useState('');
+interface PaletteListProps {
+  readonly goals: readonly PaletteItem[];
+  readonly typed: string;
+  readonly onTyped: (typed: string) => void;
+  readonly onDone: () => void;
+}
+
+function PaletteList({ goals, typed, onTyped, onDone }: PaletteListProps) {
   const [at, setAt] = useState(0);
   const navigate = useNavigate();
   const id = useId();
@@ -125,7 +130,7 @@ function PaletteList({ goals, onDone }: { readonly goals: readonly PaletteItem[]
         aria-activedescendant={items.length === 0 ? undefined : `${id}-${activeIndex}`}
         value={typed}
         onChange={(event) => {
-          setTyped(event.currentTarget.value);
+          onTyped(event.currentTarget.value);
           setAt(0);
         }}
         onKeyDown={onKeyDown}
@@ -145,6 +150,11 @@ function PaletteList({ goals, onDone }: { readonly goals: readonly PaletteItem[]
               <Group justify="space-between" wrap="nowrap">
                 <Text size="sm" truncate dir="auto">
                   {goal.label}
+                  {goal.detail !== undefined && goal.detail !== goal.label && (
+                    <Text span size="xs" c="dimmed" ml={6}>
+                      {goal.detail}
+                    </Text>
+                  )}
                 </Text>
                 <Text size="xs" c="dimmed">
                   {goal.kind}

@@ -32,6 +32,39 @@ test('an organization is created, read, renamed and deleted', async () => {
   assert.equal((await admin('PUT', '/organizations/acme-2', {})).status, 404);
 });
 
+test('workspaces of all organizations are searched by name and by address', async () => {
+  for (const organization of ['north', 'south']) {
+    await admin('POST', '/organizations', { slug: organization });
+    await admin('POST', `/organizations/${organization}/workspaces`, { slug: 'shop', name: `100% ${organization}` });
+    await admin('POST', `/organizations/${organization}/workspaces`, { slug: 'crm' });
+  }
+  const search = async (query: string): Promise<string[]> => {
+    const { status, text, json } = await admin('GET', `/workspaces${query}`);
+    assert.equal(status, 200, text);
+    return json.data.map(({ organization, slug }: Record<string, string>) => `${organization}/${slug}`);
+  };
+  assert.deepEqual(await search('?size=1000'), ['north/shop', 'north/crm', 'south/shop', 'south/crm']);
+  for (const [text, paths] of [
+    ['shop', ['north/shop', 'south/shop']],
+    ['NORTH/s', ['north/shop']],
+    ['100%', ['north/shop', 'south/shop']],
+    ['100% S', ['south/shop']],
+    ['%', ['north/shop', 'south/shop']],
+    ['_', []],
+    ["'", []],
+    ['', ['north/shop', 'north/crm', 'south/shop', 'south/crm']],
+  ] as const)
+    assert.deepEqual(await search(`?search=${encodeURIComponent(text)}`), paths, text);
+  assert.deepEqual((await admin('GET', '/workspaces?search=shop&size=1&page=1')).json.meta, {
+    page: 1,
+    size: 1,
+    totalElements: 2,
+    totalPages: 2,
+  });
+  assert.equal((await admin('GET', '/workspaces?search=%00')).status, 400);
+  assert.equal((await admin('GET', '/activity?actor=%00')).status, 400);
+});
+
 test('a name left out is the slug', async () => {
   assert.equal((await admin('POST', '/organizations', { slug: 'nameless' })).json.data.name, 'nameless');
 });

@@ -73,6 +73,7 @@ const LINES: Readonly<Record<string, Line>> = {
     statuses: [...FOR_OPERATOR, 204],
     at: async () => `/organizations/${(await doing('POST', '/organizations', { slug: slug() })).json.data.slug}`,
   },
+  'GET /workspaces': { statuses: [...FOR_OPERATOR, 200] },
   'GET /organizations/:org/workspaces': { statuses: [...FOR_OPERATOR, 200] },
   'POST /organizations/:org/workspaces': { statuses: [...FOR_OPERATOR, 201], body: () => ({ slug: slug() }) },
   'GET /organizations/:org/workspaces/:ws': { statuses: forOwner(200) },

@@ -26,3 +26,11 @@ test('nothing typed finds the first fifty, and signs of patterns are signs', () 
   assert.deepEqual(labels('.*', 'orders'), []);
   assert.deepEqual(labels('constructor', 'constructor', 'toString'), ['constructor']);
 });
+
+test('the detail is searched as well, after no better label', () => {
+  const shop: PaletteItem = { label: 'Corner store', detail: 'acme/shop', kind: 'Workspace', to: '/acme/shop' };
+  const found = (typed: string) => searchPalette([goal('workshop'), shop], typed).map(({ label }) => label);
+  assert.deepEqual(found('acme/sh'), ['Corner store']);
+  assert.deepEqual(found('shop'), ['Corner store', 'workshop']);
+  assert.deepEqual(found('nothing'), []);
+});
