@@ -109,6 +109,7 @@ test('a value that the server refuses keeps the focus in its cell, and Esc gives
     await page.locator('.cell-editor-words').filter({ hasText: message }).waitFor();
     assert.equal(await editor.evaluate((one) => one === one.ownerDocument.activeElement), true, text);
     assert.equal(await editor.inputValue(), text);
+    assert.equal(await page.getByRole('alert').count(), 1, 'a mistake is told once, in its cell');
     await page.keyboard.press('Escape');
     assert.equal(await cell(page, 19, column).textContent(), before);
     assert.equal(await cell(page, 19, column).getAttribute('aria-invalid'), null);

@@ -127,8 +127,8 @@ export function describeCondition(
 }
 
 /**
- * Returns the chips that an error of a list is about, by the names in its message: all of them if it has none, as one
- * of them must be wrong. Suggestions of valid names in the message do not count.
+ * Returns the chips that an error about a filter is about, by the names in its message: none if it names none of
+ * several. Suggestions of valid names in the message do not count.
  */
 export function findInvalidChips(message: string, chips: readonly Chip[]): readonly Chip[] {
   const messageWords = new Set(
@@ -151,13 +151,8 @@ export function findInvalidChips(message: string, chips: readonly Chip[]): reado
         ),
   );
   const most = Math.max(0, ...scores);
+  if (most === 0 && chips.length > 1) return [];
   return chips.filter((_, index) => scores[index] === most);
-}
-
-/** Returns the sort keys that an error is about: those with a name that the server does not know. */
-export function findInvalidSort(message: string, sort: readonly string[]): readonly string[] {
-  const wrong = /^Unknown (?:field|relation) (\S+?)[. ]/.exec(message)?.[1];
-  return wrong === undefined ? [] : sort.filter((key) => (key.split(',')[0] ?? '').split('.').includes(wrong));
 }
 
 /** Parses the server's suggestion: `Unknown field totl on … Did you mean total?` gives totl and total. */

@@ -12,3 +12,14 @@ export function useOpensUpward(element: { readonly current: HTMLElement | null }
   }, [element, isOn]);
   return isUp;
 }
+
+/** Returns whether there is less space to the right of an element's left edge than `width` pixels, in the grid around it. */
+export function useOpensLeftward(element: { readonly current: HTMLElement | null }, width: number): boolean {
+  const [isLeft, setLeft] = useState(false);
+  useEffect(() => {
+    const around = element.current?.closest('.grid')?.getBoundingClientRect();
+    const left = element.current?.getBoundingClientRect().left ?? 0;
+    setLeft(around !== undefined && left + width > around.right);
+  }, [element, width]);
+  return isLeft;
+}

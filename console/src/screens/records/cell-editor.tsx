@@ -8,10 +8,13 @@ import { listChoices } from '../../records/editors.ts';
 import { isLong, type RecordColumn } from '../../records/fields.ts';
 import { type EntityRef, fetchRecord } from '../../records/requests.ts';
 import type { Row } from '../../records/rows.ts';
-import { useOpensUpward } from '../../records/use-opens-upward.ts';
+import { useOpensLeftward, useOpensUpward } from '../../records/use-opens-upward.ts';
 import { formatForEditing, getMember, isOutOfRange, isSameValue, parseValue } from '../../records/value.ts';
 import { ValueEditor } from '../../records/value-editor.tsx';
 import type { WriteResult } from '../../records/writer.ts';
+
+// Widest message next to a cell, in pixels, as in value-editor.css.
+const WIDEST_MESSAGE = 340;
 
 export interface CellEditorProps {
   readonly entityRef: EntityRef;
@@ -57,6 +60,7 @@ export function CellEditor({
   const isDone = useRef(false);
   const box = useRef<HTMLDivElement>(null);
   const isUp = useOpensUpward(box, true);
+  const isLeft = useOpensLeftward(box, WIDEST_MESSAGE);
   const words = useId();
   useEffect(() => {
     if (!isCut) return;
@@ -125,6 +129,7 @@ export function CellEditor({
       ref={box}
       className="cell-editor"
       data-up={isUp || undefined}
+      data-left={isLeft || undefined}
       data-long={isLong(type) || undefined}
       onBlur={({ currentTarget, relatedTarget }) => {
         if (relatedTarget instanceof Node && currentTarget.contains(relatedTarget)) return;

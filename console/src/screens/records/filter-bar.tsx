@@ -1,98 +1,148 @@
-// Filters of the list as chips: a click edits one, the cross removes it. An error of the list appears here, next to the
-// chip that causes it.
-import { Button, Group } from '@mantine/core';
+// Filters of the list as chips: a click edits one, the cross removes it. Filters and sort keys that the server rejects are
+// marked, with its message; the list is shown without them.
+import { Button, Group, Text } from '@mantine/core';
 import { isApiError } from '../../api/api-error.ts';
 import type { TimeZone } from '../../format/datetime.ts';
-import type { Chip } from '../../records/filter.ts';
-import {
-  correctChip,
-  describeCondition,
-  findInvalidChips,
-  findInvalidSort,
-  parseConditions,
-  parseSuggestion,
-} from '../../records/filter.ts';
+import { type Chip, describeCondition, parseConditions, parseSuggestion } from '../../records/filter.ts';
+import { correctPart, type InvalidPart, includesChip, omitPart } from '../../records/invalid-query.ts';
+import { getSortDirection } from '../../records/list-query.ts';
 import { formatValue } from '../../records/value.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 
-export interface FilterBarProps {
+interface FilterAndSort {
   readonly chips: readonly Chip[];
-  /** Sort keys, one of which may cause the error. */
   readonly sort: readonly string[];
+}
+
+export interface FilterBarProps extends FilterAndSort {
+  /** Parts that the server rejected, without which the list is shown. */
+  readonly invalid: readonly InvalidPart[];
+  /** Error of the list that is about none of its parts. */
   readonly refused: unknown;
   readonly zone: TimeZone;
   /** Returns whether values of a path are dates and times. */
   readonly isMoment: (path: string) => boolean;
-  readonly onChips: (chips: readonly Chip[]) => void;
-  readonly onSort: (sort: readonly string[]) => void;
+  readonly onChange: (query: Partial<FilterAndSort>) => void;
   readonly onEdit: (index: number) => void;
   readonly onRetry: () => void;
 }
 
 export function FilterBar(props: FilterBarProps) {
-  const { chips, sort, refused, zone, isMoment, onChips, onSort, onEdit, onRetry } = props;
+  const { chips, sort, invalid, refused, zone, isMoment, onChange, onEdit, onRetry } = props;
   const isMistaken = isApiError(refused) && refused.status === 400;
-  const wrongSort = isMistaken ? findInvalidSort(refused.message, sort) : [];
-  const wrong = isMistaken && wrongSort.length === 0 ? findInvalidChips(refused.message, chips) : [];
-  const suggestion = isMistaken ? parseSuggestion(refused.message) : undefined;
-  const words = (chip: Chip): string =>
+  const isToldAbove = isMistaken && invalid.some(({ error }) => error.message === refused.message);
+  const describe = (chip: Chip): string =>
     parseConditions(chip)
       .map((one) =>
         describeCondition(one, (value) => (isMoment(one.path) ? formatValue(value, 'datetime', zone) : value)),
       )
       .join(' or ');
+  const invalidSort = sort.filter((key) => invalid.some((part) => part.sort.includes(key)));
   return (
     <>
-      {chips.length > 0 && (
+      {chips.length + invalidSort.length > 0 && (
         <ul className="records-line chips" aria-label="Filters">
-          {chips.map((chip, index) => {
-            const isWrong = wrong.includes(chip);
-            return (
-              <li key={`${index}/${chip.text}`} className="chip" data-wrong={isWrong || undefined}>
-                <button
-                  type="button"
-                  onClick={() => onEdit(index)}
-                  aria-invalid={isWrong || undefined}
-                  title={chip.text}
-                >
-                  {isWrong && <span className="visually-hidden">Invalid: </span>}
-                  <bdi>{words(chip)}</bdi>
-                </button>
-                <button
-                  type="button"
-                  aria-label={`Remove filter ${words(chip)}`}
-                  onClick={() => onChips(chips.filter((_, at) => at !== index))}
-                >
-                  <Icon name="close" size={12} />
-                </button>
-              </li>
-            );
-          })}
+          {chips.map((chip, index) => (
+            <FilterChip
+              key={`${index}/${chip.text}`}
+              text={describe(chip)}
+              kind="filter"
+              reason={invalid.find((part) => includesChip(part, chip))?.error.message}
+              title={chip.text}
+              onEdit={() => onEdit(index)}
+              onRemove={() => onChange({ chips: chips.filter((_, at) => at !== index) })}
+            />
+          ))}
+          {invalidSort.map((key) => (
+            <FilterChip
+              key={`sort/${key}`}
+              text={describeSort(key)}
+              kind="sort"
+              reason={invalid.find((part) => part.sort.includes(key))?.error.message}
+              title={key}
+              onRemove={() => onChange({ sort: sort.filter((one) => one !== key) })}
+            />
+          ))}
         </ul>
       )}
-      <ErrorAlert error={refused} onRetry={isMistaken ? undefined : onRetry} />
-      {isMistaken && (
-        <Group gap="xs">
-          {wrongSort.length > 0 && (
-            <Button onClick={() => onSort(sort.filter((key) => !wrongSort.includes(key)))}>Remove the sort</Button>
-          )}
-          {suggestion !== undefined && wrong.length > 0 && (
-            <Button
-              onClick={() =>
-                onChips(chips.map((chip) => (wrong.includes(chip) ? correctChip(chip, suggestion) : chip)))
-              }
-            >
-              Use {suggestion.right}
-            </Button>
-          )}
-          {wrong.length > 0 && (
-            <Button variant="default" onClick={() => onChips(chips.filter((chip) => !wrong.includes(chip)))}>
-              Remove {wrong.length === 1 ? 'this filter' : 'these filters'}
-            </Button>
-          )}
-        </Group>
-      )}
+      {invalid.map((part) => (
+        <InvalidNotice
+          key={part.error.message}
+          part={part}
+          correction={correctPart({ chips, sort }, part)}
+          onChange={onChange}
+          onRemove={() => onChange(omitPart({ chips, sort }, part))}
+        />
+      ))}
+      {!isToldAbove && <ErrorAlert error={refused} onRetry={isMistaken ? undefined : onRetry} />}
     </>
+  );
+}
+
+const describeSort = (key: string): string =>
+  `sorted by ${key.split(',')[0]}${getSortDirection([key], key.split(',')[0] ?? '') === 'descending' ? ', descending' : ''}`;
+
+interface FilterChipProps {
+  readonly text: string;
+  readonly kind: 'filter' | 'sort';
+  /** Message of the server if it rejects this part. */
+  readonly reason: string | undefined;
+  readonly title: string;
+  readonly onEdit?: () => void;
+  readonly onRemove: () => void;
+}
+
+function FilterChip({ text, kind, reason, title, onEdit, onRemove }: FilterChipProps) {
+  const isInvalid = reason !== undefined;
+  const content = (
+    <>
+      {isInvalid && <span className="visually-hidden">Invalid: </span>}
+      <bdi>{text}</bdi>
+    </>
+  );
+  return (
+    <li className="chip" data-wrong={isInvalid || undefined}>
+      {onEdit === undefined ? (
+        <span className="chip-text" title={reason ?? title}>
+          {content}
+        </span>
+      ) : (
+        <button type="button" onClick={onEdit} aria-invalid={isInvalid || undefined} title={reason ?? title}>
+          {content}
+        </button>
+      )}
+      <button type="button" aria-label={`Remove ${kind} ${text}`} onClick={onRemove}>
+        <Icon name="close" size={12} />
+      </button>
+    </li>
+  );
+}
+
+interface InvalidNoticeProps {
+  readonly part: InvalidPart;
+  /** Query with the server's suggestion, if it has one. */
+  readonly correction: FilterAndSort | undefined;
+  readonly onChange: (query: FilterAndSort) => void;
+  readonly onRemove: () => void;
+}
+
+function InvalidNotice({ part, correction, onChange, onRemove }: InvalidNoticeProps) {
+  const { chips, sort, error } = part;
+  const filters = chips.length === 0 ? [] : [chips.length === 1 ? 'this filter' : 'these filters'];
+  const parts = [...filters, ...(sort.length === 0 ? [] : ['the sort'])].join(' and ');
+  return (
+    <div>
+      <ErrorAlert error={error} />
+      <Group gap="xs">
+        <Text size="sm">The list is shown without {parts}.</Text>
+        {correction !== undefined && (
+          <Button onClick={() => onChange(correction)}>Use {parseSuggestion(error.message)?.right}</Button>
+        )}
+        <Button variant="default" onClick={onRemove}>
+          Remove {parts}
+        </Button>
+      </Group>
+    </div>
   );
 }

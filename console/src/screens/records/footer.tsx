@@ -51,7 +51,7 @@ export function Footer({ state, zone, editing, selected, onDelete, onDeselect }:
   }
   return (
     <>
-      <ErrorAlert error={editing.refused} />
+      {!isShownInCell(state, editing) && <ErrorAlert error={editing.refused} />}
       <div className="records-line records-foot">
         <span>
           {rows === undefined
@@ -141,4 +141,12 @@ export function Footer({ state, zone, editing, selected, onDelete, onDeselect }:
       )}
     </>
   );
+}
+
+/** Returns whether the editor of a cell shows the error, as it does while its rejected value is edited. */
+function isShownInCell({ control, rows, columns }: RecordsState, { drafts }: Editing): boolean {
+  const at = control.state.editing?.at;
+  const row = at === undefined ? undefined : rows?.get(at.row);
+  if (at === undefined || row === undefined) return false;
+  return drafts.get(row.id)?.get(columns[at.column]?.name ?? '')?.kind === 'refused';
 }

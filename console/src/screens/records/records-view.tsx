@@ -42,7 +42,14 @@ export function RecordsView(props: RecordsViewProps) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [filter, setFilter] = useState<{ readonly chip: number | undefined } | undefined>();
   const [question, setQuestion] = useState<Question>();
-  const editing = useEditing({ entityRef, entity, query, fields: state.fields, rows, reload: state.reload });
+  const editing = useEditing({
+    entityRef,
+    entity,
+    query: list.applied,
+    fields: state.fields,
+    rows,
+    reload: state.reload,
+  });
   const { drafts, writer } = editing;
   const sheet = useMemo(() => ({ columns: columns.map(({ name }) => plan.column(name)), zone }), [columns, plan, zone]);
   const range = useRange({ entityRef, sheet, rows, range: control.range, editing, ask: setQuestion });
@@ -118,11 +125,11 @@ export function RecordsView(props: RecordsViewProps) {
         <FilterBar
           chips={query.chips}
           refused={list.refused}
+          invalid={list.invalid}
           zone={zone}
           isMoment={(path) => findColumn(schema, entity, path)?.type === 'datetime'}
           sort={query.sort}
-          onChips={(chips) => setQuery({ chips })}
-          onSort={(sort) => setQuery({ sort })}
+          onChange={setQuery}
           onEdit={(chip) => setFilter({ chip })}
           onRetry={list.retry}
         />

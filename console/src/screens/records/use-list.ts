@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { retryDelay } from '../../api/retry.ts';
 import { pluralize } from '../../format/amount.ts';
+import { hasPart, type InvalidPart, omitPart } from '../../records/invalid-query.ts';
 import { isFiltered, type ListQuery, WINDOW_SIZE } from '../../records/list-query.ts';
 import { type EntityRef, fetchTotal, fetchWindow } from '../../records/requests.ts';
 import { Rows } from '../../records/rows.ts';
@@ -10,6 +11,9 @@ import { announce } from '../../shell/live-region.tsx';
 export interface List {
   /** Loaded rows; undefined until the first ones arrive. */
   readonly rows: Rows | undefined;
+  /** Query of the rows: that of the address without the parts that the server rejects. */
+  readonly applied: ListQuery;
+  readonly invalid: readonly InvalidPart[];
   /** Error of the list in the address. */
   readonly refused: unknown;
   readonly startRow: number;
@@ -25,53 +29,84 @@ export interface ListOptions {
   /** Fields to request. */
   readonly fields: readonly string[];
   readonly startRow: number;
+  readonly findInvalid: (error: unknown, query: ListQuery) => InvalidPart | undefined;
 }
 
-export function useList({ entityRef, query, fields, startRow }: ListOptions): List {
-  const [list, setList] = useState<{ readonly rows: Rows; readonly startRow: number; readonly key: string }>();
+interface LoadedList {
+  readonly rows: Rows;
+  readonly startRow: number;
+  readonly key: string;
+  readonly applied: ListQuery;
+}
+
+const NONE: readonly InvalidPart[] = [];
+
+export function useList({ entityRef, query, fields, startRow, findInvalid }: ListOptions): List {
+  const [list, setList] = useState<LoadedList>();
+  const [invalid, setInvalid] = useState(NONE);
   const [refused, setRefused] = useState<{ readonly error: unknown; readonly key: string }>();
   const [reloading, setReloading] = useState({ count: 0, row: startRow });
   const key = JSON.stringify([entityRef, query, fields, reloading.count]);
-  const latest = useRef({ entityRef, query, fields, startRow });
+  const latest = useRef({ entityRef, query, fields, startRow, findInvalid });
   latest.current = {
     entityRef,
     query,
     fields,
+    findInvalid,
     startRow: reloading.count > 0 && list !== undefined ? reloading.row : startRow,
   };
   useEffect(() => {
     const { entityRef, query, fields, startRow } = latest.current;
-    const narrowed = isFiltered(query);
     const controller = new AbortController();
-    const rows = new Rows({
-      load: (request, signal) =>
-        fetchWindow(entityRef, query, { ...request, fields, count: narrowed ? 'none' : 'exact' }, signal),
-      retryDelay,
-    });
     let isShown = false;
-    const stop = rows.subscribe(() => {
-      if (rows.hasLoaded && !isShown) {
-        isShown = true;
-        setList((last) => {
-          if (last?.rows !== rows) last?.rows.close();
-          return { rows, startRow, key };
-        });
-        setRefused(undefined);
-        void announceTotal(rows, entityRef, query, controller.signal);
-      }
-      if (rows.refused !== undefined) setRefused({ error: rows.refused, key });
-    });
-    rows.setVisibleRange(startRow, startRow + WINDOW_SIZE / 2);
+    let end: () => void = () => undefined;
+    const start = (applied: ListQuery, invalid: readonly InvalidPart[]): void => {
+      const count = isFiltered(applied) ? 'none' : 'exact';
+      const rows = new Rows({
+        load: (request, signal) => fetchWindow(entityRef, applied, { ...request, fields, count }, signal),
+        retryDelay,
+      });
+      const stop = rows.subscribe(() => {
+        const part =
+          isShown || rows.refused === undefined ? undefined : latest.current.findInvalid(rows.refused, applied);
+        if (part !== undefined) {
+          end();
+          // The list is shown without the invalid parts, which are marked.
+          const parts = [...invalid, part];
+          setInvalid(parts);
+          start(omitPart(applied, part), parts);
+          return;
+        }
+        if (rows.hasLoaded && !isShown) {
+          isShown = true;
+          setList((last) => {
+            if (last?.rows !== rows) last?.rows.close();
+            return { rows, startRow, key, applied };
+          });
+          setInvalid(invalid);
+          setRefused(undefined);
+          void announceTotal(rows, entityRef, applied, controller.signal);
+        }
+        if (rows.refused !== undefined) setRefused({ error: rows.refused, key });
+      });
+      end = () => {
+        stop();
+        if (!isShown) rows.close();
+      };
+      rows.setVisibleRange(startRow, startRow + WINDOW_SIZE / 2);
+    };
+    start(query, NONE);
     return () => {
       controller.abort();
-      stop();
-      if (!isShown) rows.close();
+      end();
     };
   }, [key]);
   useSyncExternalStore(list?.rows.subscribe ?? never, list?.rows.revision ?? zero);
   return useMemo(
     () => ({
       rows: list?.rows,
+      applied: list?.applied ?? latest.current.query,
+      invalid: invalid.filter((part) => hasPart(latest.current.query, part)),
       refused: refused?.key === key ? refused.error : undefined,
       startRow: list?.startRow ?? 0,
       isLoading: list?.key !== key && refused?.key !== key,
@@ -82,7 +117,7 @@ export function useList({ entityRef, query, fields, startRow }: ListOptions): Li
         setRefused(undefined);
       },
     }),
-    [list, refused, key],
+    [list, refused, invalid, key],
   );
 }
 

@@ -8,6 +8,7 @@ import type { WorkspaceRef } from '../../api/workspace.ts';
 import { orderColumns } from '../../grid/columns.ts';
 import type { GridColumn } from '../../grid/grid-types.ts';
 import { useGrid } from '../../grid/use-grid.ts';
+import { findInvalidPart } from '../../records/invalid-query.ts';
 import { type ListQuery, parseListQuery, toSearch, WINDOW_SIZE } from '../../records/list-query.ts';
 import { useMayWrite } from '../../shell/permissions.ts';
 import { useAddress } from '../../shell/use-address.ts';
@@ -39,8 +40,12 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const page = Number(getAll(search, 'page')[0] ?? 0);
   const startRow = Number.isSafeInteger(page) && page > 0 ? page * WINDOW_SIZE : 0;
   const fields = useMemo(() => plan.toFieldNames(names), [plan, names]);
-  const list = useList({ entityRef, query, fields, startRow });
-  const { rows, refused } = list;
+  const findInvalid = useCallback(
+    (error: unknown, part: ListQuery) => findInvalidPart(error, part, schema, entity.name),
+    [schema, entity.name],
+  );
+  const list = useList({ entityRef, query, fields, startRow, findInvalid });
+  const { rows, refused, invalid } = list;
   const longestId = rows?.longestId ?? 0;
   const columns = useMemo(() => {
     const visible = names.map((name) => plan.gridColumn(name, layout, query.sort, longestId));
@@ -49,9 +54,9 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const client = useQueryClient();
   // A name that the server does not know may have been renamed since the schema was fetched.
   useEffect(() => {
-    if (isApiError(refused) && refused.status === 400)
+    if (invalid.length > 0 || (isApiError(refused) && refused.status === 400))
       void client.invalidateQueries({ queryKey: schemaQuery({ org, ws }).queryKey });
-  }, [refused, client, org, ws]);
+  }, [refused, invalid, client, org, ws]);
   const count = rows?.count ?? { rows: 0, isExact: true };
   const control = useGrid({ rowCount: count.rows, columnCount: columns.length });
 
