@@ -67,11 +67,18 @@ export function describePlaces(
   return `\n${renderTable(['WORKSPACE', ...head, 'WHY NOT'], rows, head)}\n\n`;
 }
 
+// The table above the message has all of them.
+const MAX_NAMED = 10;
+
 /** Returns the failure that the command ends with. `verb`: what could not be done. */
 export function failedPlaces(failures: Failures, all: number, verb: string): CommandFailure {
-  const count = failures.size;
-  const places = `${count} of ${all} workspace${all === 1 ? '' : 's'}`;
-  const failure = runtimeFailure(`${places} ${verb}: ${[...failures.keys()].join(', ')}`, {
+  const places = [...failures.keys()];
+  // An organization that fails has any number of workspaces.
+  const counted = places.every((place) => place.includes('/'))
+    ? `${places.length} of ${all} workspace${all === 1 ? '' : 's'}`
+    : `${places.length} organization${places.length === 1 ? '' : 's'} or workspace${places.length === 1 ? '' : 's'}`;
+  const more = places.length > MAX_NAMED ? ` and ${places.length - MAX_NAMED} more` : '';
+  const failure = runtimeFailure(`${counted} ${verb}: ${places.slice(0, MAX_NAMED).join(', ')}${more}`, {
     failed: toJsonFailures(failures),
   });
   return new CommandFailure(failure.failure, ['The others are not concerned. Apply the file again to go on.']);

@@ -214,6 +214,14 @@ test("an owner's key is enough for its workspace", async () => {
   assert.equal(await succeeds(`check ${file} --prune`, data.key), NO_CHANGE);
   const other = write('other.yaml', 'organizations: { other: {} }');
   assert.equal((await run(`plan ${other}`, data.key)).code, 1);
+  const two = write(
+    'own-and-other.yaml',
+    'organizations: { other: { workspaces: { x: {} } }, acme: { workspaces: { store: { name: Own } } } }',
+  );
+  const mixed = await run(`apply ${two}`, data.key);
+  assert.equal(mixed.code, 1);
+  assert.match(mixed.stdout, /^! other\n {4}Error: .*403 FORBIDDEN\)\n~ acme\/store: workspace\n/);
+  assert.match(mixed.stderr, /^Error: 1 organization or workspace failed: other\n/);
 });
 
 test('a name that stands twice is refused with the ids and the command that ends one, and an export leaves out its list', async () => {

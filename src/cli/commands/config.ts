@@ -281,10 +281,12 @@ async function buildSteps(client: AdminClient, path: string, options: ApplyConfi
   const actual = await readActual(client, desired, options.pruneWorkspaces === true, onFailure);
   const duplicates = ambiguousNames(desired, actual);
   if (duplicates.length > 0) throw makeAmbiguityFailure(duplicates);
-  const readable = desired.map((organization) => ({
-    ...organization,
-    workspaces: organization.workspaces.filter(({ address }) => !failures.has(workspaceName(address))),
-  }));
+  const readable = desired
+    .filter(({ slug }) => !failures.has(slug))
+    .map((organization) => ({
+      ...organization,
+      workspaces: organization.workspaces.filter(({ address }) => !failures.has(workspaceName(address))),
+    }));
   const workspaces = desired.reduce((sum, organization) => sum + organization.workspaces.length, 0);
   return { steps: makeSteps(readable, actual), failures, workspaces };
 }
@@ -400,7 +402,11 @@ async function readActual(
 ): Promise<Actual> {
   const organizations: Record<string, ActualOrganization> = {};
   for (const { slug, workspaces } of desired) {
-    const values = await readOptional(client.send('GET', organizationPath(slug)));
+    const values = await readOptional(client.send('GET', organizationPath(slug))).catch((error) => {
+      onFailure(slug, error);
+      return undefined;
+    });
+    if (values === undefined) continue;
     const actualWorkspaces: Record<string, ActualWorkspace> = {};
     for (const workspace of workspaces) {
       try {
