@@ -2,7 +2,7 @@
 // fewest connections first.
 export interface Waiter {
   readonly tenant: string | undefined;
-  /** True for a write: those of a tenant leave it one connection for reads, as they may all wait for the same lock. */
+  /** True for a write: while those of a tenant have all its connections, as they wait for a lock, it has one more for a read. */
   readonly isWrite?: boolean | undefined;
 }
 
@@ -31,7 +31,6 @@ export function makeBulkhead<W extends Waiter>(perTenant: number, maxQueue: numb
   const queue: W[] = [];
   const connections = new Map<string, number>();
   const writes = new Map<string, number>();
-  const maxWrites = Math.max(1, perTenant - 1);
   const count = (tenant: string | undefined, counts = connections): number =>
     tenant === undefined ? 0 : (counts.get(tenant) ?? 0);
   const add = (counts: Map<string, number>, tenant: string, change: number): void => {
@@ -44,8 +43,10 @@ export function makeBulkhead<W extends Waiter>(perTenant: number, maxQueue: numb
     add(connections, tenant, change);
     if (isWrite === true) add(writes, tenant, change);
   };
-  const canAcquire = ({ tenant, isWrite }: Waiter): boolean =>
-    count(tenant) < perTenant && (isWrite !== true || count(tenant, writes) < maxWrites);
+  const canAcquire = ({ tenant, isWrite }: Waiter): boolean => {
+    const own = count(tenant);
+    return own < perTenant || (isWrite !== true && own === perTenant && count(tenant, writes) === own);
+  };
 
   return {
     canAcquire,
@@ -56,7 +57,7 @@ export function makeBulkhead<W extends Waiter>(perTenant: number, maxQueue: numb
     push: (waiter) => void queue.push(waiter),
     findNext() {
       let nextWaiter: W | undefined;
-      let fewest = perTenant;
+      let fewest = Number.POSITIVE_INFINITY;
       for (const waiter of queue) {
         const active = count(waiter.tenant);
         if (active >= fewest || !canAcquire(waiter)) continue;

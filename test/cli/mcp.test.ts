@@ -36,7 +36,7 @@ for (const [name, mode] of [
     const asked = { name: 'query_records', arguments: { entity: 'tags' } };
     const { content } = await client.callTool(asked);
     assert.deepEqual(content, (await direct.client.callTool(asked)).content);
-    assert.equal((await client.listTools()).tools.length, 6);
+    assert.equal((await client.listTools()).tools.length, 7);
     await client.close();
     await direct.close();
   });
@@ -56,7 +56,7 @@ test('all messages are answered before the process ends, refusals of the server 
   const { answers, code } = await talk([LIST, '', 'no JSON', '{"jsonrpc":"2.0","method":"notifications/initialized"}']);
   assert.equal(code, 0);
   assert.equal(answers.length, 2);
-  assert.equal(answers.find(({ id }) => id === 7).result.tools.length, 6);
+  assert.equal(answers.find(({ id }) => id === 7).result.tools.length, 7);
   assert.equal(answers.find(({ id }) => id === null).error.code, -32700);
   const refused = await talk([LIST], { WDA_KEY: 'wda_wrong' });
   assert.match(refused.answers[0].error.message, /^401 UNAUTHORIZED: /);

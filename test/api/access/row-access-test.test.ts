@@ -224,7 +224,7 @@ describe('rules that are not in force', () => {
   test('every mistake in them is told at its place', async () => {
     const rules = {
       people: [
-        { column: 'id', claim: 'team' },
+        { column: 'nope', claim: 'team' },
         { column: 'team', claim: 'a\u0000' },
       ],
       constructor: [
@@ -236,7 +236,7 @@ describe('rules that are not in force', () => {
     assert.deepEqual(
       json.error.details.map(({ field, code }: { field: string; code: string }) => [field, code]),
       [
-        ['rules.people.0.column', 'INVALID'],
+        ['rules.people.0.column', 'REFERENCE_NOT_FOUND'],
         ['rules.people.1.claim', 'INVALID'],
         ['rules.constructor.1', 'INVALID'],
       ],

@@ -110,7 +110,6 @@ test('row rules that cannot hold are refused with every mistake', async () => {
     { column: 'customer', claim: '' },
     { column: 'extra', claim: 'sub', enabled: 'yes' },
     { claim: 'sub', colunm: 'owner' },
-    { column: 'id', claim: 'sub' },
   ]);
   assert.equal(answer.status, 400);
   assert.deepEqual(details(answer), [
@@ -120,7 +119,6 @@ test('row rules that cannot hold are refused with every mistake', async () => {
     '2.column INVALID',
     '2.enabled TYPE_MISMATCH',
     '3.colunm UNKNOWN_FIELD',
-    '4.column INVALID',
   ]);
   for (const body of [null, {}, 5]) assert.equal((await rules(body)).status, 400);
 });

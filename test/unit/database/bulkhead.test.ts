@@ -63,16 +63,20 @@ test('whoever was taken out of the queue is not served', () => {
   assert.equal(bulkhead.findNext(), undefined);
 });
 
-test('writes of a tenant leave it one connection for reads', () => {
+test('a tenant has one connection more for a read while its writes have all others', () => {
   const bulkhead = makeBulkhead(2, 10);
   const write = { tenant: 'a', isWrite: true };
   const read = { tenant: 'a' };
+  bulkhead.acquire(write);
   bulkhead.acquire(write);
   assert.deepEqual([bulkhead.canAcquire(write), bulkhead.canAcquire(read)], [false, true]);
   bulkhead.push(write);
   assert.equal(bulkhead.findNext(), undefined);
   bulkhead.push(read);
   assert.equal(bulkhead.findNext(), read);
+  bulkhead.acquire(read);
+  assert.equal(bulkhead.canAcquire(read), false);
   bulkhead.release(write);
-  assert.equal(bulkhead.findNext(), write);
+  // Two are in use again, one of them for a read.
+  assert.deepEqual([bulkhead.canAcquire(write), bulkhead.canAcquire(read)], [false, false]);
 });
