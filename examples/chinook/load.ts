@@ -151,8 +151,10 @@ async function importCsv(client: AdminClient, path: string, entity: string, map:
     const result = await sendRecords(client, ADDRESS, entity, {
       format: 'csv',
       body: source.chunks,
-      map,
-      ...(hasIds ? { onConflict: 'update' } : {}),
+      parameters: [
+        ['map', map],
+        ['onConflict', hasIds ? 'update' : undefined],
+      ],
       onProgress: (bytes, whole) => bar.update(bytes, whole ? 'checking and storing' : undefined),
     });
     bar.stop();

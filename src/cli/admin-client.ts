@@ -50,6 +50,13 @@ export interface AdminClient {
     contentType: string,
     body: AsyncIterable<Uint8Array>,
   ) => Promise<ApiResponse<T>>;
+  /** Streams a request body; returns the response, whose body is a file. */
+  readonly uploadForFile: (
+    path: string,
+    query: Query,
+    contentType: string,
+    body: AsyncIterable<Uint8Array>,
+  ) => Promise<IncomingMessage>;
   /** Streams a response body. It ends with an error, never early, when the connection breaks. */
   readonly download: (path: string, query: Query, accept: string) => Promise<Readable>;
 }
@@ -99,21 +106,26 @@ export function makeAdminClient(url: string, key: string): AdminClient {
   const upload: AdminClient['upload'] = async (path, query, contentType, body) =>
     readResponse(await exchange('POST', address(path, query), headers({ 'content-type': contentType }), body));
 
-  const download: AdminClient['download'] = async (path, query, accept) => {
-    const response = await exchange(
-      'GET',
-      address(path, query),
-      headers({ accept: `${accept}, application/json;q=0.5` }),
-      undefined,
+  const uploadForFile: AdminClient['uploadForFile'] = async (path, query, contentType, body) => {
+    const accept = `${contentType}, application/json;q=0.5`;
+    return requireFile(
+      await exchange('POST', address(path, query), headers({ 'content-type': contentType, accept }), body),
     );
-    if (response.statusCode !== 200) {
-      await readResponse(response);
-      throw runtimeFailure(`The server answered ${response.statusCode} where 200 was expected`);
-    }
-    return response;
   };
 
-  return { url: base.href.replace(/\/+$/, ''), send, readAll, upload, download };
+  const download: AdminClient['download'] = async (path, query, accept) => {
+    const more = headers({ accept: `${accept}, application/json;q=0.5` });
+    return requireFile(await exchange('GET', address(path, query), more, undefined));
+  };
+
+  return { url: base.href.replace(/\/+$/, ''), send, readAll, upload, uploadForFile, download };
+}
+
+/** Returns a response with a file; throws the failure of any other one. */
+async function requireFile(response: IncomingMessage): Promise<IncomingMessage> {
+  if (response.statusCode === 200) return response;
+  await readResponse(response);
+  throw runtimeFailure(`The server answered ${response.statusCode} where 200 was expected`);
 }
 
 /** Parses the URL of a server; throws a usage failure for an invalid one. */

@@ -5,11 +5,13 @@ import { printable, renderTable } from './table.ts';
 /** Mistake of a rejected request, from `error.details` of the server. */
 interface FailureDetail {
   readonly row?: number;
-  /** Line of the schema file with the mistake; added by the command line. */
+  /** Line of the file with the mistake; of a schema file it is added by the command line. */
   readonly line?: number;
   readonly field?: string | null;
   readonly code?: string;
   readonly message?: string;
+  /** Value of a file. */
+  readonly value?: string;
 }
 
 /** Members of the server's `error` object that the command line reads. */
@@ -130,10 +132,17 @@ export function toFailure(thrown: unknown): CommandFailure {
   return runtimeFailure(thrown instanceof Error ? thrown.message : String(thrown), undefined, thrown);
 }
 
+// Characters of a value in a table.
+const VALUE_CHARACTERS = 40;
+
 function describeDetails(details: readonly FailureDetail[]): readonly string[] {
   if (details.some((detail) => detail.row !== undefined)) {
-    const rows = details.map((detail) => [detail.row, detail.field, detail.code, detail.message]);
-    return ['', renderTable(['ROW', 'FIELD', 'CODE', 'REASON'], rows, ['ROW']), ''];
+    const rows = details.map(({ row, line, field, code, value, message }) => {
+      const cut =
+        value !== undefined && value.length > VALUE_CHARACTERS ? `${value.slice(0, VALUE_CHARACTERS)}…` : value;
+      return [row, line, field, code, cut, message];
+    });
+    return ['', renderTable(['ROW', 'LINE', 'FIELD', 'CODE', 'VALUE', 'REASON'], rows, ['ROW', 'LINE']), ''];
   }
   return details.map((detail) => `  ${printable(describeDetail(detail))}`);
 }

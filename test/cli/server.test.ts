@@ -212,6 +212,49 @@ test('records go in from CSV with mapped headers and come out as they were', asy
   assert.match(one.stdout, /^id\r?\n7\r?\n$/);
 });
 
+test('an import writes its rejected rows to a file', async () => {
+  const key = (await json<Key>(['key', 'create', 'rejects', '--permissions', 'owner'])).key;
+  const asOwner = { env: { WDA_KEY: key } };
+  await writeFile(file('mixed.csv'), 'Name,credit\nR1,"1,5"\n,2\nR3,zzz\n');
+  const formats = ['--formats', 'decimal:1.234,50'];
+  const { stdout } = await done(
+    ['import', 'customers', file('mixed.csv'), '--rejects', file('bad.csv'), ...formats],
+    asOwner,
+  );
+  assert.match(stdout, /^customers: 1 inserted, 0 updated, 0 skipped, 2 rejected \(/);
+  assert.match(stdout, /\nThe rejected rows and their reasons are in .*bad\.csv\.\n$/);
+  assert.equal(
+    await readFile(file('bad.csv'), 'utf8'),
+    'Name,credit,_row,_reason\n,2,2,name: is required\nR3,zzz,3,"credit: must be a number of the form 1.234,50"\n',
+  );
+  const again = await json(['import', 'customers', file('bad.csv'), '--rejects', file('worse.csv')], asOwner);
+  const counts = { inserted: 0, updated: 0, skipped: 0, rejected: 2 };
+  assert.deepEqual(again, { entity: 'customers', ...counts, rejects: file('worse.csv') });
+
+  const many = `name\n${'"",\n'.repeat(300)}`;
+  const listed = await refusal(['import', 'customers', '-', '--format', 'csv', '--max-errors', '150'], {
+    ...asOwner,
+    stdin: many,
+  });
+  assert.match(listed.stderr, /^ROW +LINE +FIELD +CODE +VALUE +REASON$/m);
+  assert.match(listed.stderr, /Only the first 150 mistakes are listed\./);
+  const noted = await done(['import', 'customers', '-', '--format', 'csv'], { ...asOwner, stdin: 'NAME\nN1\n' });
+  assert.match(noted.stdout, /\nNote: the column NAME was read as name\n$/);
+
+  for (const [options, message] of [
+    [['--rejects', '-'], '--rejects needs a file'],
+    [['--rejects', file('mixed.csv')], '--rejects would replace the file that is imported'],
+    [['--rejects', file('no/such/folder.csv')], 'Cannot write'],
+  ] as const) {
+    const { code, stderr } = await wda(['import', 'customers', file('mixed.csv'), ...options, ...formats], {
+      env: { ...env, ...asOwner.env },
+    });
+    assert.notEqual(code, 0);
+    assert.ok(stderr.includes(message), stderr);
+  }
+  assert.doesNotMatch((await done(['export', 'customers'], asOwner)).stdout, /R1[^]*R1/, 'nothing is sent');
+});
+
 test('activity tells who changed what, of a workspace and of all', async () => {
   const { stdout } = await done(['activity', '--action', 'schema.update', '--first', '1']);
   assert.match(stdout, /^AT +WHO +ACTION +SUBJECT\n\d{4}-\d\d-\d\dT\S+ +operator +schema\.update +shop\n$/);

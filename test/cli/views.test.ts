@@ -84,7 +84,14 @@ test('refused rows are a table', () => {
       code: 'VALIDATION_FAILED',
       message: 'Validation failed',
       details: [
-        { row: 5, field: 'total', code: 'TYPE_MISMATCH', message: 'must be a number' },
+        {
+          row: 5,
+          line: 6,
+          field: 'total',
+          code: 'TYPE_MISMATCH',
+          message: 'must be a number',
+          value: '1,5'.repeat(20),
+        },
         { row: 12, field: 'email', code: 'REQUIRED', message: 'is required' },
       ],
     },
@@ -95,9 +102,9 @@ test('refused rows are a table', () => {
     [
       'Error: Validation failed (400 VALIDATION_FAILED)',
       '',
-      'ROW  FIELD  CODE           REASON',
-      '  5  total  TYPE_MISMATCH  must be a number',
-      ' 12  email  REQUIRED       is required',
+      'ROW  LINE  FIELD  CODE           VALUE                                      REASON',
+      `  5     6  total  TYPE_MISMATCH  ${'1,5'.repeat(20).slice(0, 40)}…  must be a number`,
+      ' 12     -  email  REQUIRED       -                                          is required',
       '',
     ].join('\n'),
   );

@@ -1,6 +1,7 @@
 // `wda import` streams a CSV or NDJSON file into an entity, which the server parses and checks, all or nothing; `wda export`
 // streams one out of it. Memory is bounded, whatever the size of the file.
 
+import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AdminClient, Query } from '../admin-client.ts';
 import {
@@ -18,7 +19,7 @@ import {
 import { CommandFailure, usageFailure } from '../failure.ts';
 import { openSource, printResult, saveStream, sendStream } from '../io.ts';
 import { formatBytes, formatDuration, showsProgress, startTransferBar } from '../progress.ts';
-import { formatCount } from '../table.ts';
+import { formatCount, printable } from '../table.ts';
 
 export function register(program: Command): void {
   const importCommand = program
@@ -27,19 +28,28 @@ export function register(program: Command): void {
     .argument('<entity>')
     .argument('<file>', '.csv, .ndjson or .jsonl; - is stdin')
     .addOption(new Option('--format <format>', 'default: by the extension').choices(['csv', 'ndjson']))
-    .option('--map <pairs>', 'Header:field,… where they differ; "Header:" alone skips that column')
+    .option(
+      '--map <pairs>',
+      'Header:field,… where they differ; Header:relation.field looks a reference up; "Header:" alone skips that column',
+    )
     .addOption(
       new Option(
         '--on-conflict <what>',
         'what to do with a record whose id exists: fail, skip, update; or the fields (email) by which records are matched and updated',
       ).argParser(conflictChoice),
     )
+    .addOption(
+      new Option('--rejects <file>', 'write the rows without mistakes, and the others with their reasons to this file'),
+    )
+    .addOption(new Option('--max-errors <count>', 'mistakes that are listed; 100 if not given').conflicts('rejects'))
+    .option('--formats <forms>', 'of CSV: date:dd.MM.yyyy;decimal:1.234,50;boolean:ja/nein')
     .action(action(importFile));
   examples(importCommand, [
     'wda import customers customers.csv -w acme/shop',
     'wda import customers crm.csv -w acme/shop --map "Customer Name:name,Mail:email,Notes:"',
     'wda import orders orders.ndjson -w acme/shop --on-conflict update',
     'wda import customers crm.csv -w acme/shop --on-conflict email',
+    'wda import tickets helpdesk.csv -w acme/shop --map "E-Mail:requester.email" --rejects rejected.csv',
     'zcat orders.csv.gz | wda import orders - --format csv -w acme/shop',
   ]);
   const exportCommand = program
@@ -71,15 +81,22 @@ interface ImportOptions extends GlobalOptions {
   readonly format?: string;
   readonly map?: string;
   readonly onConflict?: string;
+  readonly rejects?: string;
+  readonly maxErrors?: string;
+  readonly formats?: string;
 }
 
 interface ImportResult {
   readonly inserted: number;
   readonly updated: number;
   readonly skipped: number;
+  /** With a file of rejected rows. */
+  readonly rejected?: number;
+  /** Sentences about headers that were read as fields of similar names. */
+  readonly notes?: readonly string[];
 }
 
-// Limit of mistakes that the server lists.
+// Mistakes that the server lists if no other number is asked for.
 const LISTED_ROWS = 100;
 
 /** Imports `file` (`-` is stdin) into an entity and prints the counts of inserted, updated and skipped records. */
@@ -87,27 +104,35 @@ async function importFile(entity: string, file: string, options: ImportOptions):
   const address = requireWorkspace(options);
   const client = connect(options);
   const format = chooseFormat(options.format, file);
+  const { rejects, maxErrors, formats, onConflict, map } = options;
+  if (rejects === '-') throw usageFailure('--rejects needs a file: the counts go to stdout');
+  if (rejects !== undefined && file !== '-' && resolve(options.io.cwd, rejects) === resolve(options.io.cwd, file))
+    throw usageFailure('--rejects would replace the file that is imported');
   const startedAt = performance.now();
   const source = await openSource(options.io, file);
   const bar = startTransferBar(options.io, showsProgress(options), entity, 'bytes', source.size);
   let sentBytes = 0;
   try {
-    const result = await sendRecords(client, address, entity, {
+    const records: Records = {
       format,
       body: source.chunks,
-      ...(options.map === undefined ? {} : { map: options.map }),
-      ...(options.onConflict === undefined ? {} : { onConflict: options.onConflict }),
+      parameters: [['map', map], ...conflictParameters(onConflict), ['formats', formats], ['maxErrors', maxErrors]],
       onProgress: (bytes, isAll) => {
         sentBytes = bytes;
         bar.update(bytes, isAll ? 'checking and storing' : undefined);
       },
-    });
+    };
+    const result =
+      rejects === undefined
+        ? await sendRecords(client, address, entity, records)
+        : await saveRejects(options.io, rejects, client, `${entityPath(address, entity)}/_import`, records);
     bar.stop();
-    await printResult(
-      options,
-      { entity, ...result },
-      () =>
+    await printResult(options, { entity, ...result, ...(rejects === undefined ? {} : { rejects }) }, () =>
+      [
         `${describeImport(entity, result)} (${formatBytes(sentBytes)} in ${formatDuration(performance.now() - startedAt)})`,
+        ...(result.notes ?? []).map((note) => `Note: ${printable(note)}`),
+        ...(result.rejected ? [`The rejected rows and their reasons are in ${rejects}.`] : []),
+      ].join('\n'),
     );
   } finally {
     bar.stop();
@@ -118,9 +143,8 @@ async function importFile(entity: string, file: string, options: ImportOptions):
 interface Records {
   readonly format: FileFormat;
   readonly body: AsyncIterable<Uint8Array>;
-  /** Mapping of the API: `Header:field,…`. */
-  readonly map?: string;
-  readonly onConflict?: string;
+  /** Parameters of the API. */
+  readonly parameters?: Query;
   /** Reports the bytes sent so far, and the end with `isAll`. */
   readonly onProgress?: (bytes: number, isAll: boolean) => void;
 }
@@ -132,25 +156,61 @@ export async function sendRecords(
   client: AdminClient,
   address: WorkspaceAddress,
   entity: string,
-  { format, body, map, onConflict, onProgress }: Records,
+  { format, body, parameters = [], onProgress }: Records,
 ): Promise<ImportResult> {
+  const path = `${entityPath(address, entity)}/_import`;
+  return sendImport(body, onProgress, async (chunks) => {
+    const { data, meta } = await client.upload<ImportResult>(path, parameters, MEDIA_TYPES[format], chunks);
+    const { notes } = (meta ?? {}) as Pick<ImportResult, 'notes'>;
+    return { ...data, ...(notes === undefined ? {} : { notes }) };
+  });
+}
+
+async function sendImport<T>(
+  body: AsyncIterable<Uint8Array>,
+  onProgress: Records['onProgress'],
+  send: (chunks: AsyncIterable<Uint8Array>) => Promise<T>,
+): Promise<T> {
   const progress = {
     onProgress: onProgress ?? (() => {}),
     ifAll: 'The whole file had been sent: look whether its records are there before trying again.',
     ifPart: `${NOTHING}.`,
   };
-  const path = `${entityPath(address, entity)}/_import`;
-  const query = [['map', map], ...conflictParameters(onConflict)] as const;
   try {
-    return await sendStream(
-      body,
-      progress,
-      async (chunks) => (await client.upload<ImportResult>(path, query, MEDIA_TYPES[format], chunks)).data,
-    );
+    return await sendStream(body, progress, send);
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.failure.kind !== 'refused') throw error;
     throw new CommandFailure(error.failure, consequences(error), error);
   }
+}
+
+const COUNTS = ['inserted', 'updated', 'skipped', 'rejected'] as const;
+
+/** Imports the rows without mistakes, and saves the others in `file`, which is opened before anything is sent. */
+async function saveRejects(
+  io: GlobalOptions['io'],
+  file: string,
+  client: AdminClient,
+  path: string,
+  { format, body, parameters = [], onProgress }: Records,
+): Promise<ImportResult> {
+  let counts: Required<Omit<ImportResult, 'notes'>> | undefined;
+  try {
+    await saveStream(io, file, { what: 'list of rejected rows', onChunk: () => {} }, () =>
+      sendImport(body, onProgress, async (chunks) => {
+        const query: Query = [...parameters, ['rejects', true]];
+        const response = await client.uploadForFile(path, query, MEDIA_TYPES[format], chunks);
+        const entries = COUNTS.map((name) => [name, Number(response.headers[`import-${name}`])]);
+        counts = Object.fromEntries(entries) as typeof counts;
+        return response;
+      }),
+    );
+  } catch (error) {
+    if (counts === undefined || !(error instanceof CommandFailure)) throw error;
+    const written = `The other rows are imported: ${counts.inserted} inserted, ${counts.updated} updated, ${counts.rejected} rejected.`;
+    throw new CommandFailure(error.failure, [written, ...error.hints], error);
+  }
+  return counts as ImportResult;
 }
 
 const MODES: readonly (string | undefined)[] = [undefined, 'fail', 'skip', 'update'];
@@ -170,7 +230,7 @@ function consequences(error: CommandFailure): readonly string[] {
   const { failure, hints } = error;
   const mistakeCount = failure.kind === 'refused' ? (failure.error.details?.length ?? 0) : 0;
   return [
-    ...(mistakeCount >= LISTED_ROWS ? [`Only the first ${LISTED_ROWS} mistakes are listed.`] : []),
+    ...(mistakeCount >= LISTED_ROWS ? [`Only the first ${mistakeCount} mistakes are listed.`] : []),
     // Some messages of the server begin with it.
     ...(error.message.startsWith(NOTHING) ? [] : [`${NOTHING}.`]),
     ...hints,
@@ -178,8 +238,9 @@ function consequences(error: CommandFailure): readonly string[] {
 }
 
 /** Formats `tracks: 3,503 inserted, 0 updated, 0 skipped`. */
-export function describeImport(entity: string, { inserted, updated, skipped }: ImportResult): string {
-  return `${entity}: ${formatCount(inserted)} inserted, ${formatCount(updated)} updated, ${formatCount(skipped)} skipped`;
+export function describeImport(entity: string, { inserted, updated, skipped, rejected }: ImportResult): string {
+  const counts = `${formatCount(inserted)} inserted, ${formatCount(updated)} updated, ${formatCount(skipped)} skipped`;
+  return `${entity}: ${counts}${rejected === undefined ? '' : `, ${formatCount(rejected)} rejected`}`;
 }
 
 interface ExportOptions extends GlobalOptions {
