@@ -39,6 +39,18 @@ export interface Answer {
 export interface Ask {
   (method: string, path: string, options?: RequestOptions): Promise<Answer>;
   stream(path: string, query: URLSearchParams, options?: CallOptions): Promise<ReadableStream<Uint8Array>>;
+  /** Sends a file and returns the answer, a file with counts in its headers. It is sent once, whatever happens. */
+  exchange(
+    path: string,
+    query: URLSearchParams,
+    file: readonly [type: string, body: Content],
+    options?: CallOptions,
+  ): Promise<FileAnswer>;
+}
+
+export interface FileAnswer {
+  readonly headers: Headers;
+  readonly body: ReadableStream<Uint8Array>;
 }
 
 export function makeAsk(send: Send, workspace: string): Ask {
@@ -68,7 +80,19 @@ export function makeAsk(send: Send, workspace: string): Ask {
       { ...options, method: 'GET', path: toPath(path, query), isRepeatable: true },
       async ({ body }) => body as ReadableStream<Uint8Array>,
     );
-  return Object.assign(ask, { stream });
+  const exchange: Ask['exchange'] = (path, query, [type, body], options) =>
+    send(
+      {
+        ...options,
+        method: 'POST',
+        path: toPath(path, query),
+        headers: [['Content-Type', type]],
+        body,
+        isRepeatable: false,
+      },
+      async (response) => response as FileAnswer,
+    );
+  return Object.assign(ask, { stream, exchange });
 }
 
 /** Generates 128 random bits. `crypto.randomUUID` is missing in pages without TLS. */

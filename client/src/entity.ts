@@ -102,6 +102,19 @@ export interface Imported {
   readonly inserted: number;
   readonly updated: number;
   readonly skipped: number;
+  /** Sentences about headers that were read as fields of similar names. */
+  readonly notes?: readonly string[];
+}
+
+/** Options of the import of a file whose rows with mistakes are left out. */
+export interface RejectOptions<N> extends CallOptions, Omit<ImportParameters<N>, 'maxErrors'> {
+  readonly format: 'csv' | 'ndjson';
+}
+
+export interface ImportedWithRejects extends Omit<Imported, 'notes'> {
+  readonly rejected: number;
+  /** The rejected rows in the format of the file, with `_row` and `_reason`. It must be read or cancelled. */
+  readonly rejects: ReadableStream<Uint8Array>;
 }
 
 export type ExportQuery<S extends Shape<S>, E extends keyof S> = ExportParameters<S, E>;
@@ -191,6 +204,9 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
 
   /** Imports a file of records, all of it or nothing. A stream cannot be sent twice, so it is not retried. */
   import(file: Content, options: ImportOptions<Name<S, E>>): Promise<Imported>;
+
+  /** Imports the rows of a file without mistakes; the others are in the answer. It is never retried. */
+  importWithRejects(file: Content, options: RejectOptions<Name<S, E>>): Promise<ImportedWithRejects>;
 }
 
 export type Change<U> = U & { readonly id: number; readonly $version?: string };

@@ -15,6 +15,24 @@ function inUrl(query: URLSearchParams | undefined): URLSearchParams {
   throw new TypeError('This filter does not fit into a URL: conditions do, and one $or');
 }
 
+const COUNTS = ['Inserted', 'Updated', 'Skipped', 'Rejected'] as const;
+
+function toImport({ format, map = {}, ...options }: LooseWrite): {
+  readonly type: string;
+  readonly parameters: LooseWrite;
+} {
+  const pairs = Object.entries(map as object).map(([header, to]) => `${header.replaceAll(',', '\\,')}:${to ?? ''}`);
+  return {
+    type: format === 'csv' ? 'text/csv' : 'application/x-ndjson',
+    parameters: pairs.length === 0 ? options : { ...options, map: pairs.join() },
+  };
+}
+
+function pickNotes(meta: unknown): object {
+  const { notes } = (meta ?? {}) as { readonly notes?: readonly string[] };
+  return notes === undefined ? {} : { notes };
+}
+
 /** Builds the query string of one record. */
 export const toReadQuery = (query: LooseQuery): URLSearchParams => inUrl(toQuery(toBody(query)));
 
@@ -113,13 +131,18 @@ export function makeRequests(ask: Ask, path: string) {
       if (fields !== undefined) parameters.append('fields', fields.join());
       return ask.stream(`${path}/_export`, parameters, options);
     },
-    import: async (file: Content, { format, map = {}, ...options }: LooseWrite) => {
-      const pairs = Object.entries(map as object).map(
-        ([header, to]) => `${header.replace(/[\\,]/g, '\\$&')}:${to ?? ''}`,
-      );
-      const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson';
-      const parameters = pairs.length === 0 ? options : { ...options, map: pairs.join() };
-      return (await write('POST', `${path}/_import`, { file: [type, file] }, parameters)).data;
+    import: async (file: Content, options: LooseWrite) => {
+      const { type, parameters } = toImport(options);
+      const { data, meta } = await write('POST', `${path}/_import`, { file: [type, file] }, parameters);
+      return { ...(data as object), ...pickNotes(meta) };
+    },
+    importWithRejects: async (file: Content, options: LooseWrite) => {
+      const { signal, retries, idempotencyKey: _, ...rest } = options;
+      const { type, parameters } = toImport({ ...rest, rejects: true });
+      const query = new URLSearchParams(toTexts(parameters));
+      const { headers, body } = await ask.exchange(`${path}/_import`, query, [type, file], { signal, retries });
+      const [inserted, updated, skipped, rejected] = COUNTS.map((name) => Number(headers.get(`Import-${name}`)));
+      return { inserted, updated, skipped, rejected, rejects: body };
     },
   };
 }
