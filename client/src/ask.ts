@@ -38,13 +38,12 @@ export interface Answer {
 /** Sends a request. `path`: relative to the workspace, or to the server when it starts with a slash. */
 export interface Ask {
   (method: string, path: string, options?: RequestOptions): Promise<Answer>;
-  stream(path: string, query: URLSearchParams, options?: CallOptions): Promise<ReadableStream<Uint8Array>>;
-  /** Sends a file and returns the answer, a file with counts in its headers. It is sent once, whatever happens. */
-  exchange(
+  /** Returns the response, whose body is a file. A `file` is sent once, whatever happens. */
+  stream(
     path: string,
     query: URLSearchParams,
-    file: readonly [type: string, body: Content],
     options?: CallOptions,
+    file?: readonly [type: string, body: Content],
   ): Promise<FileAnswer>;
 }
 
@@ -75,24 +74,21 @@ export function makeAsk(send: Send, workspace: string): Ask {
       parseAnswer,
     );
   };
-  const stream: Ask['stream'] = (path, query, options) =>
-    send(
-      { ...options, method: 'GET', path: toPath(path, query), isRepeatable: true },
-      async ({ body }) => body as ReadableStream<Uint8Array>,
-    );
-  const exchange: Ask['exchange'] = (path, query, [type, body], options) =>
-    send(
+  const stream: Ask['stream'] = (path, query, options, file) => {
+    const [type, body] = file ?? [];
+    return send(
       {
         ...options,
-        method: 'POST',
+        method: type ? 'POST' : 'GET',
         path: toPath(path, query),
-        headers: [['Content-Type', type]],
+        headers: toTexts({ 'Content-Type': type }),
         body,
-        isRepeatable: false,
+        isRepeatable: !type,
       },
       async (response) => response as FileAnswer,
     );
-  return Object.assign(ask, { stream, exchange });
+  };
+  return Object.assign(ask, { stream });
 }
 
 /** Generates 128 random bits. `crypto.randomUUID` is missing in pages without TLS. */

@@ -103,7 +103,7 @@ export interface Imported {
   readonly updated: number;
   readonly skipped: number;
   /** Sentences about headers that were read as fields of similar names. */
-  readonly notes?: readonly string[];
+  readonly notes: readonly string[] | undefined;
 }
 
 /** Options of the import of a file whose rows with mistakes are left out. */

@@ -48,6 +48,8 @@ export interface Detail {
   readonly message: string;
   readonly index?: number;
   readonly row?: number;
+  readonly line?: number;
+  readonly value?: string;
 }
 
 /** Members of an error response. `status` is 0 without a response. */

@@ -15,22 +15,10 @@ function inUrl(query: URLSearchParams | undefined): URLSearchParams {
   throw new TypeError('This filter does not fit into a URL: conditions do, and one $or');
 }
 
-const COUNTS = ['Inserted', 'Updated', 'Skipped', 'Rejected'] as const;
-
-function toImport({ format, map = {}, ...options }: LooseWrite): {
-  readonly type: string;
-  readonly parameters: LooseWrite;
-} {
+function toImport({ format, map = {}, ...options }: LooseWrite): readonly [type: string, parameters: LooseWrite] {
   const pairs = Object.entries(map as object).map(([header, to]) => `${header.replaceAll(',', '\\,')}:${to ?? ''}`);
-  return {
-    type: format === 'csv' ? 'text/csv' : 'application/x-ndjson',
-    parameters: pairs.length === 0 ? options : { ...options, map: pairs.join() },
-  };
-}
-
-function pickNotes(meta: unknown): object {
-  const { notes } = (meta ?? {}) as { readonly notes?: readonly string[] };
-  return notes === undefined ? {} : { notes };
+  const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson';
+  return [type, pairs.length === 0 ? options : { ...options, map: pairs.join() }];
 }
 
 /** Builds the query string of one record. */
@@ -129,20 +117,25 @@ export function makeRequests(ask: Ask, path: string) {
     export: async ({ fields, ...input }: LooseQuery = {}, options?: CallOptions) => {
       const parameters = inUrl(toListQuery(toList(input)));
       if (fields !== undefined) parameters.append('fields', fields.join());
-      return ask.stream(`${path}/_export`, parameters, options);
+      return (await ask.stream(`${path}/_export`, parameters, options)).body;
     },
     import: async (file: Content, options: LooseWrite) => {
-      const { type, parameters } = toImport(options);
+      const [type, parameters] = toImport(options);
       const { data, meta } = await write('POST', `${path}/_import`, { file: [type, file] }, parameters);
-      return { ...(data as object), ...pickNotes(meta) };
+      return { ...(data as object), notes: (meta as { notes?: unknown } | undefined)?.notes };
     },
-    importWithRejects: async (file: Content, options: LooseWrite) => {
-      const { signal, retries, idempotencyKey: _, ...rest } = options;
-      const { type, parameters } = toImport({ ...rest, rejects: true });
+    importWithRejects: async (file: Content, { signal, retries, ...options }: LooseWrite) => {
+      const [type, parameters] = toImport({ ...options, rejects: true });
       const query = new URLSearchParams(toTexts(parameters));
-      const { headers, body } = await ask.exchange(`${path}/_import`, query, [type, file], { signal, retries });
-      const [inserted, updated, skipped, rejected] = COUNTS.map((name) => Number(headers.get(`Import-${name}`)));
-      return { inserted, updated, skipped, rejected, rejects: body };
+      const { headers, body } = await ask.stream(`${path}/_import`, query, { signal, retries }, [type, file]);
+      const count = (name: string): number => Number(headers.get(`Import-${name}`));
+      return {
+        inserted: count('inserted'),
+        updated: count('updated'),
+        skipped: count('skipped'),
+        rejected: count('rejected'),
+        rejects: body,
+      };
     },
   };
 }

@@ -77,6 +77,18 @@ test('strange headers are mapped and tried; bad rows are a file, and a broken fi
   assert.deepEqual([file.name, file.bytes.toString()], ['things.bad.csv', [header, bad].join('\n')]);
   assert.equal(await total(), before);
 
+  await page.getByRole('checkbox', { name: 'Leave out rows with mistakes' }).check();
+  await page.getByRole('button', { name: 'Dry run' }).click();
+  await page.getByText(/Nothing is stored.*60 records inserted, .*1 rejected/).waitFor();
+  const rejected = await downloaded(page, () =>
+    page.getByRole('button', { name: 'Download the rejected rows' }).click(),
+  );
+  assert.equal(
+    rejected.bytes.toString(),
+    `${header},_row,_reason\nSTRANGE-X,"Too\ncheap",-1,61,price: must be at least 0\n`,
+  );
+  assert.equal(await total(), before);
+
   await choose('broken.csv', [...good, 'STRANGE-Y,"never closed,1']);
   await page.getByRole('button', { name: 'Import' }).click();
   await page.getByText('Nothing was imported').waitFor();

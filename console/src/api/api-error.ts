@@ -7,6 +7,8 @@ export interface ErrorDetail {
   readonly message: string;
   readonly index?: number;
   readonly row?: number;
+  readonly line?: number;
+  readonly value?: string;
 }
 
 export interface ApiErrorFields {

@@ -1,6 +1,6 @@
 // Alert for an error: the server's message, a hint, and the request id.
 import { Alert, Button, CopyButton, Group, List, Text } from '@mantine/core';
-import { isApiError } from '../api/api-error.ts';
+import { type ErrorDetail, isApiError } from '../api/api-error.ts';
 
 export interface ErrorAlertProps {
   /** Error; nothing is rendered if it is null or undefined. */
@@ -31,10 +31,11 @@ export function ErrorAlert({ error, onRetry }: ErrorAlertProps) {
           {details.slice(0, 20).map((detail) => (
             <List.Item key={`${detail.index}/${detail.row}/${detail.field}/${detail.message}`}>
               <bdi>
-                {detail.row === undefined ? '' : detail.row === 0 ? 'header: ' : `row ${detail.row}: `}
+                {formatPlace(detail)}
                 {detail.index === undefined ? '' : `record ${detail.index + 1}: `}
                 {detail.field === null ? '' : `${detail.field}: `}
                 {detail.message}
+                {detail.value === undefined ? '' : ` (${detail.value})`}
               </bdi>
             </List.Item>
           ))}
@@ -61,4 +62,11 @@ export function ErrorAlert({ error, onRetry }: ErrorAlertProps) {
       </Group>
     </Alert>
   );
+}
+
+/** Formats the place in a file: `row 3, line 5: `. */
+function formatPlace({ row, line }: Pick<ErrorDetail, 'row' | 'line'>): string {
+  if (row === undefined) return '';
+  if (row === 0) return 'header: ';
+  return line === undefined ? `row ${row}: ` : `row ${row}, line ${line}: `;
 }

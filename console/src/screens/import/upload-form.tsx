@@ -1,5 +1,5 @@
 // Upload form with its outcome: progress in bytes, counts, or errors by row and a file with these rows.
-import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Checkbox, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
@@ -19,10 +19,15 @@ interface ImportCounts {
   readonly inserted: number;
   readonly updated: number;
   readonly skipped: number;
+  readonly rejected?: number;
 }
 
 export interface Result extends ImportCounts {
   readonly isDryRun: boolean;
+  /** Rejected rows as a file. */
+  readonly rejects: Blob | undefined;
+  /** Sentences about headers that were read as fields of similar names. */
+  readonly notes: readonly string[];
 }
 
 export interface UploadFormProps {
@@ -55,13 +60,15 @@ export function UploadForm({
   const [error, setError] = useState<unknown>();
   const [isStoring, setStoring] = useState(false);
   const [stored, setStored] = useState<string>();
+  const [leavesOut, setLeavesOut] = useState(false);
   const [keyOf] = useState(createKeyCache);
   const stop = useRef<AbortController>(undefined);
   useEffect(() => () => stop.current?.abort(), []);
   const client = useQueryClient();
   const { file, name, sample } = chosen;
   const type = sample.kind === 'csv' ? 'text/csv' : 'application/x-ndjson';
-  const entries = Object.entries(parameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
+  const allParameters = { ...parameters, rejects: leavesOut ? 'true' : undefined };
+  const entries = Object.entries(allParameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
   const pathWith = (more: string[][]): string =>
     dataPath(workspace, `/${encodeURIComponent(entity)}/_import?${new URLSearchParams([...entries, ...more])}`);
   const path = pathWith([]);
@@ -74,7 +81,7 @@ export function UploadForm({
     setStoring(!isDryRun);
     try {
       await before?.();
-      const { data } = await upload<ImportCounts>({
+      const { data, meta, rejects } = await upload<ImportCounts>({
         path: isDryRun ? pathWith([['dryRun', 'true']]) : path,
         key: isDryRun ? undefined : keyOf(path),
         type,
@@ -82,7 +89,8 @@ export function UploadForm({
         onProgress: setSent,
         signal: controller.signal,
       });
-      setResult({ ...data, isDryRun });
+      const { notes = [] } = meta as { readonly notes?: readonly string[] };
+      setResult({ ...data, isDryRun, rejects, notes });
       if (isDryRun) return;
       // Prevents a second import by a second click.
       setStored(path);
@@ -97,12 +105,17 @@ export function UploadForm({
   const rows = isApiError(error)
     ? new Set(error.details.flatMap(({ row }) => (row === undefined || row === 0 ? [] : [row])))
     : new Set<number>();
-  async function saveBadRows(): Promise<void> {
-    const text = pickRows(await file.text(), rows);
-    saveFile(new Blob([text]), `${name.replace(/\.[^.]*$/, '')}.bad.${sample.kind === 'csv' ? 'csv' : 'ndjson'}`);
-  }
+  const badName = `${name.replace(/\.[^.]*$/, '')}.bad.${sample.kind === 'csv' ? 'csv' : 'ndjson'}`;
+  const saveBadRows = async (): Promise<void> => saveFile(new Blob([pickRows(await file.text(), rows)]), badName);
   return (
     <Stack gap="xs">
+      <Checkbox
+        label="Leave out rows with mistakes"
+        description="The other rows are imported, and these can be downloaded with their reasons"
+        checked={leavesOut}
+        disabled={sent !== undefined}
+        onChange={(event) => setLeavesOut(event.currentTarget.checked)}
+      />
       <UnsavedChangesGuard isDirty={isStoring && sent !== undefined} />
       <Group>
         {hasDryRun && (
@@ -116,7 +129,13 @@ export function UploadForm({
         {chosen.delimiter === undefined && before === undefined && isReady && (
           <CopyAs
             call={() =>
-              createImportCall({ origin: location.origin, ...workspace, entity, file: { name, type }, parameters })
+              createImportCall({
+                origin: location.origin,
+                ...workspace,
+                entity,
+                file: { name, type },
+                parameters: allParameters,
+              })
             }
           />
         )}
@@ -141,12 +160,18 @@ export function UploadForm({
       {result !== undefined && (
         <Alert role="status" color={result.isDryRun ? 'blue' : 'green'} variant="light" p="xs">
           {result.isDryRun ? 'Nothing is stored. The import would have: ' : ''}
-          {`${pluralize(result.inserted, 'record')} inserted, ${result.updated} updated, ${result.skipped} skipped. `}
+          {`${pluralize(result.inserted, 'record')} inserted, ${result.updated} updated, ${result.skipped} skipped${result.rejected === undefined ? '' : `, ${result.rejected} rejected`}. `}
           {!result.isDryRun && (
             <Anchor component={Link} to={screenPath(workspace, `/data/${entity}`)} size="sm">
               Show the records
             </Anchor>
           )}
+          {result.notes.map((note) => (
+            <Text key={note} size="sm">
+              <bdi>{note}</bdi>
+            </Text>
+          ))}
+          <RejectedRows {...result} filename={badName} />
         </Alert>
       )}
       <ErrorAlert error={error} />
@@ -165,5 +190,20 @@ export function UploadForm({
         </Group>
       )}
     </Stack>
+  );
+}
+
+function RejectedRows({
+  rejected = 0,
+  rejects,
+  filename,
+}: Pick<Result, 'rejected' | 'rejects'> & { readonly filename: string }) {
+  if (rejected === 0) return null;
+  // An earlier import with the same key has been done: its rejected rows are not kept.
+  if (rejects === undefined) return <Text size="sm">This import was done before; its rejected rows are not kept.</Text>;
+  return (
+    <Button mt="xs" size="xs" variant="default" onClick={() => saveFile(rejects, filename)}>
+      Download the rejected rows
+    </Button>
   );
 }

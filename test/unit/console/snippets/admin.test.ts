@@ -47,6 +47,9 @@ test('an import sends the file of whoever runs the copy', () => {
     `WDA_KEY="$WDA_KEY" wda import customers './-it'\\''s.csv' -w demo/shop --url http://localhost:3000` +
       ' --map Mail:email,Notes: --on-conflict email',
   );
+  const leaving = createImportCall({ ...shop, entity: 'customers', file, parameters: { rejects: 'true' } });
+  assert.match(printSnippet('wda', leaving) ?? '', / --rejects rejected-rows$/);
+  assert.match(printSnippet('curl', leaving) ?? '', /_import\?rejects=true'?$/);
   const skipping = { ...shop, entity: 'customers', file, parameters: { ...parameters, onConflict: 'skip' } };
   assert.equal(printSnippet('wda', createImportCall(skipping)), undefined, 'it would change what is there');
 });
