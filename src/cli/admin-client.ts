@@ -62,7 +62,7 @@ export interface AdminClient {
 }
 
 /** Creates a client for `url` (http or https, a path prefix is kept); throws a usage failure for anything else. */
-export function makeAdminClient(url: string, key: string): AdminClient {
+export function makeAdminClient(url: string, key: string | undefined): AdminClient {
   const base = parseBase(url);
 
   const address = (path: string, query: Query = []): URL => {
@@ -71,7 +71,7 @@ export function makeAdminClient(url: string, key: string): AdminClient {
     return target;
   };
   const headers = (more: Readonly<Record<string, string>>): Record<string, string> => ({
-    authorization: `Bearer ${key}`,
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
     accept: 'application/json',
     ...more,
   });

@@ -70,6 +70,9 @@ export function connect(options: GlobalOptions): AdminClient {
   return makeAdminClient(url, key);
 }
 
+/** Returns a client for requests that need no credential. */
+export const connectWithoutKey = (options: GlobalOptions): AdminClient => makeAdminClient(getUrl(options), undefined);
+
 /** Returns URL and credential of the server. */
 export function getServer(options: GlobalOptions): { readonly url: string; readonly key: string } {
   const settings = clientSettings(options.io.env);
@@ -81,8 +84,10 @@ export function getServer(options: GlobalOptions): { readonly url: string; reado
   // node:http would reject the header with a message that has the key.
   if (!/^[\x21-\x7e]+$/.test(key))
     throw usageFailure('The credential holds characters that no key has: check WDA_KEY or --key');
-  return { url: options.url ?? settings.url ?? DEFAULT_URL, key };
+  return { url: getUrl(options), key };
 }
+
+const getUrl = ({ url, io }: GlobalOptions): string => url ?? clientSettings(io.env).url ?? DEFAULT_URL;
 
 /** Returns the workspace of -w or WDA_WORKSPACE. */
 export function requireWorkspace(options: GlobalOptions): WorkspaceAddress {

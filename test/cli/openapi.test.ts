@@ -28,6 +28,14 @@ test('the document is written to a file', async () => {
   assert.equal(JSON.parse(readFileSync(file, 'utf8')).openapi, '3.1.1');
 });
 
+test('the document of the admin API needs no credential, as on the server', async () => {
+  const { code, stdout, stderr } = await wda(['openapi', '--admin'], { env: { WDA_URL: server.url } });
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.equal(stdout, `${(await server.call('/api/admin/v1/openapi.json')).text}\n`);
+  const workspace = await wda(['openapi', '-w', 'acme/shop'], { env: { WDA_URL: server.url } });
+  assert.deepEqual([workspace.code, /A credential is needed/.test(workspace.stderr)], [2, true], workspace.stderr);
+});
+
 for (const [args, code, says] of [
   [['--entities', 'order'], 1, /Unknown entity order\. Did you mean orders\?/],
   [['--admin', '--selection', 'fixed'], 2, /--admin goes without --selection and --entities/],

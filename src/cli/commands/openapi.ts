@@ -10,6 +10,7 @@ import { ADMIN_PREFIX } from '../admin-client.ts';
 import {
   action,
   connect,
+  connectWithoutKey,
   entityPath,
   examples,
   type GlobalOptions,
@@ -33,7 +34,7 @@ export function register(program: Command): void {
     .description('print the OpenAPI document of a workspace, or of the admin API')
     .option('--selection <selection>', 'free (default), or fixed: for generators of clients')
     .option('--entities <names>', 'only these entities, separated by commas')
-    .option('--admin', 'the document of the admin API')
+    .option('--admin', 'the document of the admin API; needs no credential')
     .option('-o, --output <file>', 'write it to a file')
     .action(action(openapi));
   examples(command, [
@@ -74,7 +75,9 @@ async function openapi(options: OpenapiOptions): Promise<void> {
     ['selection', selection],
     ['entities', entities],
   ] as const;
-  const document = await readStream(await connect(options).download(path, query, 'application/json'));
+  // The document of the admin API has no data of a workspace, and the server gives it to everybody.
+  const client = admin === true ? connectWithoutKey(options) : connect(options);
+  const document = await readStream(await client.download(path, query, 'application/json'));
   if (output === undefined) return writeOut(options.io, `${document}\n`);
   try {
     await writeFile(resolve(options.io.cwd, output), document);
