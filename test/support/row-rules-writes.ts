@@ -165,7 +165,11 @@ export function requestOf({ form, writes, isDry, isMinimal }: WriteWish): {
   const minimal: Record<string, string> = isMinimal && !isDelete ? { return: 'minimal' } : {};
   const query = new URLSearchParams({ ...dry, ...minimal, ...upsertOf(write) });
   const path = `${write.entity}/_bulk`;
-  if (write.kind === 'delete') return { path: `${path}/delete?${query}`, method: 'POST', body: { ids: write.ids } };
+  if (write.kind === 'delete') {
+    // Both forms of the same operation.
+    if (isMinimal) return { path: `${path}?ids=${write.ids.join()}&${query}`, method: 'DELETE' };
+    return { path: `${path}/delete?${query}`, method: 'POST', body: { ids: write.ids } };
+  }
   const data = 'bodies' in write ? write.bodies : [];
   return { path: `${path}?${query}`, method: write.kind === 'update' ? 'PATCH' : 'POST', body: { data } };
 }
