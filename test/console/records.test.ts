@@ -261,6 +261,12 @@ test('an address with a name that is gone marks its filter and its sort, and sho
   await page.locator('[role=grid][aria-rowcount="2"]').waitFor();
   assert.equal(await wrong.count(), 0);
   assert.equal(await page.getByRole('alert').count(), 0);
+  // A search, once no field is searchable any more.
+  await page.goto(`${server.url}/console/t/gone/data/items?search=item`);
+  await page.locator('[role=grid][aria-rowcount="4"]').waitFor();
+  assert.deepEqual(await wrong.allTextContents(), ['Invalid: search item']);
+  await page.getByRole('button', { name: 'Remove the search' }).click();
+  await page.waitForURL(/data\/items$/);
 });
 
 test('an address with a sort and a relation that are gone does not lock the list', async ({ open }) => {

@@ -5,9 +5,10 @@ import { type Chip, correctChip, findInvalidChips, parseConditions, parseSuggest
 import type { ListQuery } from './list-query.ts';
 
 type FilterAndSort = Pick<ListQuery, 'chips' | 'sort'>;
+type Narrowing = FilterAndSort & Pick<ListQuery, 'search'>;
 
-/** Filters and sort keys that one error is about. */
-export interface InvalidPart extends FilterAndSort {
+/** Filters and sort keys that one error is about, or the search, which is empty if it is not. */
+export interface InvalidPart extends Narrowing {
   readonly error: ApiError;
 }
 
@@ -19,12 +20,14 @@ const UNKNOWN_NAME = /^Unknown (?:field|relation) (\S+?) on entity (\S+?)\.?(?: 
  */
 export function findInvalidPart(
   error: unknown,
-  query: FilterAndSort,
+  query: Narrowing,
   schema: WorkspaceSchema,
   entity: string,
 ): InvalidPart | undefined {
   if (!isApiError(error) || error.status !== 400) return undefined;
-  const part = { error, ...findParts(error.message, query, schema, entity) };
+  if (query.search !== '' && /^\S+ has no searchable field/.test(error.message))
+    return { error, chips: [], sort: [], search: query.search };
+  const part = { error, search: '', ...findParts(error.message, query, schema, entity) };
   return part.chips.length + part.sort.length === 0 ? undefined : part;
 }
 
@@ -76,12 +79,15 @@ export const includesChip = (part: FilterAndSort, chip: Chip): boolean =>
   part.chips.some((one) => isSameChip(one, chip));
 
 /** Returns whether a query still has a filter or a sort key of the part. */
-export const hasPart = (query: FilterAndSort, part: FilterAndSort): boolean =>
-  query.chips.some((chip) => includesChip(part, chip)) || query.sort.some((key) => part.sort.includes(key));
+export const hasPart = (query: Narrowing, part: Narrowing): boolean =>
+  (part.search !== '' && part.search === query.search) ||
+  query.chips.some((chip) => includesChip(part, chip)) ||
+  query.sort.some((key) => part.sort.includes(key));
 
 /** Returns a query without the invalid parts. */
-export const omitPart = <Q extends FilterAndSort>(query: Q, part: FilterAndSort): Q => ({
+export const omitPart = <Q extends Narrowing>(query: Q, part: Narrowing): Q => ({
   ...query,
+  search: part.search === '' ? query.search : '',
   chips: query.chips.filter((chip) => !includesChip(part, chip)),
   sort: query.sort.filter((key) => !part.sort.includes(key)),
 });

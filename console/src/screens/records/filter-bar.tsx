@@ -5,17 +5,14 @@ import { isApiError } from '../../api/api-error.ts';
 import type { TimeZone } from '../../format/datetime.ts';
 import { type Chip, describeCondition, parseConditions, parseSuggestion } from '../../records/filter.ts';
 import { correctPart, type InvalidPart, includesChip, omitPart } from '../../records/invalid-query.ts';
-import { getSortDirection } from '../../records/list-query.ts';
+import { getSortDirection, type ListQuery } from '../../records/list-query.ts';
 import { formatValue } from '../../records/value.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 
-interface FilterAndSort {
-  readonly chips: readonly Chip[];
-  readonly sort: readonly string[];
-}
+type Narrowing = Pick<ListQuery, 'chips' | 'sort' | 'search'>;
 
-export interface FilterBarProps extends FilterAndSort {
+export interface FilterBarProps extends Narrowing {
   /** Parts that the server rejected, without which the list is shown. */
   readonly invalid: readonly InvalidPart[];
   /** Error of the list that is about none of its parts. */
@@ -23,13 +20,13 @@ export interface FilterBarProps extends FilterAndSort {
   readonly zone: TimeZone;
   /** Returns whether values of a path are dates and times. */
   readonly isMoment: (path: string) => boolean;
-  readonly onChange: (query: Partial<FilterAndSort>) => void;
+  readonly onChange: (query: Partial<Narrowing>) => void;
   readonly onEdit: (index: number) => void;
   readonly onRetry: () => void;
 }
 
 export function FilterBar(props: FilterBarProps) {
-  const { chips, sort, invalid, refused, zone, isMoment, onChange, onEdit, onRetry } = props;
+  const { chips, sort, search, invalid, refused, zone, isMoment, onChange, onEdit, onRetry } = props;
   const isMistaken = isApiError(refused) && refused.status === 400;
   const isToldAbove = isMistaken && invalid.some(({ error }) => error.message === refused.message);
   const describe = (chip: Chip): string =>
@@ -38,10 +35,11 @@ export function FilterBar(props: FilterBarProps) {
         describeCondition(one, (value) => (isMoment(one.path) ? formatValue(value, 'datetime', zone) : value)),
       )
       .join(' or ');
+  const invalidSearch = invalid.find((part) => part.search !== '');
   const invalidSort = sort.filter((key) => invalid.some((part) => part.sort.includes(key)));
   return (
     <>
-      {chips.length + invalidSort.length > 0 && (
+      {(chips.length + invalidSort.length > 0 || invalidSearch !== undefined) && (
         <ul className="records-line chips" aria-label="Filters">
           {chips.map((chip, index) => (
             <FilterChip
@@ -64,6 +62,15 @@ export function FilterBar(props: FilterBarProps) {
               onRemove={() => onChange({ sort: sort.filter((one) => one !== key) })}
             />
           ))}
+          {invalidSearch !== undefined && (
+            <FilterChip
+              text={`search ${search}`}
+              kind="search"
+              reason={invalidSearch.error.message}
+              title={search}
+              onRemove={() => onChange({ search: '' })}
+            />
+          )}
         </ul>
       )}
       {invalid.map((part) => (
@@ -72,7 +79,7 @@ export function FilterBar(props: FilterBarProps) {
           part={part}
           correction={correctPart({ chips, sort }, part)}
           onChange={onChange}
-          onRemove={() => onChange(omitPart({ chips, sort }, part))}
+          onRemove={() => onChange(omitPart({ chips, sort, search }, part))}
         />
       ))}
       {!isToldAbove && <ErrorAlert error={refused} onRetry={isMistaken ? undefined : onRetry} />}
@@ -85,7 +92,7 @@ const describeSort = (key: string): string =>
 
 interface FilterChipProps {
   readonly text: string;
-  readonly kind: 'filter' | 'sort';
+  readonly kind: 'filter' | 'sort' | 'search';
   /** Message of the server if it rejects this part. */
   readonly reason: string | undefined;
   readonly title: string;
@@ -122,15 +129,19 @@ function FilterChip({ text, kind, reason, title, onEdit, onRemove }: FilterChipP
 interface InvalidNoticeProps {
   readonly part: InvalidPart;
   /** Query with the server's suggestion, if it has one. */
-  readonly correction: FilterAndSort | undefined;
-  readonly onChange: (query: FilterAndSort) => void;
+  readonly correction: Partial<Narrowing> | undefined;
+  readonly onChange: (query: Partial<Narrowing>) => void;
   readonly onRemove: () => void;
 }
 
 function InvalidNotice({ part, correction, onChange, onRemove }: InvalidNoticeProps) {
   const { chips, sort, error } = part;
   const filters = chips.length === 0 ? [] : [chips.length === 1 ? 'this filter' : 'these filters'];
-  const parts = [...filters, ...(sort.length === 0 ? [] : ['the sort'])].join(' and ');
+  const parts = [
+    ...filters,
+    ...(sort.length === 0 ? [] : ['the sort']),
+    ...(part.search === '' ? [] : ['the search']),
+  ].join(' and ');
   return (
     <div>
       <ErrorAlert error={error} />

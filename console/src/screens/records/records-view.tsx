@@ -129,6 +129,7 @@ export function RecordsView(props: RecordsViewProps) {
           zone={zone}
           isMoment={(path) => findColumn(schema, entity, path)?.type === 'datetime'}
           sort={query.sort}
+          search={query.search}
           onChange={setQuery}
           onEdit={(chip) => setFilter({ chip })}
           onRetry={list.retry}

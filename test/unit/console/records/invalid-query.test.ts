@@ -21,6 +21,7 @@ const refuse = (message: string, status = 400) => new ApiError(message, { status
 const QUERY = {
   chips: chips('name,contains,99', 'customer.name,eq,x', 'total,gte,abc'),
   sort: ['name', 'customer.name,desc', 'total'],
+  search: '',
 };
 const findIn = (message: string, query = QUERY) => {
   const part = findInvalidPart(refuse(message), query, SCHEMA, 'orders');
@@ -43,7 +44,7 @@ test('an error is about filters and sort keys with its name on its entity', () =
     ],
   ] as const)
     assert.deepEqual(findIn(message), [filters, sort], message);
-  const key = { chips: [], sort: ['name,down'] };
+  const key = { chips: [], sort: ['name,down'], search: '' };
   assert.deepEqual(findIn('Unknown sort direction down in sort=name,down. Known: asc, desc', key), [[], ['name,down']]);
 });
 
@@ -65,6 +66,7 @@ test('the rest is applied, and a suggestion corrects filters and sort at once', 
   assert.deepEqual(omitPart(QUERY, part), {
     chips: chips('customer.name,eq,x', 'total,gte,abc'),
     sort: ['customer.name,desc', 'total'],
+    search: '',
   });
   assert.deepEqual(correctPart(QUERY, part), {
     chips: chips('note,contains,99', 'customer.name,eq,x', 'total,gte,abc'),
@@ -76,4 +78,13 @@ test('the rest is applied, and a suggestion corrects filters and sort at once', 
     correctPart(QUERY, { ...part, error: refuse('Unknown field name on entity orders. Known: id') }),
     undefined,
   );
+});
+
+test('a search of an entity that has nothing to search is left out', () => {
+  const query = { ...QUERY, search: 'abc' };
+  const part = findInvalidPart(refuse('orders has no searchable field. An owner makes one'), query, SCHEMA, 'orders');
+  assert.ok(part !== undefined);
+  assert.equal(hasPart(query, part), true);
+  assert.deepEqual(omitPart(query, part), QUERY);
+  assert.equal(hasPart(QUERY, part), false);
 });
