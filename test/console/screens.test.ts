@@ -115,10 +115,7 @@ test('a slug is derived from a name with accents, and a mistake in it is told on
   assert.equal(await slug.evaluate((one) => one === one.ownerDocument.activeElement), true);
   await slug.fill('demo');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await dialog
-    .getByRole('alert')
-    .filter({ hasText: /slug|exists/ })
-    .waitFor();
+  await dialog.getByRole('alert').filter({ hasText: 'must be unique' }).waitFor();
 });
 
 test('names of 200 characters with markup are text, wherever they stand, and nothing is cut off', async ({ open }) => {

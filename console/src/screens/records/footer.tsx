@@ -1,6 +1,7 @@
 // Line below the grid: number of records, selection, pending edits, and the last error.
 import { Button, Switch } from '@mantine/core';
 import { useState } from 'react';
+import { isShownAtFields } from '../../api/api-error.ts';
 import { pluralize } from '../../format/amount.ts';
 import type { TimeZone } from '../../format/datetime.ts';
 import { useFocusBack } from '../../grid/use-grid.ts';
@@ -143,10 +144,11 @@ export function Footer({ state, zone, editing, selected, onDelete, onDeselect }:
   );
 }
 
-/** Returns whether the editor of a cell shows the error, as it does while its rejected value is edited. */
-function isShownInCell({ control, rows, columns }: RecordsState, { drafts }: Editing): boolean {
+/** Returns whether the editor of a cell shows the whole error, as it does while its invalid value is edited. */
+function isShownInCell({ control, rows, columns }: RecordsState, { drafts, refused }: Editing): boolean {
   const at = control.state.editing?.at;
   const row = at === undefined ? undefined : rows?.get(at.row);
   if (at === undefined || row === undefined) return false;
-  return drafts.get(row.id)?.get(columns[at.column]?.name ?? '')?.kind === 'refused';
+  const name = columns[at.column]?.name ?? '';
+  return drafts.get(row.id)?.get(name)?.kind === 'refused' && isShownAtFields(refused, [name]);
 }
