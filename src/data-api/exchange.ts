@@ -12,7 +12,8 @@ import { projectId } from '../plan/projection.ts';
 import { getRuleColumns } from '../plan/row-rules.ts';
 import { makeSpareValue } from '../plan/spare-value.ts';
 import type { Target } from '../request/bulk.ts';
-import { bindQuery, compile } from '../sql/compile.ts';
+import { bindQuery, compile, type Statement } from '../sql/compile.ts';
+import type { Query } from '../sql/fragment.ts';
 import { CHECK_CONSTRAINTS, DEFER_CONSTRAINTS } from '../sql/unique-values.ts';
 import type { Databases } from '../store/databases.ts';
 import { type BulkWrite, buildInputs, getScope, getWrittenUniques } from './bulk-errors.ts';
@@ -55,25 +56,35 @@ interface Exchange {
   readonly write: BulkWrite;
 }
 
+/** Returns the fields that may have spare values, the best ones first: null disturbs nothing. */
+export function getSparedFields(fields: readonly Field[], { entity, principal }: EntityContext): readonly Field[] {
+  const ruleColumns = getRuleColumns(entity, principal);
+  // A reference to no record is for a moment only, which nodes of a cluster do not allow.
+  const isPossible = (field: Field): boolean =>
+    !ruleColumns.has(field.name) && !(isDeferred(field) && entity.statementForms !== undefined);
+  return fields.filter(isPossible).sort((a, b) => Number(a.required) - Number(b.required));
+}
+
+export const drawSpareValue = (field: Field): string | null | undefined =>
+  makeSpareValue(field, BigInt(`0x${randomBytes(16).toString('hex')}`));
+
+/** True for a reference whose spare values are of no record. */
+const isDeferred = ({ role, required }: Field): boolean => role === 'reference' && required;
+
 /** Plans spare values for records whose unique values others of the write take over; undefined if there are none. */
 async function planExchange(deps: WriteDeps, context: EntityContext, what: BulkWrite): Promise<Exchange | undefined> {
   const { entity } = context;
   const scope = getScope(what);
   if (what.kind === 'delete' || scope.kind === 'create') return undefined;
-  const ruleColumns = getRuleColumns(entity, context.principal);
-  const isSpared = (field: Field): boolean =>
-    !ruleColumns.has(field.name) &&
-    // A reference to no record is for a moment only, which nodes of a cluster do not allow.
-    !(field.role === 'reference' && field.required && entity.statementForms !== undefined);
   const spares = new Map<string, { readonly index: number; readonly values: Map<string, string | null> }>();
   for (const fields of getWrittenUniques(context, what)) {
     const plan = planHeldValues(what.items, fields, entity, context, scope);
     const inputs = buildInputs(context, { ...what, listed: plan });
     const rows = await runRead(context, compile(plan, deps.compileOptions), inputs, 'write');
     for (const { index, id, changed } of rows) {
-      const candidates = fields.filter((field, at) => changed[at] === '1' && isSpared(field));
-      const field = candidates.find(({ required }) => !required) ?? candidates[0];
-      const value = field && makeSpareValue(field, BigInt(`0x${randomBytes(16).toString('hex')}`));
+      const changedFields = fields.filter((_, at) => changed[at] === '1');
+      const [field] = getSparedFields(changedFields, context);
+      const value = field && drawSpareValue(field);
       if (field === undefined || value === undefined) continue;
       const spare = spares.get(id) ?? { index, values: new Map() };
       spare.values.set(field.name, value);
@@ -101,27 +112,39 @@ async function runExchange<T>(
   { targets, items, write: what }: Exchange,
   run: RunWrite<T>,
 ): Promise<T | undefined> {
-  const { entity } = context;
-  const plan = {
-    ...planBulkUpdate(items, entity, context, {
-      guarded: targets.some(({ version }) => version !== undefined),
-      projection: projectId(entity),
-    }),
-    references: [],
-  };
-  const statement = compile(plan, deps.compileOptions);
-  const inputs = buildInputs(context, { kind: 'update', items, listed: plan, targets });
-  const isDeferred = plan.columns.some(({ role, required }) => role === 'reference' && required);
+  const { query, expected, deferred } = compileSpares(context, items, targets);
   return inTransaction(deps, context, what.isDryRun === true, async (executor) => {
-    const options = buildStatementOptions(context, statement.expected);
-    if (isDeferred) await executor.run(DEFER_CONSTRAINTS, 'write', options);
-    const [row] = await executor.run(bindQuery(statement, inputs), 'write', options);
+    const options = buildStatementOptions(context, expected);
+    if (deferred) await executor.run(DEFER_CONSTRAINTS, 'write', options);
+    const [row] = await executor.run(query, 'write', options);
     if (row === undefined) return undefined;
     const result = await run(executor, what);
-    if (isDeferred) await executor.run(CHECK_CONSTRAINTS, 'write', options);
+    if (deferred) await executor.run(CHECK_CONSTRAINTS, 'write', options);
     return result;
   });
 }
+
+/** Compiles the update to spare values; no row when a record is missing or has another version. */
+export function compileSpares(
+  context: EntityContext,
+  items: readonly Assignment[],
+  targets: readonly Target[],
+): { readonly query: Query; readonly expected: Statement['expected']; readonly deferred: boolean } {
+  const guarded = targets.some(({ version }) => version !== undefined);
+  const options = { guarded, projection: projectId(context.entity) };
+  // The write itself checks the references.
+  const plan = { ...planBulkUpdate(items, context.entity, context, options), references: [] };
+  const statement = compile(plan, { maxResponseBytes: MAX_IDS_BYTES });
+  const inputs = buildInputs(context, { kind: 'update', items, listed: plan, targets });
+  return {
+    query: bindQuery(statement, inputs),
+    expected: statement.expected,
+    deferred: plan.columns.some(isDeferred),
+  };
+}
+
+// More than the ids of all records of a request take.
+const MAX_IDS_BYTES = 16_777_216;
 
 /** Works in a transaction of its own, or in that of the request; undoes it for a dry run. */
 export async function inTransaction<T>(

@@ -137,12 +137,38 @@ export function findDuplicates(plan: ImportPlan, columns: readonly Field[]): Fra
 export function findUniqueConflicts(plan: ImportPlan, columns: readonly Field[]): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const same = columns.map((field) => sql`${r}.${ident(field.column)} = ${s}.${ident(field.name)}`);
-  const another = plan.ids === 'none' ? empty : sql`${r}."id" is distinct from ${s}."id"`;
   return selectRows(
     plan,
-    sql`join ${table} on ${join(same, ' and ')}${where(condition, another, isWritten(plan))}`,
+    sql`join ${table} on ${join(same, ' and ')}${where(condition, isKept(plan, columns), isWritten(plan))}`,
     columns,
   );
+}
+
+/** Renders the condition that the record keeps its values of the columns; empty when no row has an id. */
+function isKept(plan: ImportPlan, columns: readonly Field[]): Fragment {
+  if (plan.ids === 'none') return empty;
+  if (plan.onConflict !== 'update') return sql`${r}."id" is distinct from ${s}."id"`;
+  const o = ident('o');
+  const provided = plan.sparse ? columns.map((field) => isProvided(plan, field, o)) : [];
+  const gives = provided.length === 0 ? empty : sql`(${join(provided, ' or ')})`;
+  return sql`not exists (select from ${selectStaged(plan)} ${o}${where(sql`${o}."id" = ${r}."id"`, gives)})`;
+}
+
+/**
+ * Selects `id` of records, `limit` at most, that a row gives another value of `field`, and whose values of the columns
+ * another row takes over.
+ */
+export function findHeldValues(plan: ImportPlan, columns: readonly Field[], field: Field, limit: number): Fragment {
+  const { table, condition } = renderScan(plan.scan, r);
+  const o = ident('o');
+  const equal = columns.map(({ name, column }) => sql`${o}.${ident(name)} = ${r}.${ident(column)}`);
+  const conditions = [
+    condition,
+    sql`${s}.${ident(field.name)} is distinct from ${r}.${ident(field.column)}`,
+    plan.sparse ? isProvided(plan, field) : empty,
+    sql`exists (select from ${selectStaged(plan)} ${o}${where(...equal, sql`${o}.${ROW} <> ${s}.${ROW}`)})`,
+  ];
+  return sql`select ${s}."id"::text as "id" from ${selectStaged(plan)} ${s} join ${table} on ${r}."id" = ${s}."id"${where(...conditions)} limit ${keyword(String(limit))}`;
 }
 
 /** Selects rows with an id that a record has. */
@@ -392,8 +418,8 @@ function updateStaged(plan: ImportPlan): Fragment {
   return sql`update ${table} set ${join(sets)} from ${selectStaged(plan)} ${s}${match} returning 1`;
 }
 
-function isProvided(plan: ImportPlan, field: Field): Fragment {
-  return sql`get_bit(${s}.${PROVIDED}, ${keyword(String(plan.columns.indexOf(field)))}) = 1`;
+function isProvided(plan: ImportPlan, field: Field, alias = s): Fragment {
+  return sql`get_bit(${alias}.${PROVIDED}, ${keyword(String(plan.columns.indexOf(field)))}) = 1`;
 }
 
 /* ---- outcomes ---- */

@@ -40,6 +40,7 @@ import { toRecordError } from '../record-error.ts';
 import type { TransferDeps } from '../transfer.ts';
 import { type Checks, findLastingMistakes, match, rejectMistakes } from './checks.ts';
 import { confirmAccess, confirmPlan, type PlannedImport, type Replan } from './confirm.ts';
+import { writeExchanged } from './exchange.ts';
 import { passIds, reserveIds } from './ids.ts';
 import { formatReason, type ImportReader, makeImportReader, type RowSource, toImportError } from './reader.ts';
 import { makeRejectFile, type RejectFile, type RejectFormat, streamRejects } from './reject-file.ts';
@@ -287,10 +288,14 @@ function addPosition(error: unknown, context: EntityContext, reader: ImportReade
 
 async function write(checks: Checks, rows: number): Promise<ImportCounts> {
   const { session, context, plan, maxErrors } = checks;
+  const writeRows = () => session.query<WriteRow>(writeQuery(plan, context));
+  let isExchange = false;
   let refused = 0;
   for (let attempt = 1; ; attempt++) {
     try {
-      const [counts] = await inSavepoint(session, () => session.query<WriteRow>(writeQuery(plan, context)));
+      const [counts] = await inSavepoint(session, () =>
+        isExchange ? writeExchanged(session, context, plan, writeRows) : writeRows(),
+      );
       const inserted = Number(counts?.inserted);
       const updated = Number(counts?.updated);
       if (!plan.hasRejects) return { inserted, updated, skipped: rows - inserted - updated };
@@ -300,9 +305,15 @@ async function write(checks: Checks, rows: number): Promise<ImportCounts> {
     } catch (error) {
       // A concurrent write came between our checks and the write: the checks are repeated to find the row.
       const isRace = getSqlState(error) === '23505' || getSqlState(error) === '23503' || getSqlState(error) === '23502';
+      // Without a mistake, rows take over unique values of each other.
+      const mayExchange = getSqlState(error) === '23505' && !isExchange;
       if (plan.hasRejects) {
         await match(checks);
         if ((await rejectMistakes(checks)) > 0) continue;
+        if (mayExchange) {
+          isExchange = true;
+          continue;
+        }
         const count = await rejectRefused(checks, rows, error, MAX_REFUSED_ROWS - refused);
         refused += count;
         if (count > 0) continue;
@@ -313,6 +324,7 @@ async function write(checks: Checks, rows: number): Promise<ImportCounts> {
         const mistakes = await findLastingMistakes(checks, true);
         if (mistakes.length > 0) throw toImportError(mistakes, maxErrors);
       }
+      if (mayExchange) isExchange = true;
       if (attempt >= WRITE_ATTEMPTS) throw error;
     }
   }

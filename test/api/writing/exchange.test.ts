@@ -386,3 +386,76 @@ describe('a user who sees some records', () => {
     assert.equal((await ruled.call('cards/3')).text, before);
   });
 });
+
+describe('an import', () => {
+  const stock = use(() =>
+    server.workspace('acme/exchange-files', {
+      entities: {
+        items: {
+          fields: {
+            sku: { type: 'string', required, unique },
+            place: { type: 'integer', required, unique },
+            shelf: { type: 'integer' },
+            slot: { type: 'integer' },
+          },
+          indexes: [{ fields: ['shelf', 'slot'], unique }],
+        },
+      },
+    }),
+  );
+  const load = (query: string, body: string, type = 'text/csv'): Promise<Answer> =>
+    stock.call(`items/_import?onConflict=update${query}`, { method: 'POST', body, headers: { 'content-type': type } });
+  const rows = async (): Promise<unknown[]> =>
+    (await stock.call('items?sort=id')).json.data.map(({ sku, place, shelf, slot }: Card) => [sku, place, shelf, slot]);
+
+  test('exchanges values of records that it finds by id', async () => {
+    await stock.create('items', [
+      { sku: 'a', place: 1, shelf: 1, slot: 1 },
+      { sku: 'b', place: 2, shelf: 1, slot: 2 },
+      { sku: 'c', place: 3 },
+    ]);
+    const answer = done(await load('', 'id,sku,place,shelf,slot\n1,b,2,1,2\n2,a,1,1,1\n,d,4,,\n'));
+    assert.deepEqual(answer.json.data, { inserted: 1, updated: 2, skipped: 0 });
+    assert.deepEqual(await rows(), [
+      ['b', 2, 1, 2],
+      ['a', 1, 1, 1],
+      ['c', 3, null, null],
+      ['d', 4, null, null],
+    ]);
+  });
+
+  test('and by other fields, one after the other', async () => {
+    done(await load('&conflictOn=sku', 'sku,place\na,2\nb,3\nc,4\nd,5\ne,1\n'));
+    assert.deepEqual(
+      (await rows()).map((row) => (row as unknown[]).slice(0, 2)),
+      [
+        ['b', 3],
+        ['a', 2],
+        ['c', 4],
+        ['d', 5],
+        ['e', 1],
+      ],
+    );
+  });
+
+  test('also where rows give different fields', async () => {
+    const lines = [
+      { id: 1, place: 2 },
+      { id: 2, place: 3 },
+      { id: 3, shelf: 7 },
+    ];
+    done(await load('', lines.map((line) => JSON.stringify(line)).join('\n'), 'application/x-ndjson'));
+    const taken = await load('', '{"id":1,"place":4}\n{"id":3,"shelf":8}', 'application/x-ndjson');
+    assert.deepEqual([taken.status, taken.json.error.details[0].row], [409, 1], taken.text);
+    assert.deepEqual((await rows()).slice(0, 3), [
+      ['b', 2, 1, 2],
+      ['a', 3, 1, 1],
+      ['c', 4, 7, null],
+    ]);
+  });
+
+  test('a value that another record keeps is taken', async () => {
+    const taken = await load('', 'id,sku,place,shelf,slot\n1,a,2,1,2\n3,b,4,7,\n');
+    assert.deepEqual([taken.status, taken.json.error.details[0].row], [409, 1], taken.text);
+  });
+});
