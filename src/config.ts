@@ -30,6 +30,10 @@ export interface Config {
   readonly maxBatch: number;
   /** Hours for which an idempotency key is remembered. */
   readonly idempotencyHours: number;
+  /** Most bytes of answers that a workspace stores with idempotency keys. */
+  readonly idempotencyMaxBytes: number;
+  /** Most idempotency keys of a workspace. */
+  readonly idempotencyMaxKeys: number;
   readonly activityDays: number;
   /** Folder of the daily backups, or undefined if the server makes none. */
   readonly backupDir: string | undefined;
@@ -149,6 +153,12 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'WDA_MAX_BULK_BYTES', default: '10485760', description: 'largest body of a bulk request or a batch' },
   { name: 'WDA_MAX_BATCH', default: '100', description: 'most operations of one batch' },
   { name: 'WDA_IDEMPOTENCY_HOURS', default: '24', description: 'how long an Idempotency-Key is remembered' },
+  {
+    name: 'WDA_IDEMPOTENCY_MAX_BYTES',
+    default: '67108864',
+    description: 'bytes of answers that a workspace keeps with them; beyond it a replay reads the records again',
+  },
+  { name: 'WDA_IDEMPOTENCY_MAX_KEYS', default: '10000000', description: 'keys that a workspace keeps' },
   {
     name: 'WDA_BACKUP_DIR',
     default: '(none)',
@@ -364,6 +374,8 @@ export function readConfig(env: Environment): Config {
     maxBulkBytes: integer('WDA_MAX_BULK_BYTES', 10_485_760, 1024, 268_435_456),
     maxBatch: integer('WDA_MAX_BATCH', 100, 1, 1000),
     idempotencyHours: integer('WDA_IDEMPOTENCY_HOURS', 24, 1, 8760),
+    idempotencyMaxBytes: integer('WDA_IDEMPOTENCY_MAX_BYTES', 67_108_864, 0, 1_099_511_627_776),
+    idempotencyMaxKeys: integer('WDA_IDEMPOTENCY_MAX_KEYS', 10_000_000, 1, 1_000_000_000),
     activityDays: integer('WDA_ACTIVITY_DAYS', 365, 1, 36_500),
     backupDir: backupDir === undefined ? undefined : resolve(backupDir),
     backupAt: parseTimeOfDay('WDA_BACKUP_AT', text('WDA_BACKUP_AT') ?? '03:00', mistakes),
@@ -519,82 +531,4 @@ function parseTimeOfDay(name: string, value: string, mistakes: string[]): string
     mistakes.push(`${name} must be a time of the day such as 03:00, is ${JSON.stringify(value)}`);
   }
   return value;
-}
-
-/* ---- settings as the admin API lists them ---- */
-
-export interface CurrentSetting {
-  readonly name: string;
-  readonly value: string;
-}
-
-const formatOnOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
-const formatSecret = (secret: string | undefined): string => (secret === undefined ? 'not set' : 'set');
-
-function formatNetworks(allowed: Config['idpPrivateNetwork']): string {
-  if (typeof allowed === 'boolean') return allowed ? 'allow' : 'deny';
-  return allowed.join(', ');
-}
-
-/**
- * Lists each setting by its name in the environment, in the order of the reference page. Connections for quick reads and
- * writes are divided among the workers, each share rounded up: the value is the sum over all workers.
- */
-export function listSettings(config: Config): readonly CurrentSetting[] {
-  const values: Readonly<Record<string, string | number>> = {
-    PORT: config.port,
-    HOST: config.host,
-    PUBLIC_URL: config.publicUrl,
-    // The URL may hold a user and a password.
-    DATABASE_URL: formatSecret(config.databaseUrl),
-    WDA_POOLER: config.pooler,
-    DATABASE_DIRECT_URL: formatSecret(config.databaseDirectUrl),
-    WDA_NODE_READS: formatOnOff(config.nodeReads),
-    DATA_DIR: config.dataDir,
-    WDA_ADMIN_KEY: formatSecret(config.adminKey),
-    WDA_DEMO: formatOnOff(config.demo),
-    LOG_LEVEL: config.logLevel,
-    WDA_MAX_PAGE_SIZE: config.maxPageSize,
-    WDA_MAX_BODY_BYTES: config.maxBodyBytes,
-    WDA_MAX_BULK: config.maxBulk,
-    WDA_MAX_BULK_BYTES: config.maxBulkBytes,
-    WDA_MAX_BATCH: config.maxBatch,
-    WDA_IDEMPOTENCY_HOURS: config.idempotencyHours,
-    WDA_BACKUP_DIR: config.backupDir ?? '(none)',
-    WDA_BACKUP_AT: config.backupAt,
-    WDA_BACKUP_KEEP: config.backupKeep,
-    WDA_ACTIVITY_DAYS: config.activityDays,
-    WDA_MAX_RESPONSE_BYTES: config.maxResponseBytes,
-    WDA_MAX_IMPORT_BYTES: config.maxImportBytes,
-    WDA_MAX_REJECT_BYTES: config.maxRejectBytes,
-    WDA_WORKERS: config.workers,
-    WDA_READ_CONNECTIONS: config.readConnections * config.workers,
-    WDA_WRITE_CONNECTIONS: config.writeConnections * config.workers,
-    WDA_SLOW_CONNECTIONS: config.slowConnections,
-    WDA_TRANSFER_CONNECTIONS: config.transferConnections,
-    WDA_BATCH_CONNECTIONS: config.batchConnections,
-    WDA_MAX_QUEUE: config.maxQueue,
-    WDA_STATEMENT_TIMEOUT_MS: config.statementTimeoutMs,
-    WDA_TRANSFER_TIMEOUT_MS: config.transferTimeoutMs,
-    WDA_MIN_IMPORT_BYTES_PER_SECOND: config.minImportBytesPerSecond,
-    WDA_MIN_EXPORT_BYTES_PER_SECOND: config.minExportBytesPerSecond,
-    WDA_MIN_ANSWER_BYTES_PER_SECOND: config.minAnswerBytesPerSecond,
-    WDA_MAX_UNREAD_BYTES: config.maxUnreadBytes,
-    WDA_TRANSFER_WINDOW_SECONDS: config.transferWindowSeconds,
-    WDA_BODY_TIMEOUT_MS: config.bodyTimeoutMs,
-    WDA_CORS_ORIGINS: config.corsOrigins === '*' ? '*' : config.corsOrigins.join(', '),
-    WDA_RATE_LIMIT: config.rateLimit,
-    WDA_MCP: formatOnOff(config.mcp),
-    WDA_MCP_MAX_ROWS: config.mcpMaxRows,
-    WDA_MCP_MAX_BYTES: config.mcpMaxBytes,
-    WDA_MCP_RATE_LIMIT: config.mcpRateLimit,
-    WDA_CONSOLE: formatOnOff(config.console),
-    WDA_SESSION_HOURS: config.sessionHours,
-    WDA_SIGN_IN_RATE_LIMIT: config.signInRateLimit,
-    WDA_TOKEN_LIFETIME_SECONDS: config.tokenLifetimeSeconds,
-    WDA_SIGNING_KEY_DAYS: config.signingKeyDays,
-    WDA_IDP_PRIVATE_NETWORK: formatNetworks(config.idpPrivateNetwork),
-    WDA_CLOCK_SKEW_SECONDS: config.clockSkewSeconds,
-  };
-  return Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));
 }

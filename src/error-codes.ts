@@ -170,7 +170,10 @@ export const REASONS = {
     TOO_MANY_OPERATIONS: 'the batch has too many operations',
   },
   UNSUPPORTED_MEDIA_TYPE: { UNSUPPORTED_MEDIA_TYPE: 'the body has another media type than the operation needs' },
-  RATE_LIMITED: { RATE_LIMITED: 'the credential sends too many requests' },
+  RATE_LIMITED: {
+    RATE_LIMITED: 'the credential sends too many requests',
+    TOO_MANY_KEYS: 'the workspace has as many idempotency keys as it may have',
+  },
   INTERNAL_ERROR: { INTERNAL_ERROR: 'a mistake of the server' },
   SCHEMA_MIGRATION_IN_PROGRESS: {
     TABLE_MIGRATING: 'the table is being migrated, and waits',

@@ -133,7 +133,10 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     issuer: config.publicUrl,
     now: () => Date.now(),
   });
-  const keys = makeIdempotencyKeys(db, config.idempotencyHours);
+  const keys = makeIdempotencyKeys(db, config.idempotencyHours, {
+    maxBytes: config.idempotencyMaxBytes,
+    maxKeys: config.idempotencyMaxKeys,
+  });
   const agents = makeAgentHandler(config, db, log, logError);
   const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents };
   const records = makeDataApi({ ...apiDeps, tokenUrl: config.publicUrl + TOKEN_PATH });

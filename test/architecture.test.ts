@@ -56,6 +56,7 @@ const IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'lru-cache': [
     'auth/',
     'workspace-schema/idempotency-keys.ts',
+    'workspace-schema/idempotency-budget.ts',
     'store/',
     'limits/',
     'data-api/',

@@ -80,6 +80,13 @@ export const keyInUse = (cause: unknown): ApiError =>
     cause,
   });
 
+export const tooManyKeys = (): ApiError =>
+  new ApiError(
+    'TOO_MANY_KEYS',
+    'The workspace has as many idempotency keys as it may have (WDA_IDEMPOTENCY_MAX_KEYS); they are removed when they expire. Send the write later, or without a key',
+    { members: { retryAfterSeconds: 60 }, headers: { 'Retry-After': '60' } },
+  );
+
 /** Error of a write or a COMMIT that was sent without a response. No Retry-After: a retry might write twice. */
 export const writeUnknown = (cause: unknown): ApiError =>
   new ApiError(

@@ -18,7 +18,7 @@ import { bulkWriteEnvelope } from '../response/envelope.ts';
 import { jsonText, noContent, type Reply } from '../response/reply.ts';
 import type { IdempotencyKeys, RequestKey, StoredResponse } from '../workspace-schema/idempotency-keys.ts';
 import type { Access, EntityContext, RequestContext, StatementKey } from './context.ts';
-import { keyInUse, replayTooLarge } from './errors.ts';
+import { keyInUse, replayTooLarge, tooManyKeys } from './errors.ts';
 import { parseResponse, runTransaction, type TransactionDeps } from './transaction.ts';
 
 /** Stores the key in a transaction. */
@@ -90,7 +90,11 @@ export async function executeIdempotent(
   const node = databases.topology.getNode(workspace);
   const path = splitSegments(request.path).slice(2).join('/');
   const header = parseIdempotencyKey(String(request.headers['idempotency-key']));
-  const name = { scope: hashScope(context, request.method, path, header), schema: workspace.databaseSchema };
+  const name = {
+    scope: hashScope(context, request.method, path, header),
+    schema: workspace.databaseSchema,
+    tenant: workspace.id,
+  };
   const work = (): StatementOptions => ({ tenant: workspace.id, deadline: deadline.at, signal: signal, node });
   const fingerprint = async (): Promise<string> =>
     bytea(body === undefined ? request.query : Buffer.concat([Buffer.from(`${request.query}\n`), await body()]));
@@ -121,20 +125,27 @@ export async function executeIdempotent(
   for (let conflicts = 0; ; ) {
     try {
       isReserving = false;
+      // A key that was stored before is found below.
+      if (keys.isFull(name)) throw tooManyKeys();
       const reply = await write(statementKey, transactionKey);
-      if (reply.status < 300) keys.count('stored');
+      if (reply.status < 300) keys.countStored(name, getBodyBytes(reply));
       return reply;
     } catch (error) {
       const cause = error instanceof ApiError ? error.cause : error;
       const isPastDeadline = performance.now() >= deadline.at;
-      const isTimedOut = isPastDeadline || (error instanceof ApiError && error.code === 'QUERY_TIMEOUT');
-      if (keys.isWait(cause) || (hasWaited && isPastDeadline) || (isReserving && isTimedOut)) {
+      const isTimedOut = isPastDeadline || isQueryTimeout(error);
+      if (keys.isWait(cause) || ((hasWaited || isReserving) && isTimedOut)) {
         if (isTimedOut) {
           keys.count('inUse');
           throw keyInUse(error);
         }
         hasWaited = true;
         continue;
+      }
+      // A statement that has waited for a connection does not know that it would have waited for the key.
+      if (isTimedOut && (await keys.isHeld(name))) {
+        keys.count('inUse');
+        throw keyInUse(error);
       }
       if (error instanceof ApiError && error.status === 401) throw error;
       if (isPastDeadline) throw keys.isConflict(cause) ? keyInUse(error) : retryableError(error);
@@ -155,6 +166,7 @@ export async function executeIdempotent(
         statementKey = undefined;
         continue;
       }
+      if (error instanceof ApiError && error.reason === 'TOO_MANY_KEYS') keys.count('refused');
       if (!keys.isConflict(cause)) throw retryableError(error);
       if (++conflicts === MAX_ATTEMPTS) throw keyInUse(error);
       // The key has expired, or its request was rolled back.
@@ -162,6 +174,14 @@ export async function executeIdempotent(
     }
   }
 }
+
+/** True for a statement that the database has ended at the deadline, perhaps a millisecond before ours. */
+const isQueryTimeout = (error: unknown): boolean => {
+  const apiError = translateStatementError(error);
+  return apiError instanceof ApiError && apiError.code === 'QUERY_TIMEOUT';
+};
+
+const getBodyBytes = ({ body }: Reply): number => (body.kind === 'text' ? Buffer.byteLength(body.text) : 0);
 
 /** Throws 422 when the key was used for another request. */
 function requireSameRequest(
@@ -362,7 +382,7 @@ export async function importIdempotent(
   const header = request.headers['idempotency-key'];
   if (header === undefined) return run(chunks, undefined);
   const scope = hashScope(context, 'POST', `${entity.name}/_import`, parseIdempotencyKey(String(header)));
-  const name = { scope, schema: workspace.databaseSchema };
+  const name = { scope, schema: workspace.databaseSchema, tenant: workspace.id };
   const digest = createHash('sha256').update(`${call.query}\n`);
   const fingerprint = (): string => `\\x${digest.copy().digest('hex')}`;
   const key = (): RequestKey => ({ ...name, fingerprint: fingerprint() });
@@ -392,6 +412,10 @@ export async function importIdempotent(
     return replay(previous);
   }
   await keys.forget(executor, name, work());
+  if (keys.isFull(name)) {
+    keys.count('refused');
+    throw tooManyKeys();
+  }
   let other: 'done' | 'running' | undefined;
   const importKey: ImportKey = {
     async begin(session) {
@@ -400,15 +424,16 @@ export async function importIdempotent(
         await keys.claim(session.executor, key(), options);
       } catch (error) {
         if (keys.isConflict(error)) other = 'done';
-        else if (keys.isWait(error) || performance.now() >= options.deadline) other = 'running';
+        else if (keys.isWait(error) || isQueryTimeout(error) || performance.now() >= options.deadline)
+          other = 'running';
         throw error;
       }
     },
-    finish: (session, reply) => keys.complete(session.executor, key(), toStoredResponse(reply, '[]'), work()),
+    finish: (session, reply) => keys.complete(session.executor, key(), toStoredResponse(reply, '[]'), work(), true),
   };
   try {
     const reply = await run(hashChunks(), importKey);
-    keys.count('stored');
+    keys.countStored(name, getBodyBytes(reply));
     return reply;
   } catch (error) {
     if (other === undefined) throw retryableError(error);

@@ -7,16 +7,15 @@ import type { Database, Executor } from '../database/pool.ts';
 import type { Metric } from '../metric.ts';
 import { type Fragment, type Query, sql, toQuery } from '../sql/fragment.ts';
 import { internalRef } from '../sql/internal-names.ts';
+import { type KeyBudget, type KeyLimits, type KeyTable, makeKeyBudget } from './idempotency-budget.ts';
 
 /** Identity of a key. */
-export type KeyName = Pick<RequestKey, 'scope' | 'schema'>;
+export type KeyName = Omit<RequestKey, 'fingerprint'>;
 
 /** A key with the fingerprint of its request: hashes as PostgreSQL writes bytea. */
-export interface RequestKey {
+export interface RequestKey extends KeyTable {
   readonly scope: string;
   readonly fingerprint: string;
-  /** PostgreSQL schema of the workspace. */
-  readonly schema: string;
 }
 
 /** The stored part of a response, for replays. */
@@ -24,7 +23,7 @@ export interface StoredResponse {
   readonly status: number;
   readonly etag: string | null;
   readonly location: string | null;
-  /** Body, or null if it is empty or longer than 64 KiB. */
+  /** Body, or null if it is empty, longer than 64 KiB, or beyond the budget of the workspace. */
   readonly body: string | null;
   /** JSON with the ids of the records in the response. */
   readonly records: string | null;
@@ -37,15 +36,21 @@ export interface ResponseForm {
   readonly locationPrefix: string | undefined;
 }
 
-export type KeyEvent = 'stored' | 'replayed' | 'read' | 'reused' | 'inUse';
+export type KeyEvent = 'stored' | 'idsOnly' | 'replayed' | 'read' | 'reused' | 'inUse' | 'refused';
 
 export interface IdempotencyKeys {
   /** Extends the statement of a single write, which then stores its response under the key. */
   addKey(write: Query, key: RequestKey, form: ResponseForm): Query;
   /** Inserts the key in a transaction, before other writes. */
   claim(executor: Executor, key: RequestKey, options: StatementOptions): Promise<void>;
-  /** Stores the response, in the same transaction. */
-  complete(executor: Executor, key: RequestKey, response: StoredResponse, options: StatementOptions): Promise<void>;
+  /** Stores the response, in the same transaction. A body is left out beyond the budget, unless `isWhole`. */
+  complete(
+    executor: Executor,
+    key: RequestKey,
+    response: StoredResponse,
+    options: StatementOptions,
+    isWhole?: boolean,
+  ): Promise<void>;
   /** Finds the response of the request that was done with the key. */
   find(
     executor: Executor,
@@ -62,12 +67,20 @@ export interface IdempotencyKeys {
   isConflict(error: unknown): boolean;
   /** True when another transaction held the key for longer than the lock timeout, and still runs. */
   isWait(error: unknown): boolean;
+  /** True when the workspace has as many keys as it may have. */
+  isFull(key: KeyName): boolean;
+  /** True while another transaction, which has not ended, stores the key. */
+  isHeld(key: KeyName): Promise<boolean>;
   count(event: KeyEvent): void;
+  /** Counts a key that was stored with a response. */
+  countStored(key: KeyName, bodyBytes: number): void;
   getMetrics(): readonly Metric[];
 }
 
 // Longest body that is stored, in bytes.
 const MAX_BODY_BYTES = 65_536;
+// More than the bytes around the record in a body.
+const DATA_BYTES = 16;
 const SWEEP_BATCH_SIZE = 5000;
 // Workspaces of one run. Reading an empty table takes 0.2 ms.
 const WORKSPACES_PER_RUN = 100;
@@ -88,11 +101,23 @@ where c.relname = '$idempotency_key' and c.relkind = 'r' and c.oid > ${oid}::oid
 // End of a write that returns its row under the name `$w`.
 const END = sql` select * from "$w"`.text;
 
+// Longest look at a key after the deadline of its request.
+const HELD_DEADLINE_MS = 500;
+
 const PRIMARY_KEY = '$idempotency_key_pkey';
 
-export function makeIdempotencyKeys(db: Database, hours: number): IdempotencyKeys {
+export function makeIdempotencyKeys(db: Database, hours: number, limits: KeyLimits): IdempotencyKeys {
+  const budget = makeKeyBudget(db, limits);
   const texts = new LRUCache<string, string>({ maxSize: MAX_TEXTS, sizeCalculation: (text) => text.length });
-  const counts: Record<KeyEvent, number> = { stored: 0, replayed: 0, read: 0, reused: 0, inUse: 0 };
+  const counts: Record<KeyEvent, number> = {
+    stored: 0,
+    idsOnly: 0,
+    replayed: 0,
+    read: 0,
+    reused: 0,
+    inUse: 0,
+    refused: 0,
+  };
   let removed = 0;
   let keyCount = 0;
   /** Last swept table; 0 between two rounds. */
@@ -117,22 +142,29 @@ export function makeIdempotencyKeys(db: Database, hours: number): IdempotencyKey
     return keyedText;
   }
 
+  async function claim(executor: Executor, key: RequestKey, options: StatementOptions): Promise<void> {
+    const { schema, scope, fingerprint } = key;
+    const statement = sql`insert into ${getTable(schema)} (scope, fingerprint) values (${scope}::bytea, ${fingerprint}::bytea)`;
+    await executor.run(toQuery(statement, `key.begin.${schema}`), 'write', options);
+  }
+
   return {
     addKey({ text, values, name }, key, { status, etagSuffix, locationPrefix }) {
       const isDelete = status === 204;
       const keyValues = [key.scope, key.fingerprint, String(status)];
       const fullText = getText(text, values.length, key, isDelete);
-      const allValues = [...values, ...keyValues, ...(isDelete ? [] : [etagSuffix ?? '', locationPrefix ?? null])];
+      const maxBytes = budget.hasBytes(key) ? MAX_BODY_BYTES - DATA_BYTES : 0;
+      const responseValues = [etagSuffix ?? '', locationPrefix ?? null, String(maxBytes)];
+      const allValues = [...values, ...keyValues, ...(isDelete ? [] : responseValues)];
       return name === undefined
         ? { text: fullText, values: allValues }
         : { text: fullText, values: allValues, name: `${name}.k` };
     },
-    async claim(executor, { schema, scope, fingerprint }, options) {
-      const statement = sql`insert into ${getTable(schema)} (scope, fingerprint) values (${scope}::bytea, ${fingerprint}::bytea)`;
-      await executor.run(toQuery(statement, `key.begin.${schema}`), 'write', options);
-    },
-    async complete(executor, { schema, scope }, { status, etag, location, body, records }, options) {
-      const storedBody = body !== null && Buffer.byteLength(body) > MAX_BODY_BYTES ? null : body;
+    claim,
+    async complete(executor, key, { status, etag, location, body, records }, options, isWhole = false) {
+      const { schema, scope } = key;
+      const isStored = isWhole || (Buffer.byteLength(body ?? '') <= MAX_BODY_BYTES && budget.hasBytes(key));
+      const storedBody = isStored ? body : null;
       const statement = sql`update ${getTable(schema)} set status = ${String(status)}::int2, etag = ${etag}, location = ${location}, body = ${storedBody}, records = ${records} where scope = ${scope}::bytea`;
       await executor.run(toQuery(statement, `key.finish.${schema}`), 'write', options);
     },
@@ -164,26 +196,60 @@ export function makeIdempotencyKeys(db: Database, hours: number): IdempotencyKey
     pauseMs: () => (lastTable === '0' ? ROUND_MS : RUN_PAUSE_MS),
     isConflict: (error) => isOwnConflict(error, PRIMARY_KEY),
     isWait: (error) => isOwnLockTimeout(error, PRIMARY_KEY),
+    async isHeld(key) {
+      const rollback = new Error('the key is not stored');
+      const options = { tenant: key.tenant, deadline: performance.now() + HELD_DEADLINE_MS, purpose: 'batch' } as const;
+      try {
+        await db.transaction(async ({ execute, executor }) => {
+          await execute(sql`set local lock_timeout = '20ms'`.text);
+          await claim(executor, { ...key, fingerprint: '\\x' }, options);
+          throw rollback;
+        }, options);
+        return false;
+      } catch (error) {
+        return isOwnLockTimeout(error, PRIMARY_KEY);
+      }
+    },
+    isFull: budget.isFull,
     count: (event) => void counts[event]++,
-    getMetrics: () => [
-      {
-        name: 'wda_idempotency_keys_total',
-        help: 'Idempotent requests by outcome',
-        read: () => counts,
-      },
-      {
-        name: 'wda_idempotency_keys_removed_total',
-        help: 'Expired idempotency keys that were removed',
-        read: () => removed,
-      },
-      {
-        name: 'wda_idempotency_keys_kept',
-        help: 'Idempotency keys in the table, as PostgreSQL estimates it, at the last removal of expired ones',
-        read: () => keyCount,
-        aggregator: 'max',
-      },
-    ],
+    countStored(key, bodyBytes) {
+      const isStored = bodyBytes <= MAX_BODY_BYTES && budget.hasBytes(key);
+      budget.add(key, isStored ? bodyBytes : 0);
+      counts[isStored ? 'stored' : 'idsOnly']++;
+    },
+    getMetrics: () => buildKeyMetrics(counts, budget, { getRemoved: () => removed, getKeyCount: () => keyCount }),
   };
+}
+
+function buildKeyMetrics(
+  counts: Readonly<Record<KeyEvent, number>>,
+  budget: KeyBudget,
+  { getRemoved, getKeyCount }: { readonly getRemoved: () => number; readonly getKeyCount: () => number },
+): readonly Metric[] {
+  return [
+    {
+      name: 'wda_idempotency_keys_total',
+      help: 'Idempotent requests by outcome',
+      read: () => counts,
+    },
+    {
+      name: 'wda_idempotency_bytes_kept',
+      help: 'Bytes of answers stored with idempotency keys, in the workspaces whose keys the process has counted',
+      read: budget.getBytes,
+      aggregator: 'max',
+    },
+    {
+      name: 'wda_idempotency_keys_removed_total',
+      help: 'Expired idempotency keys that were removed',
+      read: getRemoved,
+    },
+    {
+      name: 'wda_idempotency_keys_kept',
+      help: 'Idempotency keys in the table, as PostgreSQL estimates it, at the last removal of expired ones',
+      read: getKeyCount,
+      aggregator: 'max',
+    },
+  ];
 }
 
 /**
@@ -196,7 +262,7 @@ function buildKeyedText(write: string, slots: number, table: string, isDelete: b
   const values = `${slot(1, 'bytea')}, ${slot(2, 'bytea')}, ${slot(3, 'int2')}, '[' || "$w".id || ']'`;
   const responseValues = isDelete
     ? ''
-    : `, '"' || "$w".version || '.' || ${slot(4, 'text')} || '"', ${slot(5, 'text')} || "$w".id, case when octet_length("$w".data) < ${MAX_BODY_BYTES - 16} then '{"data":' || "$w".data || '}' end`;
+    : `, '"' || "$w".version || '.' || ${slot(4, 'text')} || '"', ${slot(5, 'text')} || "$w".id, case when octet_length("$w".data) < ${slot(6, 'int4')} then '{"data":' || "$w".data || '}' end`;
   // Inserts have their own CTEs, and end so (sql/write.ts). `returning`: without it a cluster copies the row to its
   // node, and reports a conflict only as a failed copy.
   const own = write.endsWith(END) ? write.slice(0, -END.length) : `with "$w" as (${write})`;

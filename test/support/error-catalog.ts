@@ -267,6 +267,12 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
       'The records together would be larger than an answer may be. Nothing was written: ask for their ids alone (return=minimal), or send fewer records at once',
     made: () => errors.recordsTooLarge(undefined),
   },
+  tooManyKeys: {
+    file: 'api/writing/idempotency-limits.test.ts',
+    words:
+      'The workspace has as many idempotency keys as it may have (WDA_IDEMPOTENCY_MAX_KEYS); they are removed when they expire. Send the write later, or without a key',
+    made: () => errors.tooManyKeys(),
+  },
   idsUsedUp: {
     file: HOSTILE,
     words: /^The ids of lines are used up: the last one given is 9007199254740991, as after an import of such an id\. /,

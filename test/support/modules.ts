@@ -378,6 +378,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'auth',
     'store',
     'config.ts',
+    'settings.ts',
     'console-api',
     'database',
     'store',
@@ -393,6 +394,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   ],
   'main.ts': ['cli'],
   'config.ts': ['database/connection-url.ts', 'type database', 'model/closest.ts'],
+  'settings.ts': ['type config.ts'],
   'observer.ts': ['type config.ts', 'type metric.ts', 'workers'],
 };
 

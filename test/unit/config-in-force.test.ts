@@ -1,7 +1,8 @@
 // The settings that an operator is shown: all of them, as they hold, and no secret.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listSettings, readConfig, SETTINGS } from '../../src/config.ts';
+import { readConfig, SETTINGS } from '../../src/config.ts';
+import { listSettings } from '../../src/settings.ts';
 
 const shown = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(listSettings(readConfig(env)).map(({ name, value }) => [name, value]));

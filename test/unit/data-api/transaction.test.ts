@@ -50,7 +50,7 @@ before(async () => {
     cache,
     databases,
     totals: makeTotals({ db, onError }),
-    keys: makeIdempotencyKeys(db, 24),
+    keys: makeIdempotencyKeys(db, 24, { maxBytes: 1e6, maxKeys: 1e6 }),
   });
   const workspaceId = workspace.id;
   owner = { kind: 'owner', permissions: 'OWNER', workspaceId, scope: null, credentialId: 'key:1' };
