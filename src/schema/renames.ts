@@ -85,6 +85,7 @@ function collectRenames(
     const other = targets.get(renamedFrom);
     if (other === undefined || (isInForce(other) && !isInForce(name))) targets.set(renamedFrom, name);
   }
+  const [findFirst, findLast] = [makeFollower(origins), makeFollower(targets)];
   const renames = new Map<string, string>();
   for (const { name, path, renamedFrom } of members) {
     if (renamedFrom === undefined) continue;
@@ -94,8 +95,7 @@ function collectRenames(
       if (message !== undefined) report(location, 'REFERENCE_NOT_FOUND', message);
       continue;
     }
-    const first = followNames(origins, renamedFrom);
-    const last = followNames(targets, name);
+    const [first, last] = [findFirst(renamedFrom), findLast(name)];
     const target = targets.get(renamedFrom) as string;
     if (first === undefined || last === undefined) {
       report(location, 'INVALID', `${renamedFrom} and ${name} would trade their names: ${TRADE}`);
@@ -121,16 +121,25 @@ const TRADE =
   'the document could not be applied twice. Give one of them another name first, and apply that document before this one';
 const BOTH = 'take renamedFrom away if the name is given already, or else drop or rename the other one before';
 
-/** Returns the last name that `steps` lead to, or undefined when they lead back to `start`. */
-function followNames(steps: ReadonlyMap<string, string>, start: string): string | undefined {
-  const visited = new Set([start]);
-  let name = start;
-  for (let next = steps.get(name); next !== undefined; next = steps.get(name)) {
-    if (visited.has(next)) return undefined;
-    visited.add(next);
-    name = next;
-  }
-  return name;
+/**
+ * Returns a function that follows `steps` from a name to the last one; undefined where they lead into a cycle. Each step
+ * is taken once, as a document may have chains of hundreds of names.
+ */
+function makeFollower(steps: ReadonlyMap<string, string>): (start: string) => string | undefined {
+  const ends = new Map<string, string | undefined>();
+  return (start) => {
+    const path = new Set<string>();
+    let name: string | undefined = start;
+    let end: string | undefined;
+    while (name !== undefined && !ends.has(name) && !path.has(name)) {
+      path.add(name);
+      end = name;
+      name = steps.get(name);
+    }
+    if (name !== undefined) end = ends.get(name);
+    for (const each of path) ends.set(each, end);
+    return end;
+  };
 }
 
 /** Returns an own member of a record of names: `constructor` is a name like any other. */
