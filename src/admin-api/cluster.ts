@@ -213,7 +213,7 @@ function nodeRoutes(services: Services): AdminRoute[] {
       access: 'operator',
       changes: 'nothing',
       activity: 'written',
-      summary: 'Does the moves of a plan, one after the other',
+      summary: 'Does the moves of a plan',
       description: 'Of the plan as it is now. A workspace that is being moved already is left out.',
       errors: { CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`, SERVICE_UNAVAILABLE: ALL_NODES },
       responses: { 202: data(arrayShape(MoveShape)) },
@@ -235,7 +235,7 @@ function moveRoutes(services: Services): AdminRoute[] {
       activity: 'written',
       summary: 'Moves a workspace to another node of the cluster',
       description:
-        'While requests go on; writes wait for a moment at its end. Moves are done one at a time: 202 says that it is noted, and its state is read by its id. To the node where the workspace lies there is nothing to do: 200.',
+        'While requests go on; writes wait for a moment at its end. Three are done at a time, of which one may be of a workspace above 100 MB: 202 says that it is noted, and its state is read by its id. To the node where the workspace lies there is nothing to do: 200.',
       errors: {
         CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`,
         SCHEMA_MIGRATION_IN_PROGRESS: { ...MIGRATION_RUNS, when: `${MIGRATION_RUNS.when}, or a move of it` },

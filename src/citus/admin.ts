@@ -93,16 +93,11 @@ export function makeCluster(db: Database, startRelocations: () => void): Cluster
     },
     async listMoves(page) {
       const { rows, total } = await loadRelocations(db, page);
-      const running = rows.find(({ state }) => state === 'running');
-      const progress = running && (await loadProgress(db, running.databaseSchema));
-      return { total, rows: rows.map((move) => toMoveView(move, move === running ? progress : undefined)) };
+      return { total, rows: await toMoveViews(db, rows) };
     },
     async findMove(id) {
-      const relocation = await getRelocation(db, id);
-      return toMoveView(
-        relocation,
-        relocation.state === 'running' ? await loadProgress(db, relocation.databaseSchema) : undefined,
-      );
+      const [view] = await toMoveViews(db, [await getRelocation(db, id)]);
+      return view as MoveView;
     },
     async cancelMove(id, audit) {
       const { state, workspaceId, workspace } = await getRelocation(db, id);
@@ -251,6 +246,15 @@ function toWorkspaceView(
   getBytes: (databaseSchema: string) => number | null,
 ): Omit<PlacedWorkspace, 'id' | 'databaseSchema'> & { readonly bytes: number | null } {
   return { organization, workspace, node, bytes: getBytes(databaseSchema) };
+}
+
+/** Adds the progress of those that are running. */
+async function toMoveViews(db: Database, relocations: readonly Relocation[]): Promise<MoveView[]> {
+  const running = relocations.filter(({ state }) => state === 'running').map(({ databaseSchema }) => databaseSchema);
+  const progress = await loadProgress(db, running);
+  return relocations.map((one) =>
+    toMoveView(one, one.state === 'running' ? progress.get(one.databaseSchema) : undefined),
+  );
 }
 
 function toMoveView(relocation: Relocation, progress?: MoveProgress): MoveView {

@@ -1,10 +1,11 @@
-// Runs the requested relocations, one at a time in the whole installation, each under the lock of its workspace.
+// Runs the requested relocations, small ones several at a time, each under the lock of its workspace.
 import { getSqlState, isLockTimeout, isNodeLoss } from '../database/errors.ts';
 import type { Database, Session } from '../database/pool.ts';
 import type { Metric } from '../metric.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { loadNodes } from './nodes.ts';
 import { findNodeName } from './placements.ts';
+import { BASE_LOAD_BYTES } from './rebalance.ts';
 import { endTableVersions, RelocationFailure, type RelocationTask, relocateSchema } from './relocate.ts';
 import {
   beginRelocation,
@@ -17,8 +18,8 @@ import {
 
 export interface RelocationOptions {
   readonly db: Database;
-  /** Sessions.withLock of migrations/: the lock of a workspace, in a session that ends with this process. */
-  readonly withLock: <T>(workspaceId: string, work: (session: Session) => Promise<T>, busy: () => T) => Promise<T>;
+  /** Sessions.withMoveLock of migrations/: the lock of a workspace, in a session that ends with this process. */
+  readonly withMoveLock: <T>(workspaceId: string, work: (session: Session) => Promise<T>, busy: () => T) => Promise<T>;
   readonly isClosing: () => boolean;
   /** Called when the workspace has a new snapshot. */
   readonly changed: (workspaceId: string) => void;
@@ -30,36 +31,43 @@ export interface RelocationOptions {
 }
 
 export interface RelocationRunner {
-  /** Runs all relocations that are possible now; a call during a run joins it. */
+  /** Runs all relocations that are possible now; a call during a run joins the lanes that are at work. */
   run(): Promise<void>;
   readonly getMetrics: () => readonly Metric[];
 }
 
 // "wdam": distinct from other locks of ours, as those of workspaces have another form.
-const RELOCATION_LOCK = sql`${0x7764616d}::int8`;
+const RELOCATION_LOCK = 0x7764616d;
+/**
+ * Lanes of the whole installation: in each one relocation runs at a time. The first is for all workspaces, the others
+ * for small ones. MOVE_CONNECTIONS (database/pool.ts) has a connection for each, as a process may have them all.
+ */
+const LANES = [0, 1, 2];
 // A relocation whose process crashed is repeated; one that crashes processes is not.
 const MAX_ATTEMPTS = 5;
 const MAX_OPEN = 1000;
 
 export function makeRelocationRunner(options: RelocationOptions): RelocationRunner {
-  const { db, withLock, isClosing, onError } = options;
-  let running: Promise<void> | undefined;
+  const { db, withMoveLock, isClosing, onError } = options;
+  const running = new Map<number, Promise<void>>();
+  const working = new Set<string>();
   const outcomes = { succeeded: 0, failed: 0, cancelled: 0 };
 
-  /** Attempts a relocation; false when another process works on it, or on another one. */
-  const attempt = (id: string, workspaceId: string): Promise<boolean> =>
-    withLock(
+  /** Attempts a relocation; tells when another process has the lane, or works on the workspace. */
+  const attempt = (id: string, workspaceId: string, lane: number): Promise<'ended' | 'skipped' | 'lane is taken'> =>
+    withMoveLock(
       workspaceId,
       async (session) => {
         const [row] = await session.query<{ locked: boolean }>(
-          toQuery(sql`select pg_try_advisory_lock(${RELOCATION_LOCK}) as locked`),
+          toQuery(sql`select pg_try_advisory_lock(${RELOCATION_LOCK + lane}::int8) as locked`),
         );
-        const relocation = row?.locked === true ? await findRelocation(session, id) : undefined;
-        if (relocation === undefined || !isOpen(relocation)) return false;
+        if (row?.locked !== true) return 'lane is taken';
+        const relocation = await findRelocation(session, id);
+        if (relocation === undefined || !isOpen(relocation)) return 'skipped';
         await performRelocation(session, relocation);
-        return true;
+        return 'ended';
       },
-      () => false,
+      () => 'skipped',
     );
 
   async function performRelocation(session: Session, relocation: Relocation): Promise<void> {
@@ -107,22 +115,30 @@ export function makeRelocationRunner(options: RelocationOptions): RelocationRunn
     outcomes[state]++;
   }
 
-  async function runAll(): Promise<void> {
+  /** Runs the relocations of a lane in their order, without those that another lane of this process works on. */
+  async function runLane(lane: number): Promise<void> {
     const skipped = new Set<string>();
     for (;;) {
       const open = await loadOpenRelocations(db, MAX_OPEN);
-      const next = open.find(({ id }) => !skipped.has(id));
+      const next = open.find((one) => !skipped.has(one.id) && !working.has(one.id) && (lane === 0 || isSmall(one)));
       if (next === undefined || isClosing()) return;
-      if (!(await attempt(next.id, next.workspaceId))) skipped.add(next.id);
+      working.add(next.id);
+      const outcome = await attempt(next.id, next.workspaceId, lane).finally(() => working.delete(next.id));
+      if (outcome === 'lane is taken') return;
+      if (outcome === 'skipped') skipped.add(next.id);
     }
   }
 
+  function startLane(lane: number): Promise<void> {
+    const run = running.get(lane) ?? runLane(lane).finally(() => running.delete(lane));
+    running.set(lane, run);
+    return run;
+  }
+
   return {
-    run() {
-      running ??= runAll().finally(() => {
-        running = undefined;
-      });
-      return running;
+    async run() {
+      const results = await Promise.allSettled(LANES.map(startLane));
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
     },
     getMetrics: () => [
       { name: 'wda_workspace_moves_total', help: 'Finished moves of workspaces by outcome', read: () => outcomes },
@@ -131,6 +147,9 @@ export function makeRelocationRunner(options: RelocationOptions): RelocationRunn
 }
 
 class RelocationCancelled extends Error {}
+
+/** Whether the move of the workspace is mostly waiting, which several can do at a time. */
+const isSmall = ({ bytes }: Relocation): boolean => bytes !== null && Number(bytes) <= BASE_LOAD_BYTES;
 
 /** Describes a failure for the operator; database errors are in the log. */
 function describeFailure(error: unknown): string {

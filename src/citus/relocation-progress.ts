@@ -1,4 +1,4 @@
-// Loads the progress of a running relocation from Citus.
+// Loads the progress of running relocations from Citus.
 
 import type { MoveProgress } from '../admin-api/cluster.ts';
 import { getSqlState, isNodeLoss } from '../database/errors.ts';
@@ -22,42 +22,48 @@ const PHASES: Readonly<Record<string, Phase>> = {
 const TIMEOUT_MS = 1500;
 
 /**
- * Loads the progress, or returns undefined if Citus has none for the schema: the move waits, is at its beginning or
- * end, or another database of the same nodes has a move. Citus lists the moves of all databases, and fails at a foreign
- * shard.
+ * Loads the progress of moves by their PostgreSQL schemas. One of which Citus has none is missing: it waits, is at its
+ * beginning or end, or another database of the same nodes has a move. Citus lists the moves of all databases, and fails
+ * at a foreign shard.
  */
 export async function loadProgress(
   db: Pick<Database, 'transaction'>,
-  databaseSchema: string,
-): Promise<MoveProgress | undefined> {
+  databaseSchemas: readonly string[],
+): Promise<ReadonlyMap<string, MoveProgress>> {
+  if (databaseSchemas.length === 0) return new Map();
   try {
-    const [row] = await db.transaction(
+    const rows = await db.transaction(
       (session) =>
-        session.query<{ status: string | null; done: string | null; total: string | null }>(
-          toQuery(sql`select min(p.status) as status, sum(p.target_shard_size) as done, sum(p.source_shard_size) as total
-from get_rebalance_progress() p join pg_class c on c.oid = p.table_name
+        session.query<ProgressRow & { readonly schema: string }>(
+          toQuery(sql`select n.nspname as schema, array_agg(distinct p.status) as statuses,
+  sum(p.target_shard_size) as done, sum(p.source_shard_size) as total
+from get_rebalance_progress() p join pg_class c on c.oid = p.table_name join pg_namespace n on n.oid = c.relnamespace
 join pg_stat_activity a on a.pid = p.sessionid and a.datname = current_database()
-where c.relnamespace = to_regnamespace(quote_ident(${databaseSchema}))`),
+where n.nspname = any(${databaseSchemas}::text[]) group by n.nspname`),
         ),
       { purpose: 'migration', readOnly: true, statementTimeoutMs: TIMEOUT_MS },
     );
-    return row === undefined || row.status === null ? undefined : toProgress(row);
+    return new Map(rows.map((row) => [row.schema, toProgress(row)]));
   } catch (error) {
     // XX000: Citus's SQLSTATE for errors without another one.
-    if (getSqlState(error) === 'XX000' || getSqlState(error) === '57014' || isNodeLoss(error)) return undefined;
+    if (getSqlState(error) === 'XX000' || getSqlState(error) === '57014' || isNodeLoss(error)) return new Map();
     throw error;
   }
 }
 
-/** Combines the progress of all tables of the schema, which move together. */
-export function toProgress(row: {
-  readonly status: string | null;
+interface ProgressRow {
+  /** States of the tables. */
+  readonly statuses: readonly string[];
   readonly done: string | null;
   readonly total: string | null;
-}): MoveProgress {
+}
+
+/** Combines the progress of all tables of the schema, which move together: the phase is that of the last of them. */
+export function toProgress(row: ProgressRow): MoveProgress {
   const total = Number(row.total ?? 0);
+  const status = Object.keys(PHASES).find((one) => row.statuses.includes(one));
   return {
-    phase: PHASES[row.status ?? ''] ?? 'preparing',
+    phase: PHASES[status ?? ''] ?? 'preparing',
     bytes: { done: Math.min(Number(row.done ?? 0), total), total },
   };
 }

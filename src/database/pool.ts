@@ -54,7 +54,7 @@ export interface Database extends Executor {
   close(graceMs?: number): Promise<void>;
 }
 
-type PoolLabel = PoolName | 'slow' | Exclude<Purpose, 'look'>;
+type PoolLabel = PoolName | 'slow' | Exclude<Purpose, 'look' | 'move'>;
 
 export interface DatabaseStats {
   readonly pending: Readonly<Record<PoolLabel, number>>;
@@ -89,6 +89,8 @@ const LOCK_TIMEOUT_MS = 2000;
 const CONTROL_CONNECTIONS = 2;
 // For two long migrations, one that starts, and one count.
 const MIGRATION_CONNECTIONS = 4;
+// One for each workspace that is moved between the nodes of a cluster at a time.
+const MOVE_CONNECTIONS = 3;
 // For one check of a node, and the next while a silent node blocks the first.
 const MONITOR_CONNECTIONS = 2;
 const CLOSE_GRACE_MS = 3000;
@@ -125,6 +127,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
     transfer: makePool(options.transferConnections, getHalf(options.transferConnections)),
     batch: makePool(options.batchConnections, getHalf(options.batchConnections), { pipeline: true }),
     migration: makePool(MIGRATION_CONNECTIONS, getHalf(MIGRATION_CONNECTIONS), { open: directOpener }),
+    move: makePool(MOVE_CONNECTIONS, MOVE_CONNECTIONS, { open: directOpener }),
     look: makePool(MONITOR_CONNECTIONS, MONITOR_CONNECTIONS, { open: directOpener }),
   };
   const canceller = makePool(1, 1, { open: directOpener });
@@ -167,7 +170,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         control: pools.control.countWaiting() + pools.look.countWaiting() + sumDirect((pool) => pool.pending()),
         transfer: pools.transfer.countWaiting(),
         batch: pools.batch.countWaiting(),
-        migration: pools.migration.countWaiting(),
+        migration: pools.migration.countWaiting() + pools.move.countWaiting(),
       },
       connections: {
         read: fastPools.read.size(),
@@ -176,7 +179,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         control: pools.control.size() + pools.look.size() + canceller.size() + sumDirect((pool) => pool.size()),
         transfer: pools.transfer.size(),
         batch: pools.batch.size(),
-        migration: pools.migration.size(),
+        migration: pools.migration.size() + pools.move.size(),
       },
     }),
     async close(graceMs = CLOSE_GRACE_MS) {

@@ -31,7 +31,7 @@ import {
  * and exports. `batch`: requests that are transactions of several statements. `migration`: work that may take hours. `look`:
  * checks whether the nodes of a cluster answer, never delayed by work that waits for a node.
  */
-export type Purpose = 'control' | 'transfer' | 'batch' | 'migration' | 'look';
+export type Purpose = 'control' | 'transfer' | 'batch' | 'migration' | 'move' | 'look';
 
 export interface Session {
   /** Rows as objects, values by the driver's types (64-bit integers as strings, dates as Date). */
@@ -58,7 +58,7 @@ export interface SessionOptions extends Pick<StatementOptions, 'tenant' | 'deadl
 
 /** Options of a session that outlives its transactions, which therefore must not go through a pooler. */
 export interface OwnSessionOptions extends SessionOptions {
-  readonly purpose?: 'control' | 'migration';
+  readonly purpose?: 'control' | 'migration' | 'move';
 }
 
 export interface TransactionOptions extends SessionOptions {

@@ -47,7 +47,7 @@ export interface StartedMigration {
 
 export interface Runner {
   /** The locks of workspaces in this process, for other features that change where tables are. */
-  readonly sessions: Pick<Sessions, 'withLock' | 'isClosing'>;
+  readonly sessions: Pick<Sessions, 'withMoveLock' | 'isClosing'>;
   /** Starts a migration. Throws errors before its start; a later error is stored as that of the migration. */
   start(request: MigrationRequest): Promise<StartedMigration>;
   /** Ends migrations whose process is gone; `only`: id of one workspace. */

@@ -37,23 +37,24 @@ export const makeBusyError = (what: LockPurpose): Error =>
  * Runs `work` in the session that holds the lock of the workspace, with no statement timeout. Resolves with `busy()`
  * when another session holds the lock: at once when that runs a migration or a move, otherwise after 5 s. `nodes`:
  * nodes of the cluster, for work that uses all of them. While one is unavailable no work starts (503), and running work
- * is ended after half a minute: its connection would be missing when the node is back.
+ * is ended after half a minute: its connection would be missing when the node is back. `purpose`: selects the
+ * connections.
  */
 export async function withWorkspaceLock<T, B>(
   db: Database,
   workspaceId: string,
   work: (session: Session) => Promise<T>,
   busy: (what: LockPurpose) => B,
-  nodes?: EveryNode,
+  { nodes, purpose = 'migration' }: { nodes?: EveryNode | undefined; purpose?: LockPurpose } = {},
 ): Promise<T | B> {
   throwWhenUnavailable(nodes);
   return db.session(
     (session) =>
       cutWhenUnavailable(session, nodes, async () => {
-        const purpose = await takeLock(session, workspaceId);
-        return purpose === undefined ? runWithLock(session, workspaceId, work) : busy(purpose);
+        const holder = await takeLock(session, workspaceId);
+        return holder === undefined ? runWithLock(session, workspaceId, work) : busy(holder);
       }),
-    { purpose: 'migration', tenant: workspaceId },
+    { purpose, tenant: workspaceId },
   );
 }
 
@@ -117,8 +118,8 @@ type WithLock = <T, B>(
 
 /** Sessions that end with the process, as one of their statements may take hours. */
 export interface Sessions {
-  /** Runs work with withWorkspaceLock(). */
-  readonly withLock: WithLock;
+  /** Moves the workspace to another node. */
+  readonly withMoveLock: WithLock;
   /** Runs changes that use all nodes of a cluster: 503 while a node is unavailable. */
   readonly withLockOnNodes: WithLock;
   readonly isClosing: () => boolean;
@@ -166,7 +167,7 @@ export function makeSessions(databases: Databases): Sessions {
   }
 
   const makeWithLock =
-    (findNodes: () => EveryNode | undefined): WithLock =>
+    (findNodes: () => EveryNode | undefined, purpose: LockPurpose): WithLock =>
     (workspaceId, work, busy) => {
       const database = databases.forWorkspace({ id: workspaceId });
       const runTracked = async (session: Session) => {
@@ -184,13 +185,13 @@ export function makeSessions(databases: Databases): Sessions {
           running.delete(state);
         }
       };
-      return withWorkspaceLock(database, workspaceId, runTracked, busy, findNodes());
+      return withWorkspaceLock(database, workspaceId, runTracked, busy, { nodes: findNodes(), purpose });
     };
 
   return {
     isClosing: () => isClosing,
-    withLock: makeWithLock(() => undefined),
-    withLockOnNodes: makeWithLock(() => databases.topology.everyNode),
+    withMoveLock: makeWithLock(() => undefined, 'move'),
+    withLockOnNodes: makeWithLock(() => databases.topology.everyNode, 'migration'),
     async close(graceMs) {
       isClosing = true;
       const cancel = sql`pg_cancel_backend(pid)`;

@@ -141,7 +141,7 @@ export async function deleteWorkspace(
         }),
       ),
     (what) => Promise.reject(makeBusyError(what)),
-    databases.topology.everyNode,
+    { nodes: databases.topology.everyNode },
   ).catch((error) => {
     throw toWorkspaceError(error, workspace.slug);
   });

@@ -67,6 +67,24 @@ function onCluster(): void {
     assert.equal(await placeOf(), before);
   });
 
+  test('cancel ends one move or all, and there is nothing to end', async () => {
+    assert.equal(await run('cluster', 'cancel', '--all'), 'No moves that have not ended\n');
+    for (const args of [[], ['1', '--all']]) {
+      const { code, stderr } = await wda(['cluster', 'cancel', ...args], { env: env() });
+      assert.notEqual(code, 0);
+      assert.match(stderr, /One of <id> and --all is needed/);
+    }
+    // As while its schema is changed: the move waits for the lock.
+    const lock = "(x'776461'::int8 << 40) + id";
+    await server.database.query(`select pg_advisory_lock(${lock}) from wda.workspace`);
+    const before = await placeOf();
+    const to = (await workers()).find((name) => name !== before) as string;
+    const { id } = await runJson('workspace', 'move', 'acme/shop', '--node', to, '--no-wait');
+    assert.equal(await run('cluster', 'cancel', '--all'), `Cancelling move ${id}: cancelled\n`);
+    await server.database.query(`select pg_advisory_unlock(${lock}) from wda.workspace`);
+    assert.equal(await placeOf(), before);
+  });
+
   test('a node that there is not is refused with those that there are', async () => {
     const { code, stderr } = await wda(['workspace', 'move', 'acme/shop', '--node', '127.0.0.1:1'], { env: env() });
     assert.notEqual(code, 0);

@@ -284,6 +284,30 @@ test('a move waits for the lock of its workspace, which nobody else gets then, a
   assert.equal((row?.moves as number) % 2, 0);
 });
 
+test('two small workspaces are moved at the same time', { skip }, async () => {
+  const [full, empty] = workers as [string, string];
+  for (const workspace of [shop!, blog!]) {
+    const begun = await move(workspace, full);
+    if (begun.status === 202) await ended(begun.json.data.id);
+  }
+  // A copy begins when no transaction of before it is open on the node.
+  const holder = new pg.Client({ connectionString: Object.assign(new URL(server!.database.url), { host: full }).href });
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query('select pg_current_xact_id()');
+  const ids: number[] = [];
+  try {
+    for (const workspace of [shop!, blog!]) ids.push((await move(workspace, empty)).json.data.id);
+    await until('both are running', async () => {
+      const { data } = (await operator('/cluster/moves')).json;
+      return data.filter(({ state }: { state: string }) => state === 'running').length === 2;
+    });
+  } finally {
+    await holder.end();
+  }
+  for (const id of ids) assert.equal((await ended(id)).state, 'succeeded');
+});
+
 test('a rebalance moves what is on a node that takes no workspaces', { skip }, async () => {
   const { database } = server!;
   const [full, empty] = workers as [string, string];

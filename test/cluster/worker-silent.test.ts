@@ -31,6 +31,12 @@ function onCluster(): void {
   function usePair() {
     const made = use(
       async () => {
+        const [row] = await database.query(`select current_setting('citus.node_conninfo') as settings`);
+        assert.match(
+          `${row?.settings}`,
+          /sslmode=(disable|prefer)/,
+          'the proxy needs nodes without TLS: CONTRIBUTING.md',
+        );
         const first = await server.workspace('acme/far', SCHEMA);
         const second = await server.workspace('acme/near', SCHEMA);
         const places = (await database.query(

@@ -18,6 +18,7 @@ wal_level = logical
 max_connections = 200
 max_prepared_transactions = 200
 max_worker_processes = 40
+wal_retrieve_retry_interval = 250ms
 fsync = off
 citus.node_conninfo = 'sslmode=prefer'
 `;

@@ -11,7 +11,7 @@ import {
   workspaceName,
   workspacePath,
 } from '../command.ts';
-import { runtimeFailure, usageFailure } from '../failure.ts';
+import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { follow, formatBytes, type StepState } from '../progress.ts';
 import { renderPairs, renderTable } from '../table.ts';
@@ -35,14 +35,15 @@ export function register(program: Command): void {
     .command('rebalance')
     .description('move workspaces so that the nodes have about the same load')
     .option('--plan', 'show the moves; changes nothing')
-    .option('--apply', 'do the moves, one after the other, while requests go on')
+    .option('--apply', 'do the moves while requests go on')
     .option('--no-wait', 'do not wait for the end')
     .action(action(rebalance));
   group.command('moves').description('list moves of workspaces, newest first').action(action(listMoves));
   group
     .command('cancel')
-    .description('cancel a move that has not ended; the workspace stays where it is')
-    .argument('<id>', 'id of the move, as cluster moves shows it')
+    .description('cancel moves that have not ended; their workspaces stay where they are')
+    .argument('[id]', 'id of the move, as cluster moves shows it')
+    .option('--all', 'all moves that have not ended')
     .action(action(cancelMove));
   examples(group, [
     'wda cluster status',
@@ -50,6 +51,7 @@ export function register(program: Command): void {
     'wda workspace move acme/shop --node 10.0.0.12:5432',
     'wda cluster rebalance --plan',
     'wda cluster rebalance --apply',
+    'wda cluster cancel --all',
   ]);
 }
 
@@ -84,10 +86,34 @@ async function listMoves(options: GlobalOptions): Promise<void> {
   await printResult(options, moves, () => describeMoves(moves));
 }
 
-async function cancelMove(id: string, options: GlobalOptions): Promise<void> {
-  const { data } = await connect(options).send('POST', `${CLUSTER}/moves/${encodeURIComponent(id)}/cancel`);
-  await printResult(options, data, () => `Cancelling move ${id}: ${(data as Move).state}`);
+/** Cancels one move, or all that have not ended: the newest first, so that none of those that wait starts. */
+async function cancelMove(id: string | undefined, options: GlobalOptions & { readonly all?: boolean }): Promise<void> {
+  if ((id === undefined) !== (options.all === true))
+    throw usageFailure('One of <id> and --all is needed', ['wda cluster moves shows the ids.']);
+  const client = connect(options);
+  if (id !== undefined) {
+    const { data } = await client.send('POST', buildCancelPath(id));
+    return printResult(options, data, () => `Cancelling move ${id}: ${(data as Move).state}`);
+  }
+  const cancelled: Move[] = [];
+  for (const move of (await client.readAll(`${CLUSTER}/moves`)) as readonly Move[]) {
+    if (hasEnded(move)) continue;
+    const { data } = await client.send('POST', buildCancelPath(`${move.id}`)).catch((error) => {
+      // It has ended meanwhile.
+      if (error instanceof CommandFailure && error.failure.kind === 'refused' && error.failure.status === 409)
+        return { data: undefined };
+      throw error;
+    });
+    if (data !== undefined) cancelled.push(data as Move);
+  }
+  await printResult(options, cancelled, () =>
+    cancelled.length === 0
+      ? 'No moves that have not ended'
+      : cancelled.map((move) => `Cancelling move ${move.id}: ${move.state}`).join('\n'),
+  );
 }
+
+const buildCancelPath = (id: string): string => `${CLUSTER}/moves/${encodeURIComponent(id)}/cancel`;
 
 /** Moves a workspace, and follows the move to its end unless `wait` is false. */
 async function moveWorkspace(
@@ -122,27 +148,38 @@ async function rebalance(
   }
   const moves = (await client.send('POST', `${CLUSTER}/rebalance`)).data as readonly Move[];
   const last: Move[] = [];
-  for (const move of moves) last.push(options.wait === false ? move : await followMove(client, move, options));
+  for (const [index, move] of moves.entries())
+    last.push(options.wait === false ? move : await followMove(client, move, options, moves.length - index));
   await printResult(options, last, () =>
     last.length === 0 ? 'Nothing to move: the nodes hold about the same' : last.map(describeEnd).join('\n'),
   );
   for (const move of last) requireSuccess(move);
 }
 
-const followMove = (client: AdminClient, { id }: Move, options: GlobalOptions): Promise<Move> =>
+/** Follows a move to its end. `rest`: number of moves that have not ended, with this one. */
+const followMove = (client: AdminClient, { id }: Move, options: GlobalOptions, rest = 1): Promise<Move> =>
   follow({
     read: async () => (await client.send('GET', `${CLUSTER}/moves/${id}`)).data as Move,
     hasEnded,
     isRunning: ({ state }) => state === 'running',
     getState: makeMoveTracker(),
-    interruptLines: [
-      `Move ${id} goes on without this command.`,
-      'Watch it:  wda cluster moves',
-      `Stop it:   wda cluster cancel ${id}`,
-    ],
+    interruptLines: describeInterrupt(id, rest),
     options,
     deadline: null,
   });
+
+const describeInterrupt = (id: number, rest: number): readonly string[] =>
+  rest === 1
+    ? [
+        `Move ${id} goes on without this command.`,
+        'Watch it:  wda cluster moves',
+        `Stop it:   wda cluster cancel ${id}`,
+      ]
+    : [
+        `Move ${id} and the ${rest - 1} that were planned after it go on without this command.`,
+        'Watch them:  wda cluster moves',
+        'Stop them:   wda cluster cancel --all',
+      ];
 
 const describeEnd = (move: Move): string => `${formatMove(move)}: ${move.state}`;
 
@@ -249,14 +286,17 @@ const PHASE_LABELS: Readonly<Record<string, string>> = {
   switching: 'switching',
 };
 
-/** Creates a function that returns the progress of a move; each phase is a step. */
-function makeMoveTracker(): (move: Move, now: number) => StepState {
+/**
+ * Creates a function that returns the progress of a move; each phase is a step. While Citus reports no progress, at the
+ * beginning, at the end, and between two attempts, the phase stays.
+ */
+export function makeMoveTracker(): (move: Move, now: number) => StepState {
+  let phase = 'preparing';
   let first: { readonly label: string; readonly at: number; readonly fraction: number } | undefined;
   return (move, now) => {
     const { progress, state } = move;
-    const phase =
-      progress === null ? (state === 'pending' ? 'waiting for its turn' : 'at work') : PHASE_LABELS[progress.phase];
-    const label = `${formatMove(move)}: ${phase}`;
+    if (progress !== null) phase = PHASE_LABELS[progress.phase] ?? progress.phase;
+    const label = `${formatMove(move)}: ${state === 'pending' ? 'waiting for its turn' : phase}`;
     const total = progress?.bytes.total ?? 0;
     const fraction = progress?.phase === 'copying' && total > 0 ? progress.bytes.done / total : null;
     if (first?.label !== label) first = { label, at: now, fraction: fraction ?? 0 };

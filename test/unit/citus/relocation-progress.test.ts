@@ -15,6 +15,14 @@ for (const [status, done, total, phase, bytes] of [
   ['Words of another version', null, null, 'preparing', [0, 0]],
 ] as const) {
   test(`${status} is ${phase}`, () => {
-    assert.deepEqual(toProgress({ status, done, total }), { phase, bytes: { done: bytes[0], total: bytes[1] } });
+    assert.deepEqual(toProgress({ statuses: [status], done, total }), {
+      phase,
+      bytes: { done: bytes[0], total: bytes[1] },
+    });
   });
 }
+
+test('of tables in several states the earliest is the phase', () => {
+  const { phase } = toProgress({ statuses: ['Catching Up', 'Copying Data', 'Setting Up'], done: '1', total: '2' });
+  assert.equal(phase, 'preparing');
+});
