@@ -214,7 +214,8 @@ function nodeRoutes(services: Services): AdminRoute[] {
       changes: 'nothing',
       activity: 'written',
       summary: 'Does the moves of a plan',
-      description: 'Of the plan as it is now. A workspace that is being moved already is left out.',
+      description:
+        'Of the plan as it is now, in which a workspace with a move that has not ended lies on its new node.',
       errors: { CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`, SERVICE_UNAVAILABLE: ALL_NODES },
       responses: { 202: data(arrayShape(MoveShape)) },
       handle: async ({ audit }) => respond(202, { data: [...(await requireCluster(services).rebalance(audit))] }),

@@ -35,6 +35,7 @@ import {
   findRelocation,
   insertRelocations,
   loadAllPlacedWorkspaces,
+  loadOpenRelocations,
   loadPlacedWorkspaces,
   loadRelocations,
   loadRelocationsByIds,
@@ -157,13 +158,20 @@ async function throwIfBusy(db: Pick<Database, 'query'>, workspaceId: string): Pr
   if ((await findOpenRelocation(db, workspaceId)) !== undefined) throw workspaceMoves();
 }
 
+/** Plans a rebalance of the nodes as they will be when all open relocations have succeeded. */
 async function buildPlan(db: Database) {
-  const [nodes, placed, sizes] = await Promise.all([loadNodes(db), loadAllPlacedWorkspaces(db), loadSizes(db)]);
+  const [nodes, placed, sizes, open] = await Promise.all([
+    loadNodes(db),
+    loadAllPlacedWorkspaces(db),
+    loadSizes(db),
+    loadOpenRelocations(db, MAX_PLANNED_MOVES),
+  ]);
+  const openTargets = new Map(open.map(({ workspaceId, target }) => [workspaceId, target]));
   await checkNodes(db, new Set());
   const bytesOn = new Map(sizes.map(({ node, result }) => [node.name, result ?? {}]));
   const workspaceLoads = placed.map((workspace) => {
     const { node, databaseSchema } = workspace;
-    return { workspace, node, bytes: bytesOn.get(node)?.[databaseSchema] ?? 0 };
+    return { workspace, node: openTargets.get(workspace.id) ?? node, bytes: bytesOn.get(node)?.[databaseSchema] ?? 0 };
   });
   const rebalanceNodes = nodes
     .filter(({ isActive }) => isActive)
