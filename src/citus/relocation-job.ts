@@ -31,7 +31,7 @@ export interface RelocationOptions {
 }
 
 export interface RelocationRunner {
-  /** Runs all relocations that are possible now; a call during a run joins the lanes that are at work. */
+  /** Runs all relocations that are possible now; a call during a run joins the queues that are at work. */
   run(): Promise<void>;
   readonly getMetrics: () => readonly Metric[];
 }
@@ -39,10 +39,10 @@ export interface RelocationRunner {
 // "wdam": distinct from other locks of ours, as those of workspaces have another form.
 const RELOCATION_LOCK = 0x7764616d;
 /**
- * Lanes of the whole installation: in each one relocation runs at a time. The first is for all workspaces, the others
+ * Queues of the whole installation: in each one relocation runs at a time. The first is for all workspaces, the others
  * for small ones. MOVE_CONNECTIONS (database/pool.ts) has a connection for each, as a process may have them all.
  */
-const LANES = [0, 1, 2];
+const QUEUES = [0, 1, 2];
 // A relocation whose process crashed is repeated; one that crashes processes is not.
 const MAX_ATTEMPTS = 5;
 const MAX_OPEN = 1000;
@@ -53,15 +53,15 @@ export function makeRelocationRunner(options: RelocationOptions): RelocationRunn
   const working = new Set<string>();
   const outcomes = { succeeded: 0, failed: 0, cancelled: 0 };
 
-  /** Attempts a relocation; tells when another process has the lane, or works on the workspace. */
-  const attempt = (id: string, workspaceId: string, lane: number): Promise<'ended' | 'skipped' | 'lane is taken'> =>
+  /** Attempts a relocation; tells when another process has the queue, or works on the workspace. */
+  const attempt = (id: string, workspaceId: string, queue: number): Promise<'ended' | 'skipped' | 'queue is taken'> =>
     withMoveLock(
       workspaceId,
       async (session) => {
         const [row] = await session.query<{ locked: boolean }>(
-          toQuery(sql`select pg_try_advisory_lock(${RELOCATION_LOCK + lane}::int8) as locked`),
+          toQuery(sql`select pg_try_advisory_lock(${RELOCATION_LOCK + queue}::int8) as locked`),
         );
-        if (row?.locked !== true) return 'lane is taken';
+        if (row?.locked !== true) return 'queue is taken';
         const relocation = await findRelocation(session, id);
         if (relocation === undefined || !isOpen(relocation)) return 'skipped';
         await performRelocation(session, relocation);
@@ -115,29 +115,29 @@ export function makeRelocationRunner(options: RelocationOptions): RelocationRunn
     outcomes[state]++;
   }
 
-  /** Runs the relocations of a lane in their order, without those that another lane of this process works on. */
-  async function runLane(lane: number): Promise<void> {
+  /** Runs the relocations of a queue in their order, without those that another queue of this process works on. */
+  async function runQueue(queue: number): Promise<void> {
     const skipped = new Set<string>();
     for (;;) {
       const open = await loadOpenRelocations(db, MAX_OPEN);
-      const next = open.find((one) => !skipped.has(one.id) && !working.has(one.id) && (lane === 0 || isSmall(one)));
+      const next = open.find((one) => !skipped.has(one.id) && !working.has(one.id) && (queue === 0 || isSmall(one)));
       if (next === undefined || isClosing()) return;
       working.add(next.id);
-      const outcome = await attempt(next.id, next.workspaceId, lane).finally(() => working.delete(next.id));
-      if (outcome === 'lane is taken') return;
+      const outcome = await attempt(next.id, next.workspaceId, queue).finally(() => working.delete(next.id));
+      if (outcome === 'queue is taken') return;
       if (outcome === 'skipped') skipped.add(next.id);
     }
   }
 
-  function startLane(lane: number): Promise<void> {
-    const run = running.get(lane) ?? runLane(lane).finally(() => running.delete(lane));
-    running.set(lane, run);
+  function startQueue(queue: number): Promise<void> {
+    const run = running.get(queue) ?? runQueue(queue).finally(() => running.delete(queue));
+    running.set(queue, run);
     return run;
   }
 
   return {
     async run() {
-      const results = await Promise.allSettled(LANES.map(startLane));
+      const results = await Promise.allSettled(QUEUES.map(startQueue));
       for (const result of results) if (result.status === 'rejected') throw result.reason;
     },
     getMetrics: () => [
