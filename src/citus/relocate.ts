@@ -134,6 +134,13 @@ from pg_dist_placement where shardid = any(${literal(row?.shards ?? '{}')}::int8
   }
 }
 
+/**
+ * Whether the target still has the tables of an earlier move of the workspace away from it, as a read uses them or
+ * another move drops them. Citus has no SQLSTATE for it.
+ */
+const isLeftover = (error: unknown): boolean =>
+  getSqlState(error) === 'XX000' && error instanceof Error && error.message.includes('orphaned shard');
+
 async function withRetry(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -145,7 +152,11 @@ async function withRetry(work: () => Promise<void>): Promise<void> {
       // 42710: a crashed move of another database of these servers left a role with the name that Citus uses. The next
       // attempt has another number in it.
       const isRetryable =
-        isLockTimeout(error) || isNodeLost || error instanceof SameNumbers || getSqlState(error) === '42710';
+        isLockTimeout(error) ||
+        isNodeLost ||
+        error instanceof SameNumbers ||
+        getSqlState(error) === '42710' ||
+        isLeftover(error);
       if (!isRetryable || attempt === MAX_ATTEMPTS) throw error;
       await sleep(PAUSE_MS * attempt);
     }

@@ -284,6 +284,36 @@ test('a move waits for the lock of its workspace, which nobody else gets then, a
   assert.equal((row?.moves as number) % 2, 0);
 });
 
+test('a move back waits until nobody reads the tables that the move away has left', { skip }, async () => {
+  const source = await nodeOf('acme/blog');
+  const reader = new pg.Client({
+    connectionString: Object.assign(new URL(server!.database.url), { host: source }).href,
+  });
+  await reader.connect();
+  await reader.query('set citus.override_table_visibility = off');
+  const [shard] = await server!.database.query(
+    "select shard_name(logicalrelid, shardid) as name from pg_dist_shard where logicalrelid = 'ws2_blog.notes'::regclass",
+  );
+  await reader.query('begin');
+  await reader.query(`select from ${shard?.name} limit 0`);
+  const isDropWaiting = async (): Promise<boolean> => {
+    const { rows } = await reader.query(
+      "select from pg_locks where locktype = 'relation' and relation = $1::regclass and not granted",
+      [shard?.name],
+    );
+    return rows.length > 0;
+  };
+  const away = await move(blog!, await elsewhere('acme/blog'));
+  assert.equal((await ended(away.json.data.id)).state, 'succeeded');
+  const back = await move(blog!, source);
+  await until('the tables are to be dropped', isDropWaiting);
+  await until('the drop has given up', async () => !(await isDropWaiting()));
+  await reader.end();
+  const { state, error } = await ended(back.json.data.id);
+  assert.deepEqual([state, error], ['succeeded', null]);
+  assert.equal(await nodeOf('acme/blog'), source);
+});
+
 test('two small workspaces are moved at the same time', { skip }, async () => {
   const [full, empty] = workers as [string, string];
   for (const workspace of [shop!, blog!]) {
