@@ -1,8 +1,8 @@
 // Phases of a move as the command line prints them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Move } from '../../../admin-types/admin-api.d.ts';
-import { makeMoveTracker } from '../../../src/cli/commands/cluster.ts';
+import type { Move } from '../../../../admin-types/admin-api.d.ts';
+import { makeMoveTracker } from '../../../../src/cli/commands/cluster.ts';
 
 const buildMove = (state: Move['state'], phase?: NonNullable<Move['progress']>['phase']): Move => ({
   id: 1,
