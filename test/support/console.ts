@@ -14,7 +14,7 @@ import {
   useBrowser,
 } from './browser.ts';
 import { signIn } from './console-client.ts';
-import { prepare, use, useServer } from './resources.ts';
+import { prepare, skipSteps, use, useServer } from './resources.ts';
 import { ADMIN_KEY, type TestServer, type TestWorkspace } from './server.ts';
 
 const BUILD = join(import.meta.dirname, '../../console/dist/index.html');
@@ -63,6 +63,7 @@ const STEP_MS = 15_000;
 
 export function useConsole(env: Readonly<Record<string, string>> = {}): Console {
   if (consoleSkip !== false) {
+    skipSteps();
     const nothing = {} as Console;
     return {
       ...nothing,

@@ -9,7 +9,11 @@ import { startTestServer, type TestServer, type TestWorkspace } from './server.t
 import { afterEachFile, perFile } from './test-file.ts';
 import { type DefaultPermissions, makeUsers, type TokenOf } from './users.ts';
 
-const state = perFile(() => ({ ends: [] as (() => unknown)[], steps: Promise.resolve() as Promise<unknown> }));
+const state = perFile(() => ({
+  ends: [] as (() => unknown)[],
+  steps: Promise.resolve() as Promise<unknown>,
+  isSkipped: false,
+}));
 
 /**
  * Ends what the file has made, whichever group asked: what one group has made may stand on what the file has. Fails when
@@ -26,9 +30,15 @@ afterEachFile(endFile);
 export function prepare(step: () => unknown): void {
   before(() => {
     const file = state();
+    if (file.isSkipped) return;
     file.steps = file.steps.then(step);
     return file.steps;
   });
+}
+
+/** Leaves out every step of the file, for one whose tests are all skipped. */
+export function skipSteps(): void {
+  state().isSkipped = true;
 }
 
 /** What `make` gives, once the tests of the file run. */
