@@ -68,7 +68,7 @@ test('the answers of both mounts are the same', async () => {
 test('a session may what its key may', async () => {
   const reader = await signIn(server, shop.readOnlyKey);
   refused(await reader.call('/v1/acme/shop/notes', { method: 'POST', body: { text: 'x' } }), 403, /READ_ONLY/);
-  refused(await reader.call('/admin/v1/organizations'), 403, /no right|Only the instance/);
+  refused(await reader.call('/admin/v1/organizations'), 403, /no right|Only the operator/);
 });
 
 test('a session elsewhere is refused, and has not ended: whether there is a workspace is not told', async () => {
