@@ -64,7 +64,8 @@ export function makeImportReader<T extends { readonly line: number }>(
   const invalidRows: number[] = [];
   let row = 0;
   let line = 0;
-  const report = (detail: Detail): boolean => details.push({ ...detail, line }) < maxErrors;
+  const report = ({ row: at, ...detail }: Detail): boolean =>
+    details.push({ row: at ?? row, line, ...detail }) < maxErrors;
   const toCopyLine = (source: T): string => {
     const place = [String(row), String(line)];
     if (rejects !== undefined) {
