@@ -70,7 +70,7 @@ export interface WriteOptions {
   readonly isHead: boolean;
   /** Slowest reading of a large answer; a slower client loses its connection, as the answer would stay in memory. */
   readonly minRate: MinRate;
-  /** Counts the bytes of a large answer until they are released. */
+  /** Counts the bytes of a large text until they are released. Other bytes are of a cache, and not made for one answer. */
   readonly reserve: (bytes: number, transfer: Transfer) => Release;
   /**
    * Resolves when the rest of the request was read; undefined if it is complete. The answer is sent at once and ended then:
@@ -106,7 +106,7 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
       const { bytes, contentType } = reply.body;
       headers.push('Content-Type', contentType, 'Content-Length', String(bytes.length));
       response.writeHead(reply.status, headers);
-      writeBody(response, isHead ? undefined : bytes, options);
+      writeBody(response, isHead ? undefined : bytes, { ...options, reserve: reserveNothing });
       return;
     }
     case 'stream': {
@@ -125,6 +125,15 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
     default:
       reply.body satisfies never;
   }
+}
+
+const reserveNothing = (): Release => () => undefined;
+
+/** Calls `listener` when the bytes of an answer have left for the client, or its connection is closed. */
+export function onSent(response: ServerResponse, listener: () => void): void {
+  const isWaiting = !response.writableEnded || response.writableLength > 0;
+  if (isWaiting && !response.destroyed) response.once('close', listener);
+  else listener();
 }
 
 function endAfter(
@@ -154,7 +163,7 @@ const GRACE_MS = 1000;
 
 /** Writes a large body part by part, as fast as the client reads; below the minimum rate the connection ends. */
 function writeLarge(response: ServerResponse, body: Uint8Array, { minRate, reserve, rest }: WriteOptions): void {
-  const startedAt = performance.now();
+  let startedAt = performance.now();
   const cutOff = (): void => {
     release();
     response.destroy();
@@ -187,5 +196,12 @@ function writeLarge(response: ServerResponse, body: Uint8Array, { minRate, reser
     response.write(body.subarray(offset, end), () => writeNext(end));
   };
   response.once('close', finish);
-  writeNext(0);
+  if (response.socket !== null) writeNext(0);
+  else {
+    // Answers before it on its connection are not read yet; it must not be cut off for their time.
+    response.once('socket', () => {
+      startedAt = performance.now();
+      writeNext(0);
+    });
+  }
 }

@@ -123,8 +123,10 @@ export class HttpRequest implements RawRequest, RequestSignal, AnswerMemory {
     this.#releaseAnswer?.();
     this.#answerBytes = bytes;
     const release = await this.#shared.answerBudget.reserve(this.group, bytes, UNMEASURED);
+    // Reads of a replay run at once, and another may have reserved meanwhile.
+    this.#releaseAnswer?.();
+    this.#releaseAnswer = release;
     if (this.#isFinished) release();
-    else this.#releaseAnswer = release;
   }
 
   body(maxBytes: number): Promise<Buffer> {

@@ -10,7 +10,7 @@ import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { endRequest, REQUESTS, type RequestTrace } from '../tracing.ts';
 import { makePipelining } from './pipelining.ts';
-import { buildCommonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
+import { buildCommonHeaders, type Delegation, delegate, onSent, writeReply } from './reply.ts';
 import { HttpRequest, type RawRequest } from './request.ts';
 import { type Mount, makeRouter, UNKNOWN } from './router.ts';
 
@@ -140,15 +140,18 @@ function makeResponder(
     };
     const finish = (reply: Reply | Delegation, error: unknown): void => {
       raw.finish();
-      end(message);
+      // A request is in work until its answer has left: those that are not read would fill the memory.
+      const endOnceSent = (): void => onSent(response, () => end(message));
       if (isClosing()) response.setHeader('Connection', 'close');
       if ('serve' in reply) {
         delegate(response, reply, { id, common, bodyTimeoutMs, observe: (status) => observe(status, error) });
+        endOnceSent();
         return;
       }
       const rest = raw.discardRest();
       const reserve = (bytes: number, transfer: Transfer) => answerBudget.add(raw.group, bytes, transfer);
       writeReply(response, reply, { id, common, isHead: method === 'HEAD', minRate, reserve, rest });
+      endOnceSent();
       observe(reply.status, error, reply.operation);
     };
     const pendingReply = trace === undefined ? mount.handle(raw) : REQUESTS.runStores(trace, () => mount.handle(raw));

@@ -32,7 +32,7 @@ export interface MemoryBudget {
    * that is late is cut off.
    */
   reserve(group: string, bytes: number, transfer: Transfer): Promise<Release>;
-  /** Reserves bytes that are there already, whatever the limits. */
+  /** Reserves bytes that are there already, whatever the limits; beyond these, transfers that are late are cut off for them. */
   add(group: string, bytes: number, transfer: Transfer): Release;
   /** True when the group has no bytes left, or the process none and no transfer of another group is late. */
   isFull(group: string): boolean;
@@ -118,9 +118,11 @@ export function makeMemoryBudget({
     }
   }
 
-  /** Cuts off late transfers, those of the groups with the most bytes first, until `isEnough`. */
-  function cutOffLate(isEnough: () => boolean): void {
-    const late = [...active].filter(([transfer]) => transfer.isLate());
+  /** Cuts off late transfers of all groups or of one, those of the groups with the most bytes first, until `isEnough`. */
+  function cutOffLate(isEnough: () => boolean, onlyGroup?: string): void {
+    const late = [...active].filter(
+      ([transfer, group]) => (onlyGroup === undefined || group === onlyGroup) && transfer.isLate(),
+    );
     late.sort(([, one], [, other]) => getBytes(other) - getBytes(one));
     for (const [transfer] of late) {
       if (isEnough()) return;
@@ -155,7 +157,11 @@ export function makeMemoryBudget({
         checkTimer ??= setInterval(checkProgress, CHECK_INTERVAL_MS);
       });
     },
-    add: enter,
+    add(group, bytes, transfer) {
+      if (!fitsGroup(group, bytes)) cutOffLate(() => fitsGroup(group, bytes), group);
+      if (!fitsTotal(bytes)) cutOffLate(() => fitsTotal(bytes));
+      return enter(group, bytes, transfer);
+    },
     isFull(group) {
       if (getBytes(group) >= maxGroupBytes) return true;
       return total >= totalBytes && ![...active].some(([transfer, other]) => other !== group && transfer.isLate());

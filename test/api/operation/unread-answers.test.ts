@@ -1,5 +1,6 @@
 // Answers that are not read: their memory is bounded for each workspace, and a client that reads too slowly loses its answer.
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import { prepare, use, useServer } from '../../support/resources.ts';
 import type { TestWorkspace } from '../../support/server.ts';
@@ -64,4 +65,39 @@ test('a client that reads a large answer too slowly loses its connection', async
   });
   const answer = await other.call('notes?size=100');
   assert.equal(answer.json.data.length, RECORDS);
+});
+
+// Answers of this size need no memory before they are made.
+const unread = useServer();
+const many = use(() => unread.workspace('acme/many', schema));
+const SOME_BYTES = 600_000;
+const REQUESTS = 200;
+const getUnreadBytes = async (): Promise<number> =>
+  Number(/^wda_unread_answer_bytes (\d+)/m.exec(await unread.metrics())?.[1]);
+
+test('answers that wait for one that is not read are few, and all are sent when it is', async () => {
+  const text = 'x'.repeat(SOME_BYTES);
+  assert.equal((await many.call('notes', { method: 'POST', body: { body: text } })).status, 201);
+  const socket = connect({ port: Number(new URL(unread.url).port), host: '127.0.0.1' });
+  const head = `GET /api/v1/${many.path}/notes/1 HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${many.key}\r\n`;
+  socket.pause();
+  socket.write(`${head}\r\n`.repeat(REQUESTS - 1) + `${head}Connection: close\r\n\r\n`);
+  await until('some are answered', async () => (await getUnreadBytes()) > 10 * SOME_BYTES);
+  for (let index = 0; index < 200; index++) assert.equal((await many.call('notes/1?fields=id')).status, 200);
+  const unreadBytes = await getUnreadBytes();
+  assert.ok(unreadBytes < 20 * SOME_BYTES, `${unreadBytes} bytes are not read`);
+  let bytes = 0;
+  for await (const chunk of socket) bytes += (chunk as Buffer).length;
+  assert.ok(bytes > REQUESTS * SOME_BYTES && bytes < REQUESTS * (SOME_BYTES + 2000), `${bytes} bytes were sent`);
+  await until('the memory is free again', async () => (await getUnreadBytes()) === 0);
+});
+
+test('answers of a connection that was reset leave no memory in use', async () => {
+  const socket = connect({ port: Number(new URL(unread.url).port), host: '127.0.0.1' });
+  socket.pause();
+  const head = `GET /api/v1/${many.path}/notes/1 HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${many.key}\r\n\r\n`;
+  socket.write(head.repeat(REQUESTS));
+  await until('some are answered', async () => (await getUnreadBytes()) > 10 * SOME_BYTES);
+  socket.resetAndDestroy();
+  await until('the memory is free again', async () => (await getUnreadBytes()) === 0);
 });

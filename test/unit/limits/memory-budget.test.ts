@@ -110,6 +110,28 @@ test('what is there already is counted whatever the limits, and the group is ful
   assert.deepEqual([room.isFull('a'), room.isFull('c'), room.totalBytes], [false, false, 0]);
 });
 
+test('bytes that are there already cut off late transfers of their group, then of others', () => {
+  const room = make();
+  const ended: string[] = [];
+  const add = (name: string, bytes: number, isLate: boolean): void => {
+    const leave = room.add(name[0] as string, bytes, {
+      isLate: () => isLate,
+      cutOff() {
+        ended.push(name);
+        leave();
+      },
+    });
+  };
+  add('a1', 2, true);
+  add('b1', 4, true);
+  add('b2', 1, false);
+  add('b3', 5, false);
+  assert.deepEqual(ended, ['b1']);
+  add('c1', 4, false);
+  assert.deepEqual(ended, ['b1', 'a1']);
+  assert.equal(room.totalBytes, 10);
+});
+
 test('late transfers make room for others, those of the largest group first', () => {
   const room = make();
   const ended: string[] = [];
@@ -124,8 +146,8 @@ test('late transfers make room for others, those of the largest group first', ()
   };
   add('a1', 2, true);
   add('b1', 3, true);
-  add('b2', 4, false);
-  add('c1', 1, true);
+  add('b2', 3, false);
+  add('c1', 2, true);
   // The late transfers of others could be cut off, those of the group itself could not.
   assert.deepEqual([room.isFull('c'), room.isFull('d')], [false, false]);
   assert.equal(room.hasRoom(3), true);
