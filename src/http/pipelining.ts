@@ -8,7 +8,10 @@ import { getCurrentRound } from '../limits/fair-scheduler.ts';
 export type StartRequest = (message: IncomingMessage, response: ServerResponse) => void;
 
 export interface Pipelining {
-  /** Takes a new connection: when many come at once, they are read in turns. */
+  /**
+   * Takes a new connection: when many come at once, they are read in turns. One whose client sends no more is closed when
+   * it gets nothing for a second.
+   */
   readonly accept: (socket: Socket) => void;
   /** Starts a request now, or when one before it on its connection is over. */
   readonly add: (message: IncomingMessage, response: ServerResponse) => void;
@@ -27,6 +30,10 @@ type OwnSocket = Socket & { [STATE]?: Connection };
 
 const STATE = Symbol('state of the connection');
 
+// The end of a request stream is that of a client that still reads its answers, or that of one that is gone: the first answer
+// shows which. A statement of a client that is gone runs for this long, as many clients leave when the next request replaces it.
+const HALF_OPEN_MS = 1000;
+
 interface Connection {
   started: number;
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
@@ -35,6 +42,16 @@ interface Connection {
 /** Pauses after Node.js has resumed the connection, which it does in the tick after a request or a connection. */
 function pauseLater(pause: () => void): void {
   process.nextTick(() => process.nextTick(pause));
+}
+
+/** Closes a half-open connection that waits for its server while nothing is sent. */
+function closeWhenSilent(socket: Socket): void {
+  let { bytesWritten } = socket;
+  const timer = setInterval(() => {
+    if (socket.writableLength === 0 && socket.bytesWritten === bytesWritten) socket.destroy();
+    ({ bytesWritten } = socket);
+  }, HALF_OPEN_MS);
+  socket.once('close', () => clearInterval(timer));
 }
 
 /** Makes the bound. `start`: starts a request, which ends by `end`. Requests of a closed connection are dropped. */
@@ -60,6 +77,7 @@ export function makePipelining(start: StartRequest): Pipelining {
 
   return {
     accept(socket) {
+      socket.once('end', () => closeWhenSilent(socket));
       const current = getCurrentRound();
       if (current !== round) {
         round = current;

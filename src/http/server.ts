@@ -76,6 +76,8 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
   });
   const respond = makeResponder(options, scheduler, pipelining.end, () => isClosing);
   const server = createServer(SERVER_OPTIONS, pipelining.add);
+  // Without it Node.js drops the answers of a client that ends its side of the connection after its last request.
+  Object.assign(server, { httpAllowHalfOpen: true });
   // Node.js refuses unknown expectations with a 417 that has neither a body nor an id.
   server.on('checkExpectation', pipelining.add);
   // Each waiting request listens to the end of its connection, and clients may send many before the first is answered.
