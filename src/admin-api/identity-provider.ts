@@ -146,17 +146,20 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
   const { outbound, publicUrl, onWarning } = identityProviders;
 
   /**
-   * Returns warnings about current failures of the provider that the principal may see; throws 400 for URLs that no
-   * provider can have.
+   * Returns warnings about current failures of the provider that the principal may see. Throws 400 for URLs in `input`
+   * that no provider can have; stored ones, which the settings of the server may forbid now, become warnings.
    */
   async function inspect(
     source: Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>,
     { kind }: Principal,
+    input: { readonly issuerUrl?: unknown; readonly jwksUri?: unknown },
   ): Promise<readonly string[]> {
     const { mistakes, warnings, isPrivate } = await inspectProvider(outbound, publicUrl, source);
-    if (mistakes.length > 0) {
+    if (mistakes.some(({ field }) => input[field] !== undefined)) {
       throw validationFailed(mistakes.map(({ field, message }) => ({ field, code: 'INVALID', message })));
     }
+    if (mistakes.length > 0)
+      return mistakes.map(({ field, message }) => `No token can be verified at the moment: ${field} ${message}`);
     // Details would let an owner explore the network of the server.
     if (!isPrivate || kind === 'operator' || warnings.length === 0) return warnings;
     for (const warning of warnings) onWarning(source.issuerUrl, warning);
@@ -169,7 +172,7 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
   ): Promise<PutResponse> {
     const { jwksUri, audience, ...members } = input;
     const provider = { ...members, jwksUri: blankToNull(jwksUri) ?? null, audience: blankToNull(audience) ?? null };
-    const warnings = await inspect(provider, principal);
+    const warnings = await inspect(provider, principal, input);
     const storedProvider = await audit.change(async (session) => {
       await lockMatching(session, id, mustMatch);
       return requireValue(putIdentityProvider(session, id, provider), workspaceDeleted);
@@ -179,13 +182,15 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
 
   async function change(
     { id, principal, mustMatch, audit }: ChangeContext,
-    { issuerUrl }: IdentityProvider,
+    { issuerUrl, jwksUri: storedUri, enabled: wasEnabled }: IdentityProvider,
     input: Static<typeof Change>,
   ): Promise<PutResponse> {
     const { jwksUri, audience, ...members } = input;
     const uri = blankToNull(jwksUri);
-    // Disabling a provider does not wait for it.
-    const warnings = uri === undefined ? [] : await inspect({ issuerUrl, jwksUri: uri }, principal);
+    // A provider that is disabled afterwards is contacted for the sake of a new URL alone.
+    const isInspected = uri !== undefined || (members.enabled ?? wasEnabled);
+    const source = { issuerUrl, jwksUri: uri === undefined ? storedUri : uri };
+    const warnings = isInspected ? await inspect(source, principal, { jwksUri: uri }) : [];
     const changes = {
       ...members,
       ...(uri === undefined ? {} : { jwksUri: uri }),

@@ -175,6 +175,22 @@ test('an owner is told one sentence about providers in a private network, whatev
   assert.match([...sentences][0] as string, /^No token can be verified at the moment\. .* the log of the server/);
 });
 
+test('a change warns of a provider that gives no keys, unless it is disabled afterwards', async () => {
+  await configure(notes, { issuerUrl: `${keys.origin}/gone`, audience: API });
+  const inspectionWarnings = async (body: object): Promise<readonly string[]> => {
+    const { status, json, text } = await put(body);
+    assert.equal(status, 200, text);
+    return aboutProvider(json.meta?.warnings ?? []);
+  };
+  assert.deepEqual(await inspectionWarnings({ enabled: false }), []);
+  assert.deepEqual(await inspectionWarnings({ audience: 'urn:example:other' }), []);
+  for (const body of [{ enabled: true }, { audience: API }, { defaultPermissions: 'READ_ONLY' }]) {
+    const warnings = await inspectionWarnings(body);
+    assert.equal(warnings.length, 1, JSON.stringify(body));
+    assert.match(warnings[0] as string, /^No token can be verified at the moment: /);
+  }
+});
+
 test('a blank audience is taken with a warning', async () => {
   const body = { issuerUrl: issuer.url, jwksUri: issuer.jwksUri, defaultPermissions: 'READ_WRITE', enabled: true };
   for (const audience of [undefined, null, '', ' ']) {
