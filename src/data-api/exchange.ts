@@ -146,7 +146,10 @@ export function compileSpares(
 // More than the ids of all records of a request take.
 const MAX_IDS_BYTES = 16_777_216;
 
-/** Works in a transaction of its own, or in that of the request; undoes it for a dry run. */
+/**
+ * Works in a transaction of its own, or in that of the request; undoes its own one for a dry run, and when `work` returns
+ * undefined: where the write has written nothing, records must not have their spare values.
+ */
 export async function inTransaction<T>(
   { databases }: Pick<ExchangeDeps, 'databases'>,
   { workspace, signal, deadline, node, executor }: EntityContext,
@@ -155,13 +158,13 @@ export async function inTransaction<T>(
 ): Promise<T> {
   if (executor.isTransaction) return work(executor);
   let result: { readonly value: T } | undefined;
-  const rollback = new Error('a dry run is undone');
+  const rollback = new Error('a dry run, or a write that has written nothing, is undone');
   const options = { tenant: workspace.id, deadline: deadline.at, signal, node } satisfies StatementOptions;
   try {
     await databases.forWorkspace(workspace).transaction(
       async (transaction) => {
         result = { value: await work(transaction.executor) };
-        if (isDryRun) throw rollback;
+        if (isDryRun || result.value === undefined) throw rollback;
       },
       { ...options, purpose: 'batch' },
     );

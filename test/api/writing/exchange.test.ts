@@ -315,6 +315,34 @@ describe('the write is otherwise what it was', () => {
   });
 });
 
+test('records keep their values when one of the request is gone before it is written', async () => {
+  const made = await server.workspace('acme/exchange-gone', {
+    entities: { rows: { fields: { code: { type: 'string', unique } } } },
+  });
+  await made.create('rows', [{ code: 'a' }, { code: 'b' }, { code: 'c' }]);
+  const [place] = await server.database.query(
+    "select database_schema as schema from wda.workspace where slug = 'exchange-gone'",
+  );
+  // Deletes the third record between the statement that gives up the values and the one that writes.
+  await server.database.query(`
+    create function "${place?.schema}".remove_third() returns trigger language plpgsql as
+      'begin delete from "${place?.schema}".rows where id = 3; return new; end';
+    create trigger remove_third before update on "${place?.schema}".rows for each row
+      when (new.code is null) execute function "${place?.schema}".remove_third()`);
+  const swapped = [
+    { id: 1, code: 'b' },
+    { id: 2, code: 'a' },
+    { id: 3, code: 'd' },
+  ];
+  const answer = await made.call('rows/_bulk', { method: 'PATCH', body: { data: swapped } });
+  assert.deepEqual([answer.status, answer.json.error.reason], [503, 'RECORD_BUSY'], answer.text);
+  const { json } = await made.call('rows?sort=id');
+  assert.deepEqual(
+    json.data.map(({ code }: Card) => code),
+    ['a', 'b', 'c'],
+  );
+});
+
 describe('a user who sees some records', () => {
   const ruled = use(async () => {
     const made = await server.workspace('acme/exchange-rules', {
