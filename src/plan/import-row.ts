@@ -49,7 +49,7 @@ export function makeCellDecoder(
   const applyRules = makeRuleApplier(plan, entity, context);
   return (source, row, report) => {
     if (source.length !== cells.length) {
-      const message = `has ${source.length} cells where the header has ${cells.length}`;
+      const message = formatCellCount(source.length, cells.length);
       report({ row, field: null, code: 'INVALID', message, ...toShownValue(source.slice(cells.length).join()) });
       return undefined;
     }
@@ -154,6 +154,10 @@ export function makeMemberDecoder(
     return values;
   };
 }
+
+/** Formats the mistake of a row with a wrong number of cells. */
+export const formatCellCount = (count: number, headerCount: number): string =>
+  `has ${count} cell${count === 1 ? '' : 's'} where the header has ${headerCount}`;
 
 /** Returns the place of the target's text in a staged row. */
 function getStagedIndex({ columns, lookups }: ImportPlan, { field, lookup }: Target): number {

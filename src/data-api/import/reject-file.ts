@@ -27,15 +27,34 @@ const withoutNul = (text: string): string => text.replaceAll('\0', '\ufffd');
 
 const formatCell = (cell: string): string => (cell === '' ? '' : quoteCell(cell));
 
-/** Creates the format of a CSV file with these headers. Cells that are missing are empty, and those too many are left out. */
+const CELL_COUNT_REASON = /^has \d+ cells? where the header has \d+$/;
+
+/**
+ * Creates the format of a CSV file with these headers. A row with a wrong number of cells keeps all of them before `_row`
+ * and `_reason`, and has a wrong number in the answer, too: imported unedited, it is rejected again.
+ */
 export function makeCsvRejects(headers: readonly string[]): RejectFormat<CsvRow> {
   const indexes = headers.flatMap((header, index) => (REJECT_COLUMNS.includes(header) ? [] : [index]));
   const names = [...indexes.map((index) => headers[index] as string), ...REJECT_COLUMNS];
+  const isRejectFile = headers.slice(-REJECT_COLUMNS.length).join() === REJECT_COLUMNS.join();
+  const select = (cells: readonly string[]): readonly string[] => {
+    if (cells.length === headers.length) return indexes.map((index) => cells[index] as string);
+    const [row, reason] = isRejectFile ? cells.slice(-REJECT_COLUMNS.length) : [];
+    const hasMarks = /^\d+$/.test(row ?? '') && CELL_COUNT_REASON.test(reason ?? '');
+    const rest = hasMarks ? cells.slice(0, -REJECT_COLUMNS.length) : cells;
+    // A row without the marks of its header would be right with those of the answer.
+    return rest.length === indexes.length ? [...rest, ''] : rest;
+  };
   return {
     contentType: 'text/csv; charset=utf-8; header=present',
     header: `${names.map(formatCell).join()}\n`,
-    formatSource: ({ cells }) => withoutNul(indexes.map((index) => formatCell(cells[index] ?? '')).join()),
-    formatLine: (row, source, reason) => `${source}${indexes.length === 0 ? '' : ','}${row},${formatCell(reason)}\n`,
+    formatSource: ({ cells }) =>
+      withoutNul(
+        select(cells)
+          .map((cell) => `${formatCell(cell)},`)
+          .join(''),
+      ),
+    formatLine: (row, source, reason) => `${source}${row},${formatCell(reason)}\n`,
   };
 }
 

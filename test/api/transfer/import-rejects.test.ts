@@ -37,8 +37,8 @@ describe('an import with rejects', () => {
       'a line",2,age: must be an integer',
       ',2,,3,name: is required',
       'C,151,c,4,age: must be at most 150',
-      'E,,,6,has 1 cells where the header has 3',
-      'F,6,,7,has 4 cells where the header has 3',
+      'E,6,has 1 cell where the header has 3',
+      'F,6,,extra,7,has 4 cells where the header has 3',
     ]);
     assert.deepEqual(await namesOf('people'), ['A', 'D']);
   });
@@ -72,6 +72,26 @@ describe('an import with rejects', () => {
     const corrected = first.text.replace('\n,Rome', '\nR2,Rome');
     assert.deepEqual(outcome(await load('teams', corrected, REJECTS)), ['1 0 0 0', 'name,city,_row,_reason']);
     assert.deepEqual(await namesOf('teams', '&filter=name,startsWith,R'), ['R1', 'R2']);
+  });
+
+  test('loses no cell of a row with too few or too many, which is rejected again', async () => {
+    const first = await load('people', 'name,ratio\nX,1,5\nP\n', REJECTS);
+    assert.deepEqual(outcome(first), [
+      '0 0 0 2',
+      'name,ratio,_row,_reason',
+      'X,1,5,1,has 3 cells where the header has 2',
+      'P,2,has 1 cell where the header has 2',
+    ]);
+    assert.deepEqual(outcome(await load('people', first.text, REJECTS)), [
+      '0 0 0 2',
+      'name,ratio,_row,_reason',
+      'X,1,5,1,has 5 cells where the header has 4',
+      'P,2,has 3 cells where the header has 4',
+    ]);
+    const corrected = first.text.replace('X,1,5,', 'X,1.5,').replace('\nP,', '\nP,,');
+    assert.deepEqual(outcome(await load('people', corrected, REJECTS)), ['2 0 0 0', 'name,ratio,_row,_reason']);
+    const [record] = await recordsOf('people', '&filter=name,eq,X');
+    assert.equal(record.ratio, 1.5);
   });
 
   test('keeps the first row of those with one value, and rejects what exists already', async () => {
