@@ -76,6 +76,12 @@ export class ApiError extends Error {
     return this.#with({ operation });
   }
 
+  /** Copies the error of a record among many: its details name the record by its index. */
+  forRecord(index: number): ApiError {
+    const own: Detail = { index, field: null, code: 'INVALID', message: this.message };
+    return this.#with({ details: this.details?.map((detail) => ({ ...detail, index })) ?? [own] });
+  }
+
   /** Copies a 401 and adds where clients find the authorization servers (RFC 9728 section 5.1). */
   challengedBy(metadata: string): ApiError {
     const challenge = `${this.headers['WWW-Authenticate'] ?? 'Bearer'}, resource_metadata="${metadata}"`;

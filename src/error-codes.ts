@@ -108,6 +108,7 @@ export const REASONS = {
     CASCADE_NOT_ALLOWED: 'the deletion would change records that the credential does not reach',
     ROW_NOT_ALLOWED:
       'a column of the row rules may only have the value of the token; under a rule by id nothing is created',
+    NOT_GRANTED: 'no grant of the roles and claims of the user allows the write',
     CLAIM_MISSING: 'the token has no usable value for a column of the row rules',
     ADMIN_RIGHT_REQUIRED: 'the credential may not administer this',
     OPERATOR_REQUIRED: 'only the administrator of the instance may do this',

@@ -52,7 +52,9 @@ create table wda.api_key (
   name text not null,
   prefix text not null,
   hash bytea not null constraint api_key_hash unique,
-  permissions text not null constraint api_key_permissions check (permissions in ('OWNER', 'READ_WRITE', 'READ_ONLY')),
+  permissions text not null constraint api_key_permissions check (permissions in ('OWNER', 'READ_WRITE', 'READ_ONLY', 'GRANTS')),
+  -- Roles and claims of a key that is held to grants: {"roles": [], "claims": {}}.
+  grants json constraint api_key_grants check ((permissions = 'GRANTS') = (grants is not null)),
   entities bigint[]
     constraint api_key_entities check (array_position(entities, null) is null and (entities is null or permissions <> 'OWNER')),
   expires_at timestamptz(3),
@@ -71,7 +73,8 @@ create table wda.oauth_client (
   client_id text collate "C" not null constraint oauth_client_client_id unique,
   name text not null,
   secret_hash bytea not null,
-  permissions text not null constraint oauth_client_permissions check (permissions in ('OWNER', 'READ_WRITE', 'READ_ONLY')),
+  permissions text not null constraint oauth_client_permissions check (permissions in ('OWNER', 'READ_WRITE', 'READ_ONLY', 'GRANTS')),
+  grants json constraint oauth_client_grants check ((permissions = 'GRANTS') = (grants is not null)),
   entities bigint[]
     constraint oauth_client_entities check (array_position(entities, null) is null and (entities is null or permissions <> 'OWNER')),
   created_at timestamptz(3) not null default now()
@@ -89,6 +92,8 @@ create table wda.identity_provider (
   default_permissions text not null
     constraint identity_provider_default_permissions check (default_permissions in ('READ_ONLY', 'READ_WRITE')),
   enabled boolean not null,
+  -- Claim with the roles of a user.
+  role_claim text,
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now()
 );

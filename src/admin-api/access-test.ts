@@ -9,6 +9,7 @@ import type { Static } from 'typebox';
 import { type InternalRequest, makeRequest, type RequestSource } from '../data-api/internal-request.ts';
 import type { DataApi } from '../data-api/router.ts';
 import { ApiError, type Detail, responseTooLarge, validationFailed } from '../errors.ts';
+import { findRoles } from '../model/claim.ts';
 import type { External } from '../model/principal.ts';
 import { type PreviewRules, withRules } from '../model/trial.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -23,6 +24,7 @@ import { makeReport } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import type { Databases } from '../store/databases.ts';
 import { loadWorkspaceRow } from '../store/documents.ts';
+import { findIdentityProvider } from '../store/identity-provider.ts';
 import { requireValue, workspaceDeleted } from './access.ts';
 import { exactBody } from './body.ts';
 import { anyShape, arrayShape, data, objectShape, respondText } from './response.ts';
@@ -103,6 +105,7 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
         const previewRules = rules === undefined ? undefined : await parsePreviewRules(services.databases, id, rules);
         const selectPart =
           previewRules === undefined ? undefined : (workspace: Workspace) => withRules(workspace, previewRules);
+        const provider = await findIdentityProvider(services.databases.directory, id);
         const principal: External = {
           kind: 'external',
           permissions: 'READ_ONLY',
@@ -110,6 +113,8 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
           scope: null,
           credentialId: 'access-test',
           claims,
+          roles: findRoles(claims, provider?.roleClaim ?? null),
+          onlyGrants: false,
         };
         let remainingBytes = services.maxResponseBytes;
         const responses: string[] = [];
@@ -198,7 +203,7 @@ async function parsePreviewRules(
     { ...member(document.entities, name), rowRules },
   ]);
   const entities = { ...document.entities, ...Object.fromEntries(changedEntities) };
-  const parsed = parseSchemaDocument({ entities }, document);
+  const parsed = parseSchemaDocument({ ...document, entities }, document);
   if (!parsed.ok) throw validationFailed(parsed.details.map(inBody));
   const previewEntities = Object.entries(parsed.document.entities).filter(([name]) => Object.hasOwn(rules, name));
   const byEntity = new Map(previewEntities.map(([name, entity]) => [name, getRowRules(entity)]));

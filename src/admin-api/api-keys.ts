@@ -25,7 +25,16 @@ import {
   Time,
 } from './response.ts';
 import { type AdminRoute, type AdminServices, parseId, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
-import { EntityNames, findEntityIds, parseScope, ReachedNames } from './scopes.ts';
+import {
+  EntityNames,
+  findKeyTargets,
+  GRANT_MEMBERS,
+  type KeyTargets,
+  parseKeyGrants,
+  parseScope,
+  ReachedNames,
+  showGrants,
+} from './scopes.ts';
 
 export interface ApiKeyMaker {
   readonly makeKey: () => { readonly key: string; readonly prefix: string; readonly hash: Buffer };
@@ -36,6 +45,7 @@ const NewApiKey = objectShape(
     name: DisplayName,
     permissions: Type.Optional(KeyPermissions),
     entities: Type.Optional(EntityNames),
+    ...GRANT_MEMBERS,
     expiresAt: Type.Optional(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
@@ -65,6 +75,7 @@ const MEMBERS = {
   prefix: Type.String({ description: 'The first characters of the key, by which people recognize it.' }),
   permissions: KeyPermissions,
   entities: ReachedNames,
+  ...GRANT_MEMBERS,
   createdAt: Time,
   expiresAt: nullableShape(Time),
   lastUsedAt: nullableShape(Time),
@@ -103,12 +114,13 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
       summary: 'Makes an API key, and shows it this once',
       description: 'It works in every process when it is answered.',
       errors: { CONFLICT: 'the workspace has as many keys as it may have' },
-      find: findEntityIds(databases),
-      body: refinedBody(NewApiKey, (input, report, _, ids: ReadonlyMap<string, string>) => {
+      find: findKeyTargets(databases),
+      body: refinedBody(NewApiKey, (input, report, _, { ids, roles }: KeyTargets) => {
         const { name, permissions = 'OWNER', expiresAt } = input;
         return {
           name,
           permissions,
+          grants: parseKeyGrants(input, report, roles),
           scope: parseScope(input, report, ids),
           expiresAt: typeof expiresAt === 'string' ? parseFutureTime(expiresAt, report) : null,
         };
@@ -122,9 +134,9 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
             requireValue(createApiKey(session, { workspaceId: workspace.id, prefix, hash, createdBy, ...body }), () =>
               noWorkspace(workspace.slug),
             ),
-          ({ id, name, permissions, entities, expiresAt }) => ({
+          ({ id, name, permissions, entities, grants, expiresAt }) => ({
             subject: name,
-            details: { id: Number(id), permissions, entities, expiresAt: formatTime(expiresAt) },
+            details: { id: Number(id), permissions, entities, ...showGrants(grants), expiresAt: formatTime(expiresAt) },
           }),
         );
         return respondCreated({ ...toResponse(apiKey), key }, workspaceLocation(workspace, `/api-keys/${apiKey.id}`));
@@ -198,13 +210,14 @@ function parseFutureTime(value: string, report: Report): Date | null {
 }
 
 function toResponse(key: ApiKey): Static<typeof ApiKeyResponse> {
-  const { id, name, prefix, permissions, entities, createdAt, expiresAt, lastUsedAt, createdBy } = key;
+  const { id, name, prefix, permissions, grants, entities, createdAt, expiresAt, lastUsedAt, createdBy } = key;
   return {
     id: Number(id),
     name,
     prefix,
     permissions,
     entities,
+    ...showGrants(grants),
     createdAt: formatTime(createdAt),
     expiresAt: formatTime(expiresAt),
     lastUsedAt: formatTime(lastUsedAt),

@@ -51,12 +51,16 @@ export interface IdentityProviderServices extends AdminServices {
 const Issuer = { description: '`iss` of its tokens.' };
 const KeySet = { description: 'URL of its keys. Left out: the URL in the discovery document of the issuer.' };
 const Audience = { description: '`aud` of its tokens. Without it tokens for other applications are accepted, too.' };
+const RoleClaim = {
+  description: 'Claim with the roles of a user, by name or dotted path. Left out: users have no roles.',
+};
 const Blankable = { type: ['string', 'null'], maxLength: 2048 };
 const Permissions = enumShape('READ_ONLY', 'READ_WRITE');
 
 const OPTIONAL_MEMBERS = {
   jwksUri: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...KeySet })),
   audience: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...Audience })),
+  roleClaim: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, maxLength: 500, ...RoleClaim })),
 };
 const Configuration = objectShape(
   {
@@ -80,6 +84,7 @@ const IdentityProviderResponse = objectShape(
     audience: nullableShape(Type.String(Audience)),
     defaultPermissions: Permissions,
     enabled: Type.Boolean(),
+    roleClaim: Type.Optional(Type.String(RoleClaim)),
   },
   { title: 'IdentityProvider' },
 );
@@ -170,8 +175,13 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
     { id, principal, mustMatch, audit }: ChangeContext,
     input: Static<typeof Configuration>,
   ): Promise<PutResponse> {
-    const { jwksUri, audience, ...members } = input;
-    const provider = { ...members, jwksUri: blankToNull(jwksUri) ?? null, audience: blankToNull(audience) ?? null };
+    const { jwksUri, audience, roleClaim, ...members } = input;
+    const provider = {
+      ...members,
+      jwksUri: blankToNull(jwksUri) ?? null,
+      audience: blankToNull(audience) ?? null,
+      roleClaim: blankToNull(roleClaim) ?? null,
+    };
     const warnings = await inspect(provider, principal, input);
     const storedProvider = await audit.change(async (session) => {
       await lockMatching(session, id, mustMatch);
@@ -185,7 +195,7 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
     { issuerUrl, jwksUri: storedUri, enabled: wasEnabled }: IdentityProvider,
     input: Static<typeof Change>,
   ): Promise<PutResponse> {
-    const { jwksUri, audience, ...members } = input;
+    const { jwksUri, audience, roleClaim, ...members } = input;
     const uri = blankToNull(jwksUri);
     // A provider that is disabled afterwards is contacted for the sake of a new URL alone.
     const isInspected = uri !== undefined || (members.enabled ?? wasEnabled);
@@ -195,6 +205,7 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
       ...members,
       ...(uri === undefined ? {} : { jwksUri: uri }),
       ...(audience === undefined ? {} : { audience: blankToNull(audience) ?? null }),
+      ...(roleClaim === undefined ? {} : { roleClaim: blankToNull(roleClaim) ?? null }),
     };
     const storedProvider = await audit.change(async (session) => {
       await lockMatching(session, id, mustMatch);
@@ -344,6 +355,7 @@ function withWarnings(
 }
 
 function toResponse(provider: IdentityProvider): Static<typeof IdentityProviderResponse> {
-  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled } = provider;
-  return { issuerUrl, jwksUri, audience, defaultPermissions, enabled };
+  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled, roleClaim } = provider;
+  const role = roleClaim === null ? {} : { roleClaim };
+  return { issuerUrl, jwksUri, audience, defaultPermissions, enabled, ...role };
 }

@@ -51,6 +51,9 @@ const PLANNED_STEP_MEMBERS = {
   kind: Type.String({ examples: ['addField'] }),
   description: Type.String({ description: 'In words.' }),
   destructive: Type.Boolean({ description: 'Whether something is dropped.' }),
+  opens: Type.Optional(
+    Type.Boolean({ description: 'Of a change of grants: whether every user may use the entity from then on.' }),
+  ),
   blocksReads: Type.Boolean({ description: 'Whether reads are refused while it runs.' }),
   blocksWrites: Type.Boolean({ description: 'Whether writes are refused while it runs.' }),
   estimatedSeconds: Type.Number({ description: 'By the size of the table; 0 when that does not matter.' }),
@@ -268,7 +271,8 @@ function showPlaced(migration: PlacedMigration): Static<typeof PlacedShape> {
 
 // jsonb does not preserve the order of members.
 function showStep(step: MigrationStep): Static<typeof StepShape> {
-  const { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts } = step;
+  const { entity, kind, description, destructive, opens, blocksReads, blocksWrites, estimatedSeconds, conflicts } =
+    step;
   // Exists only while records are filled, and not after the end of the migration.
   const { state, progress, records = null } = step;
   const plannedStep = {
@@ -276,6 +280,7 @@ function showStep(step: MigrationStep): Static<typeof StepShape> {
     kind,
     description,
     destructive,
+    ...(opens === undefined ? {} : { opens }),
     blocksReads,
     blocksWrites,
     estimatedSeconds,

@@ -1,6 +1,6 @@
 // Shapes of names of organizations, workspaces, keys and clients.
 
-import type { Permissions } from '../model/principal.ts';
+import type { KeyPermissions as AnyPermissions } from '../model/principal.ts';
 import { SLUG_PATTERN } from '../schema/format.ts';
 import { Type } from '../schema/type.ts';
 import { enumShape, nullableShape, objectShape } from './response.ts';
@@ -17,10 +17,11 @@ export const Renaming = objectShape(
 );
 
 /** Shape of the permissions of keys and OAuth clients. */
-export const KeyPermissions = Type.Unsafe<Permissions>({
+export const KeyPermissions = Type.Unsafe<AnyPermissions>({
   type: 'string',
-  enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'],
-  description: 'OWNER administers the workspace, too; the others have its records only.',
+  enum: ['OWNER', 'READ_WRITE', 'READ_ONLY', 'GRANTS'],
+  description:
+    'OWNER administers the workspace, too; the others have its records only, GRANTS what the grants of its roles allow.',
 });
 
 /** Shape of an actor in responses. */

@@ -26,10 +26,24 @@ import {
   Time,
 } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
-import { EntityNames, findEntityIds, parseScope, ReachedNames } from './scopes.ts';
+import {
+  EntityNames,
+  findKeyTargets,
+  GRANT_MEMBERS,
+  type KeyTargets,
+  parseKeyGrants,
+  parseScope,
+  ReachedNames,
+  showGrants,
+} from './scopes.ts';
 
 const NewOAuthClient = objectShape(
-  { name: DisplayName, permissions: Type.Optional(KeyPermissions), entities: Type.Optional(EntityNames) },
+  {
+    name: DisplayName,
+    permissions: Type.Optional(KeyPermissions),
+    entities: Type.Optional(EntityNames),
+    ...GRANT_MEMBERS,
+  },
   { title: 'NewOAuthClient', description: 'Without `permissions` it is an OWNER.' },
 );
 
@@ -40,6 +54,7 @@ const MEMBERS = {
   name: Type.String(),
   permissions: KeyPermissions,
   entities: ReachedNames,
+  ...GRANT_MEMBERS,
   createdAt: Time,
 };
 const OAuthClientResponse = objectShape(MEMBERS, { title: 'OAuthClient' });
@@ -86,10 +101,15 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
       description:
         'It exchanges id and secret for tokens at `/oauth/token`. Its tokens have its permissions and entities.',
       errors: { CONFLICT: 'the workspace has as many clients as it may have' },
-      find: findEntityIds(databases),
-      body: refinedBody(NewOAuthClient, (input, report, _, ids: ReadonlyMap<string, string>) => {
+      find: findKeyTargets(databases),
+      body: refinedBody(NewOAuthClient, (input, report, _, { ids, roles }: KeyTargets) => {
         const { name, permissions = 'OWNER' } = input;
-        return { name, permissions, scope: parseScope(input, report, ids) };
+        return {
+          name,
+          permissions,
+          grants: parseKeyGrants(input, report, roles),
+          scope: parseScope(input, report, ids),
+        };
       }),
       example: { name: 'nightly sync', permissions: 'READ_WRITE' },
       responses: { 201: data(OAuthClientCreated) },
@@ -98,7 +118,10 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
         const client = { workspaceId: workspace.id, clientId, secretHash, ...body };
         const storedClient = await audit.change(
           (session) => requireValue(createOAuthClient(session, client), () => noWorkspace(workspace.slug)),
-          ({ name, permissions, entities }) => ({ subject: name, details: { id: clientId, permissions, entities } }),
+          ({ name, permissions, entities, grants }) => ({
+            subject: name,
+            details: { id: clientId, permissions, entities, ...showGrants(grants) },
+          }),
         );
         return respondCreated(
           { ...toResponse(storedClient), clientSecret },
@@ -141,10 +164,19 @@ function toResponse({
   clientId,
   name,
   permissions,
+  grants,
   entities,
   createdAt,
 }: OAuthClient): Static<typeof OAuthClientResponse> {
-  return { id: clientId, clientId, name, permissions, entities, createdAt: formatTime(createdAt) };
+  return {
+    id: clientId,
+    clientId,
+    name,
+    permissions,
+    entities,
+    ...showGrants(grants),
+    createdAt: formatTime(createdAt),
+  };
 }
 
 export interface SigningKeyServices {

@@ -1,11 +1,11 @@
 // Scopes of keys and clients, as names of entities.
 
 import { listNames } from '../errors.ts';
-import type { Permissions, Scope } from '../model/principal.ts';
+import type { KeyGrants, KeyPermissions, Scope } from '../model/principal.ts';
 import { hint, type Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import type { Databases } from '../store/databases.ts';
-import { loadEntityIds } from '../store/documents.ts';
+import { loadEntityIds, loadRoles } from '../store/documents.ts';
 import type { WorkspaceSummary } from '../store/workspaces.ts';
 import { arrayShape, nullableShape } from './response.ts';
 
@@ -25,6 +25,72 @@ export const EntityNames = Type.Unsafe<readonly string[] | null>({
 /** Shape of names of entities in responses, without deleted entities. */
 export const ReachedNames = nullableShape(arrayShape(Type.String()));
 
+/** Shape of the roles and claims of a key with the permissions GRANTS, in bodies and responses. */
+export const GRANT_MEMBERS = {
+  roles: Type.Optional(
+    Type.Unsafe<readonly string[]>({
+      type: 'array',
+      items: { type: 'string' },
+      maxItems: 64,
+      uniqueItems: true,
+      description: 'With GRANTS: roles of the schema document that it holds.',
+    }),
+  ),
+  claims: Type.Optional(
+    Type.Unsafe<Readonly<Record<string, unknown>>>({
+      type: 'object',
+      description: 'With GRANTS: claims that row rules and grants compare, at most 4 KiB of JSON.',
+    }),
+  ),
+};
+
+const MAX_CLAIMS_BYTES = 4096;
+
+interface GrantsInput {
+  readonly permissions?: KeyPermissions;
+  readonly roles?: readonly string[];
+  readonly claims?: Readonly<Record<string, unknown>>;
+}
+
+/** Parses the roles and claims of a body; reports unknown roles, and members that need the permissions GRANTS. */
+export function parseKeyGrants(
+  { permissions = 'OWNER', roles, claims }: GrantsInput,
+  report: Report,
+  declaredRoles: readonly string[],
+): KeyGrants | null {
+  if (permissions !== 'GRANTS') {
+    for (const [name, value] of Object.entries({ roles, claims }))
+      if (value !== undefined) report([name], 'INVALID', 'means nothing without the permissions GRANTS');
+    return null;
+  }
+  roles?.forEach((role: string | undefined, index) => {
+    if (role === undefined || declaredRoles.includes(role)) return;
+    const message = `must be a role of the schema document.${hint(report.suggest(role, declaredRoles))} Known: ${listNames(declaredRoles)}`;
+    report(['roles', index], 'REFERENCE_NOT_FOUND', message);
+  });
+  if (claims !== undefined && Buffer.byteLength(JSON.stringify(claims)) > MAX_CLAIMS_BYTES)
+    report(['claims'], 'TOO_LONG', `must have at most ${MAX_CLAIMS_BYTES} bytes of JSON`);
+  return { roles: roles ?? [], claims: claims ?? {} };
+}
+
+/** Formats the roles and claims for a response; none without the permissions GRANTS. */
+export const showGrants = (grants: KeyGrants | null): Partial<KeyGrants> => grants ?? {};
+
+/** Names that the body of a new key refers to. */
+export interface KeyTargets {
+  readonly ids: ReadonlyMap<string, string>;
+  readonly roles: readonly string[];
+}
+
+/** Returns a function that loads the entities and roles that a key may name. */
+export const findKeyTargets =
+  (databases: Databases) =>
+  async ({ workspace }: { readonly workspace: WorkspaceSummary }): Promise<KeyTargets> => {
+    const database = databases.forWorkspace(workspace);
+    const [ids, roles] = await Promise.all([loadEntityIds(database, workspace.id), loadRoles(database, workspace.id)]);
+    return { ids, roles };
+  };
+
 /** Returns a function that loads the ids of a workspace's entities by their names. */
 export const findEntityIds =
   (databases: Databases) =>
@@ -33,7 +99,7 @@ export const findEntityIds =
 
 interface ScopeInput {
   readonly entities?: readonly string[] | null;
-  readonly permissions?: Permissions;
+  readonly permissions?: KeyPermissions;
 }
 
 /** Parses the scope of a body; reports unknown names, and permissions that a scope cannot have. */
@@ -47,7 +113,7 @@ export function parseScope(
     report(
       ['permissions'],
       'INVALID',
-      'must be READ_WRITE or READ_ONLY together with entities: an OWNER could give itself the others',
+      'must be READ_WRITE, READ_ONLY or GRANTS together with entities: an OWNER could give itself the others',
     );
   }
   return resolveEntityIds(entities, report, ids);

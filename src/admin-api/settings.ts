@@ -1,4 +1,4 @@
-// /entities/{entity}/settings and row-rules: change two parts of the schema document separately.
+// /entities/{entity}/settings, row-rules and grants: change three parts of the schema document separately.
 import type { Static } from 'typebox';
 import { conflict, type Detail, unknownEntity } from '../errors.ts';
 import type { Runner } from '../migrations/runner.ts';
@@ -7,7 +7,13 @@ import { NO_SETTINGS } from '../model/entity.ts';
 import type { ErrorConditions } from '../openapi/operation.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { getRowRules } from '../schema/entities.ts';
-import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape } from '../schema/format.ts';
+import {
+  type EntityDocument,
+  GrantsShape,
+  RowRulesShape,
+  type SchemaDocument,
+  SettingsShape,
+} from '../schema/format.ts';
 import { member } from '../schema/renames.ts';
 import { Type } from '../schema/type.ts';
 import type { AuditContext } from '../store/activity.ts';
@@ -59,8 +65,11 @@ interface ChangeRequest {
   readonly auditEntry: AuditContext;
 }
 
+/** Returns the grants as they were written; null without any. */
+const showGrants = ({ grants }: EntityDocument) => grants ?? null;
+
 /** Functions that build the responses of the parts, whose hashes are the tags. */
-const RESPONSES = { settings: showSettings, rowRules: getRowRules };
+const RESPONSES = { settings: showSettings, rowRules: getRowRules, grants: showGrants };
 
 export function settingsRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
   const { databases } = services;
@@ -147,6 +156,55 @@ export function settingsRoutes(services: AdminServices, runner: Runner): AdminRo
         return respond(200, { data: rules, ...warningMeta(warnings) }, tagHeader(entityTag(rules)));
       },
     }),
+    ...grantRoutes(services, runner),
+  ];
+}
+
+function grantRoutes(services: AdminServices, runner: Runner): AdminRoute[] {
+  const { databases } = services;
+  const route = routeMaker(services);
+  return [
+    route({
+      id: 'grants.read',
+      method: 'GET',
+      path: `${WORKSPACE}/entities/:entity/grants`,
+      access: 'workspace',
+      summary: 'The grants of an entity',
+      description: 'null: it is open to every user of the identity provider. []: to none.',
+      errors: {},
+      params: ENTITY,
+      find: ({ workspace, params }) => loadEntity(databases, { workspaceId: workspace.id, entity: params.entity }),
+      responses: { 200: data(GrantsShape), 304: NOTHING },
+      handle: async ({ resource: entity, ifNoneMatch }) => respondTaggedValue(showGrants(entity), ifNoneMatch),
+    }),
+    route({
+      id: 'grants.update',
+      method: 'PUT',
+      path: `${WORKSPACE}/entities/:entity/grants`,
+      access: 'workspace',
+      changes: 'named',
+      activity: 'written',
+      summary: 'Replaces the grants of an entity',
+      description:
+        'All of them: an empty list closes the entity to users, and null opens it to all of them. In force in every process when it is answered. `meta.warnings` tells which entities are open to every user of an enabled identity provider.',
+      errors: CHANGE,
+      guarded: 'grants of the entity',
+      params: ENTITY,
+      find: ({ workspace, params }) => loadEntity(databases, { workspaceId: workspace.id, entity: params.entity }),
+      body: uncheckedBody(GrantsShape),
+      example: [{ can: ['read'], where: { field: 'customerId', op: 'eq', value: { claim: 'customer_id' } } }],
+      responses: { 200: warnedShape(GrantsShape) },
+      async handle({ workspace, params, body, mustMatch, audit }) {
+        const location = { workspaceId: workspace.id, entity: params.entity };
+        const auditEntry = await audit.prepare(toAuditEntry(params, body));
+        // A missing body is a mistake, and no null.
+        const merge = (): unknown => body ?? (body === null ? null : {});
+        const entity = await changeEntity(databases, runner, location, 'grants', { mustMatch, merge, auditEntry });
+        const grants = showGrants(entity);
+        const warnings = await findOpenEntities(databases, workspace.id);
+        return respond(200, { data: grants, ...warningMeta(warnings) }, tagHeader(entityTag(grants)));
+      },
+    }),
   ];
 }
 
@@ -163,7 +221,7 @@ async function changeEntity(
   databases: Databases,
   runner: Runner,
   location: EntityLocation,
-  part: 'settings' | 'rowRules',
+  part: 'settings' | 'rowRules' | 'grants',
   { mustMatch, merge, auditEntry }: ChangeRequest,
 ): Promise<EntityDocument> {
   const { workspaceId, entity } = location;
@@ -178,7 +236,10 @@ async function changeEntity(
       const current = requireEntity(inForce, entity);
       // Runs under the lock of the workspace, so there is no other change before this one.
       mustMatch(entityTag(RESPONSES[part](current)));
-      const document = { entities: { ...inForce.entities, [entity]: { ...current, [part]: merge(current) } } };
+      const document = {
+        ...inForce,
+        entities: { ...inForce.entities, [entity]: { ...current, [part]: merge(current) } },
+      };
       const parsed = parseSchemaDocument(document, inForce);
       return parsed.ok ? parsed : { ok: false, details: parsed.details.map(relativeTo(`entities.${entity}.${part}`)) };
     },

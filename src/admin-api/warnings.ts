@@ -37,16 +37,19 @@ export async function findOpenEntities(
   return inForce === undefined ? [] : describeOpenEntities(inForce, provider);
 }
 
-/** Returns the warning, or nothing when every entity has an enabled row rule. */
+/** Returns the warning, or nothing when every entity has an enabled row rule or grants. */
 export function describeOpenEntities(
   { entities }: SchemaDocument,
   { defaultPermissions }: Pick<IdentityProvider, 'defaultPermissions'>,
 ): readonly string[] {
   const open = Object.entries(entities)
+    .filter(([, { grants }]) => grants === undefined || grants === null)
     .filter(([, { rowRules = [] }]) => !rowRules.some(({ enabled }) => enabled !== false))
     .map(([name]) => name);
   if (open.length === 0) return [];
   const [subject, records] = open.length === 1 ? ['1 entity has', 'its'] : [`${open.length} entities have`, 'their'];
   const may = defaultPermissions === 'READ_ONLY' ? 'read' : 'read and change';
-  return [`${subject} no row rules: every user may ${may} all of ${records} records: ${listNames(open)}`];
+  return [
+    `${subject} neither row rules nor grants: every user may ${may} all of ${records} records: ${listNames(open)}`,
+  ];
 }

@@ -5,7 +5,15 @@ import { LRUCache } from 'lru-cache';
 import { invalidCredential, missingCredential } from '../errors.ts';
 import type { Metric } from '../metric.ts';
 import { type Credential, isSession, type SessionCredential } from '../model/credential.ts';
-import { type External, isValidIn, KEY_ID, type Operator, type Owner, type Principal } from '../model/principal.ts';
+import {
+  type External,
+  isValidIn,
+  KEY_ID,
+  type Operator,
+  type Owner,
+  type Principal,
+  toKeyPrincipal,
+} from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { StoredKey } from '../store/credentials.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
@@ -144,10 +152,10 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     const key = await options.findApiKey(hashCredential(credential));
     const expiresAt = key?.expiresAt ?? Number.POSITIVE_INFINITY;
     if (key === undefined || expiresAt <= options.now()) throw invalidCredential();
-    const { id, permissions, workspaceId, scope, workspaceVersion } = key;
+    const { id, permissions, grants, workspaceId, scope, workspaceVersion } = key;
     const expiration = key.expiresAt === null ? {} : { expiresAt: key.expiresAt };
     return {
-      principal: { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id, ...expiration },
+      principal: toKeyPrincipal({ permissions, grants, workspaceId, scope, credentialId: KEY_ID + id, ...expiration }),
       workspaceVersion,
       expiresAt,
     };

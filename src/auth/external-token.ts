@@ -6,6 +6,7 @@ import { compactVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { ApiError } from '../errors.ts';
 import { HttpClientError } from '../http-client/http-client.ts';
+import { findRoles } from '../model/claim.ts';
 import type { External } from '../model/principal.ts';
 import type { IdentityProvider, Workspace } from '../model/workspace.ts';
 import type { Verified } from './authenticate.ts';
@@ -247,6 +248,8 @@ function toPrincipal(validation: TokenValidation, workspaceId: string): External
     permissions: getProvider(validation).defaultPermissions,
     workspaceId,
     scope: null,
+    roles: findRoles(claims, getProvider(validation).roleClaim),
+    onlyGrants: false,
     credentialId: `ext:${workspaceId}:${hash('sha256', claims.sub as string, 'base64url').slice(0, 22)}`,
     claims,
   };

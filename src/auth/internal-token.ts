@@ -2,7 +2,7 @@
 // key, claims and client are; the client is looked up in the database, so deleting it ends its tokens.
 import { type CryptoKey, errors, type JWTPayload, jwtVerify } from 'jose';
 import { invalidCredential } from '../errors.ts';
-import { CLIENT_ID } from '../model/principal.ts';
+import { CLIENT_ID, toKeyPrincipal } from '../model/principal.ts';
 import type { TokenClient } from '../store/oauth-clients.ts';
 import type { TokenVerifier } from './authenticate.ts';
 import { notAJwt, signatureInvalid, tokenExpired } from './errors.ts';
@@ -37,17 +37,17 @@ export function makeInternalVerifier(options: InternalTokenOptions): TokenVerifi
     const token = await readToken(text, options, resource);
     const client = await options.findClient(token.clientId, token.kid);
     if (client === undefined || client.workspaceId !== token.workspaceId) throw invalidCredential();
-    const { workspaceId, workspaceVersion, permissions, scope } = client;
+    const { workspaceId, workspaceVersion, permissions, grants, scope } = client;
     const { expiresAt } = token;
     return {
-      principal: {
-        kind: 'owner',
+      principal: toKeyPrincipal({
         permissions,
+        grants,
         workspaceId,
         scope,
         credentialId: CLIENT_ID + token.clientId,
         expiresAt,
-      },
+      }),
       workspaceVersion,
       expiresAt,
     };

@@ -96,6 +96,8 @@ export function makeSessions(options: SessionOptions): Sessions {
     const storedKey = isKey(key) ? await options.findApiKey(hash) : undefined;
     const expiresAt = storedKey?.expiresAt ?? Number.POSITIVE_INFINITY;
     if (storedKey === undefined || expiresAt <= options.now()) throw invalidCredential();
+    // The console is for owners; a key that is held to grants may stand in a public page.
+    if (storedKey.permissions === 'GRANTS') throw invalidCredential();
     return { subject: { apiKeyId: storedKey.id }, until: expiresAt };
   }
 

@@ -124,6 +124,7 @@ async function createDemo(databases: Databases, maxResponseBytes: number): Promi
     prefix,
     hash,
     permissions: 'OWNER',
+    grants: null,
     scope: null,
     expiresAt: null,
     createdBy: null,

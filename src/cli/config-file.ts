@@ -67,6 +67,7 @@ const identityProvider: Part<NewIdentityProvider> = {
     issuerUrl: text,
     jwksUri: makeNullable(text),
     audience: makeNullable(text),
+    roleClaim: makeNullable(text),
     defaultPermissions: makeChoice('READ_WRITE', 'READ_ONLY'),
     enabled: { ...flag, default: true },
   },
@@ -83,7 +84,8 @@ const mcp: Part<AgentSettings> = {
   isAlwaysPresent: true,
 };
 
-const apiKeys: List<NewApiKey> = {
+// Keys that act as a role are made by the admin API.
+const apiKeys: List<Omit<NewApiKey, 'roles' | 'claims'>> = {
   label: 'API key',
   path: '/api-keys',
   members: { permissions: keyPermissions, entities: makeNullable(names), expiresAt: makeNullable(moment) },
@@ -92,7 +94,7 @@ const apiKeys: List<NewApiKey> = {
   deleteCommand: 'wda key revoke',
 };
 
-const oauthClients: List<NewOAuthClient> = {
+const oauthClients: List<Omit<NewOAuthClient, 'roles' | 'claims'>> = {
   label: 'OAuth client',
   path: '/oauth-clients',
   members: { permissions: keyPermissions, entities: makeNullable(names) },

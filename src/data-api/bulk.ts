@@ -9,6 +9,7 @@ import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { planBulkCreate, planBulkDelete, planBulkUpdate, planBulkUpsert } from '../plan/bulk.ts';
 import { planKey } from '../plan/conflict-key.ts';
+import { isGranted, planGrantedAssignment } from '../plan/granted.ts';
 import { type Projection, projectId, projectRecord } from '../plan/projection.ts';
 import { foreignColumn, getRuleColumns } from '../plan/row-rules.ts';
 import { MAX_DETAILS } from '../plan/unknown-name.ts';
@@ -44,6 +45,15 @@ import {
 import { buildStatementOptions, type EntityContext } from './context.ts';
 import { recordsTooLarge, upsertWithVersion } from './errors.ts';
 import { inTransaction, runOrExchange } from './exchange.ts';
+import {
+  createRecords,
+  deleteRecords,
+  type GrantedContext,
+  isLimited,
+  toGrantedTarget,
+  updateRecords,
+} from './granted.ts';
+import { planUpsertItem, type UpsertItem, upsertManyGranted } from './granted-upsert.ts';
 import type { WriteDeps } from './reads.ts';
 import { toRecordError, type WriteKind } from './record-error.ts';
 import { retryWrite } from './writes.ts';
@@ -62,6 +72,11 @@ const buildMeta = ({ isDryRun }: BulkOptions) => (isDryRun ? DRY : {});
 export async function bulkCreate(deps: WriteManyDeps, original: EntityContext): Promise<Reply> {
   const options = parseBulkCreateOptions(original.call.query);
   const context = withRollback(deps, original, options);
+  if (isLimited(context)) {
+    return options.upsert === undefined
+      ? createManyGranted(deps, context, options)
+      : bulkUpsertGranted(deps, context, options.upsert, options);
+  }
   if (options.upsert !== undefined) return bulkUpsert(deps, context, options.upsert, options);
   const { entity, principal } = context;
   const records = await readBulkBody(deps, context, parseRecords);
@@ -77,6 +92,45 @@ export async function bulkCreate(deps: WriteManyDeps, original: EntityContext): 
   const { plan, items: completeItems } = planBulkCreate(items, entity, context, getProjection(entity, options));
   const what: BulkWrite = { kind: 'create', items: completeItems, listed: plan, targets: undefined };
   const { data } = await write(deps, context, deps.prepared.write(context, plan), what);
+  return jsonText(201, bulkWriteEnvelope(data, buildMeta(options)));
+}
+
+async function bulkUpsertGranted(
+  deps: WriteManyDeps,
+  context: GrantedContext,
+  upsert: Upsert,
+  options: BulkOptions,
+): Promise<Reply> {
+  const { call, entity, request, signal } = context;
+  if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
+  const key = planKey(upsert, entity, context);
+  const records = await readBulkBody(deps, context, parseRecords);
+  const upsertItems: UpsertItem[] = [];
+  const assign = (record: unknown) => {
+    const result = planUpsertItem(record, context, key);
+    upsertItems.push(result.item);
+    return result;
+  };
+  const { details } = await runInSlices(planAssignments(records, assign), request.slices, signal);
+  if (details.length > 0) throw validationFailed(details);
+  const { isDryRun } = options;
+  const projection = getProjection(entity, options);
+  const { data, inserted } = await upsertManyGranted(deps, context, upsertItems, key, { projection, isDryRun });
+  const updated = key.mode === 'skip' ? 0 : records.length - inserted;
+  return jsonText(200, bulkWriteEnvelope(data, { inserted, updated, ...buildMeta(options) }));
+}
+
+async function createManyGranted(deps: WriteManyDeps, context: GrantedContext, options: BulkOptions): Promise<Reply> {
+  const { entity, principal } = context;
+  const records = await readBulkBody(deps, context, parseRecords);
+  const { items, details } = await runInSlices(
+    planAssignments(records, (record) => planGrantedAssignment(record, entity, principal, undefined)),
+    context.request.slices,
+    context.signal,
+  );
+  if (details.length > 0) throw validationFailed(details);
+  if (items.length === 0) return jsonText(201, bulkWriteEnvelope('[]', buildMeta(options)));
+  const { data } = await createRecords(deps, context, items, getProjection(entity, options), true);
   return jsonText(201, bulkWriteEnvelope(data, buildMeta(options)));
 }
 
@@ -175,6 +229,7 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
     context.signal,
   );
   const shape: BulkWrite = { kind: 'update', items, listed: undefined, targets };
+  if (details.length > 0 && isLimited(context)) throw validationFailed(details);
   if (details.length > 0) throw await toValidationError(deps, context, shape, records, details);
   const makeUpdateReply = (data: string, versions: string | null): Reply =>
     jsonText(
@@ -185,6 +240,14 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
       }),
     );
   if (items.length === 0) return makeUpdateReply('[]', options.versions ? '[]' : null);
+  if (isLimited(context)) {
+    const written = await updateRecords(deps, context, items, {
+      targets: targets.map(toGrantedTarget),
+      projection: getProjection(entity, options),
+      isMany: true,
+    });
+    return makeUpdateReply(written.data, options.versions ? written.versions : null);
+  }
   // A record of another owner does not exist, whatever the request says.
   if (items.some((item) => foreignColumn(entity, principal, item) !== undefined))
     await requireAll(deps, context, targets);
@@ -238,6 +301,10 @@ async function deleteAll(
   // The reply must not look like that of a delete.
   const reply = isDryRun ? json(200, { meta: DRY }) : noContent();
   if (targets.length === 0) return reply;
+  if (isLimited(context)) {
+    await deleteRecords(deps, context, targets.map(toGrantedTarget), true);
+    return reply;
+  }
   const guarded = targets.some(({ version }) => version !== undefined);
   const plan = planBulkDelete(context.entity, context, guarded);
   const what: BulkWrite = { kind: 'delete', items: [], listed: undefined, targets };
@@ -293,7 +360,7 @@ function* planAssignments(
 /** Parses the records of an update, with the changes of each. */
 function* parseChanges(
   records: readonly unknown[],
-  { entity }: EntityContext,
+  { entity, principal }: EntityContext,
 ): Generator<undefined, AssignmentResult & { readonly targets: readonly Target[] }> {
   const targets: Target[] = [];
   const mistakes: Detail[] = [];
@@ -320,7 +387,8 @@ function* parseChanges(
   const updates = parsed.filter((item): item is ItemOfUpdate => 'id' in item);
   const { items, details } = yield* planAssignments(
     updates.map(({ fields }) => fields),
-    (fields) => planAssignment(fields, entity, ''),
+    (fields) =>
+      isGranted(entity) ? planGrantedAssignment(fields, entity, principal, '') : planAssignment(fields, entity, ''),
   );
   const indexes = [...parsed.keys()].filter((index) => 'id' in (parsed[index] as object));
   const located = details.map((detail) => ({ ...detail, index: indexes[detail.index ?? 0] as number }));

@@ -224,8 +224,10 @@ async function writeCall(
   transactionKey: TransactionKey,
 ): Promise<Reply> {
   const executor = deps.databases.forWorkspace(context.workspace);
-  const isOnNode = context.workspace.entities.get(call.entity)?.statementForms !== undefined;
-  if (statementKey !== undefined && isOneStatement(call) && !isOnNode)
+  const { statementForms, access: grants } = context.workspace.entities.get(call.entity) ?? {};
+  // A write under grants is one statement, too, but has its own form of result.
+  const isPlain = statementForms === undefined && grants === undefined;
+  if (statementKey !== undefined && isOneStatement(call) && isPlain)
     return deps.execute(context, call, executor, statementKey);
   // Throws errors that do not depend on the body before the body is read.
   const { access } = OPERATIONS[call.operation];
@@ -279,7 +281,11 @@ async function replayCall(
     ...(storedResponse.location === null ? {} : { Location: storedResponse.location }),
   };
   const reader = { deps, context, entity: call.entity };
-  if (storedResponse.body !== null) {
+  const isIdAlone = storedResponse.etag === null && (call.operation === 'create' || call.operation === 'update');
+  if (entity.access !== undefined && isIdAlone)
+    return jsonText(storedResponse.status, `{"data":{"id":${ids[0]}}}`, { ...headers, ...stored });
+  // Grants may show less of a record than when it was written.
+  if (storedResponse.body !== null && entity.access === undefined) {
     if (principal.kind === 'external') await requireVisible(reader, ids);
     return jsonText(storedResponse.status, storedResponse.body, { ...headers, ...stored });
   }

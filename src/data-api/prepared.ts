@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { nodeKey } from '../model/entity.ts';
 import type { AggregatePlan } from '../plan/aggregate.ts';
 import type { BulkCreatePlan, BulkDeletePlan, BulkUpdatePlan, BulkUpsertPlan } from '../plan/bulk.ts';
+import type { GrantedPlan } from '../plan/granted.ts';
 import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan, UpsertPlan } from '../plan/plan.ts';
 import type { AggregateRow, PageRow, RecordRow } from '../plan/result.ts';
 import { toCacheKey } from '../request/query-string.ts';
@@ -40,7 +41,8 @@ export type WritePlan =
   | BulkCreatePlan
   | BulkUpdatePlan
   | BulkUpsertPlan
-  | BulkDeletePlan;
+  | BulkDeletePlan
+  | GrantedPlan;
 
 export interface PreparedStatements {
   readonly list: (context: EntityContext, prepare: () => PreparedList) => PreparedList;
@@ -103,6 +105,8 @@ function formatWriteKey(plan: WritePlan): string {
       return `bulkCreate ${formatListKey(plan)}`;
     case 'bulkUpsert':
       return `bulkUpsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${plan.changes.length} ${formatListKey(plan)}`;
+    case 'granted':
+      return `granted ${plan.operation} ${plan.guarded} ${formatListKey(plan)} ${plan.references.map(({ field }) => field.name).join()}`;
     case 'bulkUpdate':
       return `bulkUpdate ${plan.guarded} ${plan.versions} ${formatListKey(plan)}`;
     default:
@@ -115,7 +119,11 @@ function formatChecksKey({ references }: CreatePlan | UpdatePlan | UpsertPlan): 
   return references.length === 0 ? '' : references.map(({ field }) => field.name).join();
 }
 
-function formatListKey({ isSparse, columns, projection }: BulkCreatePlan | BulkUpdatePlan | BulkUpsertPlan): string {
+function formatListKey({
+  isSparse,
+  columns,
+  projection,
+}: Pick<BulkCreatePlan, 'isSparse' | 'columns' | 'projection'>): string {
   return `${isSparse} ${projection.outputs.length} ${columns.map(({ name }) => name).join()}`;
 }
 

@@ -108,7 +108,8 @@ async function readBounded(
   statement: Compiled<RecordRow>,
   id: string,
 ): Promise<Representation> {
-  const bounded = statement.tag === undefined ? undefined : toBoundedStatement(statement);
+  const isFlat = statement.tag !== undefined || statement.isFlat === true;
+  const bounded = isFlat ? toBoundedStatement(statement) : undefined;
   if (bounded === undefined) throw responseTooLarge(config.maxResponseBytes);
   const [row] = await runRead(context, bounded, { id, principal: context.principal });
   const representation = toRepresentation(row, bounded);

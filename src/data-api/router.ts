@@ -39,6 +39,8 @@ import {
 } from './context.ts';
 import { makeDescriptions } from './describe.ts';
 import { exportRecords } from './export/export.ts';
+import { type GrantedContext, isLimited, removeGranted, updateGranted } from './granted.ts';
+import { createOrUpsert } from './granted-upsert.ts';
 import { executeCallIdempotent, executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
 import { importRecords } from './import/import.ts';
 import { makePreparedStatements } from './prepared.ts';
@@ -220,9 +222,9 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
     aggregate: (context) => aggregate(recordDeps, context),
     summarize: (context) => summarize(recordDeps, context),
     read: (context) => read(recordDeps, context),
-    create: (context) => create(recordDeps, context),
-    update: (context) => update(recordDeps, context),
-    delete: (context) => remove(recordDeps, context),
+    create: (context) => (isLimited(context) ? createOrUpsert(recordDeps, context) : create(recordDeps, context)),
+    update: (context) => (isLimited(context) ? updateGranted : update)(recordDeps, context as GrantedContext),
+    delete: (context) => (isLimited(context) ? removeGranted : remove)(recordDeps, context as GrantedContext),
     bulkCreate: (context) => bulkCreate(recordDeps, context),
     bulkUpdate: (context) => bulkUpdate(recordDeps, context),
     bulkDelete: (context) => bulkDelete(recordDeps, context),

@@ -117,6 +117,7 @@ function formatRelation(name: string, { relation, isList }: RelationView, requir
 /** Describes the records that an external user sees and the claims that decide, or returns undefined if it sees all. */
 function describeRows(entity: Entity, principal: Principal): string | undefined {
   if (principal.kind !== 'external') return undefined;
+  if (entity.access !== undefined) return 'the records and fields that the grants of your roles show';
   const [explained] = explainRows([entity], principal.claims);
   if (explained === undefined || explained.sees === 'all') return undefined;
   const { sees, filter, rules } = explained;

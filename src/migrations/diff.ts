@@ -79,6 +79,8 @@ export function diffDocuments(request: ChangeRequest): Change {
     compareEntities({ changedTable, old, side, fields, isNew, renames, operations, errors });
   }
   for (const [name, side] of before) if (!remainingEntities.has(name)) operations.push(dropEntity(side.table));
+  if (differs(inForce.roles, requested.roles))
+    operations.push(changeMetadata('changeRoles', '', 'roles', 'change the roles'));
   const last = operations.at(-1);
   if (last !== undefined && isSearched(before) && !isSearched(after)) {
     // The function has no users once the operation that drops its last index is done.
@@ -312,6 +314,13 @@ function compareMetadata({ old, side, renames, operations }: Comparison): void {
   }
   if (differs(from.rowRules, to.rowRules)) {
     operations.push(changeMetadata('changeRowRules', entity, `${path}.rowRules`, `change the row rules of ${entity}`));
+  }
+  if (differs(from.grants, to.grants)) {
+    const opens = to.grants === undefined;
+    const description = opens
+      ? `remove the grants of ${entity}: every user may use it`
+      : `change the grants of ${entity}`;
+    operations.push({ ...changeMetadata('changeGrants', entity, `${path}.grants`, description), opens });
   }
 }
 

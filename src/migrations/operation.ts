@@ -28,7 +28,9 @@ export type OperationKind =
   | 'setDefault'
   | 'changeDescription'
   | 'changeSettings'
-  | 'changeRowRules';
+  | 'changeRowRules'
+  | 'changeGrants'
+  | 'changeRoles';
 
 /**
  * Order of statements. The first five phases prepare objects that no request sees yet: tables, references between them,
@@ -103,6 +105,8 @@ export interface Operation {
   readonly path: string;
   readonly description: string;
   readonly destructive: boolean;
+  /** For a change of grants: whether it opens the entity to every user. */
+  readonly opens?: boolean;
   /** Cost of the operation: none, a scan of the table, an index build, or a rewrite of every record. */
   readonly work: 'none' | 'scan' | 'index' | 'rewrite';
   readonly statements: readonly Statement[];

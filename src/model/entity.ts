@@ -1,6 +1,7 @@
 // Entities, fields and settings as values: a table of a workspace for the rest of the code. schema/entities.ts builds
 // them from a schema document.
 import type { FieldTypeName } from './field-types.ts';
+import type { Grant, GrantOperation, GrantOperator } from './grant.ts';
 import type { Relation } from './relation.ts';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
@@ -147,8 +148,79 @@ export interface Entity {
   readonly timestamps: boolean;
   readonly settings: EntitySettings;
   readonly rowRules: readonly RowRule[];
+  /** Grants of users by role, or null for an entity that is open to every user. */
+  readonly grants: readonly Grant[] | null;
+  /** Access of the users that the snapshot was made for (granted.ts), or missing without limits by grants. */
+  readonly access?: EntityAccess;
   readonly gate: MigrationGate | null;
 }
 
 /** Returns the key of the node on which the entity is read, for keys of caches; '' for the database itself. */
 export const nodeKey = ({ table }: Pick<Entity, 'table'>): string => table.node?.key ?? '';
+
+/* ---- access by grants, as model/granted.ts resolves it ---- */
+
+/** Access of users with some roles to an entity with grants. */
+export interface EntityAccess {
+  /** The entity with all of its fields and relations. */
+  readonly base: Entity;
+  /** Grants of the roles, in the order of the document; which of them apply depends on the claims. */
+  readonly grants: readonly ResolvedGrant[];
+  /** Fields that a body may name, by the roles: those that can be read, and those of `write` and `set`. */
+  readonly writable: ReadonlyMap<string, Field>;
+}
+
+/** A claim as a value of a column. `isList`: as a list of values. */
+export interface ClaimUse {
+  readonly claim: string;
+  readonly field: Field;
+  readonly isList: boolean;
+}
+
+/** Value in the text form of its column, or a claim. */
+export type ResolvedValue =
+  | { readonly kind: 'literal'; readonly text: string | null }
+  | { readonly kind: 'list'; readonly texts: readonly string[] }
+  | ({ readonly kind: 'claim' } & ClaimUse)
+  | { readonly kind: 'now' };
+
+/** Relation of a path in columns. */
+export type Hop =
+  | { readonly kind: 'key'; readonly entity: Entity; readonly relatedColumn: string; readonly parentColumn: string }
+  | {
+      readonly kind: 'through';
+      readonly entity: Entity;
+      readonly through: Entity;
+      readonly from: string;
+      readonly to: string;
+    };
+
+export type Condition =
+  | { readonly kind: 'and' | 'or'; readonly members: readonly Condition[] }
+  | { readonly kind: 'not'; readonly member: Condition }
+  | {
+      readonly kind: 'compare';
+      readonly field: Field;
+      readonly operator: GrantOperator;
+      readonly values: readonly ResolvedValue[];
+    }
+  | { readonly kind: 'exists'; readonly hop: Hop; readonly member: Condition };
+
+/** A value that a create stores. */
+export type StampedValue = Extract<ResolvedValue, { kind: 'literal' | 'claim' }>;
+
+export interface ResolvedGrant {
+  readonly can: ReadonlySet<GrantOperation>;
+  /** Claims without which the grant does not apply. */
+  readonly claims: readonly ClaimUse[];
+  /** Whether the condition could hold although a claim is missing. */
+  readonly needsGuard: boolean;
+  readonly where: Condition | null;
+  readonly fields: ReadonlySet<string>;
+  readonly write: ReadonlySet<string>;
+  readonly set: ReadonlyMap<string, StampedValue>;
+  /** Values that every record of the grant must have, by the field: stored by a create that leaves them out. */
+  readonly stamps: ReadonlyMap<string, StampedValue>;
+  /** Whether every record of the grant must have a certain id, so that no create can make one. */
+  readonly demandsId: boolean;
+}

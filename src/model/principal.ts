@@ -2,6 +2,15 @@
 
 export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';
 
+/** Permissions of keys and clients; with GRANTS they are held to grants and row rules, as users are. */
+export type KeyPermissions = Permissions | 'GRANTS';
+
+/** Roles and claims of a key with the permissions GRANTS. */
+export interface KeyGrants {
+  readonly roles: readonly string[];
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
 /**
  * Ids of the entities that a principal can access (Workspace.entityIds), or null for all. As an id never names another
  * entity, no change of a schema makes a scope wider.
@@ -35,7 +44,7 @@ export interface Operator {
 
 /**
  * A user of the workspace's identity provider; claims of a verified token (RFC 7519), numbers with all of their digits
- * (see exact-json.ts).
+ * (see exact-json.ts). Or a key that is held to grants, with the roles and claims that it was made with.
  */
 export interface External {
   readonly kind: 'external';
@@ -44,6 +53,32 @@ export interface External {
   readonly scope: Scope;
   readonly credentialId: string;
   readonly claims: Readonly<Record<string, unknown>>;
+  /** Roles by the role claim of the provider; the grants of the document say which of them exist. */
+  readonly roles: readonly string[];
+  /** Whether it is a key, for which an entity without grants does not exist. */
+  readonly onlyGrants: boolean;
+  /** Expiry of a key, milliseconds since 1970. */
+  readonly expiresAt?: number;
+}
+
+export type KeyPrincipal = Owner | External;
+
+/** A key or client of a workspace. */
+export interface KeyHolder {
+  readonly permissions: KeyPermissions;
+  /** Roles and claims; null for any other permissions than GRANTS. */
+  readonly grants: KeyGrants | null;
+  readonly workspaceId: string;
+  readonly scope: Scope;
+  readonly credentialId: string;
+  readonly expiresAt?: number;
+}
+
+/** Returns the principal of a key: with GRANTS it is held to grants and row rules as a user is. */
+export function toKeyPrincipal({ permissions, grants, ...rest }: KeyHolder): KeyPrincipal {
+  if (permissions !== 'GRANTS') return { kind: 'owner', permissions, ...rest };
+  const { roles, claims } = grants ?? { roles: [], claims: {} };
+  return { kind: 'external', permissions: 'READ_WRITE', claims, roles, onlyGrants: true, ...rest };
 }
 
 export type Principal = Owner | Operator | External;

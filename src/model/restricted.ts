@@ -47,7 +47,8 @@ function restrictFields({ fields, relations }: Entity): ReadonlyMap<string, Fiel
 
 type Entities = ReadonlyMap<string, Entity>;
 
-function restrictSettings(entity: Entity, entities: Entities): EntitySettings {
+/** Returns the settings without the names that do not exist in the part. */
+export function restrictSettings(entity: Entity, entities: Entities): EntitySettings {
   const { defaultExpand, expandable, defaultFields, maxExpandDepth, label } = entity.settings;
   return {
     // Cuts a path before the first relation that leads out.

@@ -18,19 +18,21 @@ export interface PreviewRules {
 export function withRules(workspace: Workspace, { byEntity, key }: PreviewRules): Workspace {
   const entities = new Map(workspace.entities);
   for (const [name, rowRules] of byEntity) {
-    const entity = entities.get(name);
-    if (entity === undefined || rowRules.some(({ column }) => !entity.fields.has(column))) {
+    const whole = getUnrestricted(workspace).entities.get(name);
+    if (whole === undefined || rowRules.some(({ column }) => !whole.fields.has(column))) {
       throw conflict(
         'RULES_CHANGED',
         `The schema has changed while rules of ${name} were tried: send the request again`,
       );
     }
-    entities.set(name, { ...entity, rowRules });
+    // An entity that grants hide from the user stays hidden.
+    const entity = entities.get(name);
+    if (entity !== undefined) entities.set(name, { ...entity, rowRules });
   }
   // No name of an entity has a space, so no part of a scope has this key.
   return {
     ...workspace,
     entities,
-    part: { of: getUnrestricted(workspace), key: `${workspace.part?.key ?? ''} rules ${key}` },
+    part: { ...workspace.part, of: getUnrestricted(workspace), key: `${workspace.part?.key ?? ''} rules ${key}` },
   };
 }

@@ -21,6 +21,8 @@ export interface IdentityProvider {
   /** Audience, or null if `aud` is not checked. */
   readonly audience: string | null;
   readonly defaultPermissions: 'READ_ONLY' | 'READ_WRITE';
+  /** Claim with the roles of a user, or null: then no user has one. */
+  readonly roleClaim: string | null;
   readonly enabled: boolean;
 }
 
@@ -63,7 +65,12 @@ export interface Workspace {
   /** Location on a cluster; null or missing in the one database, or if unknown. */
   readonly placement?: Placement | null;
   /** Source of a part (restricted.ts): the whole snapshot, and a key of this part alone. Null if it is whole. */
-  readonly part: { readonly of: Workspace; readonly key: string } | null;
+  readonly part: {
+    readonly of: Workspace;
+    readonly key: string;
+    /** Part that grants limit further (granted.ts); missing without grants. */
+    readonly beforeGrants?: Workspace;
+  } | null;
 }
 
 /** Returns the entity that a relation leads to. Snapshots are closed: every relation of a snapshot resolves. */

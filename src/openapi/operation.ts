@@ -11,6 +11,7 @@ export const TAGS = {
   migrations: 'Changes of a schema, while they happen and afterwards.',
   settings: 'How an entity is read: what is expanded and which fields are shown.',
   rowRules: 'Which records of an entity the users of an identity provider see and write.',
+  grants: 'Which roles of users may read and write which records and fields of an entity.',
   apiKeys: 'Credentials of a workspace that are sent as they are.',
   oauthClients: 'Programs that exchange an id and a secret for tokens.',
   signingKeys: 'The keys that sign the tokens of OAuth clients.',

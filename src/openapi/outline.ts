@@ -75,7 +75,7 @@ function getRelations({ declared, relations }: Entity): Members {
   );
 }
 
-const { rowRules: _, renamedFrom: __, ...OF_DOCUMENT } = EntityShape.properties;
+const { rowRules: _, renamedFrom: __, grants: ___, ...OF_DOCUMENT } = EntityShape.properties;
 const ALWAYS = ['fields', 'relations', 'indexes', 'timestamps', 'label', 'settings', 'operations'];
 // The description of the schema document says this once, for people; some generators lack the last keyword.
 const EXCLUDED_KEYWORDS = ['title', 'description', 'propertyNames'];

@@ -1,5 +1,5 @@
 // Errors of requests that do not fit the schema or the row rules.
-import { type ApiError, badRequest, forbidden, shorten } from '../errors.ts';
+import { ApiError, badRequest, type Detail, forbidden, shorten } from '../errors.ts';
 
 export const notExpandable = (relation: string, allowed: Iterable<string>): ApiError =>
   badRequest('NOT_EXPANDABLE', `Relationship ${relation} is not expandable. Allowed: ${[...allowed].join(', ')}`);
@@ -12,3 +12,16 @@ export const deletesOutside = (entity: string): ApiError =>
     'CASCADE_NOT_ALLOWED',
     `Deleting records of ${entity} would change records that the credential does not reach`,
   );
+
+/** Names the record among many: `item` is its index, or undefined for a request of one record. */
+const locate = (item: number | undefined, field: string | null): { readonly details?: readonly Detail[] } =>
+  item === undefined ? {} : { details: [{ index: item, field, code: 'READ_ONLY', message: 'is not granted' }] };
+
+export const notGranted = (operation: string, entity: string, item?: number): ApiError =>
+  new ApiError('NOT_GRANTED', `You may not ${operation} records of ${entity}`, locate(item, null));
+
+export const fieldNotGranted = (field: string, entity: string, item?: number): ApiError =>
+  new ApiError('NOT_GRANTED', `You may not write ${field} of ${entity}`, locate(item, field));
+
+export const valuesNotGranted = (entity: string, item?: number): ApiError =>
+  new ApiError('NOT_GRANTED', `You may not create records of ${entity} with these values`, locate(item, null));

@@ -4,19 +4,9 @@ import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Relation } from '../model/relation.ts';
 import { getEntity, type Workspace } from '../model/workspace.ts';
-import { type Scan, scan } from './scan.ts';
+import { type Link, scan } from './scan.ts';
 
-export type Link =
-  /** `scan.relatedColumn = parent.parentColumn` */
-  | { readonly kind: 'key'; readonly scan: Scan; readonly relatedColumn: string; readonly parentColumn: string }
-  /** `scan.id in (select through.to … where through.from = parent.id)` */
-  | {
-      readonly kind: 'through';
-      readonly scan: Scan;
-      readonly through: Scan;
-      readonly from: string;
-      readonly to: string;
-    };
+export type { Link } from './scan.ts';
 
 /** Input of planning besides the request: the snapshot and the principal. */
 export interface PlanContext {

@@ -1,5 +1,5 @@
 // Bound values of a statement: constants of the plan, and slots that each request of the same shape fills.
-import type { Field } from '../model/entity.ts';
+import type { ClaimUse, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 
 export type Operand =
@@ -14,7 +14,13 @@ export type Operand =
   /** Row versions that If-Match allows. */
   | { readonly kind: 'versions'; readonly type: 'text[]' }
   /** Claim of the external user, decoded as the column's type; null, which matches nothing, if it cannot be. */
-  | { readonly kind: 'claim'; readonly claim: string; readonly field: Field; readonly type: string };
+  | { readonly kind: 'claim'; readonly claim: string; readonly field: Field; readonly type: string }
+  /** Claim as a list of values of the column; null, which matches nothing, if one of them cannot be read. */
+  | { readonly kind: 'claims'; readonly claim: string; readonly field: Field; readonly type: string }
+  /** Whether all claims can be read as values of their columns. */
+  | { readonly kind: 'applies'; readonly claims: readonly ClaimUse[]; readonly type: 'bool' }
+  /** Time of the statement, which PostgreSQL knows. */
+  | { readonly kind: 'now'; readonly type: string };
 
 export function valueOperand(field: Field, text: string): Operand {
   return { kind: 'value', value: text, type: fieldType(field.type).bindType };
@@ -30,6 +36,11 @@ export function numberOperand(value: number): Operand {
 
 export function textOperand(value: string): Operand {
   return { kind: 'value', value, type: 'text' };
+}
+
+export function claimOperand({ claim, field, isList }: ClaimUse): Operand {
+  const type = fieldType(field.type).bindType;
+  return isList ? { kind: 'claims', claim, field, type: `${type}[]` } : { kind: 'claim', claim, field, type };
 }
 
 /** Returns the operand of the value that the request writes into the field. */

@@ -12,6 +12,7 @@ import type { AggregatePlan } from './aggregate.ts';
 import type { Assignment } from './assignment.ts';
 import type { BulkPlan } from './bulk.ts';
 import type { ConflictKey } from './conflict-key.ts';
+import type { GrantedPlan } from './granted.ts';
 import type { PlanContext } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering, planRankedOrdering } from './ordering.ts';
@@ -125,6 +126,7 @@ export type Plan =
   | ReferencesPlan
   | AggregatePlan
   | UpsertPlan
+  | GrantedPlan
   | BulkPlan;
 
 /** Returns the entity if the principal may use it for the operation; throws 403, 404 or 503, in that order. */

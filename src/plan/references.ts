@@ -37,9 +37,11 @@ export function passReferring(entity: Entity, workspace: Workspace, visited = ne
   visited.add(entity.name);
   for (const other of getUnrestricted(workspace).entities.values()) {
     const isReached = workspace.entities.has(other.name);
+    // Grants hide entities and no cascades: these happen as the schema says.
+    const mayChange = isReached || workspace.part?.beforeGrants?.entities.has(other.name) === true;
     for (const relation of other.relations.values()) {
       if (relation.kind !== 'belongsTo' || relation.entity !== entity.name) continue;
-      if (!isReached && relation.onDelete !== 'restrict') throw deletesOutside(entity.name);
+      if (!mayChange && relation.onDelete !== 'restrict') throw deletesOutside(entity.name);
       // Reports the gate of an inaccessible entity under the name of this one.
       passGate(
         isReached ? other : { ...entity, gate: other.gate },

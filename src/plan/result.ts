@@ -72,6 +72,16 @@ export interface DeletedRows {
   readonly count: number;
 }
 
+/** Records that a principal with grants has written, or the reasons why nothing was written. */
+export interface GrantedRowResult {
+  /** JSON array text, or the number of deleted records; null when nothing was written. */
+  readonly data: string | null;
+  /** Versions as JSON array text, with null for a record that cannot be read. */
+  readonly versions: string | null;
+  /** JSON array text of `[item, kind, field]`, or null. */
+  readonly problems: string | null;
+}
+
 export interface RecordVersionRow {
   readonly id: string;
   readonly version: string;

@@ -2,16 +2,20 @@
 // default: a principal that is not an owner gets the entity's rules, and a claim that cannot be used matches nothing,
 // because null equals nothing.
 import { ApiError, type Detail, forbidden } from '../errors.ts';
-import type { Entity, Field, RowRule } from '../model/entity.ts';
+import { findClaim } from '../model/claim.ts';
+import type { ClaimUse, Entity, Field, RowRule } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { External, Principal } from '../model/principal.ts';
-import type { Operand } from './operand.ts';
+import { claimOperand, type Operand } from './operand.ts';
 import { MAX_DETAILS } from './unknown-name.ts';
 
-export type RowFilter =
-  | { readonly kind: 'unrestricted' }
-  | { readonly kind: 'rules'; readonly rules: readonly { readonly field: Field; readonly operand: Operand }[] };
+export type RowFilter = { readonly kind: 'unrestricted' } | RuleFilter;
+
+export interface RuleFilter {
+  readonly kind: 'rules';
+  readonly rules: readonly { readonly field: Field; readonly operand: Operand }[];
+}
 
 const UNRESTRICTED: RowFilter = { kind: 'unrestricted' };
 
@@ -28,7 +32,7 @@ export function rowFilter(entity: Entity, principal: Principal): RowFilter {
         kind: 'rules',
         rules: rules.map((rule) => {
           const field = ruleField(entity, rule.column);
-          return { field, operand: { kind: 'claim', claim: rule.claim, field, type: fieldType(field.type).bindType } };
+          return { field, operand: claimOperand({ claim: rule.claim, field, isList: false }) };
         }),
       };
     }
@@ -150,28 +154,43 @@ export function readClaim(claims: Readonly<Record<string, unknown>>, claim: stri
     : unusable(`does not fit the column of type ${field.type}: it ${decoded.message}`);
 }
 
-const unusable = (reason: string): ClaimReading => ({ ok: false, reason });
-
-/** Finds a claim by its literal name, or as a dotted path. */
-function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
-  if (Object.hasOwn(claims, name)) return claims[name];
-  let value: unknown = claims;
-  for (const part of name.split('.')) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    if (numberText(value) !== undefined || !Object.hasOwn(value, part)) return undefined;
-    value = (value as Record<string, unknown>)[part];
-  }
-  return value;
-}
+const unusable = (reason: string): { readonly ok: false; readonly reason: string } => ({ ok: false, reason });
 
 /** Returns whether the database considers two texts of the column's type equal; null equals nothing. */
 function isSameValue(field: Field, one: string | null, other: string | null): boolean {
   return one !== null && other !== null && fieldType(field.type).equal(one, other);
 }
 
-/** Returns the column of a rule. */
+/**
+ * Reads a claim as a list of values of the column, one value as a list of one. An entry that cannot be read makes the
+ * whole list unusable: without it, `nin` would match more.
+ */
+export function readClaimList(
+  claims: External['claims'],
+  claim: string,
+  field: Field,
+): { readonly ok: true; readonly texts: readonly string[] } | { readonly ok: false; readonly reason: string } {
+  const value = findClaim(claims, claim);
+  if (!Array.isArray(value)) {
+    const reading = readClaim(claims, claim, field);
+    return reading.ok ? { ok: true, texts: [reading.text] } : reading;
+  }
+  const texts: string[] = [];
+  for (const entry of value) {
+    const reading = readClaim({ entry }, 'entry', field);
+    if (!reading.ok) return unusable(`has an entry that ${reading.reason}`);
+    texts.push(reading.text);
+  }
+  return { ok: true, texts };
+}
+
+/** Returns whether all of the claims can be read as values of their columns. */
+export const areUsable = (claims: External['claims'], uses: readonly ClaimUse[]): boolean =>
+  uses.every(({ claim, field, isList }) => (isList ? readClaimList : readClaim)(claims, claim, field).ok);
+
+/** Returns the column of a rule, which grants may hide from the principal. */
 export function ruleField(entity: Entity, column: string): Field {
-  const field = entity.fields.get(column);
+  const field = (entity.access?.base ?? entity).fields.get(column);
   // A rule for a missing column must not become "no rule".
   if (field === undefined)
     throw new TypeError(`row rule of ${entity.name} names column ${column}, which does not exist`);

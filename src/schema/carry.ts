@@ -1,4 +1,4 @@
-// Carries over settings and row rules that a document does not mention, with the new names of what the document
+// Carries over settings, row rules and grants that a document does not mention, with the new names of what the document
 // renames. A name that the document drops stays as it is, so that the checks of the document find it.
 import type { EntityDocument, SchemaDocument } from './format.ts';
 import { member, type Renames } from './renames.ts';
@@ -7,6 +7,7 @@ import { getColumn, type Loose } from './view.ts';
 export interface Carrier {
   readonly settings: (entity: string) => EntityDocument['settings'];
   readonly rowRules: (entity: string) => EntityDocument['rowRules'];
+  readonly grants: (entity: string) => EntityDocument['grants'];
 }
 
 type EntityDocuments = Readonly<Record<string, Loose<EntityDocument>>>;
@@ -76,6 +77,27 @@ export function makeCarrier(documents: EntityDocuments, inForce: SchemaDocument,
       const old = oldName(entity);
       const rules = member(inForce.entities, old)?.rowRules;
       return rules?.map((rule) => ({ ...rule, column: field(old, rule.column) }));
+    },
+    grants(entity) {
+      const old = oldName(entity);
+      const fields = (names: readonly string[]): readonly string[] => names.map((name) => field(old, name));
+      const where = (node: unknown): unknown => {
+        if (typeof node !== 'object' || node === null) return node;
+        const { and, or, not, ...comparison } = node as Readonly<Record<string, unknown>>;
+        if (Array.isArray(and)) return { and: and.map(where) };
+        if (Array.isArray(or)) return { or: or.map(where) };
+        if (not !== undefined) return { not: where(not) };
+        return typeof comparison.field === 'string' ? { ...comparison, field: path(old, comparison.field) } : node;
+      };
+      return member(inForce.entities, old)?.grants?.map((grant) => ({
+        ...grant,
+        ...(grant.where === undefined ? {} : { where: where(grant.where) as Readonly<Record<string, unknown>> }),
+        ...(grant.fields === undefined ? {} : { fields: fields(grant.fields) }),
+        ...(grant.write === undefined ? {} : { write: fields(grant.write) }),
+        ...(grant.set === undefined
+          ? {}
+          : { set: Object.fromEntries(Object.entries(grant.set).map(([name, value]) => [field(old, name), value])) }),
+      }));
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Detail } from '../errors.ts';
 import { makeCarrier } from './carry.ts';
 import { checkFields } from './fields.ts';
 import { DocumentShape, EMPTY_DOCUMENT, type EntityDocument, type SchemaDocument } from './format.ts';
+import { checkGrants } from './grants.ts';
 import { checkIndexes, checkRelations } from './relations.ts';
 import { checkRenames, member, type Renames } from './renames.ts';
 import { makeReport, type Path, type Report, withSuffix } from './report.ts';
@@ -42,6 +43,8 @@ export function parseSchemaDocument(value: unknown, inForce: SchemaDocument = EM
     const stated = getStatedMembers(value, entity.name);
     checkSettings(entity, view, 'settings' in stated ? report : withSuffix(report, KEPT_SUFFIX));
     checkRowRules(entity, 'rowRules' in stated ? report : withSuffix(report, KEPT_SUFFIX));
+    const grantReport = 'grants' in stated ? report : withSuffix(report, KEPT_SUFFIX);
+    checkGrants(entity, view, merged.roles ?? [], grantReport);
   }
   const mistakes = makeFailure(report);
   return mistakes.details.length > 0 ? mistakes : { ok: true, document: withoutRenames(merged), renames };
@@ -50,6 +53,7 @@ export function parseSchemaDocument(value: unknown, inForce: SchemaDocument = EM
 const KEPT_SUFFIX = ' (what is in force stays in force unless the document says otherwise)';
 
 interface LooseDocument {
+  readonly roles?: readonly string[];
   readonly entities?: Readonly<Record<string, Loose<EntityDocument>>>;
 }
 
@@ -65,7 +69,7 @@ function isName(path: Path): boolean {
 
 /** Puts the exact values back into the checked copy. */
 function restoreDigits(document: LooseDocument, original: unknown): void {
-  for (const [entity, { fields }] of Object.entries(document.entities ?? {})) {
+  for (const [entity, { fields, grants }] of Object.entries(document.entities ?? {})) {
     for (const [name, field] of Object.entries(fields ?? {})) {
       const source = at(original, ['entities', entity, 'fields', name]);
       for (const attribute of ['default', 'min', 'max'] as const) {
@@ -73,6 +77,12 @@ function restoreDigits(document: LooseDocument, original: unknown): void {
         (field as Record<string, unknown>)[attribute] = at(source, [attribute]);
       }
     }
+    grants?.forEach((grant: Record<string, unknown> | undefined, position) => {
+      for (const part of ['where', 'set']) {
+        if (grant?.[part] !== undefined)
+          grant[part] = at(original, ['entities', entity, 'grants', String(position), part]);
+      }
+    });
   }
 }
 
@@ -88,20 +98,24 @@ function at(value: unknown, path: readonly string[]): unknown {
   return current;
 }
 
-/** Keeps active settings and row rules that the document does not mention, with renamed names. */
+/** Keeps active settings, row rules, grants and roles that the document does not mention, with renamed names. */
 function carryOver(draft: LooseDocument, original: unknown, inForce: SchemaDocument, renames: Renames): LooseDocument {
   const entities: Record<string, Loose<EntityDocument>> = {};
   const carrier = makeCarrier(draft.entities ?? {}, inForce, renames);
   for (const [name, entity] of Object.entries(draft.entities ?? {})) {
     const stated = getStatedMembers(original, name);
     const [settings, rowRules] = [carrier.settings(name), carrier.rowRules(name)];
+    const { grants: statedGrants, ...rest } = entity;
+    const grants = 'grants' in stated ? statedGrants : carrier.grants(name);
     entities[name] = {
-      ...entity,
+      ...rest,
       ...('settings' in stated || settings === undefined ? {} : { settings }),
       ...('rowRules' in stated || rowRules === undefined ? {} : { rowRules }),
+      ...(grants === undefined || grants === null ? {} : { grants }),
     };
   }
-  return { entities };
+  const roles = 'roles' in Object(original) ? draft.roles : inForce.roles;
+  return { ...(roles === undefined ? {} : { roles }), entities };
 }
 
 /** Returns the normal form: the document without `renamedFrom`. */
@@ -120,5 +134,6 @@ function withoutRenames(document: LooseDocument): SchemaDocument {
       ...(entity.relations === undefined ? {} : { relations: stripAll(entity.relations) }),
     },
   ]);
-  return { entities: Object.fromEntries(entities) };
+  const { roles } = document;
+  return { ...(roles === undefined ? {} : { roles }), entities: Object.fromEntries(entities) };
 }

@@ -19,6 +19,7 @@ import {
   type SchemaDocument,
   SUBSTRING,
 } from './format.ts';
+import { buildGrants } from './grants.ts';
 import { member } from './renames.ts';
 import { getColumn } from './view.ts';
 
@@ -31,7 +32,7 @@ export function buildEntities(
   return new Map(
     Object.entries(document.entities).map(([name, entity]) => {
       const fields = buildFields(entity, (field) => physicalColumn(names, name, field));
-      const { settings, rowRules: _, ...declared } = entity;
+      const { settings, rowRules: _, grants: __, ...declared } = entity;
       const built: Entity = {
         name,
         declared,
@@ -48,6 +49,7 @@ export function buildEntities(
         timestamps: entity.timestamps === true,
         settings: { ...NO_SETTINGS, ...settings },
         rowRules: getRowRules(entity),
+        grants: buildGrants(entity),
         gate: null,
       };
       return [name, built];

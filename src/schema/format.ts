@@ -2,6 +2,7 @@
 // that we serve. document.ts checks combinations of members.
 import type { Static, TSchema } from 'typebox';
 import { FIELD_TYPE_NAMES, type FieldType, fieldType, typesWith } from '../model/field-types.ts';
+import { GRANT_OPERATIONS, type GrantOperation } from '../model/grant.ts';
 import { Type } from './type.ts';
 
 // Limits of one document. They bound the load that one workspace puts on the catalog of PostgreSQL, on a snapshot and
@@ -13,6 +14,10 @@ export const MAX_INDEXES = 50;
 /** PostgreSQL's own limit for the columns of one index. */
 export const MAX_INDEX_FIELDS = 32;
 export const MAX_ROW_RULES = 20;
+export const MAX_ROLES = 64;
+export const MAX_GRANTS = 32;
+/** Most comparisons in one condition of a grant. */
+export const MAX_GRANT_LEAVES = 32;
 export const MAX_ENUM_VALUES = 1000;
 /** PostgreSQL's limit for character varying(n) and for numeric(p). */
 export const MAX_LENGTH = 10_485_760;
@@ -26,6 +31,9 @@ export const NAME_PATTERN = '^[A-Za-z][A-Za-z0-9_]{0,62}$';
 
 /** Configurations of the text search of PostgreSQL. */
 export const LANGUAGE_PATTERN = '^[A-Za-z_][A-Za-z0-9_]{0,62}$';
+
+/** Roles of users; compared as they are. */
+export const ROLE_PATTERN = '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,100}$';
 
 /** Organizations and workspaces in URLs. */
 export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
@@ -240,6 +248,63 @@ export const RowRulesShape = Type.Unsafe<readonly Static<typeof RowRule>[]>({
   description: 'Row-level security, combined with AND. Left out: the rules in force stay; []: none.',
 });
 
+const FieldNames = (description: string) =>
+  Type.Unsafe<readonly string[]>({
+    type: 'array',
+    items: { type: 'string' },
+    maxItems: MAX_FIELDS,
+    uniqueItems: true,
+    description,
+  });
+
+const Grant = Type.Object(
+  {
+    role: Type.Optional(
+      Type.Unsafe<string | readonly string[]>({
+        type: ['string', 'array'],
+        items: { type: 'string' },
+        minItems: 1,
+        maxItems: MAX_ROLES,
+        description: 'A name of `roles`, or a list of names. Left out: every external user.',
+      }),
+    ),
+    can: Type.Unsafe<readonly GrantOperation[]>({
+      type: 'array',
+      items: { type: 'string', enum: [...GRANT_OPERATIONS] },
+      minItems: 1,
+      uniqueItems: true,
+      description: 'Operations that are allowed.',
+    }),
+    where: Type.Optional(
+      Type.Unsafe<Readonly<Record<string, unknown>>>({
+        type: 'object',
+        description:
+          'Records: a filter tree as in `_query`, whose values may be {"claim": name} or {"now": true}. Left out: all.',
+      }),
+    ),
+    fields: Type.Optional(FieldNames('Fields that can be read of these records; `id` always can. Left out: all.')),
+    write: Type.Optional(
+      FieldNames('Fields that a create or an update may name. Left out: those of `fields` that can be written.'),
+    ),
+    set: Type.Optional(
+      Type.Unsafe<Readonly<Record<string, unknown>>>({
+        type: 'object',
+        maxProperties: MAX_FIELDS,
+        description: 'Values of a new record by field: a literal or {"claim": name}.',
+      }),
+    ),
+  },
+  { ...strict, title: 'Grant', description: 'What users with a role may do with the records of the entity.' },
+);
+
+export const GrantsShape = Type.Unsafe<readonly Static<typeof Grant>[] | null>({
+  type: ['array', 'null'],
+  items: Grant,
+  maxItems: MAX_GRANTS,
+  description:
+    'Rights of users by role, combined with OR. Left out: those in force stay; []: users have none; null: the entity is open to every user.',
+});
+
 export const EntityShape = Type.Object(
   {
     description: Type.Optional(Description),
@@ -263,6 +328,7 @@ export const EntityShape = Type.Object(
     timestamps: Type.Optional(Flag('Adds `createdAt` and `updatedAt`, set by the server. Default false.')),
     settings: Type.Optional(SettingsShape),
     rowRules: Type.Optional(RowRulesShape),
+    grants: Type.Optional(GrantsShape),
     renamedFrom: Type.Optional(Name('Name of the entity so far: its records are kept.')),
   },
   { ...strict, title: 'Entity', description: 'An entity: a kind of record, stored in a table of the same name.' },
@@ -271,6 +337,15 @@ export const EntityShape = Type.Object(
 export const DocumentShape = Type.Object(
   {
     $schema: Type.Optional(Type.String({ description: 'For editors; ignored.' })),
+    roles: Type.Optional(
+      Type.Unsafe<readonly string[]>({
+        type: 'array',
+        items: { type: 'string', pattern: ROLE_PATTERN },
+        maxItems: MAX_ROLES,
+        uniqueItems: true,
+        description: 'Roles that grants name. Left out: the roles in force stay.',
+      }),
+    ),
     entities: mapByName(EntityShape, MAX_ENTITIES, 'Entities by name; the name is the one in URLs.'),
   },
   { ...strict, title: 'SchemaDocument', description: 'Entities, their fields and the relations between them.' },
@@ -280,6 +355,7 @@ export type FieldDocument = Static<typeof Field>;
 export type RelationDocument = Static<typeof Relation>;
 export type IndexDocument = Static<typeof Index>;
 export type SettingsDocument = Static<typeof SettingsShape>;
+export type GrantDocument = Static<typeof Grant>;
 export type RowRuleDocument = Static<typeof RowRule>;
 export type EntityDocument = Static<typeof EntityShape>;
 export type SchemaDocument = Static<typeof DocumentShape>;

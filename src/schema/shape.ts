@@ -4,7 +4,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { TSchema } from 'typebox';
 import { type DetailCode, listNames, shorten } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
-import { LANGUAGE_PATTERN, SLUG_PATTERN } from './format.ts';
+import { LANGUAGE_PATTERN, ROLE_PATTERN, SLUG_PATTERN } from './format.ts';
 import { hint, type Path, type Report } from './report.ts';
 
 interface Mistake {
@@ -157,6 +157,7 @@ const SLUG_MESSAGE = 'must be a slug: letters a to z, digits and -, 63 at most, 
 const PATTERN_MESSAGES: Readonly<Record<string, string>> = {
   [SLUG_PATTERN]: SLUG_MESSAGE,
   [LANGUAGE_PATTERN]: LANGUAGE_MESSAGE,
+  [ROLE_PATTERN]: 'must be a text of 1 to 100 characters without control characters',
 };
 
 /** Removes the member at `path` from `root`; entries of lists leave a hole, so that the others keep their place. */

@@ -12,6 +12,7 @@ import type {
   ChangedRows,
   DeletedRow,
   DeletedRows,
+  GrantedRowResult,
   HeldValueRow,
   MissingBulkReference,
   MissingReference,
@@ -25,7 +26,8 @@ import type {
   WrittenRow,
   WrittenRows,
 } from '../plan/result.ts';
-import { claimText } from '../plan/row-rules.ts';
+import { areUsable, claimText, readClaimList } from '../plan/row-rules.ts';
+import type { Scan } from '../plan/scan.ts';
 import { selectAggregate } from './aggregate.ts';
 import {
   deleteRecords,
@@ -37,6 +39,7 @@ import {
 } from './bulk.ts';
 import { upsertRecords } from './bulk-upsert.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
+import { writeGranted } from './granted.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { isMeasurable, isUnbounded } from './size-limit.ts';
 import { selectHeldValues, selectUniqueConflicts } from './unique-values.ts';
@@ -58,6 +61,8 @@ export interface Statement {
    * results with related records, whose versions the record's own does not cover.
    */
   readonly tag: string | undefined;
+  /** Whether there is no tag although the result has no related records. */
+  readonly isFlat?: boolean;
 }
 
 /** Values for the slots of a request. */
@@ -111,6 +116,7 @@ interface Results {
   readonly bulkUpdate: ChangedRows;
   readonly bulkUpsert: UpsertedRows;
   readonly bulkDelete: DeletedRows;
+  readonly granted: GrantedRowResult;
   readonly find: RecordVersionRow;
   readonly dangling: MissingBulkReference;
   readonly uniqueConflict: UniqueConflictRow;
@@ -145,6 +151,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   bulkUpdate: ([data, versions = null]) => ({ data: requireCell(data), versions }),
   bulkUpsert: ([data, inserted]) => ({ data: requireCell(data), inserted: Number(requireCell(inserted)) }),
   bulkDelete: ([count]) => ({ count: Number(requireCell(count)) }),
+  granted: ([data = null, versions = null, problems = null]) => ({ data, versions, problems }),
   find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
   dangling: ([index, field]) => ({ index: Number(requireCell(index)), field: requireCell(field) }),
   uniqueConflict: ([index, other = null, isThere]) => ({
@@ -192,6 +199,7 @@ function getExpectedDuration(plan: Plan): Statement['expected'] {
     case 'bulkUpdate':
     case 'bulkUpsert':
     case 'bulkDelete':
+    case 'granted':
     case 'find':
     case 'dangling':
     case 'uniqueConflict':
@@ -210,7 +218,10 @@ function compileText(plan: Plan, options: CompileOptions): Text {
     case 'list':
       return close(selectPage(plan, options.maxResponseBytes), plan.projection, makeBoundedPage(plan, options));
     case 'read':
-      return close(selectRecord(plan, options.maxResponseBytes), plan.projection, makeBoundedRecord(plan, options));
+      return tagContent(
+        close(selectRecord(plan, options.maxResponseBytes), plan.projection, makeBoundedRecord(plan, options)),
+        plan.scan,
+      );
     case 'create':
       return close(insertRecord(plan, options.maxResponseBytes), plan.projection);
     case 'update':
@@ -233,6 +244,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(upsertRecords(plan, options.maxResponseBytes));
     case 'bulkDelete':
       return close(deleteRecords(plan));
+    case 'granted':
+      return tagContent(close(writeGranted(plan, options.maxResponseBytes), plan.projection), plan.scan);
     case 'find':
       return close(findRecords(plan));
     case 'dangling':
@@ -247,6 +260,10 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return plan satisfies never;
   }
 }
+
+/** Without a tag the content is hashed: grants may show more or less of one version of a record. */
+const tagContent = (text: Text, { columns }: Scan): Text =>
+  columns === undefined ? text : { ...text, tag: undefined, isFlat: text.tag !== undefined };
 
 /** Compiles `explain` of the list without its page; returns the planner's estimate of the total. */
 export function compileEstimate(plan: ListPlan): Compiled<number> {
@@ -315,8 +332,16 @@ function getShape(text: string, columns: number): Shape {
 }
 
 /** Returns the bounded text as a statement, for when the plain one cannot tell whether a record is too large. */
-export function toBoundedStatement<R>({ bounded, tag, expected, read }: Compiled<R>): Compiled<R> | undefined {
-  return bounded === undefined ? undefined : { ...bounded(), name: undefined, bounded: undefined, tag, expected, read };
+export function toBoundedStatement<R>({
+  bounded,
+  tag,
+  isFlat = false,
+  expected,
+  read,
+}: Compiled<R>): Compiled<R> | undefined {
+  return bounded === undefined
+    ? undefined
+    : { ...bounded(), name: undefined, bounded: undefined, tag, isFlat, expected, read };
 }
 
 /** Estimates the memory of a cached statement in bytes; its text is shared with its shape. */
@@ -355,6 +380,15 @@ function valueFor(operand: Operand, inputs: Inputs): unknown {
       return inputs.lists?.get(operand.name) ?? [];
     case 'claim':
       return inputs.principal.kind === 'external' ? claimText(inputs.principal, operand.claim, operand.field) : null;
+    case 'claims': {
+      if (inputs.principal.kind !== 'external') return null;
+      const reading = readClaimList(inputs.principal.claims, operand.claim, operand.field);
+      return reading.ok ? reading.texts : null;
+    }
+    case 'applies':
+      return String(inputs.principal.kind === 'external' && areUsable(inputs.principal.claims, operand.claims));
+    case 'now':
+      throw new TypeError('the time of a statement is part of its text');
     default:
       return operand satisfies never;
   }

@@ -7,7 +7,7 @@ import type { Operand } from '../plan/operand.ts';
 import type { Ordering, OrderKey } from '../plan/ordering.ts';
 import type { ReferenceCheck } from '../plan/plan.ts';
 import type { Predicate } from '../plan/predicate.ts';
-import type { Scan } from '../plan/scan.ts';
+import type { Alternative, Scan } from '../plan/scan.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 import { renderOperator } from './operators.ts';
 import { matches } from './search.ts';
@@ -18,9 +18,10 @@ export interface Aliases {
   next(prefix: string): Fragment;
 }
 
-export function makeAliases(): Aliases {
+/** `scope`: prefix of the aliases of a condition that stands by itself. */
+export function makeAliases(scope = ''): Aliases {
   let count = 0;
-  return { next: (prefix) => ident(`${prefix}${count++}`) };
+  return { next: (prefix) => ident(`${scope}${prefix}${count++}`) };
 }
 
 /**
@@ -31,6 +32,7 @@ export const RECORD = ident('$');
 
 /** Binds a value with its type, so that PostgreSQL never guesses one. */
 export function bind(operand: Operand): Fragment {
+  if (operand.kind === 'now') return keyword(operand.type === 'date' ? "(now() at time zone 'UTC')::date" : 'now()');
   return sql`${operand}::${keyword(operand.type)}`;
 }
 
@@ -45,22 +47,55 @@ export function renderScan(
   alias: Fragment,
   isLocated = false,
 ): { readonly table: Fragment; readonly condition: Fragment } {
+  if (scan.isWritten) return { table: sql`"$now" ${alias}`, condition: empty };
   const { schema, name } = scan.entity.table;
-  const table = sql`${ident(schema)}.${ident(name)} ${alias}`;
+  const source = sql`${ident(schema)}.${ident(name)}`;
   const guard = renderNodeGuard(scan);
-  switch (scan.filter.kind) {
-    case 'unrestricted':
-      return { table, condition: guard };
-    case 'rules': {
-      const rules = scan.filter.rules.map(({ field, operand }) => {
-        const value = isLocated ? maybeNull(bind(operand)) : bind(operand);
-        return sql`${alias}.${ident(field.column)} = ${value}`;
-      });
-      return { table, condition: join(guard === empty ? rules : [guard, ...rules], ' and ') };
-    }
-    default:
-      return scan.filter satisfies never;
+  if (scan.columns === undefined) {
+    const conditions = [guard, ...renderFilter(scan, alias, isLocated)].filter((condition) => condition !== empty);
+    return { table: sql`${source} ${alias}`, condition: join(conditions, ' and ') };
   }
+  // Everything is inside: outside, a column has the value that the principal may see.
+  const inner = sql`${alias}`;
+  const columns = [...scan.entity.fields.values()].map((field) => {
+    const value = renderColumn(scan, field, inner);
+    return value === undefined ? sql`${inner}.${ident(field.column)}` : sql`${value} as ${ident(field.column)}`;
+  });
+  const system = (scan.entity.moves ?? 0) % 2 === 0 ? ['xmin'] : ['xmin', 'tableoid'];
+  const selected = join([...columns, ...system.map((column) => sql`${inner}.${ident(column)}`)]);
+  const conditions = where(guard, ...renderFilter(scan, inner, isLocated));
+  return { table: sql`(select ${selected} from ${source} ${inner}${conditions}) ${alias}`, condition: empty };
+}
+
+/** Renders the conditions of the row filter for a row of the table itself. */
+export function renderFilter({ filter }: Pick<Scan, 'filter'>, row: Fragment, isLocated = false): readonly Fragment[] {
+  if (filter.kind === 'unrestricted') return [];
+  const rules = filter.rules.map(({ field, operand }) => {
+    const value = isLocated ? maybeNull(bind(operand)) : bind(operand);
+    return sql`${row}.${ident(field.column)} = ${value}`;
+  });
+  if (filter.kind === 'rules' || filter.alternatives === null) return rules;
+  return [...rules, renderAlternatives(filter.alternatives, row)];
+}
+
+/** Renders the condition that one of the grants holds for a row that has all columns of the table. */
+export function renderAlternatives(alternatives: readonly Alternative[], row: Fragment): Fragment {
+  if (alternatives.length === 0) return keyword('false');
+  const aliases = makeAliases('g');
+  const conditions = alternatives.map(({ guard, condition }) => {
+    const parts = [
+      ...(guard === null ? [] : [bind(guard)]),
+      ...(condition === null ? [] : [renderPredicate(condition, row, aliases)]),
+    ];
+    return parts.length === 0 ? keyword('true') : sql`(${join(parts, ' and ')})`;
+  });
+  return conditions.length === 1 ? (conditions[0] as Fragment) : sql`(${join(conditions, ' or ')})`;
+}
+
+/** Renders the value of a column that not every record shows, or returns undefined for a column that all show. */
+export function renderColumn({ columns }: Pick<Scan, 'columns'>, field: Field, row: Fragment): Fragment | undefined {
+  const alternatives = columns?.get(field.column);
+  return alternatives && sql`case when ${renderAlternatives(alternatives, row)} then ${row}.${ident(field.column)} end`;
 }
 
 /** Renders a value for the right of `=` that may be null, so that the planner does not assume an empty result. */

@@ -1,7 +1,7 @@
 // API keys of a workspace for its administrators: create, list, change, revoke. credentials.ts looks up a key.
 import type { Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
-import type { Permissions, Scope } from '../model/principal.ts';
+import type { KeyGrants, KeyPermissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { Actor } from './activity.ts';
 import { loadPage, type PageOf } from './pages.ts';
@@ -11,7 +11,9 @@ export interface ApiKey {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
-  readonly permissions: Permissions;
+  readonly permissions: KeyPermissions;
+  /** Roles and claims, with the permissions GRANTS. */
+  readonly grants: KeyGrants | null;
   /** Names of the entities that the key may access; null for all. */
   readonly entities: readonly string[] | null;
   readonly createdAt: Date;
@@ -27,13 +29,14 @@ export interface ApiKeyToStore {
   readonly prefix: string;
   /** SHA-256 of the key. */
   readonly hash: Buffer;
-  readonly permissions: Permissions;
+  readonly permissions: KeyPermissions;
+  readonly grants: KeyGrants | null;
   readonly scope: Scope;
   readonly expiresAt: Date | null;
   readonly createdBy: Actor | null;
 }
 
-const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, ${scopeNames(sql`k`)}, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.created_by as "createdBy"`;
+const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, k.grants, ${scopeNames(sql`k`)}, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.created_by as "createdBy"`;
 
 // Limit for each workspace; keys that have expired count until they are deleted.
 const MAX_KEYS = 1000;
@@ -45,8 +48,8 @@ export async function createApiKey(db: Pick<Session, 'query'>, key: ApiKeyToStor
   select id from wda.workspace where id = ${key.workspaceId}
   and (select count(*) from wda.api_key o where o.workspace_id = ${key.workspaceId}) < ${MAX_KEYS}::int8 for no key update
 )
-insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, entities, expires_at, created_by)
-select held.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.scope}::bigint[], ${key.expiresAt?.toISOString() ?? null}::timestamptz,
+insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, grants, entities, expires_at, created_by)
+select held.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.grants === null ? null : JSON.stringify(key.grants)}::json, ${key.scope}::bigint[], ${key.expiresAt?.toISOString() ?? null}::timestamptz,
   ${key.createdBy === null ? null : JSON.stringify(key.createdBy)}::jsonb
 from held
 returning ${COLUMNS}`),

@@ -1,6 +1,7 @@
 // Looks up API keys and the operator's key in the control tables, by hash.
 import type { Database } from '../database/pool.ts';
-import { CLIENT_ID, KEY_ID, type Permissions, type Scope } from '../model/principal.ts';
+import { parseExact } from '../model/exact-json.ts';
+import { CLIENT_ID, KEY_ID, type KeyGrants, type KeyPermissions, type Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { loadFact } from './instance.ts';
 import { readScope, scopeNames, scopeText } from './scopes.ts';
@@ -11,7 +12,9 @@ export interface StoredKey {
   readonly workspaceId: string;
   /** Version of the workspace when the key was read; with a later version the key must be read again. */
   readonly workspaceVersion: number;
-  readonly permissions: Permissions;
+  readonly permissions: KeyPermissions;
+  /** Roles and claims of a key with the permissions GRANTS, else null. */
+  readonly grants: KeyGrants | null;
   readonly scope: Scope;
   /** Milliseconds since 1970, or null. */
   readonly expiresAt: number | null;
@@ -21,7 +24,7 @@ export interface StoredKey {
 export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey | undefined> {
   const rows = await db.run(
     toQuery(
-      sql`select k.id, k.workspace_id, w.version, k.permissions, ${scopeText(sql`k`)}, (extract(epoch from k.expires_at) * 1000)::int8
+      sql`select k.id, k.workspace_id, w.version, k.permissions, k.grants::text, ${scopeText(sql`k`)}, (extract(epoch from k.expires_at) * 1000)::int8
           from wda.api_key k join wda.workspace w on w.id = k.workspace_id where k.hash = ${hash}`,
       'find-api-key',
     ),
@@ -29,11 +32,12 @@ export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey 
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, workspaceId, version, permissions, scope, expiresAt] = row as [
+  const [id, workspaceId, version, permissions, grants, scope, expiresAt] = row as [
     string,
     string,
     string,
-    Permissions,
+    KeyPermissions,
+    string | null,
     string | null,
     string | null,
   ];
@@ -42,10 +46,15 @@ export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey 
     workspaceId,
     workspaceVersion: Number(version),
     permissions,
+    grants: readGrants(grants),
     scope: readScope(scope),
     expiresAt: expiresAt === null ? null : Number(expiresAt),
   };
 }
+
+/** Parses the roles and claims of a row as text; numbers of claims keep their digits. */
+export const readGrants = (text: string | null): KeyGrants | null =>
+  text === null ? null : (parseExact(text) as KeyGrants);
 
 /** Name of an API key or OAuth client, and its workspace. */
 export interface CredentialOwner {

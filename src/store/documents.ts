@@ -97,6 +97,14 @@ export async function loadEntityIds(db: Database, id: string): Promise<ReadonlyM
   return new Map(Object.entries(rows[0]?.ids ?? {}).map(([name, of]) => [name, String(of)]));
 }
 
+/** Loads the roles that the document declares. */
+export async function loadRoles(db: Database, id: string): Promise<readonly string[]> {
+  const rows = await db.query<{ roles: readonly string[] | null }>(
+    toQuery(sql`select document -> 'roles' as roles from wda.workspace where id = ${id}`),
+  );
+  return rows[0]?.roles ?? [];
+}
+
 /** Stores other names in PostgreSQL for the same document. */
 export function storeNames(id: string, names: PhysicalNames, releasedNames: readonly string[]): Fragment {
   return sql`update wda.workspace set names = ${JSON.stringify(names)}::jsonb, freed = ${addReleasedNames(releasedNames)}

@@ -12,7 +12,7 @@ export interface WorkspaceProvider {
 }
 
 const COLUMNS: Fragment = sql`p.issuer_url as "issuerUrl", p.jwks_uri as "jwksUri", p.audience,
-  p.default_permissions as "defaultPermissions", p.enabled`;
+  p.default_permissions as "defaultPermissions", p.enabled, p.role_claim as "roleClaim"`;
 
 type Queryable = Pick<Session, 'query'>;
 
@@ -38,16 +38,17 @@ export async function putIdentityProvider(
   workspaceId: string,
   provider: IdentityProvider,
 ): Promise<IdentityProvider | undefined> {
-  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled } = provider;
+  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled, roleClaim } = provider;
   const rows = await db.query<IdentityProvider>(
     toQuery(sql`with held as (
   select id from wda.workspace where id = ${workspaceId} for no key update
 )
-insert into wda.identity_provider as p (workspace_id, issuer_url, jwks_uri, audience, default_permissions, enabled)
-select held.id, ${issuerUrl}, ${jwksUri}, ${audience}, ${defaultPermissions}, ${enabled} from held
+insert into wda.identity_provider as p (workspace_id, issuer_url, jwks_uri, audience, default_permissions, enabled, role_claim)
+select held.id, ${issuerUrl}, ${jwksUri}, ${audience}, ${defaultPermissions}, ${enabled}, ${roleClaim} from held
 on conflict (workspace_id) do update set
   issuer_url = excluded.issuer_url, jwks_uri = excluded.jwks_uri, audience = excluded.audience,
-  default_permissions = excluded.default_permissions, enabled = excluded.enabled, updated_at = now()
+  default_permissions = excluded.default_permissions, enabled = excluded.enabled,
+  role_claim = excluded.role_claim, updated_at = now()
 returning ${COLUMNS}`),
   );
   return rows[0];
@@ -57,7 +58,7 @@ returning ${COLUMNS}`),
 export async function updateIdentityProvider(
   db: Queryable,
   workspaceId: string,
-  { jwksUri, audience, defaultPermissions, enabled }: Partial<Omit<IdentityProvider, 'issuerUrl'>>,
+  { jwksUri, audience, defaultPermissions, enabled, roleClaim }: Partial<Omit<IdentityProvider, 'issuerUrl'>>,
 ): Promise<IdentityProvider | undefined> {
   const changes = [
     sql`updated_at = now()`,
@@ -65,6 +66,7 @@ export async function updateIdentityProvider(
     ...(audience === undefined ? [] : [sql`audience = ${audience}`]),
     ...(defaultPermissions === undefined ? [] : [sql`default_permissions = ${defaultPermissions}`]),
     ...(enabled === undefined ? [] : [sql`enabled = ${enabled}`]),
+    ...(roleClaim === undefined ? [] : [sql`role_claim = ${roleClaim}`]),
   ];
   const rows = await db.query<IdentityProvider>(
     toQuery(sql`update wda.identity_provider as p set ${join(changes)} where workspace_id = ${workspaceId}
@@ -97,7 +99,7 @@ order by p.jwks_uri, p.audience, w.id limit ${MAX_CONFIGURATIONS}`,
     ),
     'read',
   );
-  return rows.map(([id, version, issuer, jwksUri, audience, defaultPermissions]) => ({
+  return rows.map(([id, version, issuer, jwksUri, audience, defaultPermissions, roleClaim]) => ({
     id: id as string,
     version: version as string,
     identityProvider: {
@@ -106,6 +108,7 @@ order by p.jwks_uri, p.audience, w.id limit ${MAX_CONFIGURATIONS}`,
       audience: audience ?? null,
       defaultPermissions: defaultPermissions as IdentityProvider['defaultPermissions'],
       enabled: true,
+      roleClaim: roleClaim ?? null,
     },
   }));
 }

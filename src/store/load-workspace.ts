@@ -90,7 +90,7 @@ function* collectOwners(table: Table): Iterable<readonly [string, ConstraintOwne
 
 const COLUMNS =
   (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
-  ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
+  ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled, p.role_claim`;
 
 /**
  * Loads the snapshot of a workspace by its slugs, or undefined if there is none. Uses one statement, as the directory
@@ -163,7 +163,14 @@ function parseAgentSettings([enabled, writes, entities]: Row): AgentSettings {
   return { enabled: enabled === 't', writes: writes as AgentSettings['writes'], entities: ids };
 }
 
-function parseIdentityProvider([issuerUrl, jwksUri, audience, permissions, enabled]: Row): IdentityProvider | null {
+function parseIdentityProvider([
+  issuerUrl,
+  jwksUri,
+  audience,
+  permissions,
+  enabled,
+  roleClaim,
+]: Row): IdentityProvider | null {
   if (issuerUrl === undefined || issuerUrl === null) return null;
   return {
     issuerUrl,
@@ -171,6 +178,7 @@ function parseIdentityProvider([issuerUrl, jwksUri, audience, permissions, enabl
     audience: audience ?? null,
     defaultPermissions: permissions as IdentityProvider['defaultPermissions'],
     enabled: enabled === 't',
+    roleClaim: roleClaim ?? null,
   };
 }
 

@@ -23,6 +23,8 @@ export interface PlannedStep {
   readonly kind: string;
   readonly description: string;
   readonly destructive: boolean;
+  /** For a change of grants: whether it opens the entity to every user. */
+  readonly opens?: boolean;
   readonly blocksReads: boolean;
   readonly blocksWrites: boolean;
   readonly estimatedSeconds: number;

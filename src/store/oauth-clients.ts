@@ -1,15 +1,18 @@
 // OAuth clients of a workspace in the control tables: create, list, delete, and look up for tokens.
 import type { Database, Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
-import type { Permissions, Scope } from '../model/principal.ts';
+import type { KeyGrants, KeyPermissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { readGrants } from './credentials.ts';
 import { loadPage, type PageOf } from './pages.ts';
 import { readScope, scopeNames, scopeText } from './scopes.ts';
 
 export interface OAuthClient {
   readonly clientId: string;
   readonly name: string;
-  readonly permissions: Permissions;
+  readonly permissions: KeyPermissions;
+  /** Roles and claims, with the permissions GRANTS. */
+  readonly grants: KeyGrants | null;
   /** Names of the entities that the client may access; null for all. */
   readonly entities: readonly string[] | null;
   readonly createdAt: Date;
@@ -19,13 +22,15 @@ export interface OAuthClientToStore {
   readonly workspaceId: string;
   readonly clientId: string;
   readonly name: string;
-  readonly permissions: Permissions;
+  readonly permissions: KeyPermissions;
+  /** Roles and claims, with the permissions GRANTS. */
+  readonly grants: KeyGrants | null;
   readonly scope: Scope;
   /** SHA-256 of the secret. */
   readonly secretHash: Buffer;
 }
 
-const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, ${scopeNames(sql`c`)}, c.created_at as "createdAt"`;
+const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, c.grants, ${scopeNames(sql`c`)}, c.created_at as "createdAt"`;
 
 // Limit for each workspace.
 const MAX_CLIENTS = 1000;
@@ -39,8 +44,8 @@ export async function createOAuthClient(
     toQuery(sql`with held as (
   select id from wda.workspace where id = ${client.workspaceId} for key share
 )
-insert into wda.oauth_client as c (workspace_id, client_id, name, permissions, entities, secret_hash)
-select held.id, ${client.clientId}, ${client.name}, ${client.permissions}, ${client.scope}::bigint[], ${client.secretHash} from held
+insert into wda.oauth_client as c (workspace_id, client_id, name, permissions, grants, entities, secret_hash)
+select held.id, ${client.clientId}, ${client.name}, ${client.permissions}, ${client.grants === null ? null : JSON.stringify(client.grants)}::json, ${client.scope}::bigint[], ${client.secretHash} from held
 where (select count(*) from wda.oauth_client o where o.workspace_id = held.id) < ${MAX_CLIENTS}::int8
 returning ${COLUMNS}`),
   );
@@ -105,7 +110,9 @@ where c.client_id = ${clientId}`,
 /** A client that uses a token. */
 export interface TokenClient {
   readonly workspaceId: string;
-  readonly permissions: Permissions;
+  readonly permissions: KeyPermissions;
+  /** Roles and claims, with the permissions GRANTS. */
+  readonly grants: KeyGrants | null;
   readonly scope: Scope;
   /** Version of the workspace when the client was read; with a later version it must be read again. */
   readonly workspaceVersion: number;
@@ -115,7 +122,7 @@ export interface TokenClient {
 export async function findTokenClient(db: Database, clientId: string, kid: string): Promise<TokenClient | undefined> {
   const rows = await db.run(
     toQuery(
-      sql`select c.workspace_id, w.version, c.permissions, ${scopeText(sql`c`)} from wda.oauth_client c join wda.workspace w on w.id = c.workspace_id
+      sql`select c.workspace_id, w.version, c.permissions, c.grants::text, ${scopeText(sql`c`)} from wda.oauth_client c join wda.workspace w on w.id = c.workspace_id
 where c.client_id = ${clientId} and exists (select from wda.signing_key k where k.kid = ${kid})`,
       'find-token-client',
     ),
@@ -123,6 +130,18 @@ where c.client_id = ${clientId} and exists (select from wda.signing_key k where 
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [workspaceId, version, permissions, scope] = row as [string, string, Permissions, string | null];
-  return { workspaceId, workspaceVersion: Number(version), permissions, scope: readScope(scope) };
+  const [workspaceId, version, permissions, grants, scope] = row as [
+    string,
+    string,
+    KeyPermissions,
+    string | null,
+    string | null,
+  ];
+  return {
+    workspaceId,
+    workspaceVersion: Number(version),
+    permissions,
+    grants: readGrants(grants),
+    scope: readScope(scope),
+  };
 }

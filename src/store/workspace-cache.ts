@@ -3,7 +3,8 @@
 // queries.
 import { LRUCache } from 'lru-cache';
 import type { Metric } from '../metric.ts';
-import type { Scope } from '../model/principal.ts';
+import { grantWorkspace, type HeldRoles, isLimitedByGrants } from '../model/granted.ts';
+import type { Principal, Scope } from '../model/principal.ts';
 import { getUnrestricted, restrictWorkspace } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { ProcessRegistry } from './process-registry.ts';
@@ -18,8 +19,11 @@ export interface WorkspaceCache {
    * name.
    */
   getRecent(organization: string, slug: string): Promise<Workspace | undefined>;
-  /** Returns the part of a whole snapshot that a scope may access; the same object each time, while it is in memory. */
-  restrictToScope(workspace: Workspace, scope: Scope): Workspace;
+  /**
+   * Returns the part of a whole snapshot that a principal may access, by its scope and by the grants of its roles; the
+   * same object each time, while it is in memory.
+   */
+  restrict(workspace: Workspace, principal: Principal): Workspace;
   /** Returns whether a newer snapshot has replaced this one, or the one that it is a part of, or must be read. */
   isReplaced(workspace: Workspace): boolean;
   /** Invalidates the snapshot after a change by this process. */
@@ -54,14 +58,7 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   const snapshots = new LRUCache<string, Entry>({ max: options.maximum });
   /** Slugs without a workspace, with the time of their lookup. */
   const missing = new LRUCache<string, number>({ max: 1000 });
-  /**
-   * Restricted snapshots by snapshot and scope. A version is never reused, so a cached part never belongs to another
-   * document.
-   */
-  const restrictedSnapshots = new LRUCache<string, Workspace>({
-    maxSize: MAX_RESTRICTED_ENTITIES,
-    sizeCalculation: ({ entities }) => entities.size + 1,
-  });
+  const restrict = makeRestrict();
   const loading = new Map<string, Promise<void>>();
   let checking: Promise<void> | undefined;
 
@@ -140,16 +137,7 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
       return getCached(organization, slug) ?? getFresh(organization, slug, options.now(), Number.POSITIVE_INFINITY);
     },
     getRecent: (organization, slug) => getFresh(organization, slug, options.now(), RECENT_MS),
-    restrictToScope(workspace, scope) {
-      if (scope === null) return workspace;
-      const key = `${workspace.id}.${workspace.version} ${scope.join()}`;
-      const cached = restrictedSnapshots.get(key);
-      if (cached !== undefined && getUnrestricted(cached) === workspace) return cached;
-      const entityNames = [...workspace.entityIds].flatMap(([name, id]) => (scope.includes(id) ? [name] : []));
-      const restricted = restrictWorkspace(workspace, new Set(entityNames));
-      restrictedSnapshots.set(key, restricted);
-      return restricted;
-    },
+    restrict,
     isReplaced: (workspace) =>
       snapshots.peek(`${workspace.organization}/${workspace.slug}`)?.workspace !== getUnrestricted(workspace),
     invalidate(workspaceId) {
@@ -159,6 +147,57 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
     },
     size: () => snapshots.size,
   };
+}
+
+/** Creates the function that selects the part of a snapshot, with a cache of parts. */
+function makeRestrict(): WorkspaceCache['restrict'] {
+  /**
+   * Restricted snapshots by snapshot and scope. A version is never reused, so a cached part never belongs to another
+   * document.
+   */
+  const restrictedSnapshots = new LRUCache<string, Workspace>({
+    maxSize: MAX_RESTRICTED_ENTITIES,
+    sizeCalculation: ({ entities }) => entities.size + 1,
+  });
+
+  function getPart(workspace: Workspace, suffix: string, select: () => Workspace): Workspace {
+    const key = `${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''} ${suffix}`;
+    const cached = restrictedSnapshots.get(key);
+    if (cached !== undefined && getUnrestricted(cached) === getUnrestricted(workspace)) return cached;
+    const restricted = select();
+    restrictedSnapshots.set(key, restricted);
+    return restricted;
+  }
+
+  function restrictToScope(workspace: Workspace, scope: Scope): Workspace {
+    if (scope === null) return workspace;
+    return getPart(workspace, `scope ${scope.join()}`, () => {
+      const entityNames = [...workspace.entityIds].flatMap(([name, id]) => (scope.includes(id) ? [name] : []));
+      return restrictWorkspace(workspace, new Set(entityNames));
+    });
+  }
+
+  /** Roles that no grant names change nothing, so they make no part of their own. */
+  function restrictToGrants(workspace: Workspace, { roles, onlyGrants }: HeldRoles): Workspace {
+    if (!isLimitedByGrants(workspace, { roles, onlyGrants })) return workspace;
+    const held = getNamedRoles(getUnrestricted(workspace)).filter((role) => roles.includes(role));
+    return getPart(workspace, `grants ${onlyGrants} ${JSON.stringify(held)}`, () =>
+      grantWorkspace(workspace, { roles: held, onlyGrants }),
+    );
+  }
+
+  return (workspace, principal) => {
+    const restricted = restrictToScope(workspace, principal.scope);
+    return principal.kind === 'external' ? restrictToGrants(restricted, principal) : restricted;
+  };
+}
+
+/** Returns the roles that grants name, in a fixed order. */
+function getNamedRoles({ entities }: Workspace): readonly string[] {
+  const roles = new Set(
+    [...entities.values()].flatMap(({ grants }) => (grants ?? []).flatMap((grant) => grant.roles ?? [])),
+  );
+  return [...roles].sort();
 }
 
 export const getWorkspaceMetrics = ({ size }: Pick<WorkspaceCache, 'size'>): readonly Metric[] => [

@@ -27,7 +27,13 @@ const there = (shop: object = {}): Actual => ({
 const NOTHING: Actual = { organizations: {}, unlisted: [] };
 const KEY = { id: 7, name: 'web', prefix: 'wda_x', permissions: 'READ_ONLY', expiresAt: null, lastUsedAt: null };
 const WS = '/api/admin/v1/organizations/acme/workspaces/shop';
-const PROVIDER = { issuerUrl: 'https://a.example/', jwksUri: null, audience: null, defaultPermissions: 'READ_ONLY' };
+const PROVIDER = {
+  issuerUrl: 'https://a.example/',
+  jwksUri: null,
+  audience: null,
+  roleClaim: null,
+  defaultPermissions: 'READ_ONLY',
+};
 const PLANNED = { description: 'drop field x of orders', destructive: true, conflicts: null };
 
 /** A step as one line: sign, what, what it needs, and its requests. */

@@ -65,7 +65,10 @@ test('entities that are open to every user are named on stderr, by schema apply,
   const args = ['--issuer', issuer.url, '--audience', 'urn:api', '--permissions', 'read-only'];
   const warning = (names: string): string => `Warning: ${names}\n`;
   const set = await idp(['set', ...args]);
-  assert.equal(set.stderr, warning('1 entity has no row rules: every user may read all of its records: notes'));
+  assert.equal(
+    set.stderr,
+    warning('1 entity has neither row rules nor grants: every user may read all of its records: notes'),
+  );
   const file = join(folder, 'schema.json');
   writeFileSync(file, JSON.stringify({ entities: { ...NOTES.entities, drafts: {} } }));
   for (const more of [[], ['--json']]) {
@@ -74,7 +77,12 @@ test('entities that are open to every user are named on stderr, by schema apply,
     });
     assert.deepEqual(
       [code, stderr],
-      [0, warning('2 entities have no row rules: every user may read all of their records: notes, drafts')],
+      [
+        0,
+        warning(
+          '2 entities have neither row rules nor grants: every user may read all of their records: notes, drafts',
+        ),
+      ],
     );
   }
 });

@@ -283,6 +283,26 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'The request names 1001 records, and 1000 are the most; send them in parts',
     made: () => errors.tooManyRecords(1001, 1000),
   },
+  notGranted: {
+    file: 'api/access/grants.test.ts',
+    words: /^You may not (create|update|delete) records of \w+$/,
+    made: () => errors.notGranted('update', 'tickets'),
+  },
+  fieldNotGranted: {
+    file: 'api/access/grants.test.ts',
+    words: /^You may not write \w+ of \w+$/,
+    made: () => errors.fieldNotGranted('priority', 'tickets'),
+  },
+  valuesNotGranted: {
+    file: 'api/access/grants.test.ts',
+    words: /^You may not create records of \w+ with these values$/,
+    made: () => errors.valuesNotGranted('tickets'),
+  },
+  importNotGranted: {
+    file: 'api/access/grants.test.ts',
+    words: /^You may not import records of \w+: create them in requests of many records$/,
+    made: () => errors.importNotGranted('tickets'),
+  },
   recordsNotFound: {
     file: BULK,
     words: /^Records not found: \d+(, \d+)*$/,

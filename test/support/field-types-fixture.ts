@@ -112,8 +112,18 @@ export const OPERATOR: Operator = { kind: 'operator', scope: null, credentialId:
 export function external(
   claims: Readonly<Record<string, unknown>>,
   permissions: External['permissions'] = 'READ_WRITE',
+  roles: readonly string[] = [],
 ): External {
-  return { kind: 'external', permissions, workspaceId: '7', scope: null, credentialId: 'sub:1', claims };
+  return {
+    kind: 'external',
+    permissions,
+    workspaceId: '7',
+    scope: null,
+    credentialId: 'sub:1',
+    claims,
+    roles,
+    onlyGrants: false,
+  };
 }
 
 export function makePlanContext(workspace: Workspace = makeShop(), principal: Principal = OWNER): PlanContext {

@@ -23,6 +23,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     purpose: 'a workspace as values: entities, fields, relations, field types, principals, names in the database',
     entryFiles: [
       'agent-settings.ts',
+      'claim.ts',
       'closest.ts',
       'constraint-owner.ts',
       'credential.ts',
@@ -31,6 +32,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'entity.ts',
       'exact-json.ts',
       'field-types.ts',
+      'grant.ts',
+      'granted.ts',
       'hash.ts',
       'json-digits.ts',
       'physical-name.ts',

@@ -39,7 +39,7 @@ export const BLANK_AUDIENCE = [
 
 /** The warnings without the one that notes are open to every user. */
 export const aboutProvider = (warnings: readonly string[] = []): readonly string[] =>
-  warnings.filter((warning) => !warning.startsWith('1 entity has no row rules: '));
+  warnings.filter((warning) => !warning.startsWith('1 entity has neither row rules nor grants: '));
 
 /** Puts exactly this provider in force; gives the warnings about it. */
 export async function configure(workspace: TestWorkspace, wish: ProviderWish): Promise<readonly string[]> {

@@ -46,6 +46,7 @@ const STOPS: Readonly<Record<Permissions, string>> = {
   OWNER: 'Programs that read and write records, change the schema or manage access with it stop working',
   READ_WRITE: 'Programs that read and write records with it stop working',
   READ_ONLY: 'Programs that read records with it stop working',
+  GRANTS: 'Programs that act as its roles with it stop working',
 };
 
 /** Lifetimes to choose from; without days the key does not expire. */

@@ -8,6 +8,7 @@ import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../../plan/
 import { type ImportRequest, parseImportRequest } from '../../request/import-request.ts';
 import type { Reply } from '../../response/reply.ts';
 import type { EntityContext } from '../context.ts';
+import { importNotGranted } from '../errors.ts';
 import { type ImportKey, importIdempotent } from '../idempotency.ts';
 import type { TransferDeps } from '../transfer.ts';
 import { makeCsvRejects, NDJSON_REJECTS } from './reject-file.ts';
@@ -23,6 +24,7 @@ export async function importRecords(deps: TransferDeps, context: EntityContext):
   const { config, keys } = deps;
   const { maxImportBytes: maxBytes, transferTimeoutMs: timeoutMs } = config;
   const { call, request, entity } = context;
+  if (entity.access !== undefined) throw importNotGranted(entity.name);
   const options = parseImportRequest(call.query, request.headers);
   checkImport(options, entity, context);
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw payloadTooLarge(maxBytes);

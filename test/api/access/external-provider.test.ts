@@ -219,10 +219,11 @@ test('entities without row rules are named by every change that leaves them open
     );
   assert.equal(await rules('customers'), undefined);
   assert.equal(await warned(PATH, { ...provider, enabled: false }), undefined);
-  const both = '2 entities have no row rules: every user may read and change all of their records: customers, orders';
+  const both =
+    '2 entities have neither row rules nor grants: every user may read and change all of their records: customers, orders';
   assert.deepEqual(await warned(PATH, { ...provider, enabled: true }), [both]);
   assert.deepEqual(await warned(PATH, { enabled: true }), [both]);
-  const one = '1 entity has no row rules: every user may read all of its records: ';
+  const one = '1 entity has neither row rules nor grants: every user may read all of its records: ';
   await warned(PATH, { defaultPermissions: 'READ_ONLY' });
   assert.deepEqual(await rules('orders', 'customerId'), [`${one}customers`]);
   assert.equal(await rules('customers', 'id'), undefined);

@@ -109,6 +109,8 @@ const LINES: Readonly<Record<string, Line>> = {
   'PUT /organizations/:org/workspaces/:ws/entities/:entity/settings': { statuses: forOwner(200), body: () => ({}) },
   'GET /organizations/:org/workspaces/:ws/entities/:entity/row-rules': { statuses: forOwner(200) },
   'PUT /organizations/:org/workspaces/:ws/entities/:entity/row-rules': { statuses: forOwner(200), body: () => [] },
+  'GET /organizations/:org/workspaces/:ws/entities/:entity/grants': { statuses: forOwner(200) },
+  'PUT /organizations/:org/workspaces/:ws/entities/:entity/grants': { statuses: forOwner(200), body: () => [] },
   'GET /organizations/:org/workspaces/:ws/api-keys': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/api-keys': { statuses: forOwner(201), body: () => ({ name: 'key' }) },
   'PUT /organizations/:org/workspaces/:ws/api-keys/:id': {

@@ -15,11 +15,16 @@ const CASES: readonly (readonly [
 ])[] = [
   [{}, 'READ_WRITE', undefined],
   [{ a: RULED }, 'READ_WRITE', undefined],
-  [{ a: {} }, 'READ_WRITE', '1 entity has no row rules: every user may read and change all of its records: a'],
+  [{ a: { grants: [] } }, 'READ_WRITE', undefined],
+  [
+    { a: {} },
+    'READ_WRITE',
+    '1 entity has neither row rules nor grants: every user may read and change all of its records: a',
+  ],
   [
     { a: {}, b: RULED, c: SWITCHED_OFF },
     'READ_ONLY',
-    '2 entities have no row rules: every user may read all of their records: a, c',
+    '2 entities have neither row rules nor grants: every user may read all of their records: a, c',
   ],
 ];
 
@@ -36,7 +41,7 @@ test('of very many entities the first are listed', () => {
   const [warning = ''] = describeOpenEntities({ entities: MANY }, { defaultPermissions: 'READ_ONLY' });
   assert.match(
     warning,
-    /^200 entities have no row rules: every user may read all of their records: entity0, .* and \d+ more$/,
+    /^200 entities have neither row rules nor grants: every user may read all of their records: entity0, .* and \d+ more$/,
   );
   assert.ok(warning.length < 2000, warning);
 });

@@ -27,6 +27,7 @@ function makeScene(expiresAt: number | null = null) {
     workspaceId: '7',
     workspaceVersion: 1,
     permissions: 'OWNER',
+    grants: null,
     scope: null,
     expiresAt,
   };

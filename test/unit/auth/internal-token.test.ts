@@ -30,7 +30,7 @@ const verify = makeInternalVerifier({
   verificationKey: async (kid) => (kid === 'ours' ? ours.publicKey : undefined),
   findClient: async (clientId, kid) =>
     clientId === CLIENT && kid === 'ours'
-      ? { workspaceId: '7', workspaceVersion: 3, permissions: 'OWNER' as const, scope: ['4', '9'] }
+      ? { workspaceId: '7', workspaceVersion: 3, permissions: 'OWNER' as const, grants: null, scope: ['4', '9'] }
       : undefined,
   now: () => NOW,
 });

@@ -61,6 +61,8 @@ before(async () => {
     scope: null,
     credentialId: 'sub:app',
     claims: { sub: 'app' },
+    roles: [],
+    onlyGrants: false,
   };
 });
 after(async () => {

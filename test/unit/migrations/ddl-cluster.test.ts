@@ -101,6 +101,12 @@ const KINDS: Readonly<Record<OperationKind, (json: Json) => void>> = {
     entities.orders.settings.maxExpandDepth = 2;
   },
   changeRowRules: ({ entities }) => entities.orders.rowRules.push({ column: 'total', claim: 'total' }),
+  changeGrants: ({ entities }) => {
+    entities.orders.grants = [{ can: ['read'] }];
+  },
+  changeRoles(json) {
+    json.roles = ['agent'];
+  },
 };
 
 const STRIPE = { after: '0', last: '9', stripe: 0 } as const;

@@ -32,7 +32,7 @@ test('a document that is no document says so', () => {
 
 test('unknown members are refused with a did-you-mean and what is known', () => {
   assert.deepEqual(messages({ entities: { a: { feilds: {} } } }), [
-    'entities.a.feilds: is not known here. Did you mean fields? Known: description, fields, relations, indexes, searchLanguage, timestamps, settings, rowRules, renamedFrom',
+    'entities.a.feilds: is not known here. Did you mean fields? Known: description, fields, relations, indexes, searchLanguage, timestamps, settings, rowRules, grants, renamedFrom',
   ]);
 });
 

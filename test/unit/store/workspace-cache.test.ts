@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Owner, Scope } from '../../../src/model/principal.ts';
 import { makeWorkspaceCache, type WorkspaceCache } from '../../../src/store/workspace-cache.ts';
-import { makeShop } from '../../support/field-types-fixture.ts';
+import { makeShop, OWNER } from '../../support/field-types-fixture.ts';
 
 const SHOP = makeShop();
 
@@ -296,24 +297,26 @@ async function settled(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
 
+const scoped = (scope: Scope): Owner => ({ ...OWNER, scope });
+
 test('a scope has one part of a snapshot, and another snapshot has another', async () => {
   const entityIds = new Map([...SHOP.entities.keys()].map((name, at) => [name, String(at)]));
   const { cache } = makeScene();
   const shop = { ...SHOP, entityIds };
   const later = { ...shop, version: '2' };
   const [first = '', second = ''] = entityIds.keys();
-  const part = cache.restrictToScope(shop, ['0', '1', '999']);
+  const part = cache.restrict(shop, scoped(['0', '1', '999']));
   assert.deepEqual([...part.entities.keys()], [first, second]);
-  assert.equal(cache.restrictToScope(shop, ['0', '1', '999']), part);
-  assert.notEqual(cache.restrictToScope(later, ['0', '1', '999']), part);
-  assert.equal(cache.restrictToScope(shop, null), shop);
-  assert.equal(cache.restrictToScope(shop, []).entities.size, 0);
+  assert.equal(cache.restrict(shop, scoped(['0', '1', '999'])), part);
+  assert.notEqual(cache.restrict(later, scoped(['0', '1', '999'])), part);
+  assert.equal(cache.restrict(shop, scoped(null)), shop);
+  assert.equal(cache.restrict(shop, scoped([])).entities.size, 0);
 });
 
 test('a part is replaced when its snapshot is', async () => {
   const { cache } = makeScene();
   const shop = (await cache.get('acme', 'shop')) as typeof SHOP;
-  const part = cache.restrictToScope(shop, []);
+  const part = cache.restrict(shop, scoped([]));
   assert.equal(cache.isReplaced(part), false);
   cache.invalidate('shop');
   assert.equal(cache.isReplaced(part), true);
@@ -321,7 +324,7 @@ test('a part is replaced when its snapshot is', async () => {
 
 test('parts take bounded memory: the longest unused go first', () => {
   const { cache } = makeScene();
-  const part = cache.restrictToScope(SHOP, ['1']);
-  for (let at = 0; at < 30_000; at++) cache.restrictToScope({ ...SHOP, version: String(at + 2) }, ['1']);
-  assert.notEqual(cache.restrictToScope(SHOP, ['1']), part);
+  const part = cache.restrict(SHOP, scoped(['1']));
+  for (let at = 0; at < 30_000; at++) cache.restrict({ ...SHOP, version: String(at + 2) }, scoped(['1']));
+  assert.notEqual(cache.restrict(SHOP, scoped(['1'])), part);
 });

@@ -1,0 +1,265 @@
+// Executes writes of principals whose grants limit the entity: one record or many, one statement each that checks the
+// grants on the records before and after.
+import { isRetryable, isStaleSnapshot } from '../database/errors.ts';
+import { ApiError, type Detail, preconditionFailed, recordNotFound, validationFailed } from '../errors.ts';
+import type { Assignment } from '../plan/assignment.ts';
+import { fieldNotGranted, notGranted } from '../plan/errors.ts';
+import {
+  buildGrantedLists,
+  type GrantedEntity,
+  type GrantedOperation,
+  type GrantedRow,
+  planCandidates,
+  planCarriers,
+  planGranted,
+  planGrantedAssignment,
+} from '../plan/granted.ts';
+import { type Projection, projectRecord } from '../plan/projection.ts';
+import { checkRowRules, foreignColumn } from '../plan/row-rules.ts';
+import type { Target } from '../request/bulk.ts';
+import { parseId } from '../request/call.ts';
+import { parseGuard } from '../request/conditions.ts';
+import { parseParameters } from '../request/query-string.ts';
+import { PREFIX } from '../request/record-path.ts';
+import { recordReply } from '../response/entity-tag.ts';
+import { jsonText, noContent, type Reply } from '../response/reply.ts';
+import { bindQuery, type Statement } from '../sql/compile.ts';
+import { buildStatementOptions, type EntityContext } from './context.ts';
+import { recordsChanged, recordsNotFound } from './errors.ts';
+import { buildEntityTag, type WriteDeps } from './reads.ts';
+import { toRecordError } from './record-error.ts';
+import { retryWrite } from './writes.ts';
+
+/** Context of a request on an entity that grants limit. */
+export type GrantedContext = EntityContext & { readonly entity: GrantedEntity };
+
+export const isLimited = (context: EntityContext): context is GrantedContext => context.entity.access !== undefined;
+
+/** An existing record. `name`: its id as the request wrote it. */
+export interface GrantedTarget {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string | undefined;
+}
+
+export const toGrantedTarget = ({ id, name, version }: Target): GrantedTarget => ({ id, name, version });
+
+/** A write of one or many records. */
+interface GrantedWrite {
+  readonly operation: GrantedOperation;
+  readonly rows: readonly (GrantedRow & { readonly refusedField?: string | undefined })[];
+  readonly targets: readonly GrantedTarget[] | undefined;
+  readonly projection: Projection;
+  /** Whether errors name the record by its index. */
+  readonly isMany: boolean;
+}
+
+export interface GrantedOutcome {
+  /** JSON array text, or the number of deleted records. */
+  readonly data: string;
+  readonly versions: string | null;
+  readonly statement: Statement;
+}
+
+/** Creates a record; `outcome` of an upsert is formatted alike. */
+export async function createGranted(deps: WriteDeps, context: GrantedContext): Promise<Reply> {
+  const { call, entity, principal } = context;
+  const { values, details } = planGrantedAssignment(await call.body(), entity, principal, undefined);
+  if (details.length > 0) throw validationFailed(details);
+  const outcome = await createRecords(deps, context, [values], projectRecord(entity), false);
+  return makeCreatedReply(context, outcome);
+}
+
+export function makeCreatedReply({ workspace, entity }: GrantedContext, outcome: GrantedOutcome): Reply {
+  const { text, id, tag } = toRecord(outcome);
+  const location = `${PREFIX}${workspace.organization}/${workspace.slug}/${entity.name}/${id}`;
+  return tag === undefined
+    ? jsonText(201, `{"data":${text}}`, { Location: location })
+    : recordReply(201, { data: text, tag }, location);
+}
+
+export function makeUpdatedReply(outcome: GrantedOutcome): Reply {
+  const { text, tag } = toRecord(outcome);
+  return tag === undefined ? jsonText(200, `{"data":${text}}`) : recordReply(200, { data: text, tag });
+}
+
+export async function updateGranted(deps: WriteDeps, context: GrantedContext): Promise<Reply> {
+  const { call, entity, principal } = context;
+  const id = parseId(call.id);
+  parseParameters(call.query, []);
+  const { values, details } = planGrantedAssignment(await call.body(), entity, principal, id ?? '0');
+  if (details.length > 0) throw validationFailed(details);
+  if (id === undefined) throw recordNotFound();
+  const { guarded, versions } = parseGuard(call.conditions.ifMatch);
+  const targets = (guarded ? versions : [undefined]).map((version) => ({ id, name: id, version }));
+  const outcome = await updateGuarded(deps, context, values, targets);
+  return makeUpdatedReply(outcome);
+}
+
+/** Tries the versions that If-Match allows one after the other: there is seldom more than one. */
+async function updateGuarded(
+  deps: WriteDeps,
+  context: GrantedContext,
+  values: Assignment,
+  targets: readonly GrantedTarget[],
+): Promise<GrantedOutcome> {
+  const projection = projectRecord(context.entity);
+  return tryTargets(targets, (target) =>
+    updateRecords(deps, context, [values], { targets: [target], projection, isMany: false }),
+  );
+}
+
+async function tryTargets<T>(
+  targets: readonly GrantedTarget[],
+  run: (target: GrantedTarget) => Promise<T>,
+): Promise<T> {
+  for (const [index, target] of targets.entries()) {
+    try {
+      return await run(target);
+    } catch (error) {
+      const isStale = error instanceof ApiError && error.reason === 'RECORD_CHANGED';
+      if (!isStale || index === targets.length - 1) throw error;
+    }
+  }
+  throw preconditionFailed();
+}
+
+export async function removeGranted(deps: WriteDeps, context: GrantedContext): Promise<Reply> {
+  const { call } = context;
+  const id = parseId(call.id);
+  parseParameters(call.query, []);
+  if (id === undefined) throw recordNotFound();
+  const { guarded, versions } = parseGuard(call.conditions.ifMatch);
+  const targets = (guarded ? versions : [undefined]).map((version) => ({ id, name: id, version }));
+  await tryTargets(targets, (target) => deleteRecords(deps, context, [target], false));
+  return noContent();
+}
+
+/** Creates records from planGrantedAssignment(). Throws 403 for a record that no grant allows. */
+export function createRecords(
+  deps: WriteDeps,
+  context: GrantedContext,
+  items: readonly Assignment[],
+  projection: Projection,
+  isMany: boolean,
+): Promise<GrantedOutcome> {
+  const { entity, principal } = context;
+  const rows = items.flatMap((values, item) => planCandidates(values, item, isMany, entity, principal));
+  return write(deps, context, { operation: 'create', rows, targets: undefined, projection, isMany });
+}
+
+export type UpdateOptions = Pick<GrantedWrite, 'projection' | 'isMany'> & {
+  /** Records, one for each item. */
+  readonly targets: readonly GrantedTarget[];
+};
+
+/** Updates records; `targets`: one for each. Throws 404 before anything else for records that cannot be read. */
+export async function updateRecords(
+  deps: WriteDeps,
+  context: GrantedContext,
+  items: readonly Assignment[],
+  { targets, projection, isMany }: UpdateOptions,
+): Promise<GrantedOutcome> {
+  const { entity, principal } = context;
+  const rows = items.map((values, item) => planCarriers(values, item, entity, principal));
+  const isForeign = items.some((values) => foreignColumn(entity, principal, values) !== undefined);
+  if (isForeign) {
+    // A record of another owner does not exist, whatever the request says: an update of nothing finds that out.
+    const nothing = items.map((_, item) => planCarriers(new Map(), item, entity, principal));
+    const probe: GrantedWrite = { operation: 'update', rows: nothing, targets, projection, isMany };
+    await write(deps, context, probe).catch((error) => {
+      if (error instanceof ApiError && error.status === 403) return undefined;
+      throw error;
+    });
+    for (const values of items) checkRowRules(entity, principal, values);
+  }
+  return write(deps, context, { operation: 'update', rows, targets, projection, isMany });
+}
+
+export function deleteRecords(
+  deps: WriteDeps,
+  context: GrantedContext,
+  targets: readonly GrantedTarget[],
+  isMany: boolean,
+): Promise<GrantedOutcome> {
+  const rows = targets.map((_, item) => ({ item, values: new Map(), grants: '', unchecked: new Set<string>() }));
+  return write(deps, context, {
+    operation: 'delete',
+    rows,
+    targets,
+    projection: projectRecord(context.entity),
+    isMany,
+  });
+}
+
+async function write(deps: WriteDeps, context: GrantedContext, what: GrantedWrite): Promise<GrantedOutcome> {
+  const { entity, executor, principal, workspace } = context;
+  const { operation, rows, targets, projection } = what;
+  const guarded = targets?.some(({ version }) => version !== undefined) === true;
+  const plan = planGranted(operation, rows, entity, context, { guarded, projection });
+  const statement = deps.prepared.write(context, plan);
+  const bound = bindQuery(statement, { principal, lists: buildGrantedLists(plan, rows, targets) });
+  return retryWrite(context, async () => {
+    try {
+      const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
+      if (row === undefined) throw new TypeError('a write under grants is always one row');
+      const { data, versions, problems } = statement.read(row);
+      if (problems !== null) throw toRefusal(JSON.parse(problems) as readonly Problem[], what, entity);
+      return data === null ? undefined : { data, versions, statement };
+    } catch (error) {
+      if (error instanceof ApiError || isStaleSnapshot(error) || isRetryable(error)) throw error;
+      throw toRecordError(error, workspace, entity.name, operation);
+    }
+  });
+}
+
+type Problem = readonly [item: number, kind: 'missing' | 'refused' | 'stale' | 'reference', field: string | null];
+
+/** Returns the error of the problems: hidden records first, as nothing else may be told of them. */
+function toRefusal(
+  problems: readonly Problem[],
+  { operation, rows, targets, isMany }: GrantedWrite,
+  entity: GrantedEntity,
+): ApiError {
+  const select = (kind: Problem[1]): readonly Problem[] => problems.filter(([, one]) => one === kind);
+  const missing = select('missing');
+  if (missing.length > 0) {
+    return isMany ? recordsNotFound(missing.map(([item]) => targets?.[item]?.name ?? '')) : recordNotFound();
+  }
+  const [refused] = select('refused');
+  if (refused !== undefined) {
+    const [item] = refused;
+    const field = rows.find((row) => row.item === item)?.refusedField;
+    return field === undefined
+      ? notGranted(operation, entity.name, isMany ? item : undefined)
+      : fieldNotGranted(field, entity.name, isMany ? item : undefined);
+  }
+  const stale = select('stale');
+  if (stale.length > 0) {
+    const message = 'has changed since it was read';
+    return isMany
+      ? recordsChanged(stale.map(([index]) => ({ index, field: null, code: 'STALE_VERSION', message })))
+      : preconditionFailed();
+  }
+  const details = select('reference').map(
+    ([index, , field]): Detail => ({
+      ...(isMany ? { index } : {}),
+      field,
+      code: 'REFERENCE_NOT_FOUND',
+      message: 'refers to a record that does not exist',
+    }),
+  );
+  return validationFailed(details);
+}
+
+/** Returns the only record of an outcome; without a tag if the principal cannot read it. */
+function toRecord({ data, versions, statement }: GrantedOutcome): {
+  readonly text: string;
+  readonly id: string;
+  readonly tag: string | undefined;
+} {
+  const text = data.slice(1, -1);
+  const [version = null] = JSON.parse(versions ?? '[]') as readonly (string | null)[];
+  const id = /"id":\s*(\d+)/.exec(text)?.[1] ?? '';
+  return { text, id, tag: version === null ? undefined : buildEntityTag(statement, version, text) };
+}

@@ -1,0 +1,274 @@
+// Writes of a principal whose grants limit an entity: one statement for one record or many, which locks, checks the
+// grants on the record before and after, checks references, and writes everything or nothing.
+import type { Entity, EntityAccess, Field, ResolvedGrant, StampedValue } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
+import type { External, Principal } from '../model/principal.ts';
+import { getUnrestricted } from '../model/restricted.ts';
+import { getEntity } from '../model/workspace.ts';
+import { type Assignment, type AssignmentResult, planAssignment } from './assignment.ts';
+import { buildLists, IDS, type ListColumns, VERSIONS } from './bulk.ts';
+import { fieldNotGranted, notGranted, valuesNotGranted } from './errors.ts';
+import type { PlanContext } from './link.ts';
+import type { Projection } from './projection.ts';
+import { passReferring, type Reference } from './references.ts';
+import { applyRowRules, areUsable, getRuleColumns, readClaim } from './row-rules.ts';
+import {
+  type Alternative,
+  getGrants,
+  type Scan,
+  scan,
+  scanGrantedResult,
+  scanGrantedTarget,
+  scanNothing,
+  toAlternative,
+} from './scan.ts';
+
+export type GrantedOperation = 'create' | 'update' | 'delete';
+
+export interface GrantedPlan extends ListColumns {
+  readonly kind: 'granted';
+  readonly operation: GrantedOperation;
+  /** The entity with all of its fields. */
+  readonly base: Entity;
+  /** Records that can be read, and so be found by an update or delete. */
+  readonly scan: Scan;
+  /** Part of the written records that can be read. */
+  readonly result: Scan;
+  readonly projection: Projection;
+  /** Grants of the roles with the operation: on the stored record, and on the record as the statement leaves it. */
+  readonly before: readonly Alternative[];
+  readonly after: readonly Alternative[];
+  /** References that the statement checks. */
+  readonly references: readonly Reference[];
+  readonly guarded: boolean;
+}
+
+/** Names of the lists that are not columns, next to those of plan/bulk.ts. */
+export const ITEMS = '$item';
+export const GRANTS = '$grants';
+export const CHECKS = '$checks';
+
+/** A row of the lists. `item`: index of its record; `grants`: the grant of a create, or bits for those that fit. */
+export interface GrantedRow {
+  readonly item: number;
+  readonly values: Assignment;
+  readonly grants: string;
+  /** A bit for each reference of the plan that must lead to a visible record. */
+  readonly unchecked: ReadonlySet<string>;
+}
+
+/** An entity of a part that grants limit. */
+export type GrantedEntity = Entity & { readonly access: EntityAccess };
+
+export const isGranted = (entity: Entity): entity is GrantedEntity => entity.access !== undefined;
+
+/** Checks a body against the fields that the roles may write, as planAssignment() does. */
+export function planGrantedAssignment(
+  body: unknown,
+  entity: GrantedEntity,
+  principal: Principal,
+  pathId: string | undefined,
+): AssignmentResult {
+  const { writable } = entity.access;
+  const optional = new Set(getRuleColumns(entity, principal));
+  if (pathId === undefined) {
+    for (const { set, stamps } of getUsable(entity, 'create', principal))
+      for (const name of [...set.keys(), ...stamps.keys()]) optional.add(name);
+  }
+  return planAssignment(body, { ...entity, fields: writable }, pathId, optional);
+}
+
+/** Returns the grants with the operation that apply to the principal, with their index among all of the roles. */
+function getUsable(
+  entity: Entity,
+  operation: GrantedOperation,
+  principal: Principal,
+): readonly (ResolvedGrant & { readonly index: number })[] {
+  if (principal.kind !== 'external') return [];
+  return getGrants(entity, operation)
+    .map((grant, index) => ({ ...grant, index }))
+    .filter(({ claims }) => areUsable(principal.claims, claims));
+}
+
+/**
+ * Returns the rows that a create may make of a record, in the order of the grants: the first that its grant allows is
+ * stored. Throws 403 when no grant allows the fields or values of the record.
+ */
+export function planCandidates(
+  values: Assignment,
+  item: number,
+  isMany: boolean,
+  entity: GrantedEntity,
+  principal: Principal,
+): readonly GrantedRow[] {
+  const grants = getUsable(entity, 'create', principal).filter(({ demandsId }) => !demandsId);
+  if (principal.kind !== 'external' || grants.length === 0)
+    throw notGranted('create', entity.name, isMany ? item : undefined);
+  const rows: GrantedRow[] = [];
+  for (const grant of grants) {
+    const stored = stampValues(values, grant, entity, principal);
+    if (stored === undefined) continue;
+    const base = entity.access.base;
+    const unchecked = new Set(
+      [...grant.set.keys(), ...grant.stamps.keys()].filter((name) => {
+        const field = base.fields.get(name) as Field;
+        const value = readStamp((grant.set.get(name) ?? grant.stamps.get(name)) as StampedValue, field, principal);
+        return isSame(field, stored.get(name), value);
+      }),
+    );
+    rows.push({ item, values: applyRowRules(entity, principal, stored), grants: String(grant.index), unchecked });
+  }
+  if (rows.length > 0) return rows;
+  const refused = findRefusedField(
+    [...values.keys()],
+    grants,
+    ({ write, set }, name) => write.has(name) || set.has(name),
+  );
+  const named = isMany ? item : undefined;
+  throw refused === undefined ? valuesNotGranted(entity.name, named) : fieldNotGranted(refused, entity.name, named);
+}
+
+/** Returns the values of a create under a grant, or undefined if the grant does not allow the record. */
+function stampValues(
+  values: Assignment,
+  { write, set, stamps }: ResolvedGrant,
+  { access: { base } }: GrantedEntity,
+  principal: External,
+): Assignment | undefined {
+  const stored = new Map(values);
+  for (const name of values.keys()) if (!write.has(name) && !set.has(name)) return undefined;
+  for (const [name, source] of [...set, ...stamps]) {
+    const field = base.fields.get(name) as Field;
+    const value = readStamp(source, field, principal);
+    if (value === undefined) return undefined;
+    if (!values.has(name)) stored.set(name, value);
+    else if (set.has(name) && !isSame(field, values.get(name), value)) return undefined;
+  }
+  return stored;
+}
+
+/** Returns the value as text of the column, or undefined if it cannot be stored. */
+function readStamp(value: StampedValue, field: Field, { claims }: External): string | null | undefined {
+  if (value.kind === 'literal') return value.text;
+  const reading = readClaim(claims, value.claim, field);
+  if (!reading.ok || fieldType(field.type).check?.(reading.text, field).ok === false) return undefined;
+  return reading.text;
+}
+
+function isSame(field: Field, one: string | null | undefined, other: string | null | undefined): boolean {
+  if (one === undefined || other === undefined) return false;
+  return one === null || other === null ? one === other : fieldType(field.type).equal(one, other);
+}
+
+/** Returns the row of an update: the grants that may carry it, by the fields that it names. */
+export function planCarriers(
+  values: Assignment,
+  item: number,
+  entity: GrantedEntity,
+  principal: Principal,
+): GrantedRow & { readonly refusedField: string | undefined } {
+  const usable = getUsable(entity, 'update', principal);
+  const carriers = new Set(
+    usable.filter(({ write }) => [...values.keys()].every((name) => write.has(name))).map(({ index }) => index),
+  );
+  const grants = getGrants(entity, 'update')
+    .map((_, index) => (carriers.has(index) ? '1' : '0'))
+    .join('');
+  const refusedField =
+    carriers.size > 0 || usable.length === 0
+      ? undefined
+      : findRefusedField([...values.keys()], usable, ({ write }, name) => write.has(name));
+  return { item, values, grants, unchecked: new Set(), refusedField };
+}
+
+/** Returns the field that no grant allows, or else one that the first grant does not allow. */
+function findRefusedField(
+  names: readonly string[],
+  grants: readonly ResolvedGrant[],
+  allows: (grant: ResolvedGrant, name: string) => boolean,
+): string | undefined {
+  const [first] = grants;
+  return (
+    names.find((name) => !grants.some((grant) => allows(grant, name))) ??
+    names.find((name) => first !== undefined && !allows(first, name))
+  );
+}
+
+/** Plans the write of rows from planCandidates() or planCarriers(), or a delete. */
+export function planGranted(
+  operation: GrantedOperation,
+  rows: readonly Pick<GrantedRow, 'values'>[],
+  entity: GrantedEntity,
+  context: PlanContext,
+  { guarded, projection }: Pick<GrantedPlan, 'guarded' | 'projection'>,
+): GrantedPlan {
+  const { base } = entity.access;
+  const { principal } = context;
+  if (operation === 'delete') passReferring(entity, context.workspace);
+  const names = new Set(rows.flatMap(({ values }) => [...values.keys()]));
+  const columns = [...base.fields.values()].filter(({ name }) => names.has(name));
+  const grants = getGrants(entity, operation);
+  return {
+    kind: 'granted',
+    operation,
+    base,
+    scan: scanGrantedTarget(entity, principal),
+    result: scanGrantedResult(entity, principal),
+    projection,
+    columns,
+    isSparse: rows.some(({ values }) => values.size < names.size),
+    before: grants.map((grant) => toAlternative(grant)),
+    after: grants.map((grant) => toAlternative(grant, entity)),
+    references: columns.flatMap((field) => getReference(field, base, context) ?? []),
+    guarded,
+  };
+}
+
+/** Returns the records that a reference may lead to: none of an entity that does not exist for the principal. */
+function getReference(field: Field, base: Entity, { workspace, principal }: PlanContext): Reference | undefined {
+  const relation = [...base.relations.values()].find((one) => one.kind === 'belongsTo' && one.column === field.name);
+  if (relation === undefined) return undefined;
+  const target = workspace.entities.get(relation.entity);
+  return {
+    field,
+    scan:
+      target === undefined
+        ? scanNothing(getEntity(getUnrestricted(workspace), relation.entity))
+        : scan(target, principal, 'read'),
+  };
+}
+
+/** Builds the lists of a plan. `targets`: the existing records of an update or delete, by item. */
+export function buildGrantedLists(
+  plan: GrantedPlan,
+  rows: readonly GrantedRow[],
+  targets: readonly { readonly id: string; readonly version: string | undefined }[] | undefined,
+): Map<string, readonly (string | null)[]> {
+  const lists = buildLists(
+    rows.map(({ values }) => values),
+    plan,
+  );
+  lists.set(
+    ITEMS,
+    rows.map(({ item }) => String(item)),
+  );
+  lists.set(
+    GRANTS,
+    rows.map(({ grants }) => grants),
+  );
+  lists.set(
+    CHECKS,
+    rows.map(({ unchecked }) => plan.references.map(({ field }) => (unchecked.has(field.name) ? '0' : '1')).join('')),
+  );
+  if (targets !== undefined) {
+    lists.set(
+      IDS,
+      rows.map(({ item }) => targets[item]?.id ?? null),
+    );
+    lists.set(
+      VERSIONS,
+      rows.map(({ item }) => targets[item]?.version ?? null),
+    );
+  }
+  return lists;
+}

@@ -1,0 +1,257 @@
+// Writes of principals with grants: one statement for one record or many, which locks, checks, and writes all of them or
+// none. Its one row has the written records, or the reasons why nothing was written.
+import type { Field } from '../model/entity.ts';
+import { columnDefault, fieldType } from '../model/field-types.ts';
+import { ID_LIST, listOperands, PROVIDED, VERSION_LIST } from '../plan/bulk.ts';
+import { CHECKS, GRANTS, type GrantedPlan, ITEMS } from '../plan/granted.ts';
+import { type Operand, valueOperand } from '../plan/operand.ts';
+import type { Alternative, Scan } from '../plan/scan.ts';
+import { ID, listedRows, R, ROW, S, W } from './bulk.ts';
+import {
+  bind,
+  outputColumn,
+  RECORD,
+  renderAlternatives,
+  renderColumn,
+  renderFilter,
+  renderScan,
+  where,
+} from './expression.ts';
+import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
+import { limitRunningSize, makeSizeLimit } from './size-limit.ts';
+import { renderNodeGuard, renderRowMark, renderSequence, renderTarget, renderVersion } from './table.ts';
+
+const ITEM = ident(ITEMS);
+const GRANT = ident(GRANTS);
+const CHECK = ident(CHECKS);
+const VERSION = ident('$version');
+const N = ident('n');
+const H = ident('h');
+
+const ITEM_LIST: Operand = { kind: 'list', name: ITEMS, type: 'int4[]' };
+const GRANT_LIST: Operand = { kind: 'list', name: GRANTS, type: 'text[]' };
+const CHECK_LIST: Operand = { kind: 'list', name: CHECKS, type: 'text[]' };
+
+// Most reasons in one response.
+const MAX_PROBLEMS = 100;
+
+/**
+ * Renders a write with `data`, the JSON array of the records in their order (null when nothing was written), `versions`
+ * (a JSON array, null for a record that cannot be read), and `problems`, a JSON array of `[item, kind, field]`, or null.
+ */
+export function writeGranted(plan: GrantedPlan, maxBytes: number): Fragment {
+  switch (plan.operation) {
+    case 'create':
+      return renderCreate(plan, maxBytes);
+    case 'update':
+      return renderUpdate(plan, maxBytes);
+    case 'delete':
+      return renderDelete(plan);
+    default:
+      return plan.operation satisfies never;
+  }
+}
+
+const allFields = ({ base }: GrantedPlan): readonly Field[] => [...base.fields.values()];
+const renderColumns = (plan: GrantedPlan, row: Fragment): Fragment =>
+  join(allFields(plan).map(({ column }) => sql`${row}.${ident(column)}`));
+
+/** Renders a value as the column stores it. */
+const asStored = (value: Fragment, field: Field): Fragment =>
+  sql`${value}::${keyword(fieldType(field.type).columnType(field))}`;
+
+const isProvided = (plan: GrantedPlan, field: Field): Fragment =>
+  sql`substr(${S}.${ident(PROVIDED)}, ${integerLiteral(plan.columns.indexOf(field) + 1)}, 1) = '1'`;
+
+/** Renders the table as the statement leaves it, `"$now"`; read only by conditions that cross it. */
+function renderNow(plan: GrantedPlan): Fragment {
+  const table = renderTarget(plan.scan);
+  const others = sql`not exists (select from "$new" n where n."id" = ${R}."id")`;
+  return sql`"$now" as (select ${renderColumns(plan, R)} from ${table} ${R}${where(renderNodeGuard(plan.scan), others)} union all select ${renderColumns(plan, N)} from "$new" ${N})`;
+}
+
+/** Renders the condition that the grant with the index in `"$grants"` holds for the row. */
+function holdsChosen(alternatives: readonly Alternative[], row: Fragment): Fragment {
+  if (alternatives.length === 0) return keyword('false');
+  const cases = alternatives.map(
+    (one, index) => sql`when ${literal(String(index))} then ${renderAlternatives([one], row)}`,
+  );
+  return sql`(case ${row}.${GRANT} ${join(cases, ' ')} else false end)`;
+}
+
+/** Renders the condition that a grant holds which `"$grants"` has a bit for. */
+function holdsCarrier(alternatives: readonly Alternative[], row: Fragment, bits: Fragment): Fragment {
+  const conditions = alternatives.map(
+    (one, index) =>
+      sql`(substr(${bits}.${GRANT}, ${integerLiteral(index + 1)}, 1) = '1' and ${renderAlternatives([one], row)})`,
+  );
+  return conditions.length === 0 ? keyword('false') : sql`(${join(conditions, ' or ')})`;
+}
+
+const problem = (item: Fragment, kind: string, from: Fragment, field: string | null = null): Fragment =>
+  sql`select ${item} as "item", ${literal(kind)} as "kind", ${field === null ? keyword('null::text') : literal(field)} as "field" from ${from}`;
+
+/** Renders `"$problems"` and `"$whole"`, which has a row if there are none. */
+const renderProblems = (problems: readonly Fragment[]): Fragment =>
+  sql`"$problems" as materialized (${join(problems, '\nunion all ')}),
+"$whole" as materialized (select true as "is" where not exists (select from "$problems"))`;
+
+const PROBLEMS = sql`(select json_agg(json_build_array(p."item", p."kind", p."field") order by p."item", p."kind", p."field")::text from (select * from "$problems" order by "item" limit ${integerLiteral(MAX_PROBLEMS)}) p)`;
+
+/** Renders the problems of references: each must lead to a record that the principal can read. */
+function findReferences(plan: GrantedPlan, isChecked: (field: Field, index: number) => Fragment): Fragment[] {
+  return plan.references.map(({ field, scan }, index) => {
+    const value = sql`${N}.${ident(field.column)}`;
+    const k = ident('k');
+    const { table, condition } = renderScan(scan, k);
+    const isVisible = sql`exists (select from ${table}${where(sql`${k}."id" = ${value}`, condition)})`;
+    const conditions = where(sql`${value} is not null`, isChecked(field, index), sql`not ${isVisible}`);
+    const from =
+      plan.operation === 'create' ? sql`"$new" ${N}` : sql`"$new" ${N} join "$held" ${H} on ${H}."id" = ${N}."id"`;
+    return problem(sql`${N}.${ITEM}`, 'reference', sql`${from}${conditions}`, field.name);
+  });
+}
+
+function renderCreate(plan: GrantedPlan, maxBytes: number): Fragment {
+  const rows = sql`select u.* from ${listedRows([ITEM_LIST, GRANT_LIST, CHECK_LIST, ...listOperands(plan)], plan, [ITEM, GRANT, CHECK])}`;
+  const newColumns = allFields(plan).map((field) => {
+    if (field.role === 'id') return sql`nextval(${renderSequence(plan.scan)})::int8 as "id"`;
+    return sql`${asStored(renderMade(plan, field), field)} as ${ident(field.column)}`;
+  });
+  const candidates = sql`select ${join([sql`${S}.${ITEM}`, sql`${S}.${GRANT}`, sql`${S}.${CHECK}`, ...newColumns])} from ${S}`;
+  const chosen = sql`select distinct on (${N}.${ITEM}) ${N}.* from "$rows" ${N} where ${holdsChosen(plan.before, N)} order by ${N}.${ITEM}, ${N}.${GRANT}::int4`;
+  const refused = problem(
+    sql`i.${ITEM}`,
+    'refused',
+    sql`(select distinct ${S}.${ITEM} from ${S}) i where not exists (select from "$new" ${N} where ${N}.${ITEM} = i.${ITEM})`,
+  );
+  // Records of one request may depend on each other.
+  const changed = problem(sql`${N}.${ITEM}`, 'refused', sql`"$new" ${N} where not ${holdsChosen(plan.after, N)}`);
+  const references = findReferences(
+    plan,
+    (_, index) => sql`substr(${N}.${CHECK}, ${integerLiteral(index + 1)}, 1) = '1'`,
+  );
+  const columns = join(allFields(plan).map(({ column }) => ident(column)));
+  return sql`with ${S} as materialized (${rows}),
+"$rows" as materialized (${candidates}),
+"$new" as materialized (${chosen}),
+${renderNow(plan)},
+${renderProblems([refused, changed, ...references])},
+${W} as (insert into ${renderTarget(plan.scan)} as ${R} (${columns}) select ${renderColumns(plan, N)} from "$new" ${N}, "$whole" order by ${N}.${ITEM} returning ${R}.*, ${renderRowMark(plan.scan, R)} as ${VERSION})
+${renderResult(plan, maxBytes)}`;
+}
+
+/** Renders the value of a new record: that of the request, or else the default. */
+function renderMade(plan: GrantedPlan, field: Field): Fragment {
+  const stored = columnDefault(field);
+  const fallback =
+    stored === undefined
+      ? keyword('null')
+      : stored.kind === 'expression'
+        ? keyword(stored.expression)
+        : bind(valueOperand(field, stored.text));
+  if (!plan.columns.includes(field)) return sql`(${fallback})`;
+  const value = sql`${S}.${ident(field.name)}`;
+  return plan.isSparse ? sql`(case when ${isProvided(plan, field)} then ${value} else ${fallback} end)` : value;
+}
+
+function renderUpdate(plan: GrantedPlan, maxBytes: number): Fragment {
+  const rows = sql`select u.* from ${listedRows([ID_LIST, VERSION_LIST, ITEM_LIST, GRANT_LIST, CHECK_LIST, ...listOperands(plan)], plan, [ID, VERSION, ITEM, GRANT, CHECK])}`;
+  const isChanged = plan.columns.length > 0;
+  const changed = allFields(plan).map((field) => {
+    const before = sql`${H}.${ident(field.column)}`;
+    if (field.role === 'updatedAt' && isChanged)
+      return sql`${asStored(keyword('now()'), field)} as ${ident(field.column)}`;
+    if (!plan.columns.includes(field)) return before;
+    const value = asStored(sql`${S}.${ident(field.name)}`, field);
+    const after = plan.isSparse ? sql`case when ${isProvided(plan, field)} then ${value} else ${before} end` : value;
+    return sql`${after} as ${ident(field.column)}`;
+  });
+  const next = sql`select ${join([sql`${S}.${ITEM}`, sql`${S}.${GRANT}`, sql`${H}.${VERSION}`, ...changed])} from ${S} join "$held" ${H} on ${H}."id" = ${S}.${ID}`;
+  const after = problem(sql`${N}.${ITEM}`, 'refused', sql`"$new" ${N} where not ${renderAlternatives(plan.after, N)}`);
+  const references = findReferences(plan, (field) => {
+    // A reference that stays may lead anywhere, unless the principal cannot see that it stays.
+    const isShown = plan.scan.entity.fields.has(field.name);
+    if (!isShown) return keyword('true');
+    const before = renderColumn(plan.scan, field, H) ?? sql`${H}.${ident(field.column)}`;
+    return sql`${N}.${ident(field.column)} is distinct from ${before}`;
+  });
+  const table = renderTarget(plan.scan);
+  const sets = allFields(plan)
+    .filter((field) => plan.columns.includes(field) || field.role === 'updatedAt')
+    .map(({ column }) => sql`${ident(column)} = ${N}.${ident(column)}`);
+  const write = isChanged
+    ? sql`update ${table} ${R} set ${join(sets)} from "$new" ${N}, "$whole"${where(sql`${R}."id" = ${N}."id"`, renderNodeGuard(plan.scan))} returning ${R}.*, ${renderRowMark(plan.scan, R)} as ${VERSION}`
+    : sql`select ${R}.*, ${renderRowMark(plan.scan, R)} as ${VERSION} from ${table} ${R}, "$new" ${N}, "$whole"${where(sql`${R}."id" = ${N}."id"`, renderNodeGuard(plan.scan))}`;
+  return sql`with ${S} as materialized (${rows}),
+${renderHeld(plan, keyword('for no key update'))},
+"$new" as materialized (${next}),
+${renderNow(plan)},
+${renderProblems([...findTargets(plan), after, ...references])},
+${W} as (${write})
+${renderResult(plan, maxBytes)}`;
+}
+
+/** Renders the stored records that the principal can read, locked in the order of their ids. */
+function renderHeld(plan: GrantedPlan, lock: Fragment): Fragment {
+  const conditions = where(
+    renderNodeGuard(plan.scan),
+    sql`${R}."id" = any(${bind(ID_LIST)})`,
+    ...renderFilter(plan.scan, R, true),
+  );
+  return sql`"$held" as materialized (select ${renderColumns(plan, R)}, ${renderVersion(plan.scan, R)} as ${VERSION} from ${renderTarget(plan.scan)} ${R}${conditions} order by ${R}."id" ${lock} of ${R})`;
+}
+
+/** Renders the problems of stored records: missing, of another version, or without a grant for the operation. */
+function findTargets(plan: GrantedPlan): Fragment[] {
+  const joined = sql`${S} join "$held" ${H} on ${H}."id" = ${S}.${ID}`;
+  const holds = plan.operation === 'update' ? holdsCarrier(plan.before, H, S) : renderAlternatives(plan.before, H);
+  return [
+    problem(
+      sql`${S}.${ITEM}`,
+      'missing',
+      sql`${S} where not exists (select from "$held" ${H} where ${H}."id" = ${S}.${ID})`,
+    ),
+    problem(sql`${S}.${ITEM}`, 'refused', sql`${joined} where not ${holds}`),
+    ...(plan.guarded
+      ? [problem(sql`${S}.${ITEM}`, 'stale', sql`${joined} where ${S}.${VERSION} <> ${H}.${VERSION}`)]
+      : []),
+  ];
+}
+
+function renderDelete(plan: GrantedPlan): Fragment {
+  const rows = sql`select u.* from ${listedRows([ID_LIST, VERSION_LIST, ITEM_LIST], { columns: [], isSparse: false }, [ID, VERSION, ITEM])}`;
+  const own = where(sql`${R}."id" = any(${bind(ID_LIST)})`, renderNodeGuard(plan.scan));
+  return sql`with ${S} as materialized (${rows}),
+${renderHeld(plan, keyword('for update'))},
+${renderProblems(findTargets(plan))},
+${W} as (delete from ${renderTarget(plan.scan)} ${R} using "$whole"${own} returning 1)
+select case when exists (select from "$whole") then (select count(*) from ${W})::text end as data, null::text as versions, ${PROBLEMS} as problems`;
+}
+
+/** Renders the one row of a create or update. */
+function renderResult(plan: GrantedPlan, maxBytes: number): Fragment {
+  const { result, projection } = plan;
+  const V = ident('v');
+  const conditions = renderFilter(result, W);
+  const isShown = conditions.length === 0 ? keyword('true') : join(conditions, ' and ');
+  const fields = projection.outputs.map((output) => {
+    if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
+    return output.field;
+  });
+  const visibleColumns = fields.map((field) => sql`${renderShown(result, field)} as ${ident(field.column)}`);
+  const columns = join(fields.map((field) => outputColumn(field, V)));
+  const text = sql`(select row_to_json(${RECORD})::text from (select ${columns} from (select ${join(visibleColumns)}) ${V}) ${RECORD})`;
+  const id = sql`(select row_to_json(${RECORD})::text from (select ${W}."id") ${RECORD})`;
+  const version =
+    plan.operation === 'update' || plan.operation === 'create' ? renderVersion(plan.scan, W, VERSION) : empty;
+  const texts = sql`select t."isShown", case when t."isShown" then t."version" end as ${VERSION}, case when t."isShown" then t."whole" else t."id" end as "$text", t.${ITEM} as ${ROW} from (
+  select (${isShown}) is true as "isShown", ${version} as "version", ${text} as "whole", ${id} as "id", ${N}.${ITEM} from "$new" ${N} join ${W} on ${W}."id" = ${N}."id" order by ${N}.${ITEM}
+) t order by t.${ITEM}`;
+  const sized = sql`select t.*, octet_length(t."$text") + 1 as "$size" from (${texts}) t`;
+  const limited = limitRunningSize(sized, makeSizeLimit(plan.scan, maxBytes));
+  return sql`select '[' || string_agg(q."$text", ',' order by q.${ROW}) || ']' as data, '[' || string_agg(coalesce(to_json(q.${VERSION})::text, 'null'), ',' order by q.${ROW}) || ']' as versions, ${PROBLEMS} as problems from (${limited}) q`;
+}
+
+const renderShown = (result: Scan, field: Field): Fragment =>
+  renderColumn(result, field, W) ?? sql`${W}.${ident(field.column)}`;
