@@ -71,29 +71,40 @@ export const drawSpareValue = (field: Field): string | null | undefined =>
 /** True for a reference whose spare values are of no record. */
 const isDeferred = ({ role, required }: Field): boolean => role === 'reference' && required;
 
+/** Spare values of one record. */
+interface Spare {
+  /** Index of the record in the request. */
+  readonly index: number;
+  readonly version: string;
+  readonly values: Map<string, string | null>;
+}
+
 /** Plans spare values for records whose unique values others of the write take over; undefined if there are none. */
 async function planExchange(deps: WriteDeps, context: EntityContext, what: BulkWrite): Promise<Exchange | undefined> {
   const { entity } = context;
   const scope = getScope(what);
   if (what.kind === 'delete' || scope.kind === 'create') return undefined;
-  const spares = new Map<string, { readonly index: number; readonly values: Map<string, string | null> }>();
+  const spares = new Map<string, Spare>();
   for (const fields of getWrittenUniques(context, what)) {
     const plan = planHeldValues(what.items, fields, entity, context, scope);
     const inputs = buildInputs(context, { ...what, listed: plan });
     const rows = await runRead(context, compile(plan, deps.compileOptions), inputs, 'write');
-    for (const { index, id, changed } of rows) {
+    for (const { index, id, version, changed } of rows) {
       const changedFields = fields.filter((_, at) => changed[at] === '1');
       const [field] = getSparedFields(changedFields, context);
       const value = field && drawSpareValue(field);
       if (field === undefined || value === undefined) continue;
-      const spare = spares.get(id) ?? { index, values: new Map() };
+      const spare = spares.get(id) ?? { index, version, values: new Map() };
       spare.values.set(field.name, value);
       spares.set(id, spare);
     }
   }
   if (spares.size === 0) return undefined;
   const all = [...spares];
-  const targets = all.map(([id, { index }]) => ({ id, name: id, version: what.targets?.[index]?.version }));
+  const targets = all.map(([id, { index, version }]) => {
+    // A record whose key changes meanwhile is not found by an upsert, and would keep its spare value.
+    return { id, name: id, version: scope.kind === 'upsert' ? version : what.targets?.[index]?.version };
+  });
   // Their versions are compared once, as the transaction changes them.
   const isCompared = new Set(all.map(([, { index }]) => index));
   const later = what.targets?.map((target, index) =>

@@ -109,6 +109,7 @@ export interface UniqueConflictRow {
 export interface HeldValueRow {
   readonly index: number;
   readonly id: string;
+  readonly version: string;
   readonly changed: string;
 }
 

@@ -1,11 +1,12 @@
 // Values that a record has for a moment, while others of its transaction take over the ones that it had.
-import { parseDecimal } from '../model/decimal.ts';
+import { MAX_INT64, parseDecimal } from '../model/decimal.ts';
 import type { Field } from '../model/entity.ts';
 
 const DAY_MS = 86_400_000;
 // Range of numbers of fields without bounds; a reference to no record is negative.
 const MAX_NUMBER = 999_999_999_999n;
 const MAX_INT32 = 2_147_483_647n;
+const MAX_FLOAT = 1e12;
 
 /**
  * Returns a value, as text, that the field takes and that hardly any record has: null unless it is required, else one
@@ -22,11 +23,12 @@ export function makeSpareValue(field: Field, random: bigint): string | null | un
     case 'integer':
       return String(pick(random, BigInt(min ?? -MAX_INT32), BigInt(max ?? MAX_INT32)));
     case 'bigint':
-      return String(pick(random, BigInt(min ?? -MAX_NUMBER), BigInt(max ?? MAX_NUMBER)));
+      return String(pick(random, BigInt(min ?? -MAX_INT64), BigInt(max ?? MAX_INT64)));
     case 'decimal':
       return pickDecimal(random, field);
     case 'float': {
-      const [low, high] = [Number(min ?? -1e12), Number(max ?? 1e12)];
+      const low = Number(min ?? Math.min(-MAX_FLOAT, Number(max ?? 0) - MAX_FLOAT));
+      const high = Number(max ?? Math.max(MAX_FLOAT, low + MAX_FLOAT));
       return String(low + (high - low) * (Number(random % 2n ** 52n) / 2 ** 52));
     }
     case 'date':
@@ -60,13 +62,16 @@ function pickTime(random: bigint, from: string, to: string, unitMs: number): str
 
 function pickDecimal(random: bigint, { precision, scale = 0, min, max }: Field): string {
   const limit = precision === undefined ? MAX_NUMBER : 10n ** BigInt(precision) - 1n;
-  const units = (text: string | undefined, otherwise: bigint): bigint => {
+  const toUnits = (text: string | undefined): bigint | undefined => {
     const decimal = text === undefined ? undefined : parseDecimal(text);
-    if (decimal === undefined) return otherwise;
+    if (decimal === undefined) return undefined;
     const digits = BigInt(decimal.integer + decimal.fraction.padEnd(scale, '0').slice(0, scale));
     return decimal.negative ? -digits : digits;
   };
-  const value = pick(random, units(min, -limit), units(max, limit));
+  const [least, most] = [toUnits(min), toUnits(max)];
+  const low = least ?? (most !== undefined && most < -limit ? most - limit : -limit);
+  const high = most ?? (low > limit ? low + limit : limit);
+  const value = pick(random, low, high);
   const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0');
   const point = digits.length - scale;
   return `${value < 0n ? '-' : ''}${digits.slice(0, point)}${scale === 0 ? '' : `.${digits.slice(point)}`}`;

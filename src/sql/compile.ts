@@ -159,9 +159,10 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
     other: other === null ? null : Number(other),
     isThere: isThere === 't',
   }),
-  heldValue: ([index, id, changed]) => ({
+  heldValue: ([index, id, version, changed]) => ({
     index: Number(requireCell(index)),
     id: requireCell(id),
+    version: requireCell(version),
     changed: requireCell(changed),
   }),
   referred: ([index]) => ({ index: Number(requireCell(index)) }),

@@ -17,6 +17,7 @@ import {
 } from './bulk.ts';
 import { renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, sql, toQuery } from './fragment.ts';
+import { renderVersion } from './table.ts';
 import { asStored } from './upsert.ts';
 
 /**
@@ -38,7 +39,7 @@ select * from (
 ) d where d.${IS_PROVIDED} and (d.other is not null or d."isThere") order by d.index::int8 limit ${integerLiteral(MAX_MISTAKES)}`;
 }
 
-/** Selects `index` (from 0), `id` and `changed` of records whose values another record of the request takes over. */
+/** Selects `index` (from 0), `id`, `version` and `changed` of records whose values another record of the request takes over. */
 export function selectHeldValues(plan: HeldValuesPlan): Fragment {
   const changed = plan.fields.map(
     (field, index) => sql`(${W}.${held(index)} is distinct from ${W}.${ident(field.name)})::int4::text`,
@@ -46,7 +47,7 @@ export function selectHeldValues(plan: HeldValuesPlan): Fragment {
   const sameAsHeld = plan.fields.map((field, index) => sql`o.${ident(field.name)} = ${W}.${held(index)}`);
   return sql`with ${uniqueValues(plan)}
 select * from (
-  select (${W}.${ROW} - 1)::text as index, ${W}.${ID}::text as id, ${join(changed, ' || ')} as changed
+  select (${W}.${ROW} - 1)::text as index, ${W}.${ID}::text as id, ${W}.${VERSION} as version, ${join(changed, ' || ')} as changed
   from ${W}${where(sql`${W}.${ID} is not null`, sql`exists (select from ${W} o${where(...sameAsHeld, sql`o.${ROW} <> ${W}.${ROW}`)})`)}
 ) d where strpos(d.changed, '1') > 0`;
 }
@@ -55,6 +56,7 @@ select * from (
 export const DEFER_CONSTRAINTS = toQuery(sql`set constraints all deferred`);
 export const CHECK_CONSTRAINTS = toQuery(sql`set constraints all immediate`);
 
+const VERSION = ident('$version');
 const IS_PROVIDED = ident('$isProvided');
 
 const held = (index: number): Fragment => ident(`$held${index}`);
@@ -90,7 +92,8 @@ function uniqueValues(plan: UniqueConflictsPlan | HeldValuesPlan): Fragment {
       sql`${asStored(after(field), field)} as ${ident(field.name)}`,
       sql`${before(field)} as ${held(index)}`,
     ]);
-    return sql`select ${S}.${ROW}, ${idOrNull} as ${ID}, ${isAnyProvided} as ${IS_PROVIDED}, ${join(values)}`;
+    const version = plan.kind === 'heldValue' ? sql`${renderVersion(plan.scan, R)} as ${VERSION}, ` : empty;
+    return sql`select ${S}.${ROW}, ${idOrNull} as ${ID}, ${version}${isAnyProvided} as ${IS_PROVIDED}, ${join(values)}`;
   };
   const stored = (field: Field): Fragment => sql`${R}.${ident(field.column)}`;
   const part = (body: Fragment): Fragment => sql`${S} as materialized (${rows}),

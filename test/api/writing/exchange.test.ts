@@ -487,3 +487,41 @@ describe('an import', () => {
     assert.deepEqual([taken.status, taken.json.error.details[0].row], [409, 1], taken.text);
   });
 });
+
+test('an upsert leaves no spare value in a record whose key changes meanwhile', async () => {
+  const fields = {
+    code: { type: 'string', required, unique },
+    place: { type: 'integer', unique },
+    large: { type: 'bigint', required, unique, min: 1_000_000_000_000 },
+  };
+  const made = await server.workspace('acme/exchange-keys', { entities: { items: { fields } } });
+  const large = [1_000_000_000_001, 1_000_000_000_002];
+  await made.create('items', [
+    { code: 'a', place: 1, large: large[0] },
+    { code: 'b', place: 2, large: large[1] },
+  ]);
+  const upsert = (a: number, b: number): Promise<Answer> =>
+    made.call('items/_bulk?onConflict=code', {
+      method: 'POST',
+      body: {
+        data: [
+          { code: 'a', place: a + 1, large: large[a] },
+          { code: 'b', place: b + 1, large: large[b] },
+        ],
+      },
+    });
+  const rename = (code: string): Promise<Answer> => made.call('items/1', { method: 'PATCH', body: { code } });
+  let isDone = false;
+  const renaming = (async () => {
+    for (let turn = 0; !isDone; turn++) assert.equal((await rename(turn % 2 === 0 ? 'z' : 'a')).status, 200);
+  })();
+  for (let turn = 0; turn < 60; turn++) {
+    const answer = await upsert(turn % 2, 1 - (turn % 2));
+    assert.ok([200, 409, 503].includes(answer.status), answer.text);
+    const { data } = (await made.call('items')).json;
+    const isExchanged = data.every((item: Card) => item.place === (item.large === large[0] ? 1 : 2));
+    assert.ok(isExchanged && data.length === 2, JSON.stringify(data));
+  }
+  isDone = true;
+  await renaming;
+});
