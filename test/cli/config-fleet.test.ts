@@ -46,18 +46,34 @@ test('records in the way of one workspace are told by plan, and apply changes th
   const planned = await run('plan', 'fleet.yaml');
   assert.equal(planned.code, 1);
   assert.match(planned.stdout, /~ fleet\/b: schema\n(?: {4}.*\n)* {4}.*\(records in the way: 2, such as id 1, 3\)\n/);
-  assert.match(planned.stdout, /\nfleet\/b +1 +- +2 +2 records in the way\n/);
+  assert.match(planned.stdout, /\nfleet\/b +1 +0 +- +2 +2 records in the way\n/);
   assert.match(planned.stdout, /\n4 changes to do; 1 workspace would fail\n$/);
-  assert.match(planned.stderr, /^Error: 1 of 4 workspaces cannot become what the file says: fleet\/b\n/);
+  assert.equal(
+    planned.stderr,
+    `Error: 1 of 4 workspaces cannot become what the file says: fleet/b
+The others are not concerned: apply changes them.
+Nothing has been changed.
+Change or delete the records in the way, then plan the file again.
+`,
+  );
   assert.deepEqual(await fieldsOf('a'), ['email']);
 
   const applied = await run('apply', 'fleet.yaml');
   assert.equal(applied.code, 1);
   assert.match(applied.stdout, /\n! fleet\/b: schema\nMigration +\d+\nState +failed\n/);
   assert.match(applied.stdout, /DATA_CONFLICT: .*\n {2}2 records of customers\.mail, such as id 1, 3\n/);
-  assert.match(applied.stdout, /\nfleet\/a +1 +0\b.*\nfleet\/b +0 +1 +Migration \d+ has failed: customers\.mail: .*\n/);
-  assert.match(applied.stdout, /\n3 changes done, 1 left as it is; 1 workspace failed\n$/);
-  assert.match(applied.stderr, /^Error: 1 of 4 workspaces failed: fleet\/b\n/);
+  assert.match(
+    applied.stdout,
+    /\nfleet\/a +1 +0 +0\b.*\nfleet\/b +0 +0 +1 +Migration \d+ has failed: customers\.mail: .*\n/,
+  );
+  assert.match(applied.stdout, /\n3 changes done, 1 not done; 1 workspace failed\n$/);
+  assert.equal(
+    applied.stderr,
+    `Error: 1 of 4 workspaces failed: fleet/b
+The others are not concerned.
+Change or delete the records in the way, then apply the file again.
+`,
+  );
   const fields = await Promise.all(['a', 'b', 'c', 'd'].map(fieldsOf));
   assert.deepEqual(fields, [['mail'], ['email'], ['mail'], ['mail']]);
 
@@ -104,10 +120,50 @@ test('a schema that a workspace, new or not, cannot have is refused by plan with
       );
     }
     assert.match(stderr, /^Error: 2 of 3 workspaces .*: fleet\/q, fleet\/fresh\n/);
+    assert.match(stderr, new RegExp(`\nCorrect what is named above, then ${words} the file again\\.\n$`));
   }
   const list = await call('GET', ADMIN);
   assert.deepEqual(
     list.map(({ slug }: { slug: string }) => slug).filter((slug: string) => ['good', 'fresh'].includes(slug)),
     ['good'],
   );
+});
+
+test('a schema that no workspace can have leaves no others', async () => {
+  writeFiles(schema('email: { type: money }'), 'one', 'two');
+  const { code, stderr } = await run('plan', 'fleet.yaml');
+  assert.deepEqual(
+    [code, stderr],
+    [
+      1,
+      `Error: 2 of 2 workspaces cannot become what the file says: fleet/one, fleet/two
+Nothing has been changed.
+Correct what is named above, then plan the file again.
+`,
+    ],
+  );
+});
+
+test('the table counts as the total does, and says which option a step lacks', async () => {
+  writeFiles(SECOND, 's', 't');
+  assert.equal((await run('apply', 'fleet.yaml')).code, 0);
+  await call('POST', `${ADMIN}/s/api-keys`, { name: 'by-hand', permissions: 'READ_ONLY' });
+  const write = (name: string, entities: string): void =>
+    writeFileSync(
+      join(folder, name),
+      `organizations: { fleet: { workspaces: { s: { apiKeys: {} }, t: { schema: { entities: ${entities} } }, u: {} } } }`,
+    );
+  write('pruned.yaml', '{ customers: { fields: { mail: { type: string, required: true } } } }');
+  const pruned = await run('plan', 'pruned.yaml');
+  assert.match(pruned.stdout, /\nfleet\/u +1 +0 +- +0 +-\nfleet\/s +0 +1 +- +0 +needs --prune\n/);
+  assert.match(pruned.stdout, /\n1 change to do, 1 left as it is\n$/);
+  write('destructive.yaml', '{}');
+  const destructive = await run('plan', 'destructive.yaml');
+  assert.equal(destructive.code, 1);
+  assert.match(destructive.stdout, /\nfleet\/t +0 +1 +yes +0 +needs --allow-destructive\n/);
+  assert.match(destructive.stdout, /\nfleet\/u +0 +1 +- +0 +nothing is done without --allow-destructive\n/);
+  assert.match(destructive.stdout, /\n0 changes to do, 3 left as they are\n$/);
+  const applied = await run('apply', 'pruned.yaml');
+  assert.match(applied.stdout, /\nfleet\/u +1 +0 +0 +-\nfleet\/s +0 +1 +0 +needs --prune\n/);
+  assert.match(applied.stdout, /\n1 change done, 1 left as it is\n$/);
 });

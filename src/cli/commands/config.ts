@@ -38,20 +38,30 @@ import {
   describeShared,
   getDeleteCommand,
   makeSteps,
-  type Need,
   type SharedName,
   type Step,
   sharedNames,
 } from '../config-steps.ts';
 import {
+  type Column,
+  count,
+  countColumn,
   describeFailed,
+  describeNeeds,
   describePlaces,
+  describeStep,
+  describeUndone,
   type Failures,
+  FLAGS,
   failedPlaces,
   findFailure,
+  getMissingFlags,
   migrationFailure,
+  recordsFailure,
   requireFailureOfPlace,
+  summary,
   toJsonFailures,
+  toJsonStep,
 } from '../config-summary.ts';
 import { CommandFailure, driftFailure, runtimeFailure, serverFailure, usageFailure } from '../failure.ts';
 import { type Io, printResult, writeOut } from '../io.ts';
@@ -109,7 +119,7 @@ async function planConfig(path: string, options: ConfigOptions): Promise<void> {
   const blocked = findBlocked(steps, failures);
   await printSteps(steps, blocked, options);
   requireAllowed(steps, options);
-  if (blocked.size > 0) throw failedPlaces(blocked, workspaces, 'cannot become what the file says');
+  if (blocked.size > 0) throw failedPlaces(blocked, workspaces, 'plan');
 }
 
 /** Returns the failures, and those of workspaces whose records make a change of the schema impossible. */
@@ -117,7 +127,7 @@ const findBlocked = (steps: readonly Step[], failures: Failures): Failures =>
   new Map([
     ...failures,
     ...steps.flatMap(({ place, recordsInTheWay = 0 }) =>
-      recordsInTheWay === 0 ? [] : [[place, runtimeFailure(`${count(recordsInTheWay, 'record')} in the way`)] as const],
+      recordsInTheWay === 0 ? [] : [[place, recordsFailure(recordsInTheWay)] as const],
     ),
   ]);
 
@@ -125,7 +135,7 @@ const findBlocked = (steps: readonly Step[], failures: Failures): Failures =>
 async function checkConfig(path: string, options: ConfigOptions): Promise<void> {
   const { steps, failures, workspaces } = await buildSteps(connect(options), path, options);
   await printSteps(steps, failures, options);
-  if (failures.size > 0) throw failedPlaces(failures, workspaces, 'cannot become what the file says');
+  if (failures.size > 0) throw failedPlaces(failures, workspaces, 'check');
   if (steps.length > 0) throw driftFailure(`The server differs from ${path} in ${count(steps.length, 'place')}`);
 }
 
@@ -189,16 +199,22 @@ async function applyConfig(path: string, options: ApplyConfigOptions): Promise<v
   }
   await finish();
   if (!options.json) {
-    const notDone = skippedSteps.length + todo.length - doneSteps.length;
-    const isDone = new Set(doneSteps);
+    const failedSteps = todo.filter((step) => !doneSteps.includes(step));
     for (const step of skippedSteps) await writeOut(options.io, `left ${describeUndone(step, options)}\n`);
-    const table = describePlaces(steps, failures, ['DONE', 'NOT DONE'], (all) => {
-      const done = all.filter((step) => isDone.has(step)).length;
-      return [done, all.length - done];
-    });
-    await writeOut(options.io, `${table}${summary(doneSteps.length, notDone, 'done', failures.size)}\n`);
+    const columns = [
+      countColumn('DONE', doneSteps),
+      countColumn('LEFT', skippedSteps),
+      countColumn('NOT DONE', failedSteps),
+    ];
+    const table = describePlaces(steps, failures, columns, (own) => describeNeeds(own, options));
+    const total = summary(
+      { done: doneSteps.length, skipped: skippedSteps.length, failed: failedSteps.length },
+      'done',
+      failures.size,
+    );
+    await writeOut(options.io, `${table}${total}\n`);
   }
-  if (failures.size > 0) throw failedPlaces(failures, workspaces, 'failed');
+  if (failures.size > 0) throw failedPlaces(failures, workspaces, 'apply');
 }
 
 async function printFailed(place: string, failure: CommandFailure, options: GlobalOptions): Promise<void> {
@@ -260,8 +276,8 @@ interface ConfigDifference {
   readonly steps: readonly Step[];
   /** Workspaces that could not be read or planned; they have no steps. */
   readonly failures: Failures;
-  /** Number of workspaces in the file. */
-  readonly workspaces: number;
+  /** Names of the workspaces of the file. */
+  readonly workspaces: readonly string[];
 }
 
 async function buildSteps(client: AdminClient, path: string, options: ApplyConfigOptions): Promise<ConfigDifference> {
@@ -287,7 +303,9 @@ async function buildSteps(client: AdminClient, path: string, options: ApplyConfi
       ...organization,
       workspaces: organization.workspaces.filter(({ address }) => !failures.has(workspaceName(address))),
     }));
-  const workspaces = desired.reduce((sum, organization) => sum + organization.workspaces.length, 0);
+  const workspaces = desired.flatMap((organization) =>
+    organization.workspaces.map(({ address }) => workspaceName(address)),
+  );
   return { steps: makeSteps(readable, actual), failures, workspaces };
 }
 
@@ -339,59 +357,36 @@ function explainInterruption(error: unknown, doneCount: number, all: number): un
 }
 
 async function printSteps(steps: readonly Step[], failures: Failures, options: ConfigOptions): Promise<void> {
-  const isRejected = findLosses(steps, options).length > 0 || endsOwnKey(steps, options);
-  const skippedCount = steps.filter((step) => isRejected || getMissingFlags(step, options).length > 0).length;
-  const table = describePlaces(steps, failures, ['CHANGES', 'DESTROYS DATA', 'IN THE WAY'], (all) => [
-    all.length,
-    all.some(({ needs }) => needs.includes('allowDestructive')) ? 'yes' : '-',
-    all.reduce((sum, { recordsInTheWay = 0 }) => sum + recordsInTheWay, 0),
-  ]);
+  const rejection = findRejection(steps, options);
+  const skippedSteps = steps.filter((step) => rejection !== '' || getMissingFlags(step, options).length > 0);
+  const todo = steps.filter((step) => !skippedSteps.includes(step));
+  const columns: readonly Column[] = [
+    countColumn('CHANGES', todo),
+    countColumn('LEFT', skippedSteps),
+    ['DESTROYS DATA', (own) => (own.some(({ needs }) => needs.includes('allowDestructive')) ? 'yes' : '-')],
+    ['IN THE WAY', (own) => own.reduce((sum, { recordsInTheWay = 0 }) => sum + recordsInTheWay, 0)],
+  ];
+  const table = describePlaces(steps, failures, columns, (own) => describeNeeds(own, options) || rejection);
   const unplanned = [...failures].filter(([place]) => !steps.some((step) => step.place === place));
   await printResult(options, { steps: steps.map(toJsonStep), failed: toJsonFailures(failures) }, () =>
     [
       ...steps.map((step) => describeUndone(step, options)),
       ...unplanned.map(([place, failure]) => describeFailed(place, failure)),
-      `${table}${summary(steps.length - skippedCount, skippedCount, 'to do', failures.size)}`,
+      `${table}${summary({ done: todo.length, skipped: skippedSteps.length, failed: 0 }, 'to do', failures.size)}`,
     ].join('\n'),
   );
 }
 
-const FLAGS: Readonly<Record<Need, string>> = {
-  prune: '--prune',
-  pruneWorkspaces: '--prune-workspaces',
-  allowDestructive: '--allow-destructive',
-};
-
-const getMissingFlags = (step: Step, options: ConfigOptions): readonly string[] =>
-  step.needs.filter((need) => !options[need]).map((need) => FLAGS[need]);
-
-const SIGNS = { create: '+', change: '~', remove: '-' } as const;
-
-const describeStep = ({ place, change, what, details }: Step): string =>
-  [`${SIGNS[change]} ${place}: ${what}`, ...details.map((detail) => `    ${detail}`)].map(printable).join('\n');
-
-/** Describes a pending step with the options that it requires. */
-function describeUndone(step: Step, options: ConfigOptions): string {
-  const flags = getMissingFlags(step, options);
-  return flags.length === 0 ? describeStep(step) : `${describeStep(step)}\n    needs ${flags.join(' and ')}`;
+/** Returns why `apply` would perform no step at all, or an empty text. */
+function findRejection(steps: readonly Step[], options: ConfigOptions): string {
+  if (endsOwnKey(steps, options)) return 'ends the key of the command';
+  return findLosses(steps, options).length > 0 ? `nothing is done without ${FLAGS.allowDestructive}` : '';
 }
 
 const describeSecret = (secret: Secret | undefined): string =>
   Object.entries(secret?.secrets ?? {})
     .map(([name, value]) => `\n    ${name}: ${printable(value)}   (shown this once)`)
     .join('');
-
-const toJsonStep = ({ place, change, what, details, needs }: Step): object => ({ place, change, what, details, needs });
-
-function summary(doneCount: number, skippedCount: number, word: 'to do' | 'done', failedCount: number): string {
-  if (doneCount + skippedCount + failedCount === 0) return 'No change: the server is as the file says';
-  const left = skippedCount === 0 ? '' : `, ${skippedCount} left as ${skippedCount === 1 ? 'it is' : 'they are'}`;
-  const failed =
-    failedCount === 0 ? '' : `; ${count(failedCount, 'workspace')} ${word === 'done' ? 'failed' : 'would fail'}`;
-  return `${count(doneCount, 'change')} ${word}${left}${failed}`;
-}
-
-const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`;
 
 /** Reads the current state of the desired organizations; with `others` also the names of all others and their workspaces. */
 async function readActual(
