@@ -13,10 +13,12 @@ export interface Pipelining {
    * it gets nothing for a second.
    */
   readonly accept: (socket: Socket) => void;
-  /** Starts a request now, or when one before it on its connection is over. */
+  /** Starts a request now, or when one before it on its connection is over; drops it when the connection is to close. */
   readonly add: (message: IncomingMessage, response: ServerResponse) => void;
   /** Ends a request that was started, and starts the next of its connection. */
   readonly end: (message: IncomingMessage) => void;
+  /** True for the newest request of its connection that was started. */
+  readonly isNewest: (message: IncomingMessage) => boolean;
 }
 
 // Clients that pipeline send some ten requests at once.
@@ -36,6 +38,7 @@ const HALF_OPEN_MS = 1000;
 
 interface Connection {
   started: number;
+  newest: IncomingMessage | undefined;
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
 }
 
@@ -54,14 +57,17 @@ function closeWhenSilent(socket: Socket): void {
   socket.once('close', () => clearInterval(timer));
 }
 
-/** Makes the bound. `start`: starts a request, which ends by `end`. Requests of a closed connection are dropped. */
-export function makePipelining(start: StartRequest): Pipelining {
+/**
+ * Makes the bound. `start`: starts a request, which ends by `end`. Requests of a closed connection are dropped. While
+ * `isClosing`, a connection takes no request besides those that were started, and closes when all of them are answered.
+ */
+export function makePipelining(start: StartRequest, isClosing: () => boolean): Pipelining {
   const pausedSockets: Socket[] = [];
   let round = -1;
   let newInRound = 0;
 
   function getConnection(socket: OwnSocket): Connection {
-    socket[STATE] ??= { started: 0, waiting: [] };
+    socket[STATE] ??= { started: 0, newest: undefined, waiting: [] };
     return socket[STATE];
   }
 
@@ -92,8 +98,13 @@ export function makePipelining(start: StartRequest): Pipelining {
     add(message, response) {
       const { socket } = message;
       const connection = getConnection(socket);
+      if (isClosing() && connection.started > 0) {
+        message.resume();
+        return;
+      }
       if (connection.started < MAX_STARTED) {
         connection.started++;
+        connection.newest = message;
         start(message, response);
         return;
       }
@@ -106,15 +117,19 @@ export function makePipelining(start: StartRequest): Pipelining {
     },
     end({ socket }) {
       const connection = getConnection(socket);
-      if (socket.destroyed) connection.waiting.length = 0;
+      if (socket.destroyed || isClosing()) connection.waiting.length = 0;
       const next = connection.waiting.shift();
       if (next === undefined) {
         connection.started--;
+        // The answer of its newest request may have been made before the server was to close.
+        if (connection.started === 0 && isClosing()) socket.destroySoon();
         return;
       }
+      connection.newest = next[0];
       // Its body may not have been read yet.
       if (connection.waiting.length === 0) resumeInTurn(socket);
       start(...next);
     },
+    isNewest: (message) => getConnection(message.socket).newest === message,
   };
 }

@@ -9,7 +9,7 @@ import type { Observer } from '../observer.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { endRequest, REQUESTS, type RequestTrace } from '../tracing.ts';
-import { makePipelining } from './pipelining.ts';
+import { makePipelining, type Pipelining } from './pipelining.ts';
 import { buildCommonHeaders, type Delegation, delegate, onSent, writeReply } from './reply.ts';
 import { HttpRequest, type RawRequest } from './request.ts';
 import { type Mount, makeRouter, UNKNOWN } from './router.ts';
@@ -63,18 +63,21 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
   const scheduler = makeFairScheduler();
   let isClosing = false;
   const getGroup = makeGetGroup(options.mounts);
-  const pipelining = makePipelining((message, response) => {
-    const url = toOriginForm(message.url ?? '/');
-    message.url = url;
-    const mount = findMount(message, url);
-    const arrivedAt = performance.now();
-    scheduler.admit(getGroup(mount, message, url), () => {
-      // The client is gone, and waits for no answer.
-      if (message.socket.destroyed) pipelining.end(message);
-      else respond(message, response, mount, arrivedAt);
-    });
-  });
-  const respond = makeResponder(options, scheduler, pipelining.end, () => isClosing);
+  const pipelining = makePipelining(
+    (message, response) => {
+      const url = toOriginForm(message.url ?? '/');
+      message.url = url;
+      const mount = findMount(message, url);
+      const arrivedAt = performance.now();
+      scheduler.admit(getGroup(mount, message, url), () => {
+        // The client is gone, and waits for no answer.
+        if (message.socket.destroyed) pipelining.end(message);
+        else respond(message, response, mount, arrivedAt);
+      });
+    },
+    () => isClosing,
+  );
+  const respond = makeResponder(options, scheduler, pipelining, () => isClosing);
   const server = createServer(SERVER_OPTIONS, pipelining.add);
   // Without it Node.js drops the answers of a client that ends its side of the connection after its last request.
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -119,7 +122,7 @@ type Responder = (message: IncomingMessage, response: ServerResponse, mount: Mou
 function makeResponder(
   options: HttpOptions,
   scheduler: FairScheduler,
-  end: (message: IncomingMessage) => void,
+  { end, isNewest }: Pipelining,
   isClosing: () => boolean,
 ): Responder {
   const { observer, bodyTimeoutMs, corsOrigins, minAnswerRate: minRate, answerBudget } = options;
@@ -144,7 +147,8 @@ function makeResponder(
       raw.finish();
       // A request is in work until its answer has left: those that are not read would fill the memory.
       const endOnceSent = (): void => onSent(response, () => end(message));
-      if (isClosing()) response.setHeader('Connection', 'close');
+      // Node.js drops the answers of all requests after the one with this header.
+      if (isClosing() && isNewest(message)) response.setHeader('Connection', 'close');
       if ('serve' in reply) {
         delegate(response, reply, { id, common, bodyTimeoutMs, observe: (status) => observe(status, error) });
         endOnceSent();

@@ -17,10 +17,13 @@ after(() => {
 async function serve() {
   const started: (readonly [IncomingMessage, ServerResponse])[] = [];
   const paths: (string | undefined)[] = [];
-  const pipelining = makePipelining((message, response) => {
-    started.push([message, response]);
-    paths.push(message.url);
-  });
+  const pipelining = makePipelining(
+    (message, response) => {
+      started.push([message, response]);
+      paths.push(message.url);
+    },
+    () => false,
+  );
   const server = createServer(pipelining.add);
   await new Promise<void>((resolve) => server.listen(0, resolve));
   const address = server.address() as { port: number };
