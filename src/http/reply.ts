@@ -193,7 +193,8 @@ function writeLarge(response: ServerResponse, body: Uint8Array, { minRate, reser
     }
     const end = Math.min(offset + PART_BYTES, body.length);
     stopWaiting = meter.wait();
-    response.write(body.subarray(offset, end), () => writeNext(end));
+    // Other requests have a turn: while a client reads as fast as this writes, all parts would be written in one round.
+    response.write(body.subarray(offset, end), () => setImmediate(writeNext, end));
   };
   response.once('close', finish);
   if (response.socket !== null) writeNext(0);
