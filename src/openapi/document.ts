@@ -36,15 +36,15 @@ export const workspaceUrl = (publicUrl: string, { organization, slug }: Workspac
   `${publicUrl}${PREFIX}${organization}/${slug}`;
 
 /**
- * Generates the text of the document; yields after each entity. The same snapshot, class and request produce the same
- * text to the byte. `asked.entities` are names of the snapshot.
+ * Generates the text of the document in small pieces, each in 2 ms or less. The same snapshot, class and request produce
+ * the same text to the byte. `request.entities` are names of the snapshot.
  */
 export function* generateDocument(
   workspace: Workspace,
   principal: PrincipalClass,
   request: DocumentRequest,
   facts: DocumentFacts,
-): Generator<undefined, string> {
+): Generator<string, void> {
   const views = selectViews(workspace, principal, request.entities);
   const certain = request.selection === 'fixed' ? certainColumns(workspace.entities) : new Map<string, Set<string>>();
   const hasFields = request.selection === 'free';
@@ -66,7 +66,6 @@ export function* generateDocument(
       };
     },
   };
-  const paths = [toMembers(workspacePaths(context))];
   const schemas = new Map<string, string[]>();
   const parameters = new Map<string, string[]>();
   const responses: string[] = [];
@@ -75,13 +74,32 @@ export function* generateDocument(
     responses.push(toMembers(components.responses));
     bodies.push(toMembers(components.requestBodies));
   };
+  const schemes = securitySchemes(principal, workspace.identityProvider, facts.tokenUrl);
+  const head = toMembers({
+    openapi: '3.1.1',
+    info: {
+      title: `${workspace.organization}/${workspace.slug}`,
+      version: '1',
+      description: INTRODUCTION,
+    },
+    servers: [{ url: workspaceUrl(facts.publicUrl, workspace) }],
+    security: Object.keys(schemes).map((name) => ({ [name]: [] })),
+    tags: [WORKSPACE_TAG, ...views.map(makeTag)],
+    'x-wda': {
+      organization: workspace.organization,
+      workspace: workspace.slug,
+      selection: request.selection,
+      principal: principal.kind,
+      mayWrite: principal.mayWrite,
+    },
+  });
+  yield `{${head},"paths":{${toMembers(workspacePaths(context))}`;
   for (const view of views) {
     const own = entityParameters(view, facts.maxPageSize, hasFields);
-    paths.push(toMembers(entityPaths(view, own, context)));
     addByKind(schemas, view, recordSchemas(view, certain.get(view.entity.name) ?? NONE));
     addByKind(parameters, view, own.parts);
     addComponents(entityComponents(view, context));
-    yield;
+    yield `,${toMembers(entityPaths(view, own, context))}`;
   }
   const mayWrite = views.some(({ operations }) => operations.includes('create'));
   const used = new Set([...ALWAYS, ...(views.length > 0 ? OF_READS : []), ...(mayWrite ? OF_WRITES : [])]);
@@ -99,35 +117,15 @@ export function* generateDocument(
       [OTHER_ERRORS]: otherResponse([...codes].filter((code) => !hasOwnResponse(code))),
     }),
   );
-  const schemes = securitySchemes(principal, workspace.identityProvider, facts.tokenUrl);
-  return toObject(
-    toMembers({
-      openapi: '3.1.1',
-      info: {
-        title: `${workspace.organization}/${workspace.slug}`,
-        version: '1',
-        description: INTRODUCTION,
-      },
-      servers: [{ url: workspaceUrl(facts.publicUrl, workspace) }],
-      security: Object.keys(schemes).map((name) => ({ [name]: [] })),
-      tags: [WORKSPACE_TAG, ...views.map(makeTag)],
-      'x-wda': {
-        organization: workspace.organization,
-        workspace: workspace.slug,
-        selection: request.selection,
-        principal: principal.kind,
-        mayWrite: principal.mayWrite,
-      },
-    }),
-    `"paths":${toObject(...paths)}`,
-    `"components":${toObject(
-      `"schemas":${toObject(...[...schemas.values()].flat())}`,
-      `"parameters":${toObject(...[...parameters.values()].flat())}`,
-      `"responses":${toObject(...responses)}`,
-      `"requestBodies":${toObject(...bodies)}`,
-      toMembers({ securitySchemes: schemes }),
-    )}`,
-  );
+  yield '},"components":{"schemas":';
+  yield* writeObject([...schemas.values()].flat());
+  yield ',"parameters":';
+  yield* writeObject([...parameters.values()].flat());
+  yield ',"responses":';
+  yield* writeObject(responses);
+  yield ',"requestBodies":';
+  yield* writeObject(bodies);
+  yield `,${toMembers({ securitySchemes: schemes })}}}`;
 }
 
 const INTRODUCTION =
@@ -156,7 +154,17 @@ function addByKind(added: Map<string, string[]>, { entity }: EntityView, compone
 /** Returns `"a":…,"b":…`. */
 const toMembers = (members: Part): string => JSON.stringify(members).slice(1, -1);
 
-const toObject = (...members: readonly string[]): string => `{${members.filter((text) => text !== '').join()}}`;
+/** Yields the text of the object with these members, each as toMembers() returns them. */
+function* writeObject(members: readonly string[]): Generator<string, void> {
+  yield '{';
+  let separator = '';
+  for (const text of members) {
+    if (text === '') continue;
+    yield separator + text;
+    separator = ',';
+  }
+  yield '}';
+}
 
 /** Selects the requested entities, with the relations among them, or all if undefined. */
 function selectViews(

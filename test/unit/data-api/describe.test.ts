@@ -1,5 +1,6 @@
 // Documents of a workspace that are asked for at the same time.
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import { makeDescriptions } from '../../../src/data-api/describe.ts';
 import { makeFairScheduler } from '../../../src/limits/fair-scheduler.ts';
@@ -40,4 +41,35 @@ test('one of a workspace is made at a time, and 20 others wait', async () => {
     assert.equal(reason.message, 'Too many documents wait; retry');
   }
   assert.equal((await ask(choices.at(-1) ?? [])).status, 200);
+});
+
+test('20 requests for a document at once get the same bytes of one generation', async () => {
+  let generations = 0;
+  const counted = {
+    ...facts,
+    // Each generation reads it once.
+    get tokenUrl() {
+      generations++;
+      return facts.tokenUrl;
+    },
+  };
+  const { document } = makeDescriptions(counted);
+  const slices = makeFairScheduler().slices('acme/wide');
+  const requestDocument = (version: number) =>
+    document({
+      request: { query: '', headers: {}, slices },
+      workspace: { ...workspace, version: String(version) },
+      principal,
+    });
+  for (const version of [1, 2]) {
+    const replies = await Promise.all(Array.from({ length: 20 }, () => requestDocument(version)));
+    assert.equal(generations, version);
+    const bodies = new Set(replies.map(({ body }) => (body.kind === 'bytes' ? body.bytes : undefined)));
+    assert.equal(bodies.size, 1);
+    const [bytes = new Uint8Array()] = bodies;
+    assert.equal(replies[0]?.headers.ETag, `"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`);
+    assert.equal(JSON.parse(Buffer.from(bytes).toString()).openapi, '3.1.1');
+    assert.deepEqual(await requestDocument(version), replies[0]);
+    assert.equal(generations, version);
+  }
 });

@@ -32,11 +32,7 @@ const CLASSES: readonly PrincipalClass[] = (['owner', 'external'] as const).flat
 const SELECTIONS = ['free', 'fixed'] as const;
 
 function documentFor(workspace: Workspace, who: PrincipalClass, selection: 'free' | 'fixed'): unknown {
-  const work = generateDocument(workspace, who, { selection, entities: undefined }, FACTS);
-  for (;;) {
-    const { done, value } = work.next();
-    if (done === true) return JSON.parse(value);
-  }
+  return JSON.parse([...generateDocument(workspace, who, { selection, entities: undefined }, FACTS)].join(''));
 }
 
 /** Of each form of the workspace, by the name of the form. */
