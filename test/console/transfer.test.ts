@@ -1,6 +1,6 @@
 // Files into the console and out of it, and requests that are copied from it: each is run, against the API and with a key.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -123,7 +123,8 @@ test('what is copied runs with a key, gives the rows that are shown, and has no 
   const folder = mkdtempSync(join(tmpdir(), 'copied-'));
   const env = { ...process.env, WDA_KEY: keys.readOnly };
   try {
-    for (const tool of ['curl', 'fetch', 'TypeScript']) {
+    const hasPython = spawnSync('python3', ['--version']).status === 0;
+    for (const tool of ['curl', 'fetch', 'TypeScript', ...(hasPython ? ['Python'] : [])]) {
       await page.getByRole('button', { name: 'Copy as' }).click();
       await page.getByRole('menuitem', { name: tool, exact: true }).click();
       await page
@@ -138,11 +139,12 @@ test('what is copied runs with a key, gives the rows that are shown, and has no 
         program,
         text
           .replace("'workspace-data-client'", JSON.stringify(CLIENT))
-          .replace(/console\.log\((?:response\.status, )?(.*)\);$/, 'console.log(JSON.stringify($1));'),
+          .replace(/console\.log\((?:response\.status, )?(.*)\);$/, 'console.log(JSON.stringify($1));')
+          .replace(/print\(response\.status, (.*)\)$/, 'print(json.dumps($1))'),
       );
       const { stdout } = await (tool === 'curl'
         ? run('sh', ['-c', `${text} -sS`], { env })
-        : run(process.execPath, [program], { env }));
+        : run(tool === 'Python' ? 'python3' : process.execPath, [program], { env }));
       const answer = JSON.parse(stdout);
       const rows = (answer.data ?? answer) as readonly Record<string, string | number>[];
       assert.deepEqual(

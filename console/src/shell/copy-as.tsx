@@ -1,13 +1,13 @@
-// "Copy as" menu: the request of the screen as a command or a program.
-import { Button, Menu } from '@mantine/core';
+// "Copy as": the request of the screen as a command or a program, in a menu, or as a text to read.
+import { Button, Code, CopyButton, Group, Menu, ScrollArea, Tabs, Text } from '@mantine/core';
+import { useState } from 'react';
 import { stringifyExact } from '../api/json.ts';
 import { createReadCall } from '../snippets/admin.ts';
-import { type AdminCall, type Call, createCallAsUser, printSnippets, type Tool } from '../snippets/snippets.ts';
+import { type AdminCall, type Call, createCallAsUser, printSnippets, TOOLS, type Tool } from '../snippets/snippets.ts';
+import classes from './copy-as.module.css';
 import { Icon } from './icon.tsx';
 import { announce } from './live-region.tsx';
 import { useViewAs } from './permissions.ts';
-
-const TOOLS: readonly Tool[] = ['curl', 'fetch', 'TypeScript', 'wda'];
 
 type AnyCall = Call | AdminCall;
 
@@ -23,20 +23,31 @@ export const CopyReadAs = ({ path, wda }: { readonly path: string; readonly wda?
   <CopyAs call={() => createReadCall(location.origin, path, wda)} />
 );
 
-/** Copies the request of the displayed user while "View as" is active. */
-export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
+/** Hook that returns a printer of snippets. They send the request of the displayed user while "View as" is active. */
+function usePrintSnippet({ call }: Pick<CopyAsProps, 'call'>): (tool: Tool) => string | undefined {
   const viewAs = useViewAs();
   const asUser = (one: AnyCall): AnyCall =>
     viewAs === undefined || 'path' in one ? one : createCallAsUser(one, stringifyExact(viewAs.claims));
-  async function copy(tool: Tool): Promise<void> {
+  return (tool) => {
     const calls = call();
-    const text = printSnippets(tool, ('length' in calls ? calls : [calls]).map(asUser));
+    return printSnippets(tool, ('length' in calls ? calls : [calls]).map(asUser));
+  };
+}
+
+const cannotSend = (tool: Tool): string => `${tool} cannot send this request`;
+const announceCopy = (tool: Tool): void => announce(`Copied as ${tool}. Set WDA_KEY to your key`);
+
+/** Menu that copies the request for the chosen tool. */
+export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
+  const print = usePrintSnippet({ call });
+  async function copy(tool: Tool): Promise<void> {
+    const text = print(tool);
     if (text === undefined) {
-      announce(`${tool} cannot send this request`);
+      announce(cannotSend(tool));
       return;
     }
     await navigator.clipboard.writeText(text);
-    announce(`Copied as ${tool}. Set WDA_KEY to your key`);
+    announceCopy(tool);
   }
   return (
     <Menu position="bottom-end" withinPortal>
@@ -53,5 +64,59 @@ export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
         ))}
       </Menu.Dropdown>
     </Menu>
+  );
+}
+
+/** The request as a text for the chosen tool, with a button that copies it. */
+export function ReadableSnippet({ call }: Pick<CopyAsProps, 'call'>) {
+  const print = usePrintSnippet({ call });
+  const [tool, setTool] = useState<Tool>('curl');
+  const text = print(tool);
+  return (
+    <Tabs value={tool} onChange={(value) => setTool((value ?? 'curl') as Tool)} keepMounted={false}>
+      <Tabs.List aria-label="The request for a tool">
+        {TOOLS.map((name) => (
+          <Tabs.Tab key={name} value={name}>
+            {name}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      <Tabs.Panel value={tool} pt="xs">
+        {text === undefined ? (
+          <Text size="sm">{cannotSend(tool)}.</Text>
+        ) : (
+          <>
+            <Group justify="space-between" mb={4}>
+              <Text size="xs" c="dimmed">
+                Set <Code>WDA_KEY</Code> to your key.
+              </Text>
+              <CopyButton value={text}>
+                {({ copied, copy }) => (
+                  <Button
+                    variant="default"
+                    size="compact-sm"
+                    leftSection={<Icon name="copy" />}
+                    onClick={() => {
+                      copy();
+                      announceCopy(tool);
+                    }}
+                  >
+                    {copied ? 'Copied' : `Copy as ${tool}`}
+                  </Button>
+                )}
+              </CopyButton>
+            </Group>
+            <ScrollArea.Autosize
+              mah={320}
+              viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': `Request for ${tool}` }}
+            >
+              <Code block className={classes.snippet ?? ''} dir="ltr">
+                {text}
+              </Code>
+            </ScrollArea.Autosize>
+          </>
+        )}
+      </Tabs.Panel>
+    </Tabs>
   );
 }

@@ -42,7 +42,8 @@ export function createCallAsUser(call: Call, claims: string): AdminCall {
   };
 }
 
-export type Tool = 'curl' | 'fetch' | 'TypeScript' | 'wda';
+export const TOOLS = ['curl', 'fetch', 'TypeScript', 'Python', 'wda'] as const;
+export type Tool = (typeof TOOLS)[number];
 
 /**
  * Prints a snippet for requests that are sent one after the other, or undefined if the tool does not support one of
@@ -51,10 +52,10 @@ export type Tool = 'curl' | 'fetch' | 'TypeScript' | 'wda';
 export function printSnippets(tool: Tool, calls: readonly (Call | AdminCall)[]): string | undefined {
   const texts = calls.map((call) => printSnippet(tool, call));
   if (texts.length === 0 || texts.includes(undefined)) return undefined;
-  // A block for each program, so that their names do not collide.
-  return texts.length === 1 || tool === 'curl' || tool === 'wda'
-    ? texts.join('\n')
-    : texts.map((text) => `{\n${text}\n}`).join('\n');
+  // A block for each program in JavaScript, so that their names do not collide.
+  return texts.length > 1 && (tool === 'fetch' || tool === 'TypeScript')
+    ? texts.map((text) => `{\n${text}\n}`).join('\n')
+    : texts.join('\n');
 }
 
 /** Prints the snippet of a tool, or undefined if it does not support the request. */
@@ -66,6 +67,8 @@ export function printSnippet(tool: Tool, call: Call | AdminCall): string | undef
       return printFetch(call);
     case 'TypeScript':
       return 'path' in call ? undefined : printTypeScript(call);
+    case 'Python':
+      return printPython(call);
     case 'wda':
       return 'path' in call ? call.wda : printWda(call);
     default:
@@ -118,9 +121,36 @@ function printFetch(call: Call | AdminCall): string {
     ...(file === undefined ? [] : [`  body: await readFile(${JSON.stringify(file.name)}),`]),
   ];
   const head = file === undefined ? '' : "import { readFile } from 'node:fs/promises';\n\n";
-  const isText = call.method === 'DELETE' || ('rest' in call && call.rest === '/_export');
-  const rest = isText ? 'await response.text()' : 'await response.json()';
+  const rest = isText(call) ? 'await response.text()' : 'await response.json()';
   return `${head}const response = await fetch(${JSON.stringify(buildAnyUrl(call))}, {\n${lines.join('\n')}\n});\nconsole.log(response.status, ${rest});`;
+}
+
+/** True if the response is no JSON. */
+const isText = (call: Call | AdminCall): boolean =>
+  call.method === 'DELETE' || ('rest' in call && call.rest === '/_export');
+
+/** Prints a program for Python's standard library. A text of JSON is one of Python, too. */
+function printPython(call: Call | AdminCall): string {
+  const file = getFile(call);
+  const headers = [
+    ...(call.body === undefined ? [] : [['Content-Type', 'application/json'] as const]),
+    ...listHeaders(call),
+  ].map(([name, value]) => `, ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  return [
+    ...(isText(call) ? [] : ['import json']),
+    'import os',
+    'from urllib.request import Request, urlopen',
+    '',
+    'request = Request(',
+    `    ${JSON.stringify(buildAnyUrl(call))},`,
+    ...(call.method === 'GET' ? [] : [`    method="${call.method}",`]),
+    `    headers={"Authorization": "Bearer " + os.environ["WDA_KEY"]${headers.join('')}},`,
+    ...(call.body === undefined ? [] : [`    data=${JSON.stringify(call.body)}.encode(),`]),
+    ...(file === undefined ? [] : [`    data=open(${JSON.stringify(file.name)}, "rb").read(),`]),
+    ')',
+    'with urlopen(request) as response:',
+    `    print(response.status, ${isText(call) ? 'response.read().decode()' : 'json.load(response)'})`,
+  ].join('\n');
 }
 
 function printTypeScript(call: Call): string | undefined {

@@ -7,7 +7,7 @@ import { send } from '../../api/request.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { dataPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { COUNT_MODES } from '../../records/request-tables.generated.ts';
-import { CopyAs } from '../../shell/copy-as.tsx';
+import { ReadableSnippet } from '../../shell/copy-as.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import type { Call } from '../../snippets/snippets.ts';
 
@@ -29,7 +29,7 @@ interface Parameters {
 
 const NOTHING: Parameters = { filter: '', sort: '', expand: '', fields: '', size: '20', count: 'exact' };
 
-// Limit of readable characters; "Copy as" fetches the rest.
+// Limit of readable characters; the copied request fetches the rest.
 const MOST_CHARACTERS = 100_000;
 
 export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRef; readonly entity: EntityDocument }) {
@@ -69,10 +69,9 @@ export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRe
   const [relation = ''] = entity.relations.keys();
   return (
     <Paper withBorder p="sm">
-      <Group justify="space-between" mb="xs">
-        <Title order={2}>Try it</Title>
-        <CopyAs call={call} />
-      </Group>
+      <Title order={2} mb="xs">
+        Try it
+      </Title>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -99,6 +98,10 @@ export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRe
           </Group>
         </Stack>
       </form>
+      <Title order={3} mt="md" mb={4}>
+        The same request elsewhere
+      </Title>
+      <ReadableSnippet call={call} />
       <ErrorAlert error={run.error} />
       {response !== undefined && (
         <>

@@ -7,6 +7,7 @@ import {
   type Call,
   createCallAsUser,
   printSnippet,
+  printSnippets,
   quoteShell,
 } from '../../../../console/src/snippets/snippets.ts';
 
@@ -53,6 +54,31 @@ test('writes have their bodies, and a program for what has none is not made up',
   assert.match(printSnippet('TypeScript', update) ?? '', /entity\.update\(7, \{"note":"`\$\(x\)`"\}\);/);
   assert.equal(printSnippet('TypeScript', { ...list(), method: 'POST', rest: '/_bulk/delete' }), undefined);
   assert.equal(printSnippet('wda', update), undefined);
+});
+
+test('a program for Python has the request, its body and what the answer is', () => {
+  const program = (call: Call) => printSnippet('Python', call);
+  assert.equal(
+    program({ ...list([['preview', 'true']]), method: 'POST', body: '{"note":"it\'s \\"é\\""}' }),
+    `import json
+import os
+from urllib.request import Request, urlopen
+
+request = Request(
+    "http://localhost:3000/api/v1/demo/shop/orders?preview=true",
+    method="POST",
+    headers={"Authorization": "Bearer " + os.environ["WDA_KEY"], "Content-Type": "application/json"},
+    data="{\\"note\\":\\"it's \\\\\\"é\\\\\\"\\"}".encode(),
+)
+with urlopen(request) as response:
+    print(response.status, json.load(response))`,
+  );
+  assert.match(program({ ...list(), rest: '/_export' }) ?? '', /^import os\n.*response\.read\(\)\.decode\(\)\)$/s);
+  const file = { name: 'a "b".csv', type: 'text/csv' };
+  const upload =
+    printSnippet('Python', { origin: 'http://localhost:3000', method: 'POST', path: '/api/x', file }) ?? '';
+  assert.match(upload, /"Content-Type": "text\/csv"},\n {4}data=open\("a \\"b\\"\.csv", "rb"\)\.read\(\),\n\)/);
+  assert.equal(printSnippets('Python', [list(), list()]), `${program(list())}\n${program(list())}`);
 });
 
 test('hostile names are properties, never code', () => {
