@@ -89,6 +89,20 @@ export function makeMistake(file: SchemaFile, path: string, message: string): Co
   return runtimeFailure(`${file.name}${line === null ? '' : `:${line}`}: ${message}`);
 }
 
+// Mistakes that a terminal shows at once.
+const MAX_LISTED = 50;
+
+/** Throws a failure with all mistakes of a file; returns if there are none. */
+export function throwMistakes(file: SchemaFile, mistakes: readonly CommandFailure[]): void {
+  const [first] = mistakes;
+  if (first === undefined) return;
+  if (mistakes.length === 1) throw first;
+  const messages = mistakes.slice(0, MAX_LISTED).map(({ message }) => message);
+  const more = mistakes.length > MAX_LISTED ? [`and ${mistakes.length - MAX_LISTED} more`] : [];
+  const { failure } = runtimeFailure(`${file.name} has ${mistakes.length} mistakes`, { mistakes: messages });
+  throw new CommandFailure(failure, [...messages, ...more]);
+}
+
 /** Returns true for an object of a file, and false for a number that is kept as text. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;

@@ -119,6 +119,10 @@ describe('access test', () => {
       /record 99 of orders does not exist, so a test of it shows nothing/,
     ],
     ['cases:\n  - claims: {}\n    hidden: { order: [1] }', /Entity order does not exist/],
+    [
+      'cases:\n  - visible: { orders: [1] }\n  - claims: {}\n    visble: { orders: [1] }\n    only: { orders: [one] }',
+      /^Error: stdin has 3 mistakes\nstdin:2: claims must .*\nstdin:4: visble means nothing .*\nstdin:5: must be a list of ids/,
+    ],
     ['- 1', /holds no access tests: an object with "cases" is expected/],
   ] as const) {
     test(`a mistake in the file: ${message.source}`, async () => {

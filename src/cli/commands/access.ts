@@ -18,7 +18,14 @@ import {
 } from '../command.ts';
 import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { type Io, printResult, readInput } from '../io.ts';
-import { isObject, makeMistake, readSchemaFile, rethrowWithLines, type SchemaFile } from '../schema-file.ts';
+import {
+  isObject,
+  makeMistake,
+  readSchemaFile,
+  rethrowWithLines,
+  type SchemaFile,
+  throwMistakes,
+} from '../schema-file.ts';
 import { renderTable } from '../table.ts';
 
 export function register(program: Command): void {
@@ -282,60 +289,67 @@ const ID = /^[1-9]\d{0,15}$/;
 
 async function readAccessFile(io: Io, path: string): Promise<readonly AccessCase[]> {
   const file = await readSchemaFile(io, path, 'access tests: an object with "cases"');
+  const mistakes: CommandFailure[] = [];
+  const report: Report = (location, message) => {
+    mistakes.push(makeMistake(file, location, message));
+  };
   const { cases, ...unknownMembers } = file.document as Record<string, unknown>;
-  for (const name of Object.keys(unknownMembers))
-    throw makeMistake(file, name, `${name} means nothing here; known: cases`);
-  if (!Array.isArray(cases) || cases.length === 0)
-    throw makeMistake(file, 'cases', 'cases must be a list with a case or more');
-  return cases.map((value, index) => parseCase(file, `cases.${index}`, value, index));
+  for (const name of Object.keys(unknownMembers)) report(name, `${name} means nothing here; known: cases`);
+  const values = Array.isArray(cases) ? cases : [];
+  if (values.length === 0) report('cases', 'cases must be a list with a case or more');
+  const parsedCases = values.map((value, index) => parseCase(report, `cases.${index}`, value, index));
+  throwMistakes(file, mistakes);
+  return parsedCases.filter((parsed) => parsed !== undefined);
 }
 
-function parseCase(file: SchemaFile, path: string, value: unknown, index: number): AccessCase {
-  if (!isObject(value)) throw makeMistake(file, path, 'a case must be an object with claims and records');
-  for (const member of Object.keys(value)) {
-    if (!MEMBERS.includes(member))
-      throw makeMistake(file, `${path}.${member}`, `${member} means nothing here; known: ${MEMBERS.join(', ')}`);
+/** Reports a mistake at a path of the file. */
+type Report = (path: string, message: string) => void;
+
+/** Parses a case with the mistakes that it reports; returns undefined for a case that is no object or has no claims. */
+function parseCase(report: Report, path: string, value: unknown, index: number): AccessCase | undefined {
+  if (!isObject(value)) {
+    report(path, 'a case must be an object with claims and records');
+    return undefined;
   }
+  const unknownNames = Object.keys(value).filter((member) => !MEMBERS.includes(member));
+  for (const name of unknownNames)
+    report(`${path}.${name}`, `${name} means nothing here; known: ${MEMBERS.join(', ')}`);
   const { name = `case ${index + 1}`, claims } = value;
-  if (typeof name !== 'string') throw makeMistake(file, `${path}.name`, 'name must be text');
-  if (!isObject(claims))
-    throw makeMistake(file, `${path}.claims`, 'claims must be an object ({} for a token without any)');
-  const records = (member: string): Records => parseRecords(file, `${path}.${member}`, value[member]);
-  const parsed = { name, claims, visible: records('visible'), hidden: records('hidden'), only: records('only') };
-  if (parsed.visible.size + parsed.hidden.size + parsed.only.size === 0) {
-    throw makeMistake(file, path, 'a case without visible, hidden or only tests nothing');
-  }
-  for (const [entity, ids] of parsed.visible) {
-    const duplicate = ids.find((id) => parsed.hidden.get(entity)?.includes(id) === true);
+  if (typeof name !== 'string') report(`${path}.name`, 'name must be text');
+  if (!isObject(claims)) report(`${path}.claims`, 'claims must be an object ({} for a token without any)');
+  const records = (member: string): Records => parseRecords(report, `${path}.${member}`, value[member]);
+  const [visible, hidden, only] = [records('visible'), records('hidden'), records('only')];
+  // A misspelt member may be the missing one.
+  const isEmpty = ['visible', 'hidden', 'only'].every((member) => isWithoutRecords(value[member]));
+  if (isEmpty && unknownNames.length === 0) report(path, 'a case without visible, hidden or only tests nothing');
+  for (const [entity, ids] of visible) {
+    const duplicate = ids.find((id) => hidden.get(entity)?.includes(id) === true);
     if (duplicate !== undefined)
-      throw makeMistake(
-        file,
-        `${path}.hidden.${entity}`,
-        `record ${duplicate} of ${entity} cannot be visible and hidden`,
-      );
+      report(`${path}.hidden.${entity}`, `record ${duplicate} of ${entity} cannot be visible and hidden`);
   }
-  for (const entity of parsed.only.keys()) {
-    if (parsed.visible.has(entity) || parsed.hidden.has(entity)) {
-      throw makeMistake(
-        file,
-        `${path}.only.${entity}`,
-        `only says all about ${entity}: leave it out of visible and hidden`,
-      );
-    }
+  for (const entity of only.keys()) {
+    if (visible.has(entity) || hidden.has(entity))
+      report(`${path}.only.${entity}`, `only says all about ${entity}: leave it out of visible and hidden`);
   }
-  return parsed;
+  return isObject(claims) ? { name: String(name), claims, visible, hidden, only } : undefined;
 }
 
-function parseRecords(file: SchemaFile, path: string, value: unknown): Records {
+/** Returns true for a missing member of a case and for one without entities. */
+const isWithoutRecords = (value: unknown): boolean =>
+  value === undefined || value === null || (isObject(value) && Object.keys(value).length === 0);
+
+/** Parses ids by entity; leaves out what it reports. */
+function parseRecords(report: Report, path: string, value: unknown): Records {
   if (value === undefined || value === null) return new Map();
-  if (!isObject(value)) throw makeMistake(file, path, 'must be an object: the ids of each entity');
-  return new Map(
-    Object.entries(value).map(([entity, ids]) => {
-      const texts = Array.isArray(ids) ? ids.map((id) => numberText(id) ?? String(id)) : undefined;
-      const invalidId = texts?.find((text) => !ID.test(text));
-      if (texts === undefined || invalidId !== undefined)
-        throw makeMistake(file, `${path}.${entity}`, 'must be a list of ids such as [1, 2]');
-      return [entity, [...new Set(texts)]];
-    }),
-  );
+  if (!isObject(value)) {
+    report(path, 'must be an object: the ids of each entity');
+    return new Map();
+  }
+  const records = new Map<string, readonly string[]>();
+  for (const [entity, ids] of Object.entries(value)) {
+    const texts = Array.isArray(ids) ? ids.map((id) => numberText(id) ?? String(id)) : undefined;
+    if (texts?.every((text) => ID.test(text))) records.set(entity, [...new Set(texts)]);
+    else report(`${path}.${entity}`, 'must be a list of ids such as [1, 2]');
+  }
+  return records;
 }
