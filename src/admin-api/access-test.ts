@@ -8,7 +8,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Static } from 'typebox';
 import { type InternalRequest, makeRequest, type RequestSource } from '../data-api/internal-request.ts';
 import type { DataApi } from '../data-api/router.ts';
-import { ApiError, type Detail, responseTooLarge, validationFailed } from '../errors.ts';
+import { ApiError, type Detail, notFound, responseTooLarge, shorten, validationFailed } from '../errors.ts';
 import { findRoles } from '../model/claim.ts';
 import type { External } from '../model/principal.ts';
 import { type PreviewRules, withRules } from '../model/trial.ts';
@@ -120,7 +120,9 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
         const responses: string[] = [];
         for (const { path, body } of requests) {
           const request = makeRequest(parseRequest(`${PREFIX}${organization}/${slug}/${path}`, body), makeSource());
-          const reply = await services.executeAs(principal, request, selectPart).catch(toErrorReply);
+          const reply = path.startsWith('/')
+            ? errorReply(leadingSlash(path))
+            : await services.executeAs(principal, request, selectPart).catch(toErrorReply);
           const text = await bodyText(reply, remainingBytes);
           remainingBytes -= text.length;
           if (remainingBytes < 0) throw responseTooLarge(services.maxResponseBytes);
@@ -132,6 +134,10 @@ export function accessTestRoutes(services: AccessTestServices): AdminRoute[] {
     }),
   ];
 }
+
+/** Error of a path whose entity would have an empty name. */
+const leadingSlash = (path: string): ApiError =>
+  notFound('UNKNOWN_ENTITY', `Paths have no leading slash: ${shorten(path.replace(/^\/+/, ''))}, not ${shorten(path)}`);
 
 /** Request source of all requests of a test: the sender of the test. */
 function makeSource(): RequestSource {

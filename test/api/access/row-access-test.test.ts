@@ -87,6 +87,11 @@ test('paths stay within the workspace', async () => {
   );
 });
 
+test('a path with a leading slash is answered with the path to write', async () => {
+  const { json } = await ask(paths('/notes?size=1'));
+  assert.equal(json.data[0].body.error.message, 'Paths have no leading slash: notes?size=1, not /notes?size=1');
+});
+
 test('a body of another form is refused with every mistake', async () => {
   for (const [body, fields] of [
     [{}, ['claims', 'requests']],
