@@ -114,13 +114,14 @@ function report(failure: CommandFailure, args: readonly string[], io: Io): numbe
   return exitCode(failure.failure);
 }
 
-/** Returns the names of the commands below the command that `path` names. */
+/** Returns the names of the commands below the command that `path` names. `completion` is not one of commander. */
 function listCommandNames(program: Command, path: readonly string[]): readonly string[] {
   const group = path.reduce<Command | undefined>(
     (parent, name) => parent?.commands.find((command) => command.name() === name),
     program,
   );
-  return (group ?? program).commands.map((command) => command.name());
+  const names = (group ?? program).commands.map((command) => command.name());
+  return path.length === 0 ? [...names, 'completion'] : names;
 }
 
 /** Returns the leading words that name a command, for the hint at its help. */

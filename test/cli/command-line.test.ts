@@ -67,7 +67,7 @@ test('wrong usage is exit code 2 and points to the help', async () => {
     [['key', 'create', 'ci', '--permissions', 'admin'], /OWNER, READ_WRITE, READ_ONLY/],
     [['key', 'create', 'ci', '--permissions', 'owner', '--expires', 'soon'], /30d/],
     [['key', 'create', 'ci'], /--permissions READ_ONLY or READ_WRITE \(.*\), or OWNER/],
-    [['frobnicate'], /unknown command 'frobnicate'\nKnown: serve, .*, schema, /],
+    [['frobnicate'], /unknown command 'frobnicate'\nKnown: serve, .*, schema, .*, completion\n/],
     [['schemas', 'plan'], /Did you mean schema\?/],
     [['schema', 'diff'], /unknown command 'diff'\nKnown: show, plan, apply\nSee wda schema --help/],
     [['workspace', 'create', 'acme'], /acme\/shop/],
