@@ -235,3 +235,24 @@ test('a failed migration shows why and which records', () => {
   assert.match(text, /^State {6}failed$/m);
   assert.match(text, /DATA_CONFLICT: Values are not unique\n {2}2 records of orders\.code, such as id 4, 9$/);
 });
+
+test('a step that was cancelled before it started has no progress', () => {
+  const step: Omit<MigrationStep, 'state' | 'progress'> = {
+    entity: 'orders',
+    kind: 'addField',
+    description: 'add field code',
+    destructive: false,
+    blocksReads: false,
+    blocksWrites: false,
+    estimatedSeconds: 0,
+    conflicts: null,
+    records: null,
+  };
+  const steps: readonly MigrationStep[] = [
+    { ...step, state: 'cancelled', progress: 0.5 },
+    { ...step, state: 'cancelled', progress: 0 },
+  ];
+  const text = describeMigration(running(steps, { state: 'cancelled' }));
+  assert.match(text, /cancelled +50 % +add field code\n/);
+  assert.match(text, /cancelled +- +add field code$/);
+});

@@ -165,7 +165,7 @@ export function describeMigration(migration: Migration): string {
       step.entity,
       step.kind,
       step.state,
-      `${Math.floor(step.progress * 100)} %`,
+      step.state === 'cancelled' && step.progress === 0 ? '-' : `${Math.floor(step.progress * 100)} %`,
       step.description,
     ]),
     ['#', 'PROGRESS'],
