@@ -58,47 +58,56 @@ const PATHS: Readonly<Record<EntityName, readonly string[]>> = {
   parents: ['id', 'level'],
   items: ['id', 'a', 'parentId', 'parent.level', 'origin.a', 'originId'],
 };
+const maybe = <T>(arbitrary: fc.Arbitrary<T>, freq: number): fc.Arbitrary<T | undefined> =>
+  fc.option(arbitrary, { nil: undefined, freq });
+const OPERATIONS = ['read', 'create', 'update', 'delete'] as const;
 function makeGrant(entity: EntityName): fc.Arbitrary<GrantDocument> {
   const names = FIELDS[entity].filter((name) => name !== 'id');
   return fc
-    .record(
-      {
-        role: fc.constantFrom('r', 's'),
-        can: fc.subarray(['read', 'create', 'update', 'delete'], { minLength: 1 }),
-        where: makeWhere(PATHS[entity]),
-        fields: fc.subarray([...names]),
-        write: fc.subarray([...names]),
-        set: fc.constantFrom({ [names[0] as string]: 2 }, { [names[0] as string]: { claim: 'one' } }),
-      },
-      { requiredKeys: ['can'] },
-    )
-    .map(({ write, set, ...grant }) => ({
-      ...grant,
-      ...(write !== undefined && (grant.can.includes('create') || grant.can.includes('update')) ? { write } : {}),
-      ...(set !== undefined && grant.can.includes('create') ? { set } : {}),
+    .record({
+      role: maybe(fc.constantFrom('r', 's'), 3),
+      can: fc.oneof(
+        { weight: 2, arbitrary: fc.constant([...OPERATIONS]) },
+        fc.subarray([...OPERATIONS], { minLength: 1 }),
+      ),
+      where: maybe(makeWhere(PATHS[entity]), 3),
+      fields: maybe(fc.subarray([...names]), 1),
+      write: maybe(fc.subarray([...names]), 1),
+      set: maybe(fc.constantFrom({ [names[0] as string]: 2 }, { [names[0] as string]: { claim: 'one' } }), 1),
+    })
+    .map(({ role, can, where, fields, write, set }) => ({
+      can,
+      ...(role === undefined ? {} : { role }),
+      ...(where === undefined ? {} : { where }),
+      ...(fields === undefined ? {} : { fields }),
+      ...(write !== undefined && (can.includes('create') || can.includes('update')) ? { write } : {}),
+      ...(set !== undefined && can.includes('create') ? { set } : {}),
     }));
 }
 const grantsOf = (entity: EntityName) => fc.array(makeGrant(entity), { minLength: 1, maxLength: 3 });
 const anyUser: fc.Arbitrary<User> = fc.record({
-  roles: fc.subarray(['r', 's']),
+  roles: fc.constantFrom(['r'], ['s'], ['r', 's'], []),
   claims: fc.record(
     {
-      one: fc.oneof(number, fc.constant('x')),
-      list: fc.oneof(fc.array(number, { maxLength: 2 }), fc.constant([1, 'x'])),
+      one: fc.oneof({ weight: 5, arbitrary: number }, fc.constant('x')),
+      list: fc.oneof({ weight: 5, arbitrary: fc.array(number, { maxLength: 2 }) }, fc.constant([1, 'x'])),
     },
-    { requiredKeys: [] },
+    { requiredKeys: ['one'] },
   ),
 });
-const id = fc.integer({ min: 1, max: 8 });
-const itemBody: fc.Arbitrary<Body> = fc.record(
-  {
-    a: fc.option(number),
-    b: fc.constantFrom('x', 'y'),
-    parentId: fc.option(fc.integer({ min: 1, max: 4 })),
-    originId: fc.option(fc.integer({ min: 1, max: 7 })),
-  },
-  { requiredKeys: [] },
-);
+const id = fc.integer({ min: 0, max: 9 });
+const member = (name: string, value: fc.Arbitrary<number | string | null>) => value.map((one) => [name, one] as const);
+const itemBody: fc.Arbitrary<Body> = fc
+  .array(
+    fc.oneof(
+      member('a', fc.option(number)),
+      member('b', fc.constantFrom('x', 'y')),
+      member('parentId', fc.option(fc.integer({ min: 1, max: 4 }))),
+      member('originId', fc.option(id)),
+    ),
+    { maxLength: 2 },
+  )
+  .map((members) => Object.fromEntries(members));
 type Write =
   | { readonly kind: 'create'; readonly body: Body }
   | { readonly kind: 'update'; readonly id: number; readonly body: Body }
@@ -114,20 +123,9 @@ test('users see and write what the grants of their roles and claims allow', asyn
   const tokenOf = await makeUsers(desk, issuer);
   await desk.admin('identity-provider', { method: 'PUT', body: { roleClaim: 'roles' } });
   await desk.create('parents', [{ level: 1 }, { level: 2 }, { level: null }]);
-  const start = [
-    { a: 1, b: 'x', parentId: 1, originId: null },
-    { a: 2, b: 'y', parentId: 2, originId: 1 },
-    { a: 3, b: 'x', parentId: null, originId: 2 },
-    { a: null, b: null, parentId: 3, originId: 3 },
-    { a: 1, b: 'y', parentId: 1, originId: 5 },
-  ];
-  await desk.create('items', start.slice(0, 4));
-  await desk.create('items', [{ ...start[4], originId: null }]);
-  await desk.call('items/5', { method: 'PATCH', body: { originId: 5 } });
-
   const property = fc.asyncProperty(
     fc.record({ parents: grantsOf('parents'), items: grantsOf('items') }),
-    fc.array(fc.tuple(anyUser, fc.array(anyWrite, { minLength: 1, maxLength: 4 })), { minLength: 1, maxLength: 2 }),
+    fc.array(fc.tuple(anyUser, fc.array(anyWrite, { minLength: 8, maxLength: 16 })), { minLength: 1, maxLength: 2 }),
     async (grants, users) => {
       const entities = { parents: { ...parents, grants: grants.parents }, items: { ...items, grants: grants.items } };
       const put = await desk.admin('schema', { method: 'PUT', body: { entities } });
@@ -135,14 +133,45 @@ test('users see and write what the grants of their roles and claims allow', asyn
       for (const [user, writes] of users) {
         const credential = tokenOf({ sub: 'u', roles: user.roles, ...user.claims });
         const call = (path: string, options: Call = {}): Promise<Answer> => desk.call(path, { credential, ...options });
+        await refill(desk);
         await compareReads(call, new GrantsModel(grants, await loadTables(desk), user));
-        for (const write of writes)
-          await compareWrite(call, new GrantsModel(grants, await loadTables(desk), user), write, desk);
+        for (const choice of writes) {
+          const tables = await loadTables(desk);
+          await compareWrite(call, new GrantsModel(grants, tables, user), withIds(choice, tables.items), desk);
+        }
       }
     },
   );
   await fc.assert(property, draws(60));
 });
+
+const ITEMS = [
+  { a: 1, b: 'x', parentId: 1 },
+  { a: 2, b: 'y', parentId: 2 },
+  { a: 3, b: 'x', parentId: null },
+  { a: null, b: null, parentId: 3 },
+  { a: 1, b: 'y', parentId: 1 },
+];
+
+/** Makes ten items as an owner, of which some refer to others and one to itself. */
+async function refill(desk: TestWorkspace): Promise<void> {
+  const { items: rest } = await loadTables(desk);
+  if (rest.length > 0) await desk.call(`items/_bulk?ids=${rest.map((row) => row.id).join()}`, { method: 'DELETE' });
+  const answer = await desk.call('items/_bulk', { method: 'POST', body: { data: [...ITEMS, ...ITEMS] } });
+  assert.equal(answer.status, 201, answer.text);
+  const ids = answer.json.data.map((row: Row) => row.id);
+  const data = ids.slice(1).map((one: number, index: number) => ({ id: one, originId: ids[index === 3 ? 4 : index] }));
+  assert.equal((await desk.call('items/_bulk', { method: 'PATCH', body: { data } })).status, 200);
+}
+
+/** Replaces the drawn numbers by ids of records, or by the id of none. */
+function withIds(write: Write, items: readonly Row[]): Write {
+  const toId = (index: number): number => items[index]?.id ?? 999_999;
+  if (write.kind === 'delete') return { ...write, id: toId(write.id) };
+  const { originId } = write.body;
+  const body = typeof originId === 'number' ? { ...write.body, originId: toId(originId) } : write.body;
+  return write.kind === 'create' ? { ...write, body } : { ...write, id: toId(write.id), body };
+}
 
 async function loadTables(desk: TestWorkspace): Promise<Tables> {
   const load = async (entity: EntityName): Promise<readonly Row[]> =>
