@@ -126,7 +126,11 @@ function renderCreate(plan: GrantedPlan, maxBytes: number): Fragment {
     sql`(select distinct ${S}.${ITEM} from ${S}) i where not exists (select from "$new" ${N} where ${N}.${ITEM} = i.${ITEM})`,
   );
   // Records of one request may depend on each other.
-  const changed = problem(sql`${N}.${ITEM}`, 'refused', sql`"$new" ${N} where not ${holdsChosen(plan.after, N)}`);
+  const changed = problem(
+    sql`${N}.${ITEM}`,
+    'refused',
+    sql`"$new" ${N} where (${holdsChosen(plan.after, N)}) is not true`,
+  );
   const references = findReferences(
     plan,
     (_, index) => sql`substr(${N}.${CHECK}, ${integerLiteral(index + 1)}, 1) = '1'`,
@@ -168,7 +172,11 @@ function renderUpdate(plan: GrantedPlan, maxBytes: number): Fragment {
     return sql`${after} as ${ident(field.column)}`;
   });
   const next = sql`select ${join([sql`${S}.${ITEM}`, sql`${S}.${GRANT}`, sql`${H}.${VERSION}`, ...changed])} from ${S} join "$held" ${H} on ${H}."id" = ${S}.${ID}`;
-  const after = problem(sql`${N}.${ITEM}`, 'refused', sql`"$new" ${N} where not ${renderAlternatives(plan.after, N)}`);
+  const after = problem(
+    sql`${N}.${ITEM}`,
+    'refused',
+    sql`"$new" ${N} where (${renderAlternatives(plan.after, N)}) is not true`,
+  );
   const references = findReferences(plan, (field) => {
     // A reference that stays may lead anywhere, unless the principal cannot see that it stays.
     const isShown = plan.scan.entity.fields.has(field.name);
@@ -212,7 +220,7 @@ function findTargets(plan: GrantedPlan): Fragment[] {
       'missing',
       sql`${S} where not exists (select from "$held" ${H} where ${H}."id" = ${S}.${ID})`,
     ),
-    problem(sql`${S}.${ITEM}`, 'refused', sql`${joined} where not ${holds}`),
+    problem(sql`${S}.${ITEM}`, 'refused', sql`${joined} where (${holds}) is not true`),
     ...(plan.guarded
       ? [problem(sql`${S}.${ITEM}`, 'stale', sql`${joined} where ${S}.${VERSION} <> ${H}.${VERSION}`)]
       : []),

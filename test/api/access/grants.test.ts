@@ -277,6 +277,8 @@ describe('what is written', () => {
     assert.equal(dataOf(await agent('tickets/1', patch({ priority: 9 }))).priority, 9);
     refuse(await agent('tickets/2', patch({ priority: 9 })), 404, 'Record not found');
     refuse(await agent('tickets/1', patch({ teamId: 3 })), 403, 'You may not update records of tickets');
+    // A comparison with null is unknown, and unknown is no grant.
+    refuse(await agent('tickets/1', patch({ teamId: null })), 403, 'You may not update records of tickets');
     assert.equal((await desk.call('tickets/1')).json.data.teamId, 1);
     assert.equal(dataOf(await agent('tickets/1', patch({ teamId: 2 }))).teamId, 2);
     refuse(await customer('tickets/1', patch({ subject: 'z' })), 403, 'You may not update records of tickets');
