@@ -19,6 +19,8 @@ export interface Pipelining {
   readonly end: (message: IncomingMessage) => void;
   /** True for the newest request of its connection that was started. */
   readonly isNewest: (message: IncomingMessage) => boolean;
+  /** Calls the first listener of a connection when its requests are over, but for one whose body is incomplete. */
+  readonly onIdle: (socket: Socket, listener: () => void) => void;
 }
 
 // Clients that pipeline send some ten requests at once.
@@ -39,12 +41,19 @@ const HALF_OPEN_MS = 1000;
 interface Connection {
   started: number;
   newest: IncomingMessage | undefined;
+  /** The newest request that was read. */
+  last: IncomingMessage | undefined;
+  onIdle: (() => void) | undefined;
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
 }
 
 /** Pauses after Node.js has resumed the connection, which it does in the tick after a request or a connection. */
 function pauseLater(pause: () => void): void {
   process.nextTick(() => process.nextTick(pause));
+}
+
+function isIdle({ started, last, waiting }: Connection): boolean {
+  return waiting.length === 0 && started <= (last?.complete === false ? 1 : 0);
 }
 
 /** Closes a half-open connection that waits for its server while nothing is sent. */
@@ -67,7 +76,7 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
   let newInRound = 0;
 
   function getConnection(socket: OwnSocket): Connection {
-    socket[STATE] ??= { started: 0, newest: undefined, waiting: [] };
+    socket[STATE] ??= { started: 0, newest: undefined, last: undefined, onIdle: undefined, waiting: [] };
     return socket[STATE];
   }
 
@@ -102,6 +111,7 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
         message.resume();
         return;
       }
+      connection.last = message;
       if (connection.started < MAX_STARTED) {
         connection.started++;
         connection.newest = message;
@@ -123,6 +133,8 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
         connection.started--;
         // The answer of its newest request may have been made before the server was to close.
         if (connection.started === 0 && isClosing()) socket.destroySoon();
+        if (isIdle(connection)) connection.onIdle?.();
+        if (connection.started === 0) connection.last = undefined;
         return;
       }
       connection.newest = next[0];
@@ -131,5 +143,11 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
       start(...next);
     },
     isNewest: (message) => getConnection(message.socket).newest === message,
+    onIdle(socket, listener) {
+      const connection = getConnection(socket);
+      if (connection.onIdle !== undefined) return;
+      connection.onIdle = listener;
+      if (isIdle(connection)) listener();
+    },
   };
 }

@@ -88,7 +88,13 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
     socket.setMaxListeners(0);
     pipelining.accept(socket);
   });
-  server.on('clientError', (error, socket) => rejectMalformed(error, socket as Socket));
+  server.on('clientError', (error: ClientError, stream) => {
+    const socket = stream as Socket;
+    // The answer to the request that ends the connection is the last one; what follows is dropped (RFC 9112 section 9.6).
+    if (error.code === 'HPE_CLOSED_CONNECTION') return;
+    if (error.code === 'ECONNRESET') socket.destroy();
+    else pipelining.onIdle(socket, () => rejectMalformed(error, socket));
+  });
   return {
     async listen() {
       await startListening(server, options);
@@ -200,9 +206,11 @@ function toOriginForm(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Answers bytes that are not HTTP in the usual form, then ends the connection. */
-function rejectMalformed(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+type ClientError = Error & { readonly code?: string };
+
+/** Answers bytes that are not HTTP in the usual form, after the requests before them; then ends the connection. */
+function rejectMalformed(error: ClientError, socket: Socket): void {
+  if (!socket.writable) {
     socket.destroy();
     return;
   }
