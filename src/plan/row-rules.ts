@@ -200,7 +200,7 @@ export function ruleField(entity: Entity, column: string): Field {
 const foreignRow = (column: string): Error => new ForeignRow(column);
 
 /** The 403 of a record that gives a rule's column another value than the claim's. */
-class ForeignRow extends ApiError {
+export class ForeignRow extends ApiError {
   readonly column: string;
 
   constructor(column: string, details?: readonly Detail[]) {
@@ -211,7 +211,19 @@ class ForeignRow extends ApiError {
     );
     this.column = column;
   }
+
+  /** Copies the error with one detail, for the record in this place of the request. */
+  at(place: Pick<Detail, 'index' | 'row' | 'line'>): ForeignRow {
+    return new ForeignRow(this.column, [makeForeignDetail(place, this.column)]);
+  }
 }
+
+const makeForeignDetail = (place: Pick<Detail, 'index' | 'row' | 'line'>, column: string): Detail => ({
+  ...place,
+  field: column,
+  code: 'READ_ONLY',
+  message: 'may only have the value of your token',
+});
 
 /**
  * Checks each record of a request by `apply`, which throws the 403 of applyRowRules() or checkRowRules(). Throws the first
@@ -225,8 +237,7 @@ export function applyToEach<T, R>(items: readonly T[], apply: (item: T) => R): R
       results.push(apply(item));
     } catch (error) {
       if (!(error instanceof ForeignRow)) throw error;
-      const message = 'may only have the value of your token';
-      details.push({ index, field: error.column, code: 'READ_ONLY', message });
+      details.push(makeForeignDetail({ index }, error.column));
       if (details.length === MAX_DETAILS) break;
     }
   }

@@ -3,6 +3,7 @@ import { formatCopyLine } from '../../database/copy.ts';
 import { ApiError, conflict, type Detail, validationFailed } from '../../errors.ts';
 import type { TimeSlices } from '../../limits/fair-scheduler.ts';
 import type { RowDecoder, StagedRow } from '../../plan/import-row.ts';
+import { ForeignRow } from '../../plan/row-rules.ts';
 import type { RejectFormat } from './reject-file.ts';
 import { ImportFault } from './rows.ts';
 
@@ -66,13 +67,20 @@ export function makeImportReader<T extends { readonly line: number }>(
   let line = 0;
   const report = ({ row: at, ...detail }: Detail): boolean =>
     details.push({ row: at ?? row, line, ...detail }) < maxErrors;
+  const decodeInPlace = (source: T): StagedRow | undefined => {
+    try {
+      return decode(source, row, report);
+    } catch (error) {
+      throw error instanceof ForeignRow ? error.at({ row, line }) : error;
+    }
+  };
   const toCopyLine = (source: T): string => {
     const place = [String(row), String(line)];
     if (rejects !== undefined) {
       const [cells, reason] = decodeOrReject(source, row, width, decode);
       return formatCopyLine([...place, ...cells, rejects.formatSource(source), reason]);
     }
-    const cells = decode(source, row, report);
+    const cells = decodeInPlace(source);
     if (cells !== undefined) return formatCopyLine([...place, ...cells]);
     invalidRows.push(row);
     if (details.length >= maxErrors) throw toImportError(details, maxErrors);
