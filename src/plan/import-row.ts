@@ -1,6 +1,7 @@
 // Rows of a file -> staged values of an ImportPlan, or every mistake in them. Takes the cells of a CSV row or the JSON
 // value of a line; returns the text of each staged column, with the row rules' columns set from the claims.
 import { type Detail, shorten } from '../errors.ts';
+import { parseDate } from '../model/date-time.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { type Decoded, decodeValue, fieldType, parseStored } from '../model/field-types.ts';
 import type { CellFormat, CellFormats } from '../request/cell-formats.ts';
@@ -219,6 +220,8 @@ export function decodeCell(field: Field, text: string, formats?: CellFormats): D
   const format = formats === undefined ? undefined : getFormat(field, formats);
   const plain = format === undefined ? text : format.read(text);
   if (plain === undefined) return mismatch(field, format as CellFormat);
+  if (format !== undefined && field.type === 'date' && parseDate(plain) === undefined)
+    return { ok: false, code: 'INVALID', message: `must be a day of the calendar, of the form ${format.text}` };
   const decoded = parseStored(field, plain);
   return field.role === 'id' ? checkId(decoded) : decoded;
 }

@@ -136,6 +136,14 @@ describe('names and forms of other programs', () => {
         ['must be ja or nein', 'true'],
       ],
     );
+    const days = await load('people', 'name,born\nF,31.02.2026\nG,29.02.2027\nH,29.02.2028\n', query);
+    assert.deepEqual(
+      days.json.error.details.map(({ message, value }: { message: string; value: string }) => [message, value]),
+      [
+        ['must be a day of the calendar, of the form dd.MM.yyyy', '31.02.2026'],
+        ['must be a day of the calendar, of the form dd.MM.yyyy', '29.02.2027'],
+      ],
+    );
     const lines = await load('people', '{"name":"F"}', query, NDJSON);
     assert.equal(lines.json.error.reason, 'PARAMETER_CONFLICT');
   });
