@@ -1,8 +1,9 @@
 // Names of a file -> fields of an entity: headers of CSV, members of NDJSON, and references that are looked up by a unique
 // field of the related entity. Throws 400 for a map that does not fit.
-import { badRequest, shorten, unknownName } from '../errors.ts';
+import { badRequest, listNames, shorten, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
+import type { Relation } from '../model/relation.ts';
 import { getUniqueFields } from './conflict-key.ts';
 import { getTarget, type PlanContext } from './link.ts';
 import { getRuleColumns } from './row-rules.ts';
@@ -36,6 +37,10 @@ export function resolveTarget(name: string, entity: Entity, context: PlanContext
   const [relationName, fieldName] = [name.slice(0, at), name.slice(at + 1)];
   const relation = entity.relations.get(relationName);
   const { relations } = entity;
+  if (relationName === '') {
+    const message = `map looks up ${shorten(name)}, which names no relation before the dot. Known: ${listNames([...relations.keys()])}`;
+    throw badRequest('INVALID_HEADER_MAP', message);
+  }
   if (relation === undefined)
     throw unknownName('relation', relationName, entity.name, closest(relationName, relations.keys()), relations.keys());
   if (relation.kind !== 'belongsTo')
@@ -46,20 +51,57 @@ export function resolveTarget(name: string, entity: Entity, context: PlanContext
     throw badRequest('INVALID_HEADER_MAP', message);
   }
   const related = getTarget(relation, context);
+  const uniques = getLookupFields(relation, context);
+  const possible = ['id', ...uniques.map((unique) => unique.name)].join(', ');
+  if (fieldName === '') {
+    const message = `map looks up ${shorten(name)}, which names no field of ${related.name} after the dot. Possible: ${possible}`;
+    throw badRequest('INVALID_HEADER_MAP', message);
+  }
   const relatedField = related.fields.get(fieldName);
   if (relatedField === undefined) {
     const names = related.fields.keys();
     throw unknownName('field', fieldName, related.name, closest(fieldName, [...related.fields.keys()]), names);
   }
   if (relatedField.role === 'id') return { field: column, lookup: undefined };
-  const uniques = getUniqueFields(related, context.workspace).flatMap((fields) => (fields.length === 1 ? fields : []));
   if (!uniques.includes(relatedField)) {
-    const possible = ['id', ...uniques.map((unique) => unique.name)].join(', ');
     const message = `map looks up ${shorten(name)}, but ${fieldName} is not unique in ${related.name}. Possible: ${possible}`;
     throw badRequest('INVALID_HEADER_MAP', message);
   }
   const lookup = { column, field: relatedField, scan: scan(related, context.principal, 'read') };
   return { field: column, lookup };
+}
+
+/** Returns the fields, each unique alone, by which a record that the relation leads to can be looked up; without the id. */
+const getLookupFields = (relation: Relation, context: PlanContext): readonly Field[] =>
+  getUniqueFields(getTarget(relation, context), context.workspace).flatMap((fields) =>
+    fields.length === 1 ? fields : [],
+  );
+
+/**
+ * Returns a function that says what a file may give in place of a relation that a header, or a member, names in whatever
+ * case; undefined for a name of none.
+ */
+export function makeRelationFormatter(entity: Entity, context: PlanContext): (name: string) => string | undefined {
+  const relations = new Map([...entity.relations.values()].map((relation) => [normalize(relation.name), relation]));
+  // A file may have a million lines with the same mistake.
+  const lookupNames = new Map<Relation, string | undefined>();
+  const getLookupName = (relation: Relation): string | undefined => {
+    if (!lookupNames.has(relation)) lookupNames.set(relation, getLookupFields(relation, context)[0]?.name);
+    return lookupNames.get(relation);
+  };
+  const ruleColumns = getRuleColumns(entity, context.principal);
+  return (name) => {
+    const relation = entity.relations.get(name) ?? relations.get(normalize(name));
+    if (relation === undefined) return undefined;
+    const prefix = `is the relation ${relation.name}`;
+    if (relation.kind !== 'belongsTo') return `${prefix}; import the records of ${relation.entity} instead`;
+    const label = shorten(name);
+    if (ruleColumns.has(relation.column)) return `${prefix}, which the row rules set: map=${label}: leaves it out`;
+    const unique = getLookupName(relation);
+    const lookup =
+      unique === undefined ? '' : ` map=${label}:${relation.name}.${unique} looks the record up by its ${unique},`;
+    return `${prefix}, whose id is the field ${relation.column}:${lookup} map=${label}:${relation.column} takes ids`;
+  };
 }
 
 /** Returns a function that finds the field of a header by its name, without regard to case, spaces and `_`. */

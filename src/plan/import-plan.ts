@@ -5,12 +5,19 @@ import type { Entity, Field } from '../model/entity.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
 import { getRequiredFields, isWritable, makeRequiredDetail } from './assignment.ts';
 import { getUniqueFields, planKey } from './conflict-key.ts';
-import { type Lookup, makeHeaderMatcher, REJECT_COLUMNS, resolveTarget, type Target } from './import-columns.ts';
+import {
+  type Lookup,
+  makeHeaderMatcher,
+  makeRelationFormatter,
+  REJECT_COLUMNS,
+  resolveTarget,
+  type Target,
+} from './import-columns.ts';
 import type { PlanContext } from './link.ts';
 import { getReferences, type Reference } from './references.ts';
 import { applyRowRules, getRuleColumns } from './row-rules.ts';
 import { type Scan, scan } from './scan.ts';
-import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
+import { MAX_DETAILS, makeUnknownNameFormatter } from './unknown-name.ts';
 
 export interface ImportPlan {
   readonly kind: 'import';
@@ -85,6 +92,7 @@ export function planCsvImport(
   const importCase = { request, entity, context };
   const details: Detail[] = [];
   const formatUnknownName = makeUnknownNameFormatter();
+  const formatUnknownField = makeUnknownFieldFormatter(entity, context);
   const matchHeader = makeHeaderMatcher(entity);
   const notes: string[] = [];
   const usedFields = new Set<Field>();
@@ -100,7 +108,7 @@ export function planCsvImport(
     const mistake = findHeaderMistake(
       { header, index, field: target?.field, isSecond, isOnly: headers.length === 1 },
       importCase,
-      formatUnknownName,
+      formatUnknownField,
     );
     if (mistake !== undefined) details.push({ row: 0, field: shorten(header), ...mistake });
     return target;
@@ -173,12 +181,12 @@ export function readOnlyReason(
   return onConflict === 'fail' ? 'is set by the server; it may stand here with onConflict=skip or update' : undefined;
 }
 
-/** Returns the message for a name that is no field of the entity, with a suggestion. */
-export function unknownFieldMessage(name: string, entity: Entity, formatUnknownName: UnknownNameFormatter): string {
-  const relation = entity.relations.get(name);
-  if (relation?.kind === 'belongsTo') return `is a relation; give the id of the other record as ${relation.column}`;
-  if (relation !== undefined) return `is a relation; import the records of ${relation.entity} instead`;
-  return formatUnknownName(`is not a field of ${entity.name}`, name, [...entity.fields.keys()]);
+/** Returns a function that formats the message for a name that is no field of the entity, with a suggestion. */
+export function makeUnknownFieldFormatter(entity: Entity, context: PlanContext): (name: string) => string {
+  const formatUnknownName = makeUnknownNameFormatter();
+  const formatRelation = makeRelationFormatter(entity, context);
+  return (name) =>
+    formatRelation(name) ?? formatUnknownName(`is not a field of ${entity.name}`, name, [...entity.fields.keys()]);
 }
 
 function planImport(
@@ -220,15 +228,15 @@ interface Header {
 
 function findHeaderMistake(
   { header, index, field, isSecond, isOnly }: Header,
-  { request, entity, context }: ImportCase,
-  formatUnknownName: UnknownNameFormatter,
+  { request, context }: ImportCase,
+  formatUnknownField: (name: string) => string,
 ): Pick<Detail, 'code' | 'message'> | undefined {
   if (header === '') return { code: 'INVALID', message: `column ${index + 1} of the file has no header` };
   if (field === undefined) {
     const separator = isOnly ? /[;\t|]/.exec(header)?.[0] : undefined;
     const message =
       separator === undefined
-        ? `${unknownFieldMessage(header, entity, formatUnknownName)}; map=Header:field gives it another name, map=Header: leaves it out`
+        ? `${formatUnknownField(header)}; map=Header:field gives it another name, map=Header: leaves it out`
         : `is the only header: columns are separated by commas, not by ${separator === '\t' ? 'tabs' : separator}`;
     return { code: 'UNKNOWN_FIELD', message };
   }

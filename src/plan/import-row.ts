@@ -20,12 +20,11 @@ import {
   type CsvImport,
   type ImportCase,
   type ImportPlan,
+  makeUnknownFieldFormatter,
   readOnlyReason,
-  unknownFieldMessage,
 } from './import-plan.ts';
 import type { PlanContext } from './link.ts';
 import { applyRowRules, getRuleColumns } from './row-rules.ts';
-import { makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
 /**
  * Text of each staged column and look-up, null for null; for a sparse plan followed by the bits of the given columns.
@@ -99,7 +98,7 @@ export function makeMemberDecoder(
   const ruleColumns = getRuleColumns(entity, context.principal);
   const required = getRequiredFields(entity, ruleColumns);
   const applyRules = makeRuleApplier(plan, entity, context);
-  const formatUnknownName = makeUnknownNameFormatter();
+  const formatUnknownField = makeUnknownFieldFormatter(entity, context);
   return (source, row, report) => {
     if (!isRecord(source)) {
       report({ row, field: null, code: 'TYPE_MISMATCH', message: 'must be one JSON object' });
@@ -122,7 +121,7 @@ export function makeMemberDecoder(
       const index = indexes.get(target?.field.name ?? name);
       const field = plan.columns[index ?? -1];
       if (index === undefined || field === undefined)
-        reject(notImported(member, name, { request, entity, context }, formatUnknownName));
+        reject(notImported(member, name, { request, entity, context }, formatUnknownField));
       else if (provided[index])
         reject({ field: shorten(member), code: 'INVALID', message: `gives the field ${field.name} a second time` });
       else {
@@ -170,11 +169,11 @@ function notImported(
   member: string,
   name: string,
   { request, entity, context }: ImportCase,
-  formatUnknownName: UnknownNameFormatter,
+  formatUnknownField: (name: string) => string,
 ): Detail {
   const field = entity.fields.get(name);
   return field === undefined
-    ? { field: shorten(member), code: 'UNKNOWN_FIELD', message: unknownFieldMessage(name, entity, formatUnknownName) }
+    ? { field: shorten(member), code: 'UNKNOWN_FIELD', message: formatUnknownField(name) }
     : {
         field: shorten(member),
         code: 'READ_ONLY',

@@ -238,6 +238,12 @@ test('an import writes its rejected rows to a file', async () => {
   });
   assert.match(listed.stderr, /^ROW +LINE +FIELD +CODE +VALUE +REASON$/m);
   assert.match(listed.stderr, /Only the first 150 mistakes are listed\./);
+  const related = await refusal(['import', 'orders', '-', '--format', 'csv'], {
+    ...asOwner,
+    stdin: 'note,Customer\nn,ann@example.com\n',
+  });
+  assert.match(related.stderr, /map=Customer:customer\.email looks the record up by its email/);
+  assert.match(related.stderr, /On the command line map=Header:field is --map "Header:field"\./);
   const noted = await done(['import', 'customers', '-', '--format', 'csv'], { ...asOwner, stdin: 'NAME\nN1\n' });
   assert.match(noted.stdout, /\nNote: the column NAME was read as name\n$/);
 

@@ -228,9 +228,11 @@ const NOTHING = 'Nothing was imported';
 
 function consequences(error: CommandFailure): readonly string[] {
   const { failure, hints } = error;
-  const mistakeCount = failure.kind === 'refused' ? (failure.error.details?.length ?? 0) : 0;
+  const details = failure.kind === 'refused' ? (failure.error.details ?? []) : [];
+  const mentionsMap = details.some(({ message }) => message?.includes('map='));
   return [
-    ...(mistakeCount >= LISTED_ROWS ? [`Only the first ${mistakeCount} mistakes are listed.`] : []),
+    ...(details.length >= LISTED_ROWS ? [`Only the first ${details.length} mistakes are listed.`] : []),
+    ...(mentionsMap ? ['On the command line map=Header:field is --map "Header:field".'] : []),
     // Some messages of the server begin with it.
     ...(error.message.startsWith(NOTHING) ? [] : [`${NOTHING}.`]),
     ...hints,

@@ -150,6 +150,42 @@ for (const [name, headers, query, mistakes] of [
   });
 }
 
+for (const [header, message] of [
+  [
+    'customer',
+    'is the relation customer, whose id is the field customerId: map=customer:customer.email looks the record up by its email, map=customer:customerId takes ids',
+  ],
+  [
+    'Customer',
+    'is the relation customer, whose id is the field customerId: map=Customer:customer.email looks the record up by its email, map=Customer:customerId takes ids',
+  ],
+  ['Items', 'is the relation items; import the records of items instead'],
+] as const) {
+  test(`the message for the header ${header} says what the file may give in place of a relation`, () => {
+    const end = '; map=Header:field gives it another name, map=Header: leaves it out';
+    const [detail] = refusalOf(() => csv(['status', header], [], { entity: 'orders' })).details ?? [];
+    const words = detail?.message ?? '';
+    assert.ok(words.endsWith(end), words);
+    if (typeof message === 'string') assert.equal(words, `${message}${end}`);
+    else assert.match(words, message);
+  });
+}
+
+test('a relation that the row rules set, or without a unique field, is not looked up', () => {
+  const ruled = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } });
+  const words = (asked: Asked): string | undefined =>
+    refusalOf(() => csv(['status', 'Customer'], [], { entity: 'orders', ...asked })).details?.[0]?.message;
+  assert.match(
+    words({ workspace: ruled, principal: external({ customer: 1 }) }) ?? '',
+    /^is the relation customer, which the row rules set: map=Customer: leaves it out/,
+  );
+  const plain = makeShop({ customers: { fields: { name: { type: 'string' } } } });
+  assert.match(
+    words({ workspace: plain }) ?? '',
+    /^is the relation customer, whose id is the field customerId: map=Customer:customerId takes ids;/,
+  );
+});
+
 test('every mistake of a row is told, and the row is not staged', () => {
   const rows = [
     ['', '0', 'x'],
@@ -219,6 +255,8 @@ for (const [map, message] of [
     'Unknown relation customr on entity orders. Did you mean customer? Known: customer, items, tags',
   ],
   ['Mail:items.id', 'map looks up items.id, but items is no reference'],
+  ['Mail:customer.', 'map looks up customer., which names no field of customers after the dot. Possible: id, email'],
+  ['Mail:.email', 'map looks up .email, which names no relation before the dot. Known: customer, items, tags'],
   ['Mail:customer.mail', /^Unknown field mail on entity customers\. Did you mean email\?/],
   ['Mail:customer.name', /^map looks up customer\.name, but name is not unique in customers\. Possible: id, email/],
 ] as const) {
