@@ -15,9 +15,11 @@ const MAX_DESCRIBED = 20;
 
 /** Runs a tool. Throws API errors. */
 export async function callTool(name: ToolName, args: unknown, toolContext: ToolContext): Promise<Outcome> {
-  const members = readMembers(args ?? {}, Object.keys(TOOLS[name].properties), 'the arguments');
-  for (const requiredName of TOOLS[name].required)
-    if (!members.has(requiredName)) throw badRequest('INVALID_TOOL_ARGUMENTS', `${requiredName} is missing`);
+  const { properties, required } = TOOLS[name];
+  const members = readMembers(args ?? {}, Object.keys(properties), 'the arguments');
+  const missing = required.find((argument) => !members.has(argument));
+  if (missing !== undefined)
+    throw badRequest('INVALID_TOOL_ARGUMENTS', `${missing} is missing: ${properties[missing]?.description}`);
   const outcome = await TOOL_HANDLERS[name](members, toolContext);
   const bytes = typeof outcome === 'string' ? Buffer.byteLength(outcome) : 0;
   if (bytes > toolContext.maxBytes) throw resultTooLarge(bytes, toolContext.maxBytes);

@@ -93,10 +93,14 @@ test('refusals are texts that say how to do better', async () => {
       { entity: 'orders', fitler: {} },
       /^400 BAD_REQUEST: Unknown member fitler of the arguments\. Did you mean filter\? Known: /,
     ],
-    ['query_records', {}, /^400 BAD_REQUEST: entity is missing$/],
+    ['query_records', {}, /^400 BAD_REQUEST: entity is missing: Name of an entity, as list_entities gives it$/],
     ['query_records', { entity: '_mcp' }, /^404 NOT_FOUND: /],
     ['query_records', { entity: 'orders/1' }, /^404 NOT_FOUND/],
-    ['aggregate_records', { entity: 'orders' }, /^400 BAD_REQUEST: select is missing$/],
+    [
+      'aggregate_records',
+      { entity: 'orders' },
+      /^400 BAD_REQUEST: select is missing: Such as \["count", "sum:total"\]; functions: count, /,
+    ],
     ['aggregate_records', { entity: 'order', select: ['count'] }, /^404 NOT_FOUND: .* Did you mean orders\?/],
     [
       'aggregate_records',
