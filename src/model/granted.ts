@@ -82,10 +82,7 @@ export function grantWorkspace(workspace: Workspace, { roles, onlyGrants }: Held
     const entity = getEntity(workspace, name);
     const relations = new Map([...entity.relations].filter(([, relation]) => isFollowed(name, relation)));
     const fields = new Map(
-      [...(fieldsOf.get(name) ?? [])].map(([key, field]) => [
-        key,
-        field.relation !== undefined && !relations.has(field.relation) ? { ...field, relation: undefined } : field,
-      ]),
+      [...(fieldsOf.get(name) ?? [])].map(([key, field]) => [key, limitField(field, relations, access)]),
     );
     const texts = entity.search?.fields.filter((field) => fields.has(field.name)) ?? [];
     const search = entity.search === null || texts.length === 0 ? null : { ...entity.search, fields: texts };
@@ -111,6 +108,17 @@ export function grantWorkspace(workspace: Workspace, { roles, onlyGrants }: Held
       key: `${workspace.part?.key ?? ''} grants ${onlyGrants} ${JSON.stringify(roles)}`,
       beforeGrants: workspace,
     },
+  };
+}
+
+/** Returns the field without a relation that is hidden, and not required if some records do not show it. */
+function limitField(field: Field, relations: ReadonlyMap<string, Relation>, access: EntityAccess | undefined): Field {
+  const isBare = field.relation !== undefined && !relations.has(field.relation);
+  const isPartial = access?.grants.some(({ can, fields }) => can.has('read') && !fields.has(field.name)) === true;
+  return {
+    ...field,
+    relation: isBare ? undefined : field.relation,
+    required: field.required && !isPartial,
   };
 }
 

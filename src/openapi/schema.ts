@@ -37,7 +37,8 @@ export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): R
       names.full,
       {
         type: 'object',
-        required: [...entity.fields.keys()],
+        // A record that the principal cannot read after a write is its id alone.
+        required: entity.access === undefined ? [...entity.fields.keys()] : ['id'],
         properties: columns(entity, false),
       },
     ],

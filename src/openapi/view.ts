@@ -72,7 +72,7 @@ export function getOperations(principal: PrincipalClass): readonly OperationName
 }
 
 function buildRelationViews(
-  { relations, settings }: Entity,
+  { relations, settings, access }: Entity,
   workspace: Workspace,
   principal: PrincipalClass,
 ): ReadonlyMap<string, RelationView> {
@@ -82,7 +82,8 @@ function buildRelationViews(
       .filter(([name]) => expandable === null || expandable.includes(name))
       .map(([name, relation]) => {
         const target = getEntity(workspace, relation.entity);
-        const hidesRecords = mayHideRecords(target, principal);
+        const isLimited = target.access !== undefined || access !== undefined;
+        const hidesRecords = isLimited || mayHideRecords(target, principal);
         const isCertain = relation.kind === 'belongsTo' && relation.required && !hidesRecords;
         const isNullable = isToOne(relation) && !isCertain;
         return [name, { relation, isList: !isToOne(relation), isNullable, isSearchable: target.search !== null }];

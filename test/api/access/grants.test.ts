@@ -8,7 +8,7 @@ import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts'
 
 const byCompany = { field: 'companyId', op: 'eq', value: { claim: 'company_id' } };
 const HELPDESK = {
-  roles: ['agent', 'customer', 'robot'],
+  roles: ['agent', 'customer', 'robot', 'partial'],
   entities: {
     companies: {
       fields: { name: { type: 'string', required: true }, rate: { type: 'integer' } },
@@ -63,6 +63,13 @@ const HELPDESK = {
           fields: ['priority'],
         },
         { role: 'robot', can: ['create'] },
+        { role: 'partial', can: ['read'], fields: ['status'] },
+        {
+          role: 'partial',
+          can: ['read'],
+          where: { field: 'companyId', op: 'eq', value: 2 },
+          fields: ['subject'],
+        },
       ],
     },
     comments: {
@@ -122,6 +129,8 @@ const as = (claims: object, path: string, call: Call = {}): Promise<Answer> =>
   desk.call(path, { credential: tokenOf(claims), ...call });
 const agent = (path: string, call: Call = {}): Promise<Answer> => as(AGENT, path, call);
 const customer = (path: string, call: Call = {}): Promise<Answer> => as(CUSTOMER, path, call);
+/** A user who reads all tickets, and the subject of those of company 2 alone. */
+const partial = (path: string): Promise<Answer> => as({ sub: 'p', roles: ['partial'] }, path);
 // biome-ignore lint/suspicious/noExplicitAny: records of any entity
 const dataOf = (answer: Answer): any => {
   assert.ok(answer.status < 300, answer.text);
@@ -220,6 +229,10 @@ describe('what is read', () => {
     const first = await customer('tickets?sort=priority&size=1');
     assert.deepEqual(idsOf(first), [2]);
     assert.deepEqual(idsOf(await customer(`tickets?sort=priority&size=1&after=${first.json.meta.nextCursor}`)), [1]);
+    assert.deepEqual(idsOf(await partial('tickets?sort=subject&size=1')), [3]);
+    const page = await partial('tickets?sort=subject&size=3');
+    assert.deepEqual(idsOf(page), [3, 4, 1]);
+    assert.deepEqual(idsOf(await partial(`tickets?sort=subject&size=3&after=${page.json.meta.nextCursor}`)), [2]);
     assert.equal((await customer('tickets?count=estimated')).json.meta.totalElements, 2);
   });
   test('the tag of a record changes with what is shown of it', async () => {
