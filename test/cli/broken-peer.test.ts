@@ -68,7 +68,7 @@ for (const [message, consequence] of [
         assert.match(
           stderr,
           new RegExp(
-            `ROW {2}FIELD {2}CODE {11}REASON\\n {2}2 {2}n {6}TYPE_MISMATCH {2}must be an integer\\n\\n${consequence}$`,
+            `ROW {2}LINE {2}FIELD {2}CODE {11}VALUE {2}REASON\\n {2}2 {5}- {2}n {6}TYPE_MISMATCH {2}- {6}must be an integer\\n\\n${consequence}$`,
           ),
         );
         assert.ok(received < whole * 65_536, 'the rest of the file was not sent');

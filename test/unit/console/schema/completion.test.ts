@@ -37,7 +37,7 @@ test('names that the object may still have', () => {
   assert.ok(names.includes('precision') && !names.includes('type'), names.join());
   const members = labels('entities:\n  a:\n    description: x\n    |');
   assert.ok(members.includes('fields') && !members.includes('description'), members.join());
-  assert.deepEqual(labels('{|', 'json'), ['$schema', 'entities']);
+  assert.deepEqual(labels('{|', 'json'), ['$schema', 'roles', 'entities']);
   assert.deepEqual(labels('entities:\n  a:\n    indexes:\n      - fi|'), ['fields', 'unique']);
 });
 
