@@ -21,14 +21,16 @@ const shop = use(() => makeShop(server));
 
 /**
  * Statements on the tables of the workspace; those on control tables (keys, versions) are the server's own housekeeping,
- * but for the kept totals and the bounds of answers, which belong to requests, and so is what a new connection is asked
- * and the looks at the order of texts, at the timeline and at the nodes of a cluster a second after the start.
+ * but for the kept totals and the bounds of answers, which belong to requests, and so is what a new connection is asked,
+ * the connection that listens to other processes, and the looks at the order of texts, at the timeline and at the nodes of a
+ * cluster a second after the start.
  */
 const onRecords = (texts: readonly string[]): string[] =>
   texts.filter(
     (text) =>
-      !/\bwda\.(?!total\b|bounded_text\b|goes_on\b)|pg_backend_pid|pg_collation|pg_current_wal_lsn/.test(text) &&
-      !(isCluster && /\bpg_dist_|\bcitus\.|pg_extension|^(begin|commit)\b/.test(text)),
+      !/\bwda\.(?!total\b|bounded_text\b|goes_on\b)|pg_backend_pid|pg_collation|pg_current_wal_lsn|^set idle_session_timeout/.test(
+        text,
+      ) && !(isCluster && /\bpg_dist_|\bcitus\.|pg_extension|^(begin|commit)\b/.test(text)),
   );
 
 const requests: readonly (readonly [what: string, path: string, call: Call, statements: number])[] = [
