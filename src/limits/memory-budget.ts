@@ -28,8 +28,8 @@ export const UNMEASURED: Transfer = { isLate: () => false, cutOff: () => undefin
 
 export interface MemoryBudget {
   /**
-   * Resolves when so many bytes are free; 503 when they are not in time. `group`: the workspace. While others wait, a transfer
-   * that is late is cut off.
+   * Resolves when so many bytes are free; 503 when they are not in time. `group`: the workspace. While it waits, late
+   * transfers that are in its way are cut off.
    */
   reserve(group: string, bytes: number, transfer: Transfer): Promise<Release>;
   /** Reserves bytes that are there already, whatever the limits; beyond these, transfers that are late are cut off for them. */
@@ -120,6 +120,7 @@ export function makeMemoryBudget({
 
   /** Cuts off late transfers of all groups or of one, those of the groups with the most bytes first, until `isEnough`. */
   function cutOffLate(isEnough: () => boolean, onlyGroup?: string): void {
+    if (isEnough()) return;
     const late = [...active].filter(
       ([transfer, group]) => (onlyGroup === undefined || group === onlyGroup) && transfer.isLate(),
     );
@@ -131,12 +132,19 @@ export function makeMemoryBudget({
     }
   }
 
-  /** Cuts off late transfers while others wait. */
+  /**
+   * Cuts off late transfers that are in the way of a message: those of its group for its share, then any for the total. One
+   * that waits is admitted, and so no longer there, as soon as it fits.
+   */
+  function makeRoom(group: string, bytes: number, isWaiting: () => boolean = () => true): void {
+    cutOffLate(() => !isWaiting() || fitsGroup(group, bytes), group);
+    cutOffLate(() => !isWaiting() || fitsTotal(bytes));
+  }
+
+  /** Makes room for the messages that wait. */
   function checkProgress(): void {
-    if (queue.length > 0) {
-      cutOffLate(() => queue.length === 0);
-      return;
-    }
+    for (const waiting of [...queue]) makeRoom(waiting.group, waiting.bytes, () => queue.includes(waiting));
+    if (queue.length > 0) return;
     clearInterval(checkTimer);
     checkTimer = undefined;
   }
@@ -158,8 +166,7 @@ export function makeMemoryBudget({
       });
     },
     add(group, bytes, transfer) {
-      if (!fitsGroup(group, bytes)) cutOffLate(() => fitsGroup(group, bytes), group);
-      if (!fitsTotal(bytes)) cutOffLate(() => fitsTotal(bytes));
+      makeRoom(group, bytes);
       return enter(group, bytes, transfer);
     },
     isFull(group) {
@@ -167,7 +174,7 @@ export function makeMemoryBudget({
       return total >= totalBytes && ![...active].some(([transfer, other]) => other !== group && transfer.isLate());
     },
     hasRoom(bytes) {
-      if (!fitsTotal(bytes)) cutOffLate(() => fitsTotal(bytes));
+      cutOffLate(() => fitsTotal(bytes));
       return fitsTotal(bytes);
     },
     get totalBytes() {

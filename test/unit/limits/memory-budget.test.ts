@@ -156,3 +156,22 @@ test('late transfers make room for others, those of the largest group first', ()
   assert.deepEqual(ended, ['b1', 'a1', 'c1']);
   assert.equal(room.cutOffCount, 3);
 });
+
+test('a message that waits for the share of its group cuts off no late transfer of another', async () => {
+  const room = make();
+  const ended: string[] = [];
+  const add = (group: string, bytes: number): void => {
+    const leave = room.add(group, bytes, {
+      isLate: () => true,
+      cutOff() {
+        ended.push(group);
+        leave();
+      },
+    });
+  };
+  add('b', 5);
+  add('a', 3);
+  // The group has 6 bytes at most, and all together 10: only its own late transfer is in the way.
+  await room.reserve('a', 4, PUNCTUAL);
+  assert.deepEqual(ended, ['a']);
+});
