@@ -44,12 +44,30 @@ interface Connection {
   /** The newest request that was read. */
   last: IncomingMessage | undefined;
   onIdle: (() => void) | undefined;
+  omitsStacks: boolean;
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
 }
 
 /** Pauses after Node.js has resumed the connection, which it does in the tick after a request or a connection. */
 function pauseLater(pause: () => void): void {
   process.nextTick(() => process.nextTick(pause));
+}
+
+/**
+ * Closes a connection with many requests without a stack for each. Node.js makes an error for every request that was read, and
+ * nobody sees it: with stacks those of 60 connections that were reset at once took 0.3 s.
+ */
+function omitStacksAtClose(socket: Socket, connection: Connection): void {
+  if (connection.omitsStacks) return;
+  connection.omitsStacks = true;
+  const { stackTraceLimit } = Error;
+  socket.prependOnceListener('close', () => {
+    Error.stackTraceLimit = 0;
+  });
+  // The listener of Node.js is between these two.
+  socket.once('close', () => {
+    Error.stackTraceLimit = stackTraceLimit;
+  });
 }
 
 function isIdle({ started, last, waiting }: Connection): boolean {
@@ -76,7 +94,14 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
   let newInRound = 0;
 
   function getConnection(socket: OwnSocket): Connection {
-    socket[STATE] ??= { started: 0, newest: undefined, last: undefined, onIdle: undefined, waiting: [] };
+    socket[STATE] ??= {
+      started: 0,
+      newest: undefined,
+      last: undefined,
+      onIdle: undefined,
+      omitsStacks: false,
+      waiting: [],
+    };
     return socket[STATE];
   }
 
@@ -119,8 +144,9 @@ export function makePipelining(start: StartRequest, isClosing: () => boolean): P
         return;
       }
       connection.waiting.push([message, response]);
-      // The rest of what was read is still parsed; nothing more is read until the waiting requests have started.
       if (connection.waiting.length > 1) return;
+      omitStacksAtClose(socket, connection);
+      // The rest of what was read is still parsed; nothing more is read until the waiting requests have started.
       pauseLater(() => {
         if (connection.waiting.length > 0) socket.pause();
       });
