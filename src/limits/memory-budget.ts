@@ -136,14 +136,14 @@ export function makeMemoryBudget({
    * Cuts off late transfers that are in the way of a message: those of its group for its share, then any for the total. One
    * that waits is admitted, and so no longer there, as soon as it fits.
    */
-  function makeRoom(group: string, bytes: number, isWaiting: () => boolean = () => true): void {
+  function freeBytes(group: string, bytes: number, isWaiting: () => boolean = () => true): void {
     cutOffLate(() => !isWaiting() || fitsGroup(group, bytes), group);
     cutOffLate(() => !isWaiting() || fitsTotal(bytes));
   }
 
-  /** Makes room for the messages that wait. */
+  /** Frees bytes for the messages that wait. */
   function checkProgress(): void {
-    for (const waiting of [...queue]) makeRoom(waiting.group, waiting.bytes, () => queue.includes(waiting));
+    for (const waiting of [...queue]) freeBytes(waiting.group, waiting.bytes, () => queue.includes(waiting));
     if (queue.length > 0) return;
     clearInterval(checkTimer);
     checkTimer = undefined;
@@ -166,7 +166,7 @@ export function makeMemoryBudget({
       });
     },
     add(group, bytes, transfer) {
-      makeRoom(group, bytes);
+      freeBytes(group, bytes);
       return enter(group, bytes, transfer);
     },
     isFull(group) {
