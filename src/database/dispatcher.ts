@@ -120,9 +120,9 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
   async function retrySlow(pending: PendingStatement, pool: PoolName, error: Error): Promise<readonly Row[]> {
     const { query, statementOptions, time } = pending;
     const now = performance.now();
-    if (error instanceof MessageTooLong) {
-      if (time !== undefined) time.answerBytes = error.bytes;
-    } else breakers.recordTimeout(pending, error, now);
+    const lacksMemory = error instanceof MessageTooLong && error.limit === undefined;
+    if (!lacksMemory) breakers.recordTimeout(pending, error, now);
+    else if (time !== undefined) time.answerBytes = error.bytes;
     if (statementOptions.tenant !== undefined) options.onTimeout?.();
     const deadline = statementOptions.deadline ?? now + statementTimeoutMs;
     if (now >= deadline) throw queryTimeout(error);
