@@ -63,6 +63,11 @@ export function delegate(
 // A text is joined with its headers and written at once; for a large one that would make another copy.
 const LARGE_TEXT = 65_536;
 
+/** Counts the bytes of an answer that are in memory until its client has read them. */
+export interface UnreadMemory {
+  readonly countUnread: (bytes: number, transfer: Transfer) => Release;
+}
+
 export interface WriteOptions {
   readonly id: string;
   readonly common: readonly string[];
@@ -71,7 +76,7 @@ export interface WriteOptions {
   /** Slowest reading of a large answer; a slower client loses its connection, as the answer would stay in memory. */
   readonly minRate: MinRate;
   /** Counts the bytes of a large text until they are released. Other bytes are of a cache, and not made for one answer. */
-  readonly reserve: (bytes: number, transfer: Transfer) => Release;
+  readonly memory: UnreadMemory;
   /**
    * Resolves when the rest of the request was read; undefined if it is complete. The answer is sent at once and ended then:
    * Node.js closes a connection that is not kept alive when its answer ends, and a client that still sends loses the answer.
@@ -106,7 +111,7 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
       const { bytes, contentType } = reply.body;
       headers.push('Content-Type', contentType, 'Content-Length', String(bytes.length));
       response.writeHead(reply.status, headers);
-      writeBody(response, isHead ? undefined : bytes, { ...options, reserve: reserveNothing });
+      writeBody(response, isHead ? undefined : bytes, { ...options, memory: NOT_COUNTED });
       return;
     }
     case 'stream': {
@@ -127,13 +132,11 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
   }
 }
 
-const reserveNothing = (): Release => () => undefined;
+const NOT_COUNTED: UnreadMemory = { countUnread: () => () => undefined };
 
-/** Calls `listener` when the bytes of an answer have left for the client, or its connection is closed. */
-export function onSent(response: ServerResponse, listener: () => void): void {
-  const isWaiting = !response.writableEnded || response.writableLength > 0;
-  if (isWaiting && !response.destroyed) response.once('close', listener);
-  else listener();
+/** True when the bytes of an answer have left for the client, or its connection is closed. */
+export function isSent({ destroyed, writableEnded, writableLength }: ServerResponse): boolean {
+  return destroyed || (writableEnded && writableLength === 0);
 }
 
 function endAfter(
@@ -162,7 +165,7 @@ const LATE_BYTES_PER_MS = 262;
 const GRACE_MS = 1000;
 
 /** Writes a large body part by part, as fast as the client reads; below the minimum rate the connection ends. */
-function writeLarge(response: ServerResponse, body: Uint8Array, { minRate, reserve, rest }: WriteOptions): void {
+function writeLarge(response: ServerResponse, body: Uint8Array, { minRate, memory, rest }: WriteOptions): void {
   let startedAt = performance.now();
   const cutOff = (): void => {
     release();
@@ -174,7 +177,7 @@ function writeLarge(response: ServerResponse, body: Uint8Array, { minRate, reser
     const time = performance.now() - startedAt - GRACE_MS;
     return time > 0 && sentBytes < time * LATE_BYTES_PER_MS;
   };
-  const release = reserve(body.length, { isLate, cutOff });
+  const release = memory.countUnread(body.length, { isLate, cutOff });
   const meter = makeRateMeter(minRate, cutOff);
   const finish = (): void => {
     stopWaiting?.();

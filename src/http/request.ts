@@ -4,9 +4,16 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { badRequest } from '../errors.ts';
 import type { FairScheduler, TimeSlices } from '../limits/fair-scheduler.ts';
-import { type AnswerMemory, type MemoryBudget, type Release, UNMEASURED } from '../limits/memory-budget.ts';
+import {
+  type AnswerMemory,
+  type MemoryBudget,
+  type Release,
+  type Transfer,
+  UNMEASURED,
+} from '../limits/memory-budget.ts';
 import type { Credential } from '../model/credential.ts';
 import { type BodyLimits, BodyProgress, limitLength, readBody } from './body.ts';
+import type { UnreadMemory } from './reply.ts';
 
 export interface RawRequest {
   readonly id: string;
@@ -57,7 +64,7 @@ export interface SharedLimits {
 }
 
 /** A class, as each request has one: closures in place of its methods took 1 µs. */
-export class HttpRequest implements RawRequest, RequestSignal, AnswerMemory {
+export class HttpRequest implements RawRequest, RequestSignal, AnswerMemory, UnreadMemory {
   readonly id: string;
   readonly arrivedAt: number;
   readonly method: string;
@@ -101,11 +108,11 @@ export class HttpRequest implements RawRequest, RequestSignal, AnswerMemory {
   }
 
   get slices(): TimeSlices {
-    return this.#shared.scheduler.slices(this.group);
+    return this.#shared.scheduler.slices(this.#group);
   }
 
   /** Scheduling group: the workspace. */
-  get group(): string {
+  get #group(): string {
     return this.#getGroup(this.#message.url ?? '/');
   }
 
@@ -114,7 +121,7 @@ export class HttpRequest implements RawRequest, RequestSignal, AnswerMemory {
   }
 
   isFull(): boolean {
-    return this.#shared.answerBudget.isFull(this.group);
+    return this.#shared.answerBudget.isFull(this.#group);
   }
 
   async reserve(bytes: number): Promise<void> {
@@ -122,11 +129,15 @@ export class HttpRequest implements RawRequest, RequestSignal, AnswerMemory {
     if (bytes <= this.#answerBytes) return;
     this.#releaseAnswer?.();
     this.#answerBytes = bytes;
-    const release = await this.#shared.answerBudget.reserve(this.group, bytes, UNMEASURED);
+    const release = await this.#shared.answerBudget.reserve(this.#group, bytes, UNMEASURED);
     // Reads of a replay run at once, and another may have reserved meanwhile.
     this.#releaseAnswer?.();
     this.#releaseAnswer = release;
     if (this.#isFinished) release();
+  }
+
+  countUnread(bytes: number, transfer: Transfer): Release {
+    return this.#shared.answerBudget.add(this.#group, bytes, transfer);
   }
 
   body(maxBytes: number): Promise<Buffer> {
@@ -153,7 +164,7 @@ export class HttpRequest implements RawRequest, RequestSignal, AnswerMemory {
   /** Reads a long body once the memory budget has capacity for it. */
   async #readWithin(bytes: number, limits: BodyLimits): Promise<Buffer> {
     const progress = new BodyProgress(bytes, limits.timeoutMs);
-    const release = await this.#shared.memory.reserve(this.group, bytes, progress);
+    const release = await this.#shared.memory.reserve(this.#group, bytes, progress);
     // The request may have been answered meanwhile, or its client may have left.
     if (this.#isFinished || this.isAborted()) {
       release();

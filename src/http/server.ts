@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { badRequest } from '../errors.ts';
 import { type FairScheduler, makeFairScheduler } from '../limits/fair-scheduler.ts';
-import { type MemoryBudget, makeMemoryBudget, type Transfer } from '../limits/memory-budget.ts';
+import { type MemoryBudget, makeMemoryBudget } from '../limits/memory-budget.ts';
 import type { MinRate } from '../limits/upload.ts';
 import type { Observer } from '../observer.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { endRequest, REQUESTS, type RequestTrace } from '../tracing.ts';
 import { makePipelining, type Pipelining } from './pipelining.ts';
-import { buildCommonHeaders, type Delegation, delegate, onSent, writeReply } from './reply.ts';
+import { buildCommonHeaders, type Delegation, delegate, isSent, writeReply } from './reply.ts';
 import { HttpRequest, type RawRequest } from './request.ts';
 import { type Mount, makeRouter, UNKNOWN } from './router.ts';
 
@@ -151,20 +151,18 @@ function makeResponder(
     };
     const finish = (reply: Reply | Delegation, error: unknown): void => {
       raw.finish();
-      // A request is in work until its answer has left: those that are not read would fill the memory.
-      const endOnceSent = (): void => onSent(response, () => end(message));
       // Node.js drops the answers of all requests after the one with this header.
       if (isClosing() && isNewest(message)) response.setHeader('Connection', 'close');
       if ('serve' in reply) {
         delegate(response, reply, { id, common, bodyTimeoutMs, observe: (status) => observe(status, error) });
-        endOnceSent();
-        return;
+      } else {
+        const rest = raw.discardRest();
+        writeReply(response, reply, { id, common, isHead: method === 'HEAD', minRate, memory: raw, rest });
+        observe(reply.status, error, reply.operation);
       }
-      const rest = raw.discardRest();
-      const reserve = (bytes: number, transfer: Transfer) => answerBudget.add(raw.group, bytes, transfer);
-      writeReply(response, reply, { id, common, isHead: method === 'HEAD', minRate, reserve, rest });
-      endOnceSent();
-      observe(reply.status, error, reply.operation);
+      // A request is in work until its answer has left: those that are not read would fill the memory.
+      if (isSent(response)) end(message);
+      else response.once('close', () => end(message));
     };
     const pendingReply = trace === undefined ? mount.handle(raw) : REQUESTS.runStores(trace, () => mount.handle(raw));
     pendingReply.then(

@@ -18,7 +18,7 @@ test('one part is written in each round, even if the connection takes all at onc
         common: [],
         isHead: false,
         minRate: { bytesPerSecond: 0, seconds: 1 },
-        reserve: () => () => undefined,
+        memory: { countUnread: () => () => undefined },
       },
     );
     setImmediate(() => {
