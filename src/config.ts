@@ -435,10 +435,6 @@ export function clientSettings(env: Environment): {
   };
 }
 
-/** Folder of the embedded database of a server with this environment, or undefined if it uses another database. */
-export const serverDataDir = (): string | undefined =>
-  process.env.DATABASE_URL ? undefined : resolve(process.env.DATA_DIR || './data');
-
 /** Port of a server with this environment. */
 export const serverPort = (env: Environment): string => env.PORT || '3000';
 
