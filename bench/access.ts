@@ -74,9 +74,9 @@ await runBench<Options>(command, async (options) => {
   const data = dataSetOf(options.scale);
   const provider = await startProvider();
   // The provider listens on this machine.
-  process.env.WDA_IDP_PRIVATE_NETWORK = 'allow';
+  const environment = { WDA_IDP_PRIVATE_NETWORK: 'allow' };
   const measure = (place: Place) =>
-    withServer(startOurs(place.url, place.adminKey, options.profile), async (server) => {
+    withServer(startOurs(place.url, place.adminKey, options.profile, environment), async (server) => {
       const stage = await prepareStage(server, place, data, provider, options);
       const comparisons: Comparison[] = [];
       // The rule comes after the first question, which is about the token alone.

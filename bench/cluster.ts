@@ -22,6 +22,7 @@ import {
   makeScratch,
   progress,
   type RunningServer,
+  schemaIn,
   startOurs,
   withClient,
 } from './setup.ts';
@@ -57,13 +58,13 @@ async function prepare(name: string, url: string): Promise<Prepared> {
   const schema = await withClient(url, async (client) => {
     if ((await findSchema(client)) === undefined) {
       await createWorkspace(empty, adminKey);
-      await loadDataSet(client, (await findSchema(client)) ?? '', data, (line) => progress(`${name}: ${line}`));
+      await loadDataSet(client, await schemaIn(client), data, (line) => progress(`${name}: ${line}`));
     }
-    const found = (await findSchema(client)) ?? '';
-    await stopAutovacuum(client, found);
+    const schemaName = await schemaIn(client);
+    await stopAutovacuum(client, schemaName);
     // Cursors and versions of both are to be the same.
-    await client.query(`update wda.workspace set epoch = '00000000' where database_schema = $1`, [found]);
-    return found;
+    await client.query(`update wda.workspace set epoch = '00000000' where database_schema = $1`, [schemaName]);
+    return schemaName;
   });
   await empty.stop();
   const server = await startOurs(url, adminKey);

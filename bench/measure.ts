@@ -217,19 +217,6 @@ type Ask = (turn: number) => Promise<unknown>;
 /** Sides of a comparison: this server's, and the one it is held against. */
 export type Sides = { readonly ours: Ask; readonly byHand: Ask };
 
-/** A line of the table. */
-export type Row = {
-  readonly work: string;
-  /** With their unit. */
-  readonly ours: string;
-  readonly byHand: string;
-  /** How many times as fast as the other side ours is. */
-  readonly ratio: number;
-  readonly goal: string;
-  /** Undefined where the goal is for another size of the data set. */
-  readonly met: boolean | undefined;
-};
-
 /**
  * Medians of the milliseconds that each side took. The first `warmUps` turns do not count; `before` runs untimed ahead of
  * each single piece of work.

@@ -274,6 +274,7 @@ export async function startOurs(
   databaseUrl: string,
   adminKey: string,
   profileDirectory?: string,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<RunningServer> {
   return start([...profiling(profileDirectory, 'ours'), ...startArguments()], '/readyz', {
     HOST: '127.0.0.1',
@@ -284,6 +285,7 @@ export async function startOurs(
     // As many processes as the limit server has.
     WDA_WORKERS: '1',
     LOG_LEVEL: 'warn',
+    ...environment,
   });
 }
 
