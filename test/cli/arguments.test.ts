@@ -24,10 +24,11 @@ test('a workspace is two slugs', () => {
 });
 
 test('permissions are written as people like', () => {
-  for (const text of ['READ_ONLY', 'read-only', 'read_only', 'Read-Only'])
-    assert.equal(parsePermissions(text), 'READ_ONLY');
-  assert.equal(parsePermissions('owner'), 'OWNER');
-  assert.throws(() => parsePermissions('admin'), isUsage);
+  const choices = ['OWNER', 'READ_ONLY'] as const;
+  for (const text of ['READ_ONLY', 'read-only', 'read_only', 'Read-Only', 'readonly'])
+    assert.equal(parsePermissions(text, choices), 'READ_ONLY');
+  assert.equal(parsePermissions('owner', choices), 'OWNER');
+  for (const text of ['admin', 'read-write']) assert.throws(() => parsePermissions(text, choices), isUsage, text);
 });
 
 test('an expiry is a duration, a date or a moment, and lies ahead', () => {

@@ -30,7 +30,7 @@ async function done(args: readonly string[]): Promise<unknown> {
 
 test('a provider is set, shown, tested, changed and deleted', async () => {
   const whole = { ...NONE, issuerUrl: issuer.url, audience: 'urn:api' };
-  const args = ['--issuer', issuer.url, '--audience', 'urn:api', '--permissions', 'read-only'];
+  const args = ['--issuer', issuer.url, '--audience', 'urn:api', '--permissions', 'readonly'];
   assert.deepEqual(await done(['set', ...args]), whole);
   assert.deepEqual(await done(['show']), whole);
   assert.match(

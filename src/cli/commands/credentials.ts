@@ -250,7 +250,7 @@ function credentialBody({ permissions, entities }: CredentialOptions) {
     throw usageFailure('Permissions are needed', [
       'Pass --permissions READ_ONLY or READ_WRITE (for the data alone), or OWNER (for schema, keys and settings, too).',
     ]);
-  return { permissions: parsePermissions(permissions), ...entitiesMember(entities) };
+  return { permissions: parsePermissions(permissions, KEY_PERMISSIONS), ...entitiesMember(entities) };
 }
 
 /** Parses `orders,items` into a member of a body; no member without text. */
@@ -263,11 +263,12 @@ export function entitiesMember(text: string | undefined): { readonly entities?: 
 
 const KEY_PERMISSIONS = ['OWNER', 'READ_WRITE', 'READ_ONLY'] as const;
 
-/** Parses permissions such as `read-only`, `readonly` or `READ_ONLY` into the form of the admin API. */
-export function parsePermissions(text: string): (typeof KEY_PERMISSIONS)[number] {
+/** Parses permissions such as `read-only`, `readonly` or `READ_ONLY` into one of `choices`, in the form of the admin API. */
+export function parsePermissions<Choice extends string>(text: string, choices: readonly Choice[]): Choice {
   const letters = text.toUpperCase().replaceAll(/[^A-Z]/g, '');
-  const permissions = KEY_PERMISSIONS.find((choice) => choice.replace('_', '') === letters);
-  if (permissions === undefined) throw usageFailure(`Permissions are ${KEY_PERMISSIONS.join(', ')}, not ${text}`);
+  const permissions = choices.find((choice) => choice.replace('_', '') === letters);
+  if (permissions === undefined)
+    throw usageFailure(`Permissions are ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}, not ${text}`);
   return permissions;
 }
 

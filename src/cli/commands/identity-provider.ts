@@ -15,6 +15,9 @@ import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { renderPairs } from '../table.ts';
 import { explainAccess } from './access.ts';
+import { parsePermissions } from './credentials.ts';
+
+const USER_PERMISSIONS = ['READ_ONLY', 'READ_WRITE'] as const;
 
 export function register(program: Command): void {
   const group = program.command('idp').description('the identity provider whose users may use a workspace');
@@ -68,7 +71,8 @@ interface ProviderOptions extends GlobalOptions {
 async function set(options: ProviderOptions): Promise<void> {
   const { issuer, jwksUri, audience, enable, disable } = options;
   if (enable && disable) throw usageFailure('--enable and --disable exclude each other');
-  const permissions = options.permissions === undefined ? undefined : parsePermissions(options.permissions);
+  const permissions =
+    options.permissions === undefined ? undefined : parsePermissions(options.permissions, USER_PERMISSIONS);
   if (issuer !== undefined && permissions === undefined) {
     throw usageFailure('A provider needs permissions for its users', ['Pass --permissions READ_ONLY or READ_WRITE.']);
   }
@@ -107,12 +111,6 @@ function print(options: GlobalOptions, provider: IdentityProvider): Promise<void
       ['Enabled', enabled ? 'yes' : 'no'],
     ]),
   );
-}
-
-function parsePermissions(text: string): string {
-  const permissions = text.toUpperCase().replaceAll('-', '_');
-  if (permissions === 'READ_ONLY' || permissions === 'READ_WRITE') return permissions;
-  throw usageFailure(`Permissions are READ_ONLY or READ_WRITE, not ${text}`);
 }
 
 const providerPath = (options: GlobalOptions): string =>
