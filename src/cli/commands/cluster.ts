@@ -15,6 +15,7 @@ import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { follow, formatBytes, type StepState } from '../progress.ts';
 import { renderPairs, renderTable } from '../table.ts';
+import { hasEnded } from './migration.ts';
 
 const CLUSTER = `${ADMIN_PREFIX}/cluster`;
 
@@ -188,8 +189,6 @@ function requireSuccess({ id, state, error }: Move): void {
   if (state === 'failed') throw runtimeFailure(`Move ${id} has failed: ${error}`, { move: id, state });
   if (state === 'cancelled') throw runtimeFailure(`Move ${id} has been cancelled`, { move: id, state });
 }
-
-const hasEnded = ({ state }: Move): boolean => ['succeeded', 'failed', 'cancelled'].includes(state);
 
 const formatSize = (value: number | null): string => (value === null ? '-' : formatBytes(value));
 

@@ -117,7 +117,8 @@ const migrationPath = (address: WorkspaceAddress, id: string): string =>
 
 const END_STATES = ['succeeded', 'failed', 'cancelled'];
 
-export const hasEnded = (migration: Migration): boolean => END_STATES.includes(migration.state);
+/** Returns true for a migration, or a move of a workspace, that runs no more. */
+export const hasEnded = ({ state }: { readonly state: string }): boolean => END_STATES.includes(state);
 
 /** Formats the steps of a plan and its conflicts for people. */
 export function describePlan(plan: Plan): string {

@@ -3,7 +3,7 @@
 
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { AdminClient, Query } from '../admin-client.ts';
+import { type AdminClient, type Query, totalElements } from '../admin-client.ts';
 import {
   action,
   collect,
@@ -301,12 +301,11 @@ async function countRecords(
   address: WorkspaceAddress,
   entity: string,
   filters: readonly string[],
-): Promise<number | null> {
+): Promise<number> {
   const { meta } = await client.send('GET', entityPath(address, entity), {
     query: [['size', 1], ['fields', 'id'], ['expand', ''], ...repeated('filter', filters)],
   });
-  const total = (meta as { totalElements?: unknown } | null)?.totalElements;
-  return typeof total === 'number' ? total : null;
+  return totalElements(meta);
 }
 
 export type FileFormat = 'csv' | 'ndjson';
