@@ -18,7 +18,7 @@ import { errorReply } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { getRowRules } from '../schema/entities.ts';
-import { RowRulesShape, type SchemaDocument } from '../schema/format.ts';
+import { MAX_ENTITIES, RowRulesShape, type SchemaDocument } from '../schema/format.ts';
 import { member } from '../schema/renames.ts';
 import { makeReport } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
@@ -29,7 +29,7 @@ import { requireValue, workspaceDeleted } from './access.ts';
 import { exactBody } from './body.ts';
 import { anyShape, arrayShape, data, objectShape, respondText } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
-import { MAX_ENTITIES, notAnEntity } from './scopes.ts';
+import { notAnEntity } from './scopes.ts';
 
 export interface AccessTestServices extends AdminServices {
   /** Runs a request of the data API as a principal. */

@@ -26,12 +26,11 @@ import {
 } from './response.ts';
 import { type AdminRoute, type AdminServices, parseId, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
 import {
-  EntityNames,
+  CREDENTIAL_MEMBERS,
   findKeyTargets,
   GRANT_MEMBERS,
   type KeyTargets,
-  parseKeyGrants,
-  parseScope,
+  parseCredential,
   ReachedNames,
   showGrants,
 } from './scopes.ts';
@@ -42,10 +41,7 @@ export interface ApiKeyMaker {
 
 const NewApiKey = objectShape(
   {
-    name: DisplayName,
-    permissions: Type.Optional(KeyPermissions),
-    entities: Type.Optional(EntityNames),
-    ...GRANT_MEMBERS,
+    ...CREDENTIAL_MEMBERS,
     expiresAt: Type.Optional(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
@@ -115,16 +111,10 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
       description: 'It works in every process when it is answered.',
       errors: { CONFLICT: 'the workspace has as many keys as it may have' },
       find: findKeyTargets(databases),
-      body: refinedBody(NewApiKey, (input, report, _, { ids, roles }: KeyTargets) => {
-        const { name, permissions = 'OWNER', expiresAt } = input;
-        return {
-          name,
-          permissions,
-          grants: parseKeyGrants(input, report, roles),
-          scope: parseScope(input, report, ids),
-          expiresAt: typeof expiresAt === 'string' ? parseFutureTime(expiresAt, report) : null,
-        };
-      }),
+      body: refinedBody(NewApiKey, ({ expiresAt, ...credential }, report, _, targets: KeyTargets) => ({
+        ...parseCredential(credential, report, targets),
+        expiresAt: typeof expiresAt === 'string' ? parseFutureTime(expiresAt, report) : null,
+      })),
       example: { name: 'nightly export', permissions: 'READ_ONLY', expiresAt: '2027-12-31T00:00:00Z' },
       responses: { 201: data(ApiKeyCreated) },
       async handle({ workspace, body, audit }) {

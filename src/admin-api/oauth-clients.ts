@@ -8,7 +8,7 @@ import { createOAuthClient, deleteOAuthClient, loadOAuthClients, type OAuthClien
 import type { StoredSigningKey } from '../store/signing-keys.ts';
 import { noWorkspace, requireValue } from './access.ts';
 import { refinedBody } from './body.ts';
-import { DisplayName, KeyPermissions } from './names.ts';
+import { KeyPermissions } from './names.ts';
 import { flag, PAGE } from './query.ts';
 import {
   arrayShape,
@@ -27,25 +27,19 @@ import {
 } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE, workspaceLocation } from './route.ts';
 import {
-  EntityNames,
+  CREDENTIAL_MEMBERS,
   findKeyTargets,
   GRANT_MEMBERS,
   type KeyTargets,
-  parseKeyGrants,
-  parseScope,
+  parseCredential,
   ReachedNames,
   showGrants,
 } from './scopes.ts';
 
-const NewOAuthClient = objectShape(
-  {
-    name: DisplayName,
-    permissions: Type.Optional(KeyPermissions),
-    entities: Type.Optional(EntityNames),
-    ...GRANT_MEMBERS,
-  },
-  { title: 'NewOAuthClient', description: 'Without `permissions` it is an OWNER.' },
-);
+const NewOAuthClient = objectShape(CREDENTIAL_MEMBERS, {
+  title: 'NewOAuthClient',
+  description: 'Without `permissions` it is an OWNER.',
+});
 
 const ClientId = { description: 'What the client calls itself at the token endpoint.' };
 const MEMBERS = {
@@ -102,15 +96,9 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
         'It exchanges id and secret for tokens at `/oauth/token`. Its tokens have its permissions and entities.',
       errors: { CONFLICT: 'the workspace has as many clients as it may have' },
       find: findKeyTargets(databases),
-      body: refinedBody(NewOAuthClient, (input, report, _, { ids, roles }: KeyTargets) => {
-        const { name, permissions = 'OWNER' } = input;
-        return {
-          name,
-          permissions,
-          grants: parseKeyGrants(input, report, roles),
-          scope: parseScope(input, report, ids),
-        };
-      }),
+      body: refinedBody(NewOAuthClient, (input, report, _, targets: KeyTargets) =>
+        parseCredential(input, report, targets),
+      ),
       example: { name: 'nightly sync', permissions: 'READ_WRITE' },
       responses: { 201: data(OAuthClientCreated) },
       async handle({ workspace, body, audit }) {

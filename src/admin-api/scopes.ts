@@ -2,15 +2,14 @@
 
 import { listNames } from '../errors.ts';
 import type { KeyGrants, KeyPermissions, Scope } from '../model/principal.ts';
+import { MAX_ENTITIES, MAX_ROLES } from '../schema/format.ts';
 import { hint, type Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import type { Databases } from '../store/databases.ts';
 import { loadEntityIds, loadRoles } from '../store/documents.ts';
 import type { WorkspaceSummary } from '../store/workspaces.ts';
+import { DisplayName, KeyPermissions as KeyPermissionsShape } from './names.ts';
 import { arrayShape, nullableShape } from './response.ts';
-
-// Most entities of a schema document.
-export const MAX_ENTITIES = 500;
 
 /** Shape of names of entities in bodies. */
 export const EntityNames = Type.Unsafe<readonly string[] | null>({
@@ -31,7 +30,7 @@ export const GRANT_MEMBERS = {
     Type.Unsafe<readonly string[]>({
       type: 'array',
       items: { type: 'string' },
-      maxItems: 64,
+      maxItems: MAX_ROLES,
       uniqueItems: true,
       description: 'With GRANTS: roles of the schema document that it holds.',
     }),
@@ -44,34 +43,15 @@ export const GRANT_MEMBERS = {
   ),
 };
 
+/** Members of the body of a new key or client. */
+export const CREDENTIAL_MEMBERS = {
+  name: DisplayName,
+  permissions: Type.Optional(KeyPermissionsShape),
+  entities: Type.Optional(EntityNames),
+  ...GRANT_MEMBERS,
+};
+
 const MAX_CLAIMS_BYTES = 4096;
-
-interface GrantsInput {
-  readonly permissions?: KeyPermissions;
-  readonly roles?: readonly string[];
-  readonly claims?: Readonly<Record<string, unknown>>;
-}
-
-/** Parses the roles and claims of a body; reports unknown roles, and members that need the permissions GRANTS. */
-export function parseKeyGrants(
-  { permissions = 'OWNER', roles, claims }: GrantsInput,
-  report: Report,
-  declaredRoles: readonly string[],
-): KeyGrants | null {
-  if (permissions !== 'GRANTS') {
-    for (const [name, value] of Object.entries({ roles, claims }))
-      if (value !== undefined) report([name], 'INVALID', 'means nothing without the permissions GRANTS');
-    return null;
-  }
-  roles?.forEach((role: string | undefined, index) => {
-    if (role === undefined || declaredRoles.includes(role)) return;
-    const message = `must be a role of the schema document.${hint(report.suggest(role, declaredRoles))} Known: ${listNames(declaredRoles)}`;
-    report(['roles', index], 'REFERENCE_NOT_FOUND', message);
-  });
-  if (claims !== undefined && Buffer.byteLength(JSON.stringify(claims)) > MAX_CLAIMS_BYTES)
-    report(['claims'], 'TOO_LONG', `must have at most ${MAX_CLAIMS_BYTES} bytes of JSON`);
-  return { roles: roles ?? [], claims: claims ?? {} };
-}
 
 /** Formats the roles and claims for a response; none without the permissions GRANTS. */
 export const showGrants = (grants: KeyGrants | null): Partial<KeyGrants> => grants ?? {};
@@ -97,14 +77,59 @@ export const findEntityIds =
   ({ workspace }: { readonly workspace: WorkspaceSummary }): Promise<ReadonlyMap<string, string>> =>
     loadEntityIds(databases.forWorkspace(workspace), workspace.id);
 
-interface ScopeInput {
-  readonly entities?: readonly string[] | null;
+interface CredentialInput {
+  readonly name: string;
   readonly permissions?: KeyPermissions;
+  readonly entities?: readonly string[] | null;
+  readonly roles?: readonly string[];
+  readonly claims?: Readonly<Record<string, unknown>>;
+}
+
+/** Members with which a new key or client is stored. */
+interface NewCredential {
+  readonly name: string;
+  readonly permissions: KeyPermissions;
+  readonly grants: KeyGrants | null;
+  readonly scope: Scope;
+}
+
+/** Parses the members that keys and clients share; reports unknown names, and permissions that do not go with the others. */
+export function parseCredential(input: CredentialInput, report: Report, { ids, roles }: KeyTargets): NewCredential {
+  const { permissions = 'OWNER' } = input;
+  return {
+    name: input.name,
+    permissions,
+    grants: parseKeyGrants(input, permissions, report, roles),
+    scope: parseScope(input.entities, permissions, report, ids),
+  };
+}
+
+/** Parses the roles and claims of a body; reports unknown roles, and members that need the permissions GRANTS. */
+function parseKeyGrants(
+  { roles, claims }: CredentialInput,
+  permissions: KeyPermissions,
+  report: Report,
+  declaredRoles: readonly string[],
+): KeyGrants | null {
+  if (permissions !== 'GRANTS') {
+    for (const [name, value] of Object.entries({ roles, claims }))
+      if (value !== undefined) report([name], 'INVALID', 'means nothing without the permissions GRANTS');
+    return null;
+  }
+  roles?.forEach((role: string | undefined, index) => {
+    if (role === undefined || declaredRoles.includes(role)) return;
+    const message = `must be a role of the schema document.${hint(report.suggest(role, declaredRoles))} Known: ${listNames(declaredRoles)}`;
+    report(['roles', index], 'REFERENCE_NOT_FOUND', message);
+  });
+  if (claims !== undefined && Buffer.byteLength(JSON.stringify(claims)) > MAX_CLAIMS_BYTES)
+    report(['claims'], 'TOO_LONG', `must have at most ${MAX_CLAIMS_BYTES} bytes of JSON`);
+  return { roles: roles ?? [], claims: claims ?? {} };
 }
 
 /** Parses the scope of a body; reports unknown names, and permissions that a scope cannot have. */
-export function parseScope(
-  { entities, permissions = 'OWNER' }: ScopeInput,
+function parseScope(
+  entities: readonly string[] | null | undefined,
+  permissions: KeyPermissions,
   report: Report,
   ids: ReadonlyMap<string, string>,
 ): Scope {
