@@ -19,7 +19,7 @@ import { traceCall } from '../tracing.ts';
 import { callTool } from './call.ts';
 import type { Confirmations } from './confirmation.ts';
 import { type AgentContext, formatWorkspace } from './descriptions.ts';
-import { type Message, toEnvelope } from './envelope.ts';
+import { type Message, QUESTION, toEnvelope } from './envelope.ts';
 import { formatError } from './error-text.ts';
 import { agentsMayNotWrite, agentsNotServed, foreignOrigin, noSuchEntities } from './errors.ts';
 import type { AgentSession, ToolResult } from './handler.ts';
@@ -214,7 +214,7 @@ const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 /** Returns the reply to a confirmation question, which the host sends with the call again. */
 function getConfirmAction(message: Message): string | undefined {
   const { inputResponses } = getParams(message);
-  const answer = isRecord(inputResponses) ? inputResponses.confirm : undefined;
+  const answer = isRecord(inputResponses) ? inputResponses[QUESTION] : undefined;
   return isRecord(answer) && typeof answer.action === 'string' ? answer.action : undefined;
 }
 

@@ -6,6 +6,9 @@ import { isRecord } from '../request/members.ts';
 
 export type Message = Readonly<Record<string, unknown>>;
 
+/** Name of the only question of a call. */
+export const QUESTION = 'confirm';
+
 const MAX_VALUES = 500;
 
 /** Replaces the arguments of a message by `{}`; 400 when the rest has too many values. */

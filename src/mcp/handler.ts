@@ -16,7 +16,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import manifest from '../../package.json' with { type: 'json' };
-import type { Message } from './envelope.ts';
+import { type Message, QUESTION } from './envelope.ts';
 import type { ToolDefinition } from './tools.ts';
 
 /** Instructions, tools and calls that one request of an agent may use. */
@@ -31,9 +31,6 @@ export interface AgentSession {
 export type ToolResult =
   | { readonly kind: 'text'; readonly text: string; readonly isError: boolean }
   | { readonly kind: 'ask'; readonly message: string; readonly state: string };
-
-/** Name of the only question of a call. */
-export const QUESTION = 'confirm';
 
 /** A request in the form that the SDK takes. */
 export interface AgentRequest {
