@@ -19,7 +19,7 @@ export interface KeyTable {
 }
 
 interface Usage {
-  /** Number and bytes at the last count. */
+  /** Number and bytes at the last count; after one that failed, with what was added before it. */
   keys: number;
   bytes: number;
   countedAt: number;
@@ -82,13 +82,17 @@ export function makeKeyBudget(
       const query = toQuery(sql`select count(*)::text, coalesce(sum(octet_length(body)), 0)::text from ${table}`);
       const options = { tenant, expected: 'unknown', deadline: performance.now() + COUNT_TIMEOUT_MS } as const;
       const [row] = await db.run(query, 'read', options);
-      usage.keys = Number(row?.[0] ?? 0);
-      usage.bytes = Number(row?.[1] ?? 0);
+      const [keys, bytes] = [Number(row?.[0] ?? 0), Number(row?.[1] ?? 0)];
+      usage.keys = keys;
+      usage.bytes = bytes;
+    } catch {
+      // The workspace was deleted or moves, or the database is down. As part of the base, additions cause no count at
+      // each key.
+      usage.keys += addedKeys;
+      usage.bytes += addedBytes;
+    } finally {
       usage.addedKeys -= addedKeys;
       usage.addedBytes -= addedBytes;
-    } catch {
-      // The workspace was deleted or moves, or the database is down: what was added counts until the next time.
-    } finally {
       usage.countedAt = now();
       usage.isCounting = false;
     }

@@ -1,6 +1,7 @@
 // Keys of requests that have expired are removed, in every workspace, and no others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { runFiles } from '../../../src/database/install.ts';
 import { makeKeyBudget } from '../../../src/workspace-schema/idempotency-budget.ts';
 import { makeIdempotencyKeys } from '../../../src/workspace-schema/idempotency-keys.ts';
@@ -68,6 +69,45 @@ test('a budget follows what the table has, and what the process adds at once', a
     now = 31_000;
     await until('another count', () => !budget.isFull(table) && budget.hasBytes(table));
     assert.equal(budget.getBytes(), 0);
+  } finally {
+    await db.close();
+  }
+});
+
+test('a count that fails is not repeated for every key', async () => {
+  const { database } = server;
+  const db = openDatabase(database.url);
+  const table = { schema: 'ws4_shop', tenant: '4' };
+  let counts = 0;
+  let finished: Promise<unknown> = Promise.resolve();
+  const watched: typeof db = {
+    ...db,
+    run: (...query) => {
+      counts++;
+      const result = db.run(...query);
+      finished = result.catch(() => undefined);
+      return result;
+    },
+  };
+  let now = 0;
+  try {
+    const budget = makeKeyBudget(watched, { maxBytes: 1000, maxKeys: 100 }, () => now);
+    const add = async (bytes: number): Promise<void> => {
+      budget.add(table, bytes);
+      await finished;
+      await setImmediate();
+    };
+    await add(300);
+    for (let key = 1; key <= 5; key++) await add(1);
+    // The first count, and one of the bytes that were added meanwhile.
+    assert.equal(counts, 2);
+    assert.equal(budget.getBytes(), 305);
+    await add(700);
+    assert.equal(budget.hasBytes(table), false);
+    now = 31_000;
+    await add(0);
+    assert.equal(counts, 3);
+    assert.equal(budget.hasBytes(table), false);
   } finally {
     await db.close();
   }
