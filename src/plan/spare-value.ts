@@ -7,6 +7,8 @@ const DAY_MS = 86_400_000;
 const MAX_NUMBER = 999_999_999_999n;
 const MAX_INT32 = 2_147_483_647n;
 const MAX_FLOAT = 1e12;
+// 2^128 to the base of 36.
+const MAX_DIGITS = 25;
 
 /**
  * Returns a value, as text, that the field takes and that hardly any record has: null unless it is required, else one
@@ -19,7 +21,8 @@ export function makeSpareValue(field: Field, random: bigint): string | null | un
   switch (field.type) {
     case 'string':
     case 'text':
-      return random.toString(36).slice(0, field.maxLength);
+      // The leading digit has fewer values than the others.
+      return random.toString(36).slice(-(field.maxLength ?? MAX_DIGITS));
     case 'integer':
       return String(pick(random, BigInt(min ?? -MAX_INT32), BigInt(max ?? MAX_INT32)));
     case 'bigint':

@@ -1,4 +1,4 @@
-// Spare values of required fields are within the bounds of their field, wherever these are.
+// Spare values of required fields are within the bounds of their field, wherever these are, and differ.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Field } from '../../../src/model/entity.ts';
@@ -29,3 +29,10 @@ for (const [type, bounds] of [
     }
   });
 }
+
+test('short texts use every digit', () => {
+  const field = { ...BASE, type: 'string', maxLength: 2 } as Field;
+  const values = Array.from({ length: 36 ** 2 }, (_, index) => makeSpareValue(field, 2n ** 127n + BigInt(index)));
+  assert.equal(new Set(values).size, 36 ** 2);
+  assert.ok(values.every((value) => value?.length === 2));
+});
