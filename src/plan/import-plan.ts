@@ -1,6 +1,6 @@
 // Import request + schema + principal -> ImportPlan: the columns to stage, the checks against other tables, and the
 // handling of existing records. Throws 400 for a map or a header that does not fit.
-import { type Detail, shorten, validationFailed } from '../errors.ts';
+import { badRequest, type Detail, shorten, validationFailed } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
 import { getRequiredFields, isWritable, makeRequiredDetail } from './assignment.ts';
@@ -65,7 +65,18 @@ const MAX_COLUMNS = 2000;
 
 /** Checks what is possible before the first byte of the body: the fields in `map`, and the claims of the row rules. */
 export function checkImport(request: ImportRequest, entity: Entity, context: PlanContext): void {
-  for (const name of request.map.values()) if (name !== null) resolveTarget(name, entity, context);
+  const lookupNames = new Map<Field, string>();
+  for (const name of request.map.values()) {
+    const target = name === null ? undefined : resolveTarget(name, entity, context);
+    if (name === null || target?.lookup === undefined) continue;
+    const { field } = target;
+    const otherName = lookupNames.get(field);
+    if (otherName !== undefined) {
+      const message = `map looks up ${field.name} by ${shorten(otherName)} and by ${shorten(name)}: one of them is possible`;
+      throw badRequest('INVALID_HEADER_MAP', message);
+    }
+    lookupNames.set(field, name);
+  }
   findMatchFields(request, entity, context);
   // Throws 403 when a claim that the row rules write into every row cannot be used.
   applyRowRules(entity, context.principal, new Map());

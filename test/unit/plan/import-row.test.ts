@@ -268,6 +268,16 @@ for (const [map, message] of [
   });
 }
 
+test('one reference is looked up by one field', () => {
+  const workspace = makeShop({ customers: { fields: { name: { type: 'string' }, number: { type: 'integer', unique: true }, code: { type: 'string', unique: true } } } }); // biome-ignore format: one line
+  const check = (map: string) => checkImport(request(`map=${map}`), getEntity(workspace, 'orders'), makePlanContext(workspace)); // biome-ignore format: one line
+  refuses(
+    () => check('A:customer.number,B:customer.code'),
+    'map looks up customerId by customer.number and by customer.code: one of them is possible',
+  );
+  check('A:customer.code,B:customer.id,C:customerId');
+});
+
 test('a reference that the row rules set is not looked up', () => {
   const workspace = makeShop({ orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } });
   const view = makePlanContext(workspace, external({ customer: 1 }));
