@@ -3,25 +3,14 @@
 import type { Entity, EntityAccess, Field, ResolvedGrant, StampedValue } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { External, Principal } from '../model/principal.ts';
-import { getUnrestricted } from '../model/restricted.ts';
-import { getEntity } from '../model/workspace.ts';
 import { type Assignment, type AssignmentResult, planAssignment } from './assignment.ts';
 import { buildLists, IDS, type ListColumns, VERSIONS } from './bulk.ts';
 import { fieldNotGranted, notGranted, valuesNotGranted } from './errors.ts';
 import type { PlanContext } from './link.ts';
 import type { Projection } from './projection.ts';
-import { passReferring, type Reference } from './references.ts';
+import { getReferences, passReferring, type Reference } from './references.ts';
 import { applyRowRules, areUsable, getRuleColumns, readClaim } from './row-rules.ts';
-import {
-  type Alternative,
-  getGrants,
-  type Scan,
-  scan,
-  scanGrantedResult,
-  scanGrantedTarget,
-  scanNothing,
-  toAlternative,
-} from './scan.ts';
+import { type Alternative, getGrants, type Scan, scanGrantedResult, scanGrantedTarget, toAlternative } from './scan.ts';
 
 export type GrantedOperation = 'create' | 'update' | 'delete';
 
@@ -219,22 +208,8 @@ export function planGranted(
     isSparse: rows.some(({ values }) => values.size < names.size),
     before: grants.map((grant) => toAlternative(grant)),
     after: grants.map((grant) => toAlternative(grant, entity)),
-    references: columns.flatMap((field) => getReference(field, base, context) ?? []),
+    references: getReferences((field) => columns.includes(field), base, context),
     guarded,
-  };
-}
-
-/** Returns the records that a reference may lead to: none of an entity that does not exist for the principal. */
-function getReference(field: Field, base: Entity, { workspace, principal }: PlanContext): Reference | undefined {
-  const relation = [...base.relations.values()].find((one) => one.kind === 'belongsTo' && one.column === field.name);
-  if (relation === undefined) return undefined;
-  const target = workspace.entities.get(relation.entity);
-  return {
-    field,
-    scan:
-      target === undefined
-        ? scanNothing(getEntity(getUnrestricted(workspace), relation.entity))
-        : scan(target, principal, 'read'),
   };
 }
 

@@ -2,10 +2,10 @@
 
 import type { Entity, Field } from '../model/entity.ts';
 import { getUnrestricted } from '../model/restricted.ts';
-import type { Workspace } from '../model/workspace.ts';
+import { getEntity, type Workspace } from '../model/workspace.ts';
 import { deletesOutside } from './errors.ts';
-import { getTarget, type PlanContext } from './link.ts';
-import { passGate, type Scan, scan } from './scan.ts';
+import type { PlanContext } from './link.ts';
+import { passGate, type Scan, scan, scanNothing } from './scan.ts';
 
 /** A column that refers to a record, and the records that it may refer to. */
 export interface Reference {
@@ -13,18 +13,27 @@ export interface Reference {
   readonly scan: Scan;
 }
 
-/** Returns the references in the columns that `isGiven` accepts, each with the records that it may point to. */
+/**
+ * Returns the references in the columns that `isProvided` accepts, each with the records that it may point to: none of
+ * an entity that grants hide, whose foreign key would tell which ids exist.
+ */
 export function getReferences(
   isProvided: (field: Field) => boolean,
   entity: Entity,
-  context: PlanContext,
+  { workspace, principal }: PlanContext,
 ): Reference[] {
+  const whole = getUnrestricted(workspace);
+  const { relations } = workspace.part?.beforeGrants === undefined ? entity : getEntity(whole, entity.name);
   const references: Reference[] = [];
-  for (const relation of entity.relations.values()) {
+  for (const relation of relations.values()) {
     if (relation.kind !== 'belongsTo') continue;
     const field = entity.fields.get(relation.column);
     if (field === undefined || !isProvided(field)) continue;
-    references.push({ field, scan: scan(getTarget(relation, context), context.principal, 'read') });
+    const target = workspace.entities.get(relation.entity);
+    references.push({
+      field,
+      scan: target === undefined ? scanNothing(getEntity(whole, relation.entity)) : scan(target, principal, 'read'),
+    });
   }
   return references;
 }

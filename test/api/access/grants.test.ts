@@ -86,6 +86,10 @@ const HELPDESK = {
       ],
     },
     news: { fields: { title: { type: 'string' } } },
+    visits: {
+      fields: { note: { type: 'string' }, badge: { type: 'string', unique: true } },
+      relations: { crew: { kind: 'belongsTo', entity: 'teams' } },
+    },
     banners: {
       relations: { news: { kind: 'belongsTo', entity: 'news', onDelete: 'cascade' } },
       grants: [{ role: 'agent', can: ['read'] }],
@@ -285,6 +289,50 @@ describe('what is written', () => {
     assert.equal(dataOf(await customer('comments', post({ text: 't', ticketId: 1 }))).author, 'cid');
     refuse(await customer('comments', post({ text: 't', ticketId: 1, author: 'me' })), 403, /comments/);
     refuse(await agent('tickets', post({ subject: 'x', teamId: 1, companyId: 99 })), 400, /companyId/);
+  });
+  test('a reference of an entity without grants leads to no hidden record, there or not, and may stay', async () => {
+    const hidden = { crewId: 2 };
+    const absent = { crewId: 99 };
+    const kept = await desk.create('visits', [{ note: 'kept', badge: 'kept', crewId: 1 }]);
+    const [{ id }] = kept as [{ id: number }];
+    const upsert = 'visits?onConflict=badge';
+    const bulkUpsert = 'visits/_bulk?onConflict=badge';
+    const csv = (crewId: number): Call => ({
+      method: 'POST',
+      body: `note,crewId\nfile,${crewId}\n`,
+      headers: { 'content-type': 'text/csv' },
+    });
+    const count = async (): Promise<number> => (await desk.call('visits')).json.meta.totalElements;
+    const before = await count();
+    for (const attempt of [
+      (body: object) => customer('visits', post(body)),
+      (body: object) => customer(`visits/${id}`, patch(body)),
+      (body: object) => customer('visits/_bulk', many([{ note: 'free' }, body])),
+      (body: object) => customer('visits/_bulk', many([{ id, ...body }], 'PATCH')),
+      (body: object) => customer(upsert, post({ badge: 'new', ...body })),
+      (body: object) => customer(upsert, post({ badge: 'kept', ...body })),
+      (body: object) => customer(bulkUpsert, many([{ badge: 'new', ...body }])),
+      (body: object) => customer(bulkUpsert, many([{ badge: 'kept', ...body }])),
+    ]) {
+      const answers = [await attempt(hidden), await attempt(absent)];
+      for (const { status, json, text } of answers) {
+        assert.equal(status, 400, text);
+        assert.equal(json.error.details[0].code, 'REFERENCE_NOT_FOUND');
+      }
+      const [one, other] = answers.map(({ json }) => json.error.details);
+      assert.deepEqual(one, other);
+    }
+    for (const crewId of [2, 99]) {
+      const answer = await customer('visits/_import', csv(crewId));
+      assert.ok(answer.status >= 400, answer.text);
+      assert.match(answer.text, /refers to a record that does not exist/);
+    }
+    assert.equal(await count(), before);
+    assert.deepEqual((await desk.call(`visits/${id}`)).json.data.crewId, 1);
+    assert.equal(dataOf(await customer(`visits/${id}`, patch({ note: 'x', crewId: 1 }))).note, 'x');
+    assert.equal(dataOf(await customer('visits/_bulk', many([{ id, note: 'y', crewId: 1 }], 'PATCH')))[0].note, 'y');
+    assert.equal(dataOf(await customer('visits', post({ note: 'none', crewId: null }))).crewId, null);
+    assert.equal(dataOf(await agent('visits', post({ note: 'seen', ...hidden }))).crewId, 2);
   });
   test('an update needs one grant before and any after', async () => {
     assert.equal(dataOf(await agent('tickets/1', patch({ priority: 9 }))).priority, 9);
