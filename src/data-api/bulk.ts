@@ -193,10 +193,9 @@ async function bulkUpsert(
         throw toRecordsError(error, context, 'create');
       }
       await rejectFaults(deps, readContext, what);
-      // Retries once: the next statement sees records that were added after this one started.
-      if (attempts === 1 && !executor.isTransaction) return undefined;
       if (executor.isTransaction)
         throw serviceUnavailable('RECORD_BUSY', 'The records are changing at the moment; retry', 1, error);
+      // The next statement sees records that were added after this one started.
       return undefined;
     }
   });
