@@ -126,7 +126,7 @@ function listChecks(plan: ImportPlan): readonly Check[] {
 // long chain: after so many rounds all that refer to rows of the file are rejected.
 const MAX_ROUNDS = 20;
 
-/** Rejects the rows with mistakes, of rows with one value all but the first. Returns how many. */
+/** Rejects matched rows with mistakes, of rows with one value all but the first. Returns how many. */
 export async function rejectMistakes(checks: Checks): Promise<number> {
   const { session, context, plan } = checks;
   const reject = async ({ rows, field, message }: Pick<Check, 'rows' | 'field' | 'message'>): Promise<number> => {
@@ -152,8 +152,6 @@ export async function rejectMistakes(checks: Checks): Promise<number> {
     }
     return sum;
   };
-  // Keeps the time short in which records can be added between the matching and the check.
-  if (plan.matchOn !== undefined) await match(checks);
   const independent = await rejectAll('nothing');
   const referring = await rejectReferences();
   const duplicates = await rejectAll('values');
