@@ -228,6 +228,10 @@ function planImport(
 export const isOwnReference = ({ scan: { entity } }: ImportPlan, reference: Reference): boolean =>
   reference.scan.entity.name === entity.name;
 
+/** Returns whether rows may update existing records. */
+export const updatesRecords = ({ onConflict, ids }: Pick<ImportPlan, 'onConflict' | 'ids'>): boolean =>
+  onConflict === 'update' && ids !== 'none';
+
 /** A header of the file, its field, and its position. */
 interface Header {
   readonly header: string;

@@ -4,7 +4,7 @@ import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Lookup } from '../plan/import-columns.ts';
-import { type ImportPlan, isOwnReference } from '../plan/import-plan.ts';
+import { type ImportPlan, isOwnReference, updatesRecords } from '../plan/import-plan.ts';
 import type { Reference } from '../plan/references.ts';
 import { hidesRows } from '../plan/scan.ts';
 import { renderDefault } from './bulk.ts';
@@ -201,7 +201,7 @@ export function findMissingReferences(plan: ImportPlan, reference: Reference): F
   if (isOwnReference(plan, reference) && plan.ids !== 'none') {
     conditions.push(sql`not exists (select from ${selectStaged(plan)} o where o."id" = ${column})`);
   }
-  if (hidesRows(reference.scan) && plan.onConflict === 'update' && plan.ids !== 'none') {
+  if (hidesRows(reference.scan) && updatesRecords(plan)) {
     // An unchanged reference reveals nothing, as in a single update.
     const { table: own, condition: visible } = renderScan(plan.scan, r);
     const same = [sql`${r}."id" = ${s}."id"`, sql`${r}.${ident(reference.field.column)} = ${column}`];
@@ -356,7 +356,7 @@ const EXISTING = ident('there');
  * first, and updated before any insert.
  */
 export function writeStaged(plan: ImportPlan): Fragment {
-  const updates = plan.onConflict === 'update' && plan.ids !== 'none';
+  const updates = updatesRecords(plan);
   const rows = stagedRows(plan);
   const conflictClause = plan.onConflict === 'skip' ? keyword(' on conflict ("id") do nothing') : empty;
   const insert = sql`insert into ${renderTarget(plan.scan)} ${rows.columns} ${rows.source}${conflictClause} returning 1`;

@@ -17,9 +17,8 @@ export async function writeExchanged<T>(
   plan: ImportPlan,
   write: () => Promise<T>,
 ): Promise<T> {
-  const updates = plan.onConflict === 'update' && plan.ids !== 'none';
   await session.query(DEFER_CONSTRAINTS);
-  for (const fields of updates ? plan.uniques : [])
+  for (const fields of plan.uniques)
     for (const field of getSparedFields(fields, context)) await spareValues(session, context, plan, fields, field);
   const result = await write();
   await session.query(CHECK_CONSTRAINTS);

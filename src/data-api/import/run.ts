@@ -13,7 +13,7 @@ import {
 import type { NodeStatus } from '../../database/executor.ts';
 import type { Database, Session, Transaction } from '../../database/pool.ts';
 import type { ApiError } from '../../errors.ts';
-import type { ImportPlan } from '../../plan/import-plan.ts';
+import { type ImportPlan, updatesRecords } from '../../plan/import-plan.ts';
 import { json, type Reply, type ReplyBody } from '../../response/reply.ts';
 import { type Query, toQuery } from '../../sql/fragment.ts';
 import {
@@ -306,7 +306,7 @@ async function write(checks: Checks, rows: number): Promise<ImportCounts> {
       // A concurrent write came between our checks and the write: the checks are repeated to find the row.
       const isRace = getSqlState(error) === '23505' || getSqlState(error) === '23503' || getSqlState(error) === '23502';
       // Without a mistake, rows take over unique values of each other.
-      const mayExchange = getSqlState(error) === '23505' && !isExchange;
+      const mayExchange = getSqlState(error) === '23505' && updatesRecords(plan) && !isExchange;
       if (plan.hasRejects) {
         await match(checks);
         if ((await rejectMistakes(checks)) > 0) continue;
