@@ -11,9 +11,9 @@ import { renderDefault } from './bulk.ts';
 import { bindFragment } from './compile.ts';
 import { renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, type Query, sql, toQuery } from './fragment.ts';
-import { internalRef } from './internal-names.ts';
+import { internalRef, LOCK_CLASS } from './internal-names.ts';
 import { insertRows, nodeForms, plainRows, type RowsOfInsert } from './statement-forms.ts';
-import { renderTarget } from './table.ts';
+import { renderSequence, renderTarget } from './table.ts';
 
 // A connection runs one import at a time, and the table is dropped with its transaction: a fixed name is enough. `$` is
 // in no name of a schema document.
@@ -291,7 +291,6 @@ export function fetchRejects(count: number): Fragment {
 
 // Longer gaps are skipped in one step: nextval takes a second for a million ids. No single statement draws as many.
 const MAX_SEQUENCE_STEPS = 1_000_000;
-const LOCK_CLASS = 0x776461;
 
 /** Selects `behind`: whether the sequence of the ids would reach the largest id of the file later on. */
 export function isSequenceBehind(plan: ImportPlan): Fragment {
@@ -308,7 +307,7 @@ export function lockForIds(plan: ImportPlan, timeoutMs: number): readonly Fragme
 
 /** Sets the sequence to the largest id of the file, under the lock. A rollback does not undo it. */
 export function setSequence(plan: ImportPlan): Fragment {
-  return sql`select setval(${sequence(plan)}, gap.largest) from ${gap(plan)} where gap.ids > 0`;
+  return sql`select setval(${renderSequence(plan.scan)}, gap.largest) from ${gap(plan)} where gap.ids > 0`;
 }
 
 /**
@@ -317,7 +316,7 @@ export function setSequence(plan: ImportPlan): Fragment {
  * setval would go back if others had advanced further since the statement looked.
  */
 export function passSequence(plan: ImportPlan): readonly Fragment[] {
-  const sequenceName = sequence(plan);
+  const sequenceName = renderSequence(plan.scan);
   return [
     sql`select pg_advisory_xact_lock(${keyword(String(LOCK_CLASS))}, (${sequenceName}::oid::int8 & 2147483647)::int4)`,
     sql`select setval(${sequenceName}, gap.largest) from ${gap(plan)} where gap.ids > ${keyword(String(MAX_SEQUENCE_STEPS))}`,
@@ -332,17 +331,12 @@ function gap(plan: ImportPlan): Fragment {
 /** Finds running transactions that have drawn ids: one of them may be about to write an id of the file. */
 export function findSequenceUsers(plan: ImportPlan): Fragment {
   return sql`select virtualtransaction as "transaction" from pg_locks where locktype = 'relation'
-and database = (select oid from pg_database where datname = current_database()) and relation = ${sequence(plan)}
+and database = (select oid from pg_database where datname = current_database()) and relation = ${renderSequence(plan.scan)}
 and mode = 'RowExclusiveLock' and granted and pid <> pg_backend_pid()`;
 }
 
-/** Renders the sequence as an uncorrelated subquery, which runs once for each statement. */
-function sequence(plan: ImportPlan): Fragment {
-  return sql`(select pg_get_serial_sequence(${literal(renderTarget(plan.scan).text)}, 'id')::regclass)`;
-}
-
 function lastId(plan: ImportPlan): Fragment {
-  return sql`coalesce(pg_sequence_last_value(${sequence(plan)}), 0)`;
+  return sql`coalesce(pg_sequence_last_value(${renderSequence(plan.scan)}), 0)`;
 }
 
 /* ---- the write ---- */
@@ -379,7 +373,7 @@ function findExisting(plan: ImportPlan): Fragment {
 
 function stagedRows(plan: ImportPlan): RowsOfInsert {
   const otherFields = plan.columns.filter((field) => field.role !== 'id');
-  const next = sql`nextval(${sequence(plan)})`;
+  const next = sql`nextval(${renderSequence(plan.scan)})`;
   const id = plan.ids === 'new' ? sql`coalesce(${s}."id", ${next})` : next;
   // Reading the table here would send the insert to the node of the table, where no sequence is.
   const isNew = sql`(${s}."id" is null or not exists (select from ${EXISTING} where ${EXISTING}."id" = ${s}."id"))`;

@@ -41,6 +41,9 @@ export type InternalName =
 /** Renders the table or function for statements; `schema`: that of the workspace. */
 export const internalRef = (schema: string, name: InternalName): Fragment => tableRef({ schema, name: `$${name}` });
 
+/** First number of advisory locks on objects of a workspace, as in install/workspace. */
+export const LOCK_CLASS = 0x776461;
+
 /** Objects for totals of a workspace: a table, and functions that name it. */
 export const TOTAL_OBJECTS = ['total', 'total_of', 'count_records', 'is_total_kept', 'fold_totals'] as const;
 

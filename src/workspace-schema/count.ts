@@ -5,7 +5,7 @@ import type { Database, Session } from '../database/pool.ts';
 import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable, withLockRetry } from '../database/transaction.ts';
 import type { EntityTable } from '../model/entity.ts';
 import { empty, type Fragment, integerLiteral, literal, sql, tableRef, toQuery } from '../sql/fragment.ts';
-import { getTotalKey, type TotalLocation, totalRef } from '../sql/internal-names.ts';
+import { getTotalKey, LOCK_CLASS, type TotalLocation, totalRef } from '../sql/internal-names.ts';
 import {
   buildWatcher,
   type InstalledTrigger,
@@ -57,9 +57,8 @@ interface Count extends CountOptions {
   readonly reason: CountReason;
 }
 
-// Advisory locks of two numbers, as in install/workspace: 1 serializes recounts, else the oid of a table; that of the
-// totals themselves serializes folds.
-const LOCK_CLASS = 0x776461;
+// Second numbers of advisory locks: 1 serializes recounts, else the oid of a table; that of the totals themselves
+// serializes folds.
 const RECOUNT_LOCK = 1;
 // 64 MB: 0.05 to 0.1 s from memory. Between two slices waiting sessions proceed.
 const SLICE_PAGES = 8192;
