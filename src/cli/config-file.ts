@@ -84,7 +84,7 @@ const mcp: Part<AgentSettings> = {
   isAlwaysPresent: true,
 };
 
-// Keys that act as a role are made by the admin API.
+// A file cannot describe keys and clients that act as a role: the admin API makes these.
 const apiKeys: List<Omit<NewApiKey, 'roles' | 'claims'>> = {
   label: 'API key',
   path: '/api-keys',
@@ -105,6 +105,9 @@ const oauthClients: List<Omit<NewOAuthClient, 'roles' | 'claims'>> = {
 
 export const PARTS: Readonly<Record<string, Part>> = { identityProvider, mcp };
 export const LISTS: Readonly<Record<string, List>> = { apiKeys, oauthClients };
+
+/** Returns true unless the key or client acts as a role, with members that a file does not have. */
+export const isDescribable = ({ permissions }: Values): boolean => keyPermissions.accepts(permissions);
 
 /** Returns all members of a part with defaults; times and lists of names get one form. */
 export function complete({ members }: Part, values: Readonly<Record<string, unknown>>): Record<string, unknown> {

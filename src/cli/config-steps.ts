@@ -8,6 +8,7 @@ import {
   complete,
   type DesiredOrganization,
   type DesiredWorkspace,
+  isDescribable,
   LISTS,
   PARTS,
   type Part,
@@ -261,7 +262,10 @@ function partSteps(address: WorkspaceAddress, part: Part, values: Values | null,
   return [{ ...step, change: actual === null ? 'create' : 'change' }];
 }
 
-/** Returns steps for keys and clients by name. One that differs is replaced, with a new secret: permissions cannot change. */
+/**
+ * Returns steps for keys and clients by name. One that differs is replaced, with a new secret: permissions cannot change.
+ * One that no file can describe is not removed, as every export lacks it.
+ */
 function listSteps(
   address: WorkspaceAddress,
   member: string,
@@ -296,7 +300,7 @@ function listSteps(
         ];
   });
   const removals = actual
-    .filter(({ name }) => !Object.hasOwn(items, String(name)))
+    .filter((item) => !Object.hasOwn(items, String(item.name)) && isDescribable(item))
     .map((item) => ({
       ...removal(place, `${list.label} ${item.name} (id ${item[list.id]})`, deletion(item), ['prune']),
       ...endsKey(item),

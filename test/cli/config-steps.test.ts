@@ -145,6 +145,18 @@ for (const [says, wanted, actual, lines] of [
     ],
   ],
   [
+    'the file leaves out a key that it cannot describe',
+    'apiKeys: {}',
+    there({ lists: { apiKeys: [{ ...KEY, permissions: 'GRANTS', roles: ['public'], claims: {} }] } }),
+    [],
+  ],
+  [
+    'the file names a key that it cannot describe',
+    'apiKeys: { web: { permissions: READ_ONLY } }',
+    there({ lists: { apiKeys: [{ ...KEY, permissions: 'GRANTS', roles: ['public'], claims: {} }] } }),
+    ['change acme/shop: API key web prune DELETE …/api-keys/7 POST …/api-keys'],
+  ],
+  [
     'others beside it',
     '',
     {

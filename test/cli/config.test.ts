@@ -196,6 +196,24 @@ test('an export is a file of what is there, and holds no secret', async () => {
   assert.equal(await succeeds(`check ${asJson} --prune --prune-workspaces`), NO_CHANGE);
 });
 
+test('an export leaves out keys and clients that act as a role, and applying it leaves them alone', async () => {
+  const grants = { permissions: 'GRANTS', claims: { customer_id: 7 } };
+  const { data: key } = await admin('POST', `${STORE}/api-keys`, { name: 'shop window', ...grants });
+  const { data: client } = await admin('POST', `${STORE}/oauth-clients`, { name: 'partner', ...grants });
+  const { code, stdout, stderr } = await run('export');
+  assert.equal(code, 0, stderr);
+  assert.equal(
+    stderr,
+    `Warning: acme/store: left out, as a file cannot describe the permissions GRANTS: API key shop window (id ${key.id})\n` +
+      `Warning: acme/store: left out, as a file cannot describe the permissions GRANTS: OAuth client partner (id ${client.id})\n`,
+  );
+  assert.doesNotMatch(stdout, /GRANTS|shop window|partner/);
+  assert.match(stdout, /website:.*nightly:/s);
+  assert.equal(await succeeds(`apply ${write('without-grants.yaml', stdout)} --prune`), NO_CHANGE);
+  assert.equal((await admin('DELETE', `${STORE}/api-keys/${key.id}`)).status, 204);
+  assert.equal((await admin('DELETE', `${STORE}/oauth-clients/${client.id}`)).status, 204);
+});
+
 test("an owner's key is enough for its workspace", async () => {
   const { data } = await admin('POST', `${STORE}/api-keys`, { name: 'owner', permissions: 'OWNER' });
   const file = write('own.yaml', await succeeds('export -w acme/store', data.key));

@@ -24,6 +24,7 @@ import {
   complete,
   type DesiredOrganization,
   type DesiredWorkspace,
+  isDescribable,
   LISTS,
   PARTS,
   readConfigFile,
@@ -224,6 +225,7 @@ async function printFailed(place: string, failure: CommandFailure, options: Glob
 /**
  * Prints the current state, of everything or of one workspace, as a file without secrets. Lists with a duplicate name are left
  * out with a warning: applying a file leaves missing lists alone, while a list with one of the two would delete the other.
+ * So are keys and clients that act as a role, which applying a file does not remove.
  */
 async function exportConfig(options: GlobalOptions): Promise<void> {
   const client = connect(options);
@@ -256,14 +258,20 @@ async function exportWorkspace(
   const schema = (await client.send('GET', `${workspacePath(address)}/schema`)).data;
   const { parts, lists } = await readParts(client, address, Object.keys(PARTS), Object.keys(LISTS));
   const listMembers = Object.entries(lists).flatMap(([member, items]) => {
+    const list = LISTS[member]!;
+    const warn = (text: string): boolean =>
+      options.io.stderr.write(`Warning: ${printable(`${workspaceName(address)}: ${text}`)}\n`);
     const [shared] = sharedNames(address, member, items);
-    if (shared === undefined)
-      return [[member, Object.fromEntries(items.map((item) => [item.name, complete(LISTS[member]!, item)]))]];
-    const warning = `${workspaceName(address)}: ${member} is left out, as a name stands twice: ${describeShared(shared)}`;
-    options.io.stderr.write(
-      `Warning: ${printable(`${warning}. End all but one of them: ${getDeleteCommand(shared)}`)}\n`,
-    );
-    return [];
+    if (shared !== undefined) {
+      const reason = `${member} is left out, as a name stands twice: ${describeShared(shared)}`;
+      warn(`${reason}. End all but one of them: ${getDeleteCommand(shared)}`);
+      return [];
+    }
+    for (const item of items.filter((candidate) => !isDescribable(candidate)))
+      warn(
+        `left out, as a file cannot describe the permissions ${item.permissions}: ${list.label} ${item.name} (id ${item[list.id]})`,
+      );
+    return [[member, Object.fromEntries(items.filter(isDescribable).map((item) => [item.name, complete(list, item)]))]];
   });
   const single = Object.entries(parts).map(([member, values]) => [
     member,
