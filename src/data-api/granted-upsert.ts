@@ -1,6 +1,6 @@
 // Executes upserts of principals whose grants limit the entity: finds the record with the key among those that can be
 // read, then creates or updates it under the grants. A hidden record with the key is a conflict, as under row rules.
-import type { Executor, StatementOptions } from '../database/pool.ts';
+import type { Executor } from '../database/pool.ts';
 import { ApiError, conflict, type Detail, validationFailed } from '../errors.ts';
 import type { Assignment, AssignmentResult } from '../plan/assignment.ts';
 import { type ConflictKey, planKey } from '../plan/conflict-key.ts';
@@ -15,6 +15,7 @@ import type { Reply } from '../response/reply.ts';
 import { compile } from '../sql/compile.ts';
 import type { Databases } from '../store/databases.ts';
 import { upsertWithVersion } from './errors.ts';
+import { inTransaction } from './exchange.ts';
 import {
   createGranted,
   createRecords,
@@ -22,10 +23,12 @@ import {
   type GrantedOutcome,
   makeCreatedReply,
   makeUpdatedReply,
+  readRecordId,
   updateRecords,
 } from './granted.ts';
 import { buildRecordQuery } from './idempotency.ts';
 import { runRead, type WriteDeps } from './reads.ts';
+import { retryWrite } from './writes.ts';
 
 export interface Upserted {
   /** JSON text of the record, and its version if it can be read. */
@@ -83,7 +86,7 @@ export async function createOrUpsert(deps: WriteDeps, context: GrantedContext): 
   return isCreated ? makeCreatedReply(context, outcome) : makeUpdatedReply(outcome);
 }
 
-/** Creates or changes one record. `item`: its index among many, or undefined. */
+/** Creates or changes one record. */
 export async function upsertGranted(
   deps: WriteDeps,
   context: GrantedContext,
@@ -127,7 +130,7 @@ async function findByKey(deps: WriteDeps, context: GrantedContext, values: Assig
   const request = parseQueryBody({ fields: ['id'], expand: [], sort: [], size: 1, count: 'none' }, deps.config);
   const plan = { ...planList(request, context.entity, context), predicate: { kind: 'and', members } as Predicate };
   const [page] = await runRead(context, compile(plan, deps.compileOptions), { principal: context.principal }, 'write');
-  return /"id":\s*(\d+)/.exec(page?.data ?? '')?.[1];
+  return readRecordId(page?.data ?? '');
 }
 
 async function readRecord(
@@ -164,24 +167,7 @@ export async function upsertManyGranted(
     }
     return { data: `[${texts.join()}]`, inserted };
   };
-  if (context.executor.isTransaction) return run(context.executor);
-  const { workspace, deadline, signal, node } = context;
-  const options = { tenant: workspace.id, deadline: deadline.at, signal, node } satisfies StatementOptions;
-  const rollback = new Error('a dry run is undone');
-  let result: { readonly data: string; readonly inserted: number } | undefined;
-  try {
-    return await deps.databases.forWorkspace(workspace).transaction(
-      async ({ executor }) => {
-        result = await run(executor);
-        if (isDryRun) throw rollback;
-        return result;
-      },
-      { ...options, purpose: 'batch' },
-    );
-  } catch (error) {
-    if (error === rollback && result !== undefined) return result;
-    throw error;
-  }
+  return retryWrite(context, () => inTransaction(deps, context, isDryRun, run));
 }
 
 /** Throws 409 for records of the request with the same key, which would change one record twice. */

@@ -9,6 +9,7 @@ import {
   type GrantedEntity,
   type GrantedOperation,
   type GrantedRow,
+  isGranted,
   planCandidates,
   planCarriers,
   planGranted,
@@ -33,7 +34,7 @@ import { retryWrite } from './writes.ts';
 /** Context of a request on an entity that grants limit. */
 export type GrantedContext = EntityContext & { readonly entity: GrantedEntity };
 
-export const isLimited = (context: EntityContext): context is GrantedContext => context.entity.access !== undefined;
+export const isLimited = (context: EntityContext): context is GrantedContext => isGranted(context.entity);
 
 /** An existing record. `name`: its id as the request wrote it. */
 export interface GrantedTarget {
@@ -61,7 +62,7 @@ export interface GrantedOutcome {
   readonly statement: Statement;
 }
 
-/** Creates a record; `outcome` of an upsert is formatted alike. */
+/** Creates a record. Throws 400 for a body with mistakes, 403 when no grant allows the record. */
 export async function createGranted(deps: WriteDeps, context: GrantedContext): Promise<Reply> {
   const { call, entity, principal } = context;
   const { values, details } = planGrantedAssignment(await call.body(), entity, principal, undefined);
@@ -252,6 +253,9 @@ function toRefusal(
   return validationFailed(details);
 }
 
+/** Returns the id of a record, or of the first of a list, which is its first member, without parsing the rest. */
+export const readRecordId = (text: string): string | undefined => /^\[?\{"id":\s*(-?\d+)/.exec(text)?.[1];
+
 /** Returns the only record of an outcome; without a tag if the principal cannot read it. */
 function toRecord({ data, versions, statement }: GrantedOutcome): {
   readonly text: string;
@@ -260,6 +264,9 @@ function toRecord({ data, versions, statement }: GrantedOutcome): {
 } {
   const text = data.slice(1, -1);
   const [version = null] = JSON.parse(versions ?? '[]') as readonly (string | null)[];
-  const id = /"id":\s*(\d+)/.exec(text)?.[1] ?? '';
-  return { text, id, tag: version === null ? undefined : buildEntityTag(statement, version, text) };
+  return {
+    text,
+    id: readRecordId(text) ?? '',
+    tag: version === null ? undefined : buildEntityTag(statement, version, text),
+  };
 }

@@ -2,7 +2,14 @@
 // A record that the principal cannot see is treated as absent, as a target and as a reference.
 
 import { getSqlState, isRetryable, isStaleSnapshot } from '../database/errors.ts';
-import { type Detail, preconditionFailed, recordNotFound, serviceUnavailable, validationFailed } from '../errors.ts';
+import {
+  ApiError,
+  type Detail,
+  preconditionFailed,
+  recordNotFound,
+  serviceUnavailable,
+  validationFailed,
+} from '../errors.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { type ConflictKey, planKey } from '../plan/conflict-key.ts';
 import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
@@ -293,7 +300,8 @@ export async function retryWrite<T>(context: EntityContext, attempt: () => Promi
       if (attempts >= WRITE_ATTEMPTS)
         throw serviceUnavailable('RECORD_BUSY', 'The record is changing at the moment; retry');
     } catch (error) {
-      if (!isRetryable(error) || context.executor.isTransaction || attempts >= WRITE_ATTEMPTS) {
+      const isRolledBack = isRetryable(error instanceof ApiError ? error.cause : error);
+      if (!isRolledBack || context.executor.isTransaction || attempts >= WRITE_ATTEMPTS) {
         throw isRetryable(error) ? toRecordError(error, context.workspace, context.entity.name, 'update') : error;
       }
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempts));

@@ -42,7 +42,7 @@ export interface GrantedRow {
   readonly item: number;
   readonly values: Assignment;
   readonly grants: string;
-  /** A bit for each reference of the plan that must lead to a visible record. */
+  /** Names of the columns whose values come from the grant: their references are not checked. */
   readonly unchecked: ReadonlySet<string>;
 }
 

@@ -25,7 +25,7 @@ export interface Scan {
 export interface GrantFilter {
   readonly kind: 'grants';
   readonly rules: RuleFilter['rules'];
-  readonly alternatives: readonly Alternative[] | null;
+  readonly alternatives: readonly Alternative[];
 }
 
 /** Records of a grant: none unless `guard` is true, and those of `condition`; null for no requirement. */

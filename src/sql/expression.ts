@@ -74,7 +74,7 @@ export function renderFilter({ filter }: Pick<Scan, 'filter'>, row: Fragment, is
     const value = isLocated ? maybeNull(bind(operand)) : bind(operand);
     return sql`${row}.${ident(field.column)} = ${value}`;
   });
-  if (filter.kind === 'rules' || filter.alternatives === null) return rules;
+  if (filter.kind === 'rules') return rules;
   return [...rules, renderAlternatives(filter.alternatives, row)];
 }
 

@@ -17,7 +17,7 @@ import {
   renderScan,
   where,
 } from './expression.ts';
-import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
+import { type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 import { limitRunningSize, makeSizeLimit } from './size-limit.ts';
 import { renderNodeGuard, renderRowMark, renderSequence, renderTarget, renderVersion } from './table.ts';
 
@@ -251,8 +251,7 @@ function renderResult(plan: GrantedPlan, maxBytes: number): Fragment {
   const columns = join(fields.map((field) => outputColumn(field, V)));
   const text = sql`(select row_to_json(${RECORD})::text from (select ${columns} from (select ${join(visibleColumns)}) ${V}) ${RECORD})`;
   const id = sql`(select row_to_json(${RECORD})::text from (select ${W}."id") ${RECORD})`;
-  const version =
-    plan.operation === 'update' || plan.operation === 'create' ? renderVersion(plan.scan, W, VERSION) : empty;
+  const version = renderVersion(plan.scan, W, VERSION);
   const texts = sql`select t."isShown", case when t."isShown" then t."version" end as ${VERSION}, case when t."isShown" then t."whole" else t."id" end as "$text", t.${ITEM} as ${ROW} from (
   select (${isShown}) is true as "isShown", ${version} as "version", ${text} as "whole", ${id} as "id", ${N}.${ITEM} from "$new" ${N} join ${W} on ${W}."id" = ${N}."id" order by ${N}.${ITEM}
 ) t order by t.${ITEM}`;

@@ -409,6 +409,16 @@ describe('what is written', () => {
     );
     assert.deepEqual([upserted.status, upserted.json.meta], [200, { inserted: 1, updated: 1 }]);
   });
+  test('upserts of many records that wait for each other are all done', async () => {
+    const body = [...'abcdefgh'].map((name) => ({ subject: name, teamId: 1, code: `wait-${name}` }));
+    const upsert = (records: object[]): Promise<Answer> => agent('tickets/_bulk?onConflict=code', many(records));
+    assert.equal((await upsert(body)).status, 200);
+    const answers = await Promise.all([body, body.toReversed()].map(upsert));
+    for (const { status, json, text } of answers) {
+      assert.equal(status, 200, text);
+      assert.deepEqual(json.meta, { inserted: 0, updated: 8 });
+    }
+  });
   test('a replay shows what may still be read, and nothing after the role was taken', async () => {
     const call = { ...post({ subject: 'once' }), headers: { 'idempotency-key': 'once' } };
     const first = await customer('tickets', call);
