@@ -50,7 +50,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['digits of a `decimal`, or of a number in `json`', 'model/json-digits.ts', 'MAX_DIGITS'],
   ['characters by which numbers of a record grow without exponents', 'model/json-digits.ts', 'MAX_EXPANDED_BYTES'],
   ['rows of one file that each refer to the next', 'data-api/import/checks.ts', 'MAX_ROUNDS'],
-  ['rejected rows that only PostgreSQL finds', 'data-api/import/run.ts', 'MAX_REFUSED_ROWS'],
+  ['rejected rows that only PostgreSQL finds', 'data-api/import/write.ts', 'MAX_REFUSED_ROWS'],
   ['columns of a CSV file', 'plan/import-plan.ts', 'MAX_COLUMNS'],
   ['entries of `map`', 'request/field-names.ts', 'MAX_MAP_ENTRIES'],
   [
