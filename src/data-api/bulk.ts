@@ -4,35 +4,29 @@ import type { Executor } from '../database/pool.ts';
 import { type ApiError, badRequest, type Detail, serviceUnavailable, validationFailed } from '../errors.ts';
 import { runInSlices } from '../http/body.ts';
 import type { Entity } from '../model/entity.ts';
-import { EXPANDS_TOO_MUCH } from '../model/field-types.ts';
-import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
-import { type Assignment, planAssignment } from '../plan/assignment.ts';
+import { planAssignment } from '../plan/assignment.ts';
 import { planBulkCreate, planBulkDelete, planBulkUpdate, planBulkUpsert } from '../plan/bulk.ts';
 import { planKey } from '../plan/conflict-key.ts';
-import { isGranted, planGrantedAssignment } from '../plan/granted.ts';
+import { planGrantedAssignment } from '../plan/granted.ts';
 import { type Projection, projectId, projectRecord } from '../plan/projection.ts';
 import { foreignColumn, getRuleColumns } from '../plan/row-rules.ts';
-import { MAX_DETAILS } from '../plan/unknown-name.ts';
 import { planUpsertAssignment } from '../plan/upsert.ts';
 import {
   type BulkDelete,
   type BulkOptions,
-  type ItemOfUpdate,
   parseBulkCreateOptions,
   parseBulkOptions,
   parseBulkUpdateOptions,
   parseDeleteBody,
   parseIds,
-  parseItem,
   parseRecords,
-  type Target,
 } from '../request/bulk.ts';
-import { isRecord } from '../request/members.ts';
 import type { Upsert } from '../request/upsert.ts';
 import { bulkWriteEnvelope } from '../response/envelope.ts';
 import { json, jsonText, noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled } from '../sql/compile.ts';
 import type { Databases } from '../store/databases.ts';
+import { parseChanges, planAssignments, readBulkBody } from './bulk-body.ts';
 import {
   type BulkWrite,
   buildInputs,
@@ -60,9 +54,6 @@ import { retryWrite } from './writes.ts';
 
 /** Dependencies of bulk writes. `databases`: for the own transactions of dry runs. */
 export type WriteManyDeps = WriteDeps & { readonly databases: Databases };
-
-// Depth of {"data": [record, …]}
-const RECORD_DEPTH = 3;
 
 const DRY = { dryRun: true };
 
@@ -309,90 +300,6 @@ async function deleteAll(
   const what: BulkWrite = { kind: 'delete', items: [], listed: undefined, targets };
   await write(deps, context, deps.prepared.write(context, plan), what);
   return reply;
-}
-
-async function readBulkBody<T>(
-  { config }: WriteDeps,
-  { call }: EntityContext,
-  parse: (body: unknown, max: number) => T,
-): Promise<T> {
-  return parse(await call.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }), config.maxBulk);
-}
-
-interface AssignmentResult {
-  readonly items: readonly Assignment[];
-  readonly details: readonly Detail[];
-}
-
-/** Checks the records one by one, in slices, until there are as many mistakes as one response lists. */
-function* planAssignments(
-  records: readonly unknown[],
-  assign: (record: unknown) => ReturnType<typeof planAssignment>,
-): Generator<undefined, AssignmentResult> {
-  const items: Assignment[] = [];
-  const details: Detail[] = [];
-  let expandedBytes = 0;
-  for (const [index, record] of records.entries()) {
-    yield undefined;
-    if (details.length >= MAX_DETAILS) break;
-    if (!isRecord(record)) {
-      details.push({ index, field: null, code: 'TYPE_MISMATCH', message: 'must be a JSON object' });
-      continue;
-    }
-    const result = assign(record);
-    items.push(result.values);
-    details.push(...result.details.map((detail) => ({ index, ...detail })));
-    expandedBytes += result.expandedBytes;
-    if (expandedBytes > MAX_EXPANDED_BYTES && result.details.length === 0) {
-      details.push({
-        index,
-        field: null,
-        code: 'OUT_OF_RANGE',
-        message: `with the records before it ${EXPANDS_TOO_MUCH}`,
-      });
-      break;
-    }
-  }
-  return { items, details };
-}
-
-/** Parses the records of an update, with the changes of each. */
-function* parseChanges(
-  records: readonly unknown[],
-  { entity, principal }: EntityContext,
-): Generator<undefined, AssignmentResult & { readonly targets: readonly Target[] }> {
-  const targets: Target[] = [];
-  const mistakes: Detail[] = [];
-  const firstIndexes = new Map<string, number>();
-  const parsed: (ItemOfUpdate | readonly Detail[])[] = [];
-  for (const [index, record] of records.entries()) {
-    yield undefined;
-    const item = parseItem(record, index);
-    parsed.push(item);
-    if (!('id' in item)) mistakes.push(...item);
-    else {
-      targets.push({ id: item.id, name: item.name, version: item.version });
-      const first = firstIndexes.get(item.name);
-      if (first === undefined) firstIndexes.set(item.name, index);
-      else
-        mistakes.push({
-          index,
-          field: 'id',
-          code: 'INVALID',
-          message: `is the id of record ${first} of the request, too`,
-        });
-    }
-  }
-  const updates = parsed.filter((item): item is ItemOfUpdate => 'id' in item);
-  const { items, details } = yield* planAssignments(
-    updates.map(({ fields }) => fields),
-    (fields) =>
-      isGranted(entity) ? planGrantedAssignment(fields, entity, principal, '') : planAssignment(fields, entity, ''),
-  );
-  const indexes = [...parsed.keys()].filter((index) => 'id' in (parsed[index] as object));
-  const located = details.map((detail) => ({ ...detail, index: indexes[detail.index ?? 0] as number }));
-  const all = [...mistakes, ...located].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
-  return { items, targets, details: all.slice(0, MAX_DETAILS) };
 }
 
 /** Makes the function that runs the statement of a write on an executor. */
