@@ -396,7 +396,8 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'bootstrap',
   ],
   'main.ts': ['cli'],
-  'config.ts': ['database/connection-url.ts', 'type database', 'model/closest.ts'],
+  'config.ts': ['database/connection-url.ts', 'type database', 'model/closest.ts', 'setting-list.ts'],
+  'setting-list.ts': [],
   'settings.ts': ['type config.ts'],
   'observer.ts': ['type config.ts', 'type metric.ts', 'workers'],
 };

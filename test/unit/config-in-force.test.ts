@@ -1,7 +1,8 @@
 // The settings that an operator is shown: all of them, as they hold, and no secret.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readConfig, SETTINGS } from '../../src/config.ts';
+import { readConfig } from '../../src/config.ts';
+import { SETTINGS } from '../../src/setting-list.ts';
 import { listSettings } from '../../src/settings.ts';
 
 const shown = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>

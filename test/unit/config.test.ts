@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { type Config, ConfigError, readConfig, SETTINGS } from '../../src/config.ts';
+import { type Config, ConfigError, readConfig } from '../../src/config.ts';
+import { SETTINGS } from '../../src/setting-list.ts';
 
 /** The lines of the mistakes in an environment; none when it is accepted. */
 function mistakes(env: Readonly<Record<string, string>>): readonly string[] {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
-import { SETTINGS } from '../../../src/config.ts';
 import { formatAddress, parseDatabaseUrl } from '../../../src/database/connection-url.ts';
+import { SETTINGS } from '../../../src/setting-list.ts';
 import { wda } from '../../cli/wda.ts';
 import { prepare, use, useServer } from '../../support/resources.ts';
 import { ADMIN_KEY } from '../../support/server.ts';

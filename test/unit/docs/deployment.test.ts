@@ -15,7 +15,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { readConfig, SETTINGS } from '../../../src/config.ts';
+import { readConfig } from '../../../src/config.ts';
+import { SETTINGS } from '../../../src/setting-list.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { SETTINGS } from '../../../src/config.ts';
+import { SETTINGS } from '../../../src/setting-list.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
