@@ -337,7 +337,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': ['api-error.ts', 'error-codes.ts'],
   'routes/health.ts': ['request', 'database', 'http', 'observer.ts', 'openapi/operation.ts', 'response', 'sql'],
   // The schema of a workspace that does not exist yet has no server that could check it.
-  'cli/commands/config.ts': ['config.ts', 'schema/document.ts'],
+  'cli/config-actual.ts': ['schema/document.ts'],
   'cli/serve.ts': [
     'app.ts',
     'config.ts',

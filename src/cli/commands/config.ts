@@ -1,12 +1,9 @@
 // `wda config`: makes a server match a file. Plans and applies the difference, checks that there is none, and exports the
 // current state as a file.
 
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Migration, Plan } from '../../../admin-types/admin-api.d.ts';
 import { clientSettings } from '../../config.ts';
-import { ADMIN_PREFIX, type AdminClient, type ApiResponse } from '../admin-client.ts';
+import { ADMIN_PREFIX, type AdminClient } from '../admin-client.ts';
 import {
   action,
   connect,
@@ -15,26 +12,14 @@ import {
   getServer,
   organizationPath,
   parseWorkspace,
-  printWarnings,
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
 } from '../command.ts';
+import { readActual, readParts, slugs } from '../config-actual.ts';
+import { describeSecret, openSecretFile, perform, type Secret } from '../config-apply.ts';
+import { complete, isDescribable, LISTS, PARTS, readConfigFile, selectWorkspace, type Values } from '../config-file.ts';
 import {
-  complete,
-  type DesiredOrganization,
-  type DesiredWorkspace,
-  isDescribable,
-  LISTS,
-  PARTS,
-  readConfigFile,
-  selectWorkspace,
-  type Values,
-} from '../config-file.ts';
-import {
-  type Actual,
-  type ActualOrganization,
-  type ActualWorkspace,
   ambiguousNames,
   describeShared,
   getDeleteCommand,
@@ -57,18 +42,16 @@ import {
   failedPlaces,
   findFailure,
   getMissingFlags,
-  migrationFailure,
   recordsFailure,
   requireFailureOfPlace,
   summary,
   toJsonFailures,
   toJsonStep,
 } from '../config-summary.ts';
-import { CommandFailure, driftFailure, runtimeFailure, serverFailure, usageFailure } from '../failure.ts';
-import { type Io, printResult, writeOut } from '../io.ts';
-import { rethrowWithLines, schemaAsYaml } from '../schema-file.ts';
+import { CommandFailure, driftFailure, runtimeFailure, usageFailure } from '../failure.ts';
+import { printResult, writeOut } from '../io.ts';
+import { schemaAsYaml } from '../schema-file.ts';
 import { printable } from '../table.ts';
-import { describeMigration, followMigration, hasEnded } from './migration.ts';
 
 export function register(program: Command): void {
   const group = program
@@ -389,192 +372,4 @@ async function printSteps(steps: readonly Step[], failures: Failures, options: C
 function findRejection(steps: readonly Step[], options: ConfigOptions): string {
   if (endsOwnKey(steps, options)) return 'ends the key of the command';
   return findLosses(steps, options).length > 0 ? `nothing is done without ${FLAGS.allowDestructive}` : '';
-}
-
-const describeSecret = (secret: Secret | undefined): string =>
-  Object.entries(secret?.secrets ?? {})
-    .map(([name, value]) => `\n    ${name}: ${printable(value)}   (shown this once)`)
-    .join('');
-
-/** Reads the current state of the desired organizations; with `others` also the names of all others and their workspaces. */
-async function readActual(
-  client: AdminClient,
-  desired: readonly DesiredOrganization[],
-  includeUnlisted: boolean,
-  onFailure: (place: string, error: unknown) => void,
-): Promise<Actual> {
-  const organizations: Record<string, ActualOrganization> = {};
-  for (const { slug, workspaces } of desired) {
-    const values = await readOptional(client.send('GET', organizationPath(slug))).catch((error) => {
-      onFailure(slug, error);
-      return undefined;
-    });
-    if (values === undefined) continue;
-    const actualWorkspaces: Record<string, ActualWorkspace> = {};
-    for (const workspace of workspaces) {
-      try {
-        const actual = values === null ? null : await readWorkspace(client, workspace);
-        if (actual === null) await requireValidSchema(workspace.schema);
-        else actualWorkspaces[workspace.address.workspace] = actual;
-      } catch (error) {
-        onFailure(workspaceName(workspace.address), error);
-      }
-    }
-    if (values !== null) organizations[slug] = { name: String(values.name), workspaces: actualWorkspaces };
-  }
-  return { organizations, unlisted: includeUnlisted ? await readUnlisted(client, desired) : [] };
-}
-
-/** Throws for the schema of a workspace that does not exist yet, which no server can plan. */
-async function requireValidSchema(schema: DesiredWorkspace['schema']): Promise<void> {
-  if (schema === undefined) return;
-  const { parseSchemaDocument } = await import('../../schema/document.ts');
-  const parsed = parseSchemaDocument(schema.document);
-  if (parsed.ok) return;
-  const error = { code: 'VALIDATION_FAILED', message: 'Validation failed', details: parsed.details };
-  rethrowWithLines(serverFailure(400, error, null), schema);
-}
-
-async function readWorkspace(client: AdminClient, desired: DesiredWorkspace): Promise<ActualWorkspace | null> {
-  const { address, schema } = desired;
-  const path = workspacePath(address);
-  const values = await readOptional(client.send('GET', path));
-  if (values === null) return null;
-  const plan =
-    schema === undefined
-      ? null
-      : await client
-          .send('POST', `${path}/schema/plan`, { body: schema.document })
-          .then(({ data }) => data as Plan)
-          .catch((error) => rethrowWithLines(error, schema));
-  return {
-    name: String(values.name),
-    document: (await client.send('GET', `${path}/schema`)).data as Values,
-    plan,
-    ...(await readParts(client, address, Object.keys(desired.parts), Object.keys(desired.lists))),
-  };
-}
-
-/** Reads the members of PARTS and LISTS of a workspace. */
-async function readParts(
-  client: AdminClient,
-  address: WorkspaceAddress,
-  parts: readonly string[],
-  lists: readonly string[],
-): Promise<Pick<ActualWorkspace, 'parts' | 'lists'>> {
-  const path = workspacePath(address);
-  const values: Record<string, Values | null> = {};
-  for (const member of parts) values[member] = await readOptional(client.send('GET', `${path}${PARTS[member]!.path}`));
-  const all: Record<string, readonly Values[]> = {};
-  for (const member of lists)
-    all[member] = (await client.readAll(`${path}${LISTS[member]!.path}`)) as readonly Values[];
-  return { parts: values, lists: all };
-}
-
-async function readUnlisted(client: AdminClient, desired: readonly DesiredOrganization[]): Promise<Actual['unlisted']> {
-  const unlisted: Actual['unlisted'][number][] = [];
-  for (const organization of await slugs(client, `${ADMIN_PREFIX}/organizations`)) {
-    const desiredOrganization = desired.find(({ slug }) => slug === organization);
-    const desiredSlugs = desiredOrganization?.workspaces.map(({ address }) => address.workspace) ?? [];
-    const existing = await slugs(client, `${organizationPath(organization)}/workspaces`);
-    const workspaces = existing.filter((slug) => !desiredSlugs.includes(slug));
-    if (desiredOrganization === undefined || workspaces.length > 0)
-      unlisted.push({ organization, workspaces, isListed: desiredOrganization !== undefined });
-  }
-  return unlisted;
-}
-
-/** Reads the slugs of a list of organizations or workspaces. */
-export const slugs = async (client: AdminClient, path: string): Promise<readonly string[]> =>
-  ((await client.readAll(path)) as readonly { readonly slug: string }[]).map(({ slug }) => slug);
-
-/** Returns the data of a response, or null for a 404. */
-async function readOptional(response: Promise<{ readonly data: unknown }>): Promise<Values | null> {
-  try {
-    return (await response).data as Values;
-  } catch (error) {
-    if (error instanceof CommandFailure && error.failure.kind === 'refused' && error.failure.status === 404)
-      return null;
-    throw error;
-  }
-}
-
-/** Name of a new key or client, and its members that are shown once. */
-interface Secret {
-  readonly workspace: string;
-  readonly list: string;
-  readonly name: string;
-  readonly secrets: Readonly<Record<string, string>>;
-}
-
-/** Writer of secrets; each is on the disk before the next step. */
-interface SecretFile {
-  readonly write: (secret: Secret) => void;
-  readonly close: () => void;
-}
-
-/** Creates a file that only its owner may read, one JSON document a line; fails if it exists. */
-function openSecretFile(io: Io, path: string): SecretFile {
-  let file: number;
-  try {
-    file = openSync(resolve(io.cwd, path), 'wx', 0o600);
-  } catch (error) {
-    throw runtimeFailure(
-      (error as NodeJS.ErrnoException).code === 'EEXIST'
-        ? `${path} exists already: new secrets need a new file`
-        : `Cannot write ${path}: ${(error as Error).message}`,
-      undefined,
-      error,
-    );
-  }
-  return {
-    write(secret) {
-      writeSync(file, `${JSON.stringify(secret)}\n`);
-      fsyncSync(file);
-    },
-    close: () => closeSync(file),
-  };
-}
-
-/** Performs one step (a migration to its end); returns the secret that it created. */
-async function perform(client: AdminClient, step: Step, options: GlobalOptions): Promise<Secret | undefined> {
-  let secret: Secret | undefined;
-  for (const { method, path, query, body } of step.requests) {
-    const response = await client
-      .send(method, path, { ...(query === undefined ? {} : { query }), body })
-      .catch((error) => rethrowWithLines(error, step.schema?.file, method === 'POST' ? ['schema'] : []));
-    printWarnings(options.io, response, step.place);
-    if (step.schema !== undefined && method === 'PUT')
-      await awaitMigration(client, step, response.data as Migration, options);
-    if (method === 'POST') secret = getSecret(step, response);
-  }
-  return secret;
-}
-
-async function awaitMigration(
-  client: AdminClient,
-  { place, schema }: Step,
-  migration: Migration,
-  options: GlobalOptions,
-): Promise<void> {
-  const result = hasEnded(migration)
-    ? migration
-    : await followMigration(client, (schema as NonNullable<typeof schema>).address, String(migration.id), {
-        options,
-        deadline: null,
-      });
-  if (result.state === 'succeeded') return;
-  if (!options.json) await writeOut(options.io, `! ${printable(place)}: schema\n${describeMigration(result)}\n`);
-  throw migrationFailure(result);
-}
-
-function getSecret({ place, secret }: Step, { data }: ApiResponse): Secret | undefined {
-  if (secret === undefined) return undefined;
-  const values = data as Readonly<Record<string, string>>;
-  const names = LISTS[secret.list]!.secrets;
-  return {
-    workspace: place,
-    ...secret,
-    secrets: Object.fromEntries(names.map((name) => [name, String(values[name])])),
-  };
 }

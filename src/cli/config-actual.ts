@@ -1,0 +1,112 @@
+// Reads the current state of the organizations and workspaces of a configuration file from a server.
+
+import type { Plan } from '../../admin-types/admin-api.d.ts';
+import { ADMIN_PREFIX, type AdminClient } from './admin-client.ts';
+import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
+import { type DesiredOrganization, type DesiredWorkspace, LISTS, PARTS, type Values } from './config-file.ts';
+import type { Actual, ActualOrganization, ActualWorkspace } from './config-steps.ts';
+import { CommandFailure, serverFailure } from './failure.ts';
+import { rethrowWithLines } from './schema-file.ts';
+
+/** Reads the current state of the desired organizations; with `others` also the names of all others and their workspaces. */
+export async function readActual(
+  client: AdminClient,
+  desired: readonly DesiredOrganization[],
+  includeUnlisted: boolean,
+  onFailure: (place: string, error: unknown) => void,
+): Promise<Actual> {
+  const organizations: Record<string, ActualOrganization> = {};
+  for (const { slug, workspaces } of desired) {
+    const values = await readOptional(client.send('GET', organizationPath(slug))).catch((error) => {
+      onFailure(slug, error);
+      return undefined;
+    });
+    if (values === undefined) continue;
+    const actualWorkspaces: Record<string, ActualWorkspace> = {};
+    for (const workspace of workspaces) {
+      try {
+        const actual = values === null ? null : await readWorkspace(client, workspace);
+        if (actual === null) await requireValidSchema(workspace.schema);
+        else actualWorkspaces[workspace.address.workspace] = actual;
+      } catch (error) {
+        onFailure(workspaceName(workspace.address), error);
+      }
+    }
+    if (values !== null) organizations[slug] = { name: String(values.name), workspaces: actualWorkspaces };
+  }
+  return { organizations, unlisted: includeUnlisted ? await readUnlisted(client, desired) : [] };
+}
+
+/** Throws for the schema of a workspace that does not exist yet, which no server can plan. */
+async function requireValidSchema(schema: DesiredWorkspace['schema']): Promise<void> {
+  if (schema === undefined) return;
+  const { parseSchemaDocument } = await import('../schema/document.ts');
+  const parsed = parseSchemaDocument(schema.document);
+  if (parsed.ok) return;
+  const error = { code: 'VALIDATION_FAILED', message: 'Validation failed', details: parsed.details };
+  rethrowWithLines(serverFailure(400, error, null), schema);
+}
+
+async function readWorkspace(client: AdminClient, desired: DesiredWorkspace): Promise<ActualWorkspace | null> {
+  const { address, schema } = desired;
+  const path = workspacePath(address);
+  const values = await readOptional(client.send('GET', path));
+  if (values === null) return null;
+  const plan =
+    schema === undefined
+      ? null
+      : await client
+          .send('POST', `${path}/schema/plan`, { body: schema.document })
+          .then(({ data }) => data as Plan)
+          .catch((error) => rethrowWithLines(error, schema));
+  return {
+    name: String(values.name),
+    document: (await client.send('GET', `${path}/schema`)).data as Values,
+    plan,
+    ...(await readParts(client, address, Object.keys(desired.parts), Object.keys(desired.lists))),
+  };
+}
+
+/** Reads the members of PARTS and LISTS of a workspace. */
+export async function readParts(
+  client: AdminClient,
+  address: WorkspaceAddress,
+  parts: readonly string[],
+  lists: readonly string[],
+): Promise<Pick<ActualWorkspace, 'parts' | 'lists'>> {
+  const path = workspacePath(address);
+  const values: Record<string, Values | null> = {};
+  for (const member of parts) values[member] = await readOptional(client.send('GET', `${path}${PARTS[member]!.path}`));
+  const all: Record<string, readonly Values[]> = {};
+  for (const member of lists)
+    all[member] = (await client.readAll(`${path}${LISTS[member]!.path}`)) as readonly Values[];
+  return { parts: values, lists: all };
+}
+
+async function readUnlisted(client: AdminClient, desired: readonly DesiredOrganization[]): Promise<Actual['unlisted']> {
+  const unlisted: Actual['unlisted'][number][] = [];
+  for (const organization of await slugs(client, `${ADMIN_PREFIX}/organizations`)) {
+    const desiredOrganization = desired.find(({ slug }) => slug === organization);
+    const desiredSlugs = desiredOrganization?.workspaces.map(({ address }) => address.workspace) ?? [];
+    const existing = await slugs(client, `${organizationPath(organization)}/workspaces`);
+    const workspaces = existing.filter((slug) => !desiredSlugs.includes(slug));
+    if (desiredOrganization === undefined || workspaces.length > 0)
+      unlisted.push({ organization, workspaces, isListed: desiredOrganization !== undefined });
+  }
+  return unlisted;
+}
+
+/** Reads the slugs of a list of organizations or workspaces. */
+export const slugs = async (client: AdminClient, path: string): Promise<readonly string[]> =>
+  ((await client.readAll(path)) as readonly { readonly slug: string }[]).map(({ slug }) => slug);
+
+/** Returns the data of a response, or null for a 404. */
+async function readOptional(response: Promise<{ readonly data: unknown }>): Promise<Values | null> {
+  try {
+    return (await response).data as Values;
+  } catch (error) {
+    if (error instanceof CommandFailure && error.failure.kind === 'refused' && error.failure.status === 404)
+      return null;
+    throw error;
+  }
+}
