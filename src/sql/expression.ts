@@ -1,5 +1,5 @@
-// Pieces of a plan -> fragments: operands, predicates, orderings, the text of a value. Every table reference goes
-// through renderScan, which adds the row filter to the table.
+// Pieces of a plan -> fragments: operands, predicates, orderings, the text of a value. A statement reads a
+// table by renderScan, which adds the row filter; writes under grants (granted.ts) add it by renderFilter.
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { Link } from '../plan/link.ts';

@@ -5,7 +5,10 @@ import type { Scan } from '../plan/scan.ts';
 import { empty, type Fragment, literal, sql, tableRef } from './fragment.ts';
 import { getTotalKey, totalRef } from './internal-names.ts';
 
-/** Renders the table of a scan where no condition is possible: to insert into, or to lock. It reads nothing. */
+/**
+ * Renders the table of a scan without its filter: to insert into, or to lock. Of all statements that read, only writes
+ * under grants use it (granted.ts), with renderFilter() for the records that they lock, and for their conditions.
+ */
 export const renderTarget = ({ entity }: Scan): Fragment => tableRef(entity.table);
 
 /** Returns the table's name for functions and stored totals: `quoted` as in SQL, `total` as in rows of totals. */
