@@ -32,9 +32,18 @@ export interface HeldRoles {
   readonly onlyGrants: boolean;
 }
 
-/** Returns whether grants limit principals with these roles anywhere in the snapshot. */
-export const isLimitedByGrants = ({ entities }: Workspace, { onlyGrants }: HeldRoles): boolean =>
-  onlyGrants || [...entities.values()].some(({ grants }) => grants !== null);
+/** Constants of all grants of a snapshot. */
+export interface GrantSummary {
+  readonly hasGrants: boolean;
+  /** Roles that grants name, in a fixed order. */
+  readonly roles: readonly string[];
+}
+
+export function summarizeGrants({ entities }: Workspace): GrantSummary {
+  const lists = [...entities.values()].flatMap(({ grants }) => (grants === null ? [] : [grants]));
+  const roles = new Set(lists.flat().flatMap((grant) => grant.roles ?? []));
+  return { hasGrants: lists.length > 0, roles: [...roles].sort() };
+}
 
 /** Returns the part of the snapshot that users with these roles may use. */
 export function grantWorkspace(workspace: Workspace, { roles, onlyGrants }: HeldRoles): Workspace {

@@ -3,7 +3,7 @@
 // queries.
 import { LRUCache } from 'lru-cache';
 import type { Metric } from '../metric.ts';
-import { grantWorkspace, type HeldRoles, isLimitedByGrants } from '../model/granted.ts';
+import { type GrantSummary, grantWorkspace, type HeldRoles, summarizeGrants } from '../model/granted.ts';
 import type { Principal, Scope } from '../model/principal.ts';
 import { getUnrestricted, restrictWorkspace } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -159,6 +159,8 @@ function makeRestrict(): WorkspaceCache['restrict'] {
     maxSize: MAX_RESTRICTED_ENTITIES,
     sizeCalculation: ({ entities }) => entities.size + 1,
   });
+  /** Every request of an external user needs one, and a snapshot never changes. */
+  const summaries = new WeakMap<Workspace, GrantSummary>();
 
   function getPart(workspace: Workspace, suffix: string, select: () => Workspace): Workspace {
     const key = `${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''} ${suffix}`;
@@ -177,10 +179,18 @@ function makeRestrict(): WorkspaceCache['restrict'] {
     });
   }
 
+  function getSummary(workspace: Workspace): GrantSummary {
+    const cached = summaries.get(workspace);
+    if (cached !== undefined) return cached;
+    const summary = summarizeGrants(workspace);
+    summaries.set(workspace, summary);
+    return summary;
+  }
+
   /** Roles that no grant names change nothing, so they make no part of their own. */
   function restrictToGrants(workspace: Workspace, { roles, onlyGrants }: HeldRoles): Workspace {
-    if (!isLimitedByGrants(workspace, { roles, onlyGrants })) return workspace;
-    const held = getNamedRoles(getUnrestricted(workspace)).filter((role) => roles.includes(role));
+    if (!onlyGrants && !getSummary(workspace).hasGrants) return workspace;
+    const held = getSummary(getUnrestricted(workspace)).roles.filter((role) => roles.includes(role));
     return getPart(workspace, `grants ${onlyGrants} ${JSON.stringify(held)}`, () =>
       grantWorkspace(workspace, { roles: held, onlyGrants }),
     );
@@ -190,14 +200,6 @@ function makeRestrict(): WorkspaceCache['restrict'] {
     const restricted = restrictToScope(workspace, principal.scope);
     return principal.kind === 'external' ? restrictToGrants(restricted, principal) : restricted;
   };
-}
-
-/** Returns the roles that grants name, in a fixed order. */
-function getNamedRoles({ entities }: Workspace): readonly string[] {
-  const roles = new Set(
-    [...entities.values()].flatMap(({ grants }) => (grants ?? []).flatMap((grant) => grant.roles ?? [])),
-  );
-  return [...roles].sort();
 }
 
 export const getWorkspaceMetrics = ({ size }: Pick<WorkspaceCache, 'size'>): readonly Metric[] => [
