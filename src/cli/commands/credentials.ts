@@ -268,7 +268,7 @@ export function parsePermissions<Choice extends string>(text: string, choices: r
   const letters = text.toUpperCase().replaceAll(/[^A-Z]/g, '');
   const permissions = choices.find((choice) => choice.replace('_', '') === letters);
   if (permissions === undefined)
-    throw usageFailure(`Permissions are ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}, not ${text}`);
+    throw usageFailure(`Permissions are ${choices.join(choices.length === 2 ? ' or ' : ', ')}, not ${text}`);
   return permissions;
 }
 
