@@ -3,7 +3,7 @@
 import type { Migration, MigrationError } from '../../admin-types/admin-api.d.ts';
 import type { Need, Step } from './config-steps.ts';
 import { CommandFailure, describeFailure, failureDocument, runtimeFailure } from './failure.ts';
-import { printable, renderTable } from './table.ts';
+import { formatQuantity, printable, renderTable } from './table.ts';
 
 /** Failure by the place that it concerns: `acme/shop`, or `acme` for an organization. */
 export type Failures = ReadonlyMap<string, CommandFailure>;
@@ -51,7 +51,7 @@ export const toJsonFailures = (failures: Failures): readonly object[] =>
 
 /** Number of records that make a change of a schema impossible, as details of a failure. */
 export const recordsFailure = (records: number): CommandFailure =>
-  runtimeFailure(`${count(records, 'record')} in the way`, { recordsInTheWay: records });
+  runtimeFailure(`${formatQuantity(records, 'record')} in the way`, { recordsInTheWay: records });
 
 /** Column of a table of workspaces: its head and its cell for the steps of one. */
 export type Column = readonly [head: string, toCell: (steps: readonly Step[]) => string | number];
@@ -185,13 +185,10 @@ export function summary(
 ): string {
   if (done + skipped + failed + failedPlaceCount === 0) return 'No change: the server is as the file says';
   const parts = [
-    `${count(done, 'change')} ${word}`,
+    `${formatQuantity(done, 'change')} ${word}`,
     ...(skipped === 0 ? [] : [`${skipped} left as ${skipped === 1 ? 'it is' : 'they are'}`]),
     ...(failed === 0 ? [] : [`${failed} not done`]),
   ].join(', ');
   if (failedPlaceCount === 0) return parts;
-  return `${parts}; ${count(failedPlaceCount, 'workspace')} ${word === 'done' ? 'failed' : 'would fail'}`;
+  return `${parts}; ${formatQuantity(failedPlaceCount, 'workspace')} ${word === 'done' ? 'failed' : 'would fail'}`;
 }
-
-/** Formats a number with its noun, in the plural unless it is 1. */
-export const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`;

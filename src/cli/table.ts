@@ -63,6 +63,10 @@ export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }
 
+/** Formats a count with its noun, such as `1 record` or `1,200 records`. */
+export const formatQuantity = (count: number, noun: string): string =>
+  `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+
 function cellText(cell: Cell): string {
   if (cell === null || cell === undefined || cell === '') return '-';
   return printable(numberText(cell) ?? String(cell));

@@ -30,7 +30,6 @@ import {
 } from '../config-steps.ts';
 import {
   type Column,
-  count,
   countColumn,
   describeFailed,
   describeNeeds,
@@ -51,7 +50,7 @@ import {
 import { CommandFailure, driftFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult, writeOut } from '../io.ts';
 import { schemaAsYaml } from '../schema-file.ts';
-import { printable } from '../table.ts';
+import { formatQuantity, printable } from '../table.ts';
 
 export function register(program: Command): void {
   const group = program
@@ -120,7 +119,8 @@ async function checkConfig(path: string, options: ConfigOptions): Promise<void> 
   const { steps, failures, workspaces } = await buildSteps(connect(options), path, options);
   await printSteps(steps, failures, options);
   if (failures.size > 0) throw failedPlaces(failures, workspaces, 'check');
-  if (steps.length > 0) throw driftFailure(`The server differs from ${path} in ${count(steps.length, 'place')}`);
+  if (steps.length > 0)
+    throw driftFailure(`The server differs from ${path} in ${formatQuantity(steps.length, 'place')}`);
 }
 
 /**

@@ -16,7 +16,7 @@ import {
 import { CommandFailure, runtimeFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { follow, type StepState } from '../progress.ts';
-import { formatCount, printable, renderPairs, renderTable } from '../table.ts';
+import { formatCount, formatQuantity, printable, renderPairs, renderTable } from '../table.ts';
 
 export function register(program: Command): void {
   const group = program.command('migration').description('schema changes of a workspace, running and past');
@@ -131,7 +131,7 @@ export function describePlan(plan: Plan): string {
       step.destructive ? 'yes' : '-',
       blocks(step),
       estimate(step.estimatedSeconds),
-      step.conflicts ? countRecords(step.conflicts.count) : '-',
+      step.conflicts ? formatQuantity(step.conflicts.count, 'record') : '-',
     ]),
     ['#'],
   );
@@ -182,16 +182,16 @@ function describeMigrationError(error: MigrationError): string {
   const records =
     typeof error.count !== 'number'
       ? []
-      : [`  ${countRecords(error.count)}${location === '' ? '' : ` of ${location}`}${samples(error.sampleIds ?? [])}`];
+      : [
+          `  ${formatQuantity(error.count, 'record')}${location === '' ? '' : ` of ${location}`}${samples(error.sampleIds ?? [])}`,
+        ];
   return [printable(head), ...records.map(printable)].join('\n');
 }
 
 function describeConflicts(number: number, conflicts: NonNullable<PlannedStep['conflicts']>): string {
   const { count, sampleIds } = conflicts;
-  return `Step ${number}: ${countRecords(count)} ${count === 1 ? 'stands' : 'stand'} in the way${samples(sampleIds)}`;
+  return `Step ${number}: ${formatQuantity(count, 'record')} ${count === 1 ? 'stands' : 'stand'} in the way${samples(sampleIds)}`;
 }
-
-const countRecords = (count: number): string => `${formatCount(count)} record${count === 1 ? '' : 's'}`;
 
 function samples(ids: readonly number[]): string {
   return ids.length === 0 ? '' : `, such as id ${ids.join(', ')}`;
