@@ -54,7 +54,7 @@ export async function batch(
         key === undefined ? usedOf(index) : new Set(['id', ...(usedOf(index) ?? [])]);
       const outcomes = await runOperations({ deps, context: current, executor, getUsedFields }, linked);
       const response = reply(`[${outcomes.map(({ text }) => text).join()}]`);
-      await key?.finish(executor, response, JSON.stringify(outcomes.map(({ status, id }) => [status, id])));
+      await key?.finish(executor, response, JSON.stringify(outcomes.map(toStored)));
       return response;
     });
   return run(runPipelined).catch((error) => {
@@ -83,10 +83,7 @@ export async function replayBatch(
   if (storedResponse.body !== null && principal.kind !== 'external')
     return jsonText(200, storedResponse.body, { [REPLAYED]: 'true' });
   const { linked } = linkBatch(items, workspace.entities);
-  const outcomes = JSON.parse(storedResponse.records ?? '[]') as readonly (readonly [
-    status: number,
-    id: string | null,
-  ])[];
+  const outcomes = JSON.parse(storedResponse.records ?? '[]') as readonly StoredOutcome[];
   const run: Run = { deps, context, executor: databases.forWorkspace(workspace), getUsedFields: () => undefined };
   const deleted = new Set(
     outcomes.flatMap(([, id], index) => (items[index]?.method === 'DELETE' ? [`${items[index]?.entity} ${id}`] : [])),
@@ -102,8 +99,15 @@ export async function replayBatch(
   for (const [index, one] of reads.entries()) {
     const [status, id] = outcomes[index] ?? [200, null];
     const isDeleted = one.item.method === 'DELETE' || (id !== null && deleted.has(`${one.item.entity} ${id}`));
-    const [outcome] = isDeleted ? [] : await runInOrder(run, [{ ...one, members: new Map() }]);
-    const text = outcome?.text.replace(/^\{"status":\d+/, `{"status":${status}`) ?? `{"status":${status}}`;
+    // Its sender could not read it when it was written.
+    const isBare =
+      items[index]?.method !== 'GET' &&
+      outcomes[index]?.[2] === true &&
+      workspace.entities.get(one.item.entity)?.access !== undefined;
+    const isRead = !isDeleted && !isBare;
+    const [outcome] = isRead ? await runInOrder(run, [{ ...one, members: new Map() }]) : [];
+    const bare = `{"status":${status}${isBare ? `,"data":{"id":${id}}` : ''}}`;
+    const text = outcome?.text.replace(/^\{"status":\d+/, `{"status":${status}`) ?? bare;
     bytes += Buffer.byteLength(text);
     if (bytes > config.maxResponseBytes) throw replayTooLarge(config.maxResponseBytes);
     responses.push(text);
@@ -146,6 +150,11 @@ interface Outcome {
   /** JSON text of the response. */
   readonly text: string;
 }
+
+type StoredOutcome = readonly [status: number, id: string | null, isIdAlone?: true];
+
+const toStored = ({ status, id, text }: Outcome): StoredOutcome =>
+  text === `{"status":${status},"data":{"id":${id}}}` ? [status, id, true] : [status, id];
 
 /** Runs one operation of a batch with its statements on `executor`. */
 type RunOperation = (index: number, one: LinkedItem, executor: Executor) => Promise<Outcome>;

@@ -59,7 +59,7 @@ async function writeCall(
   return runTransaction(deps, context, { isDryRun: false, isRepeatable: true }, async (transaction, current) => {
     await transactionKey.begin(transaction);
     const reply = await deps.execute(current, call, transaction);
-    await transactionKey.finish(transaction, reply, await storedRecords(reply, context));
+    await transactionKey.finish(transaction, reply, await storedRecords(reply, current, call));
     return reply;
   });
 }
@@ -71,16 +71,27 @@ interface WriteResponseBody {
   readonly meta?: Meta;
 }
 
-/** Extracts the parts of a reply that is too long to be stored: its ids as JSON, with `meta` when there is any. */
-async function storedRecords({ body }: Reply, context: RequestContext): Promise<string> {
+/** Parts of a reply as they are stored. `hidden`: ids of the records of which grants, or `return`, gave the id alone. */
+interface StoredRecords {
+  readonly ids: readonly number[];
+  readonly meta: Meta;
+  readonly hidden?: readonly number[];
+}
+
+/** Extracts the parts of a reply that is too long to be stored: its ids as JSON, with the others when there are any. */
+async function storedRecords({ body }: Reply, context: RequestContext, { entity }: Call): Promise<string> {
   if (body.kind !== 'text') return '[]';
   const { data, meta } = (await parseResponse(body.text, context)) as WriteResponseBody;
-  const ids = [data].flat().map(({ id }) => id);
+  const records = [data].flat();
+  const ids = records.map(({ id }) => id);
+  const isLimited = context.workspace.entities.get(entity)?.access !== undefined;
+  const hidden = isLimited ? records.filter((one) => Object.keys(one).length === 1).map(({ id }) => id) : [];
+  if (hidden.length > 0) return JSON.stringify({ ids, meta: meta ?? {}, hidden });
   return JSON.stringify(meta === undefined ? ids : { ids, meta });
 }
 
-function parseStoredRecords(text: string): { readonly ids: readonly number[]; readonly meta: Meta } {
-  const stored = JSON.parse(text) as readonly number[] | { ids: readonly number[]; meta: Meta };
+function parseStoredRecords(text: string): StoredRecords {
+  const stored = JSON.parse(text) as readonly number[] | StoredRecords;
   return 'ids' in stored ? stored : { ids: stored, meta: {} };
 }
 
@@ -96,7 +107,7 @@ async function replayCall(
   const entity = admit(workspace, principal, call.entity, OPERATIONS[call.operation].access);
   const stored = { [REPLAYED]: 'true' };
   if (storedResponse.status === 204) return noContent(stored);
-  const { ids, meta } = parseStoredRecords(storedResponse.records ?? '[]');
+  const { ids, meta, hidden } = parseStoredRecords(storedResponse.records ?? '[]');
   const headers = {
     ...(storedResponse.etag === null ? {} : { ETag: storedResponse.etag }),
     ...(storedResponse.location === null ? {} : { Location: storedResponse.location }),
@@ -121,10 +132,17 @@ async function replayCall(
     });
   }
   const isMinimal = new URLSearchParams(call.query).get('return') === 'minimal';
-  if (isMinimal) await requireVisible(reader, ids);
-  const records = isMinimal ? ids.map((id) => `{"id":${id}}`) : await readAll(reader, ids, query);
+  const bare = new Set(hidden);
+  if (isMinimal)
+    await requireVisible(
+      reader,
+      ids.filter((id) => !bare.has(id)),
+    );
+  const records = isMinimal ? ids.map(formatId) : await readAll(reader, ids, query, bare);
   return jsonText(storedResponse.status, bulkWriteEnvelope(`[${records.join()}]`, meta), { ...headers, ...read });
 }
+
+const formatId = (id: number): string => `{"id":${id}}`;
 
 /** Access to an entity for a replay. */
 interface Reader {
@@ -136,14 +154,24 @@ interface Reader {
 // Concurrent reads, so that a distant database does not cost a thousand round trips.
 const MAX_CONCURRENT_READS = 8;
 
-/** Reads the current records; 404 when one is absent or hidden from the principal, 400 when they are too large. */
-async function readAll(reader: Reader, ids: readonly number[], query: string): Promise<string[]> {
+/**
+ * Reads the current records, those of `bare` as their id alone; 404 when another is absent or hidden from the principal,
+ * 400 when they are too large.
+ */
+async function readAll(
+  reader: Reader,
+  ids: readonly number[],
+  query: string,
+  bare: ReadonlySet<number>,
+): Promise<string[]> {
   const records: string[] = [];
   const { maxResponseBytes } = reader.deps.config;
   let bytes = 0;
   for (let from = 0; from < ids.length; from += MAX_CONCURRENT_READS) {
     const some = ids.slice(from, from + MAX_CONCURRENT_READS);
-    const responses = await Promise.all(some.map((id) => executeRead(reader, String(id), query)));
+    const responses = await Promise.all(
+      some.map((id) => (bare.has(id) ? { text: `{"data":${formatId(id)}}` } : executeRead(reader, String(id), query))),
+    );
     for (const { text } of responses) {
       bytes += Buffer.byteLength(text);
       if (bytes > maxResponseBytes) throw replayTooLarge(maxResponseBytes);

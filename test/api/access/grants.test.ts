@@ -428,6 +428,24 @@ describe('what is written', () => {
     const blind = { ...post({ subject: 'blind' }), headers: { 'idempotency-key': 'blind' } };
     const robot = (): Promise<Answer> => as({ sub: 'r', roles: ['robot'] }, 'tickets', blind);
     assert.deepEqual((await robot()).json, (await robot()).json);
+    const robots = async (path: string, key: string, body: unknown): Promise<void> => {
+      const sent = { ...post(body), headers: { 'idempotency-key': key } };
+      const [once, twice] = [
+        await as({ sub: 'r', roles: ['robot'] }, path, sent),
+        await as({ sub: 'r', roles: ['robot'] }, path, sent),
+      ];
+      assert.ok(once.status < 300, once.text);
+      assert.deepEqual([twice.status, twice.json], [once.status, once.json]);
+      assert.ok(twice.headers.get('idempotent-replayed'));
+    };
+    await robots('tickets/_bulk', 'many', { data: [{ subject: 'm' }, { subject: 'n' }] });
+    await robots('tickets/_bulk?return=minimal', 'minimal', { data: [{ subject: 'm' }, { subject: 'n' }] });
+    await robots('_batch', 'batch', {
+      operations: [
+        { method: 'POST', entity: 'tickets', body: { subject: 'o' } },
+        { method: 'GET', entity: 'news', id: 1 },
+      ],
+    });
     assert.equal((await as({ ...CUSTOMER, roles: [] }, 'tickets', call)).status, 404);
     refuse(await as({ ...CUSTOMER, company_id: 2 }, 'tickets', call), 404, 'Record not found');
   });
