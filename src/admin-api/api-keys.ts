@@ -111,8 +111,8 @@ export function apiKeyRoutes(services: AdminServices & ApiKeyMaker): AdminRoute[
       description: 'It works in every process when it is answered.',
       errors: { CONFLICT: 'the workspace has as many keys as it may have' },
       find: findKeyTargets(databases),
-      body: refinedBody(NewApiKey, ({ expiresAt, ...credential }, report, _, targets: KeyTargets) => ({
-        ...parseCredential(credential, report, targets),
+      body: refinedBody(NewApiKey, ({ expiresAt, ...credential }, report, raw, targets: KeyTargets) => ({
+        ...parseCredential(credential, report, raw, targets),
         expiresAt: typeof expiresAt === 'string' ? parseFutureTime(expiresAt, report) : null,
       })),
       example: { name: 'nightly export', permissions: 'READ_ONLY', expiresAt: '2027-12-31T00:00:00Z' },

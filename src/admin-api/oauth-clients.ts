@@ -96,8 +96,8 @@ export function oauthClientRoutes(services: AdminServices & OAuthClientMaker): A
         'It exchanges id and secret for tokens at `/oauth/token`. Its tokens have its permissions and entities.',
       errors: { CONFLICT: 'the workspace has as many clients as it may have' },
       find: findKeyTargets(databases),
-      body: refinedBody(NewOAuthClient, (input, report, _, targets: KeyTargets) =>
-        parseCredential(input, report, targets),
+      body: refinedBody(NewOAuthClient, (input, report, raw, targets: KeyTargets) =>
+        parseCredential(input, report, raw, targets),
       ),
       example: { name: 'nightly sync', permissions: 'READ_WRITE' },
       responses: { 201: data(OAuthClientCreated) },

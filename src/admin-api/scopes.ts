@@ -5,6 +5,7 @@ import type { KeyGrants, KeyPermissions, Scope } from '../model/principal.ts';
 import { MAX_ENTITIES, MAX_ROLES } from '../schema/format.ts';
 import { hint, type Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
+import { readGrants } from '../store/credentials.ts';
 import type { Databases } from '../store/databases.ts';
 import { loadEntityIds, loadRoles } from '../store/documents.ts';
 import type { WorkspaceSummary } from '../store/workspaces.ts';
@@ -54,7 +55,7 @@ export const CREDENTIAL_MEMBERS = {
 const MAX_CLAIMS_BYTES = 4096;
 
 /** Formats the roles and claims for a response; none without the permissions GRANTS. */
-export const showGrants = (grants: KeyGrants | null): Partial<KeyGrants> => grants ?? {};
+export const showGrants = (grants: string | null): Partial<KeyGrants> => readGrants(grants) ?? {};
 
 /** Names that the body of a new key refers to. */
 export interface KeyTargets {
@@ -93,13 +94,22 @@ interface NewCredential {
   readonly scope: Scope;
 }
 
-/** Parses the members that keys and clients share; reports unknown names, and permissions that do not go with the others. */
-export function parseCredential(input: CredentialInput, report: Report, { ids, roles }: KeyTargets): NewCredential {
+/**
+ * Parses the members that keys and clients share; reports unknown names, and permissions that do not go with the others.
+ * Takes the claims from the `raw` body, in which numbers keep their digits.
+ */
+export function parseCredential(
+  { claims, ...input }: CredentialInput,
+  report: Report,
+  raw: unknown,
+  { ids, roles }: KeyTargets,
+): NewCredential {
   const { permissions = 'OWNER' } = input;
+  const exactClaims = claims === undefined ? {} : { claims: (raw as { readonly claims: typeof claims }).claims };
   return {
     name: input.name,
     permissions,
-    grants: parseKeyGrants(input, permissions, report, roles),
+    grants: parseKeyGrants({ ...input, ...exactClaims }, permissions, report, roles),
     scope: parseScope(input.entities, permissions, report, ids),
   };
 }

@@ -12,8 +12,8 @@ export interface ApiKey {
   readonly name: string;
   readonly prefix: string;
   readonly permissions: KeyPermissions;
-  /** Roles and claims, with the permissions GRANTS. */
-  readonly grants: KeyGrants | null;
+  /** JSON of the roles and claims, with the permissions GRANTS; numbers keep their digits. */
+  readonly grants: string | null;
   /** Names of the entities that the key may access; null for all. */
   readonly entities: readonly string[] | null;
   readonly createdAt: Date;
@@ -36,7 +36,7 @@ export interface ApiKeyToStore {
   readonly createdBy: Actor | null;
 }
 
-const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, k.grants, ${scopeNames(sql`k`)}, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.created_by as "createdBy"`;
+const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, k.grants::text as grants, ${scopeNames(sql`k`)}, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.created_by as "createdBy"`;
 
 // Limit for each workspace; keys that have expired count until they are deleted.
 const MAX_KEYS = 1000;

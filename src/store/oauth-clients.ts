@@ -11,8 +11,8 @@ export interface OAuthClient {
   readonly clientId: string;
   readonly name: string;
   readonly permissions: KeyPermissions;
-  /** Roles and claims, with the permissions GRANTS. */
-  readonly grants: KeyGrants | null;
+  /** JSON of the roles and claims, with the permissions GRANTS; numbers keep their digits. */
+  readonly grants: string | null;
   /** Names of the entities that the client may access; null for all. */
   readonly entities: readonly string[] | null;
   readonly createdAt: Date;
@@ -30,7 +30,7 @@ export interface OAuthClientToStore {
   readonly secretHash: Buffer;
 }
 
-const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, c.grants, ${scopeNames(sql`c`)}, c.created_at as "createdAt"`;
+const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, c.grants::text as grants, ${scopeNames(sql`c`)}, c.created_at as "createdAt"`;
 
 // Limit for each workspace.
 const MAX_CLIENTS = 1000;
