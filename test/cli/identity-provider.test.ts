@@ -51,6 +51,12 @@ test('a provider is set, shown, tested, changed and deleted', async () => {
     audience: null,
     defaultPermissions: 'READ_WRITE',
   });
+  assert.equal(
+    ((await done(['set', '--role-claim', 'realm_access.roles'])) as { roleClaim?: string }).roleClaim,
+    'realm_access.roles',
+  );
+  assert.match((await idp(['show'])).stdout, /^Role claim +realm_access\.roles$/m);
+  await done(['set', '--role-claim', '']);
   await done(['set', '--disable']);
   await isRefused(notes, token, 'No external identity provider configured for this workspace');
   await done(['set', '--enable']);

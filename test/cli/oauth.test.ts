@@ -8,7 +8,7 @@ import { wda } from './wda.ts';
 
 const server = useServer();
 const workspace = use(() =>
-  server.workspace('acme/shop', { entities: { notes: { fields: { text: { type: 'text' } } } } }),
+  server.workspace('acme/shop', { roles: ['public'], entities: { notes: { fields: { text: { type: 'text' } } } } }),
 );
 
 async function run(args: readonly string[], key = ADMIN_KEY, code = 0): Promise<string> {
@@ -37,6 +37,21 @@ test('a client for some entities, and one of a name that stands twice', async ()
   for (const { clientId } of JSON.parse(await run(['client', 'list', '--json'])))
     await run(['client', 'delete', clientId]);
 });
+
+for (const kind of ['key', 'client'] as const) {
+  test(`a ${kind} that acts as a role is created and listed with its roles, and its claims keep their digits`, async () => {
+    const create = [kind, 'create', 'website', '--permissions', 'grants'];
+    const shown = await run([...create, '--roles', 'public', '--claims', '{"tenant": 9007199254740993}']);
+    assert.match(shown, /^Permissions +GRANTS \(public\)$/m);
+    assert.match(shown, /^Claims +\{"tenant":9007199254740993\}$/m);
+    assert.match(await run([kind, 'list']), / GRANTS \(public\) /);
+    assert.match(await run(create), /^Permissions +GRANTS \(no role\)$/m);
+    assert.match(await run([...create, '--roles', 'publik'], ADMIN_KEY, 1), /public/);
+    const [remove, id] = kind === 'key' ? ['revoke', 'id'] : ['delete', 'clientId'];
+    for (const one of JSON.parse(await run([kind, 'list', '--json'])))
+      if (one.permissions === 'GRANTS') await run([kind, remove, String(one[id])]);
+  });
+}
 
 test('a client is created, gets a token, is listed without its secret, and deleted', async () => {
   assert.match(await run(['client', 'list']), /^No OAuth clients in acme\/shop$/m);

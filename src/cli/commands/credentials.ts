@@ -8,6 +8,7 @@ import type {
   OAuthClientCreated,
   SigningKey,
 } from '../../../admin-types/admin-api.d.ts';
+import { parseExact } from '../../model/exact-json.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
 import {
   action,
@@ -19,8 +20,9 @@ import {
   workspaceName,
   workspacePath,
 } from '../command.ts';
-import { usageFailure } from '../failure.ts';
+import { type CommandFailure, usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
+import { isObject } from '../schema-file.ts';
 import { renderPairs } from '../table.ts';
 
 export function register(program: Command): void {
@@ -33,6 +35,7 @@ export function register(program: Command): void {
   examples(creation, [
     'wda key create website -w acme/shop --permissions READ_ONLY --expires 90d',
     'wda key create nightly -w acme/shop --permissions READ_ONLY --entities orders,customers',
+    'wda key create status-page -w acme/helpdesk --permissions GRANTS --roles public',
     'WDA_KEY=$(wda key create ci -w acme/shop --permissions OWNER --json | jq -r .key)',
   ]);
   group.command('list').description('list the keys: prefix, permissions, last use').action(action(listKeys));
@@ -117,7 +120,7 @@ async function listKeys(options: GlobalOptions): Promise<void> {
     key.id,
     key.prefix,
     names[index],
-    key.permissions,
+    permissionsText(key),
     entitiesText(key.entities),
     key.createdAt,
     key.lastUsedAt ?? 'never',
@@ -196,7 +199,7 @@ async function listClients(options: GlobalOptions): Promise<void> {
   await printList(options, clients, `No OAuth clients in ${workspaceName(address)}`, head, (client, index) => [
     client.clientId,
     names[index],
-    client.permissions,
+    permissionsText(client),
     entitiesText(client.entities),
     client.createdAt,
   ]);
@@ -234,34 +237,61 @@ function printKeys(options: GlobalOptions, keys: readonly SigningKey[]): Promise
 interface CredentialOptions {
   readonly permissions?: string;
   readonly entities?: string;
+  readonly roles?: string;
+  readonly claims?: string;
 }
 
 const addCredentialOptions = (command: Command): Command =>
   command
-    .option('--permissions <permissions>', 'READ_ONLY, READ_WRITE (these two: data only) or OWNER; required')
+    .option(
+      '--permissions <permissions>',
+      'READ_ONLY, READ_WRITE (these two: data only), GRANTS (what a role may) or OWNER; required',
+    )
     .option(
       '--entities <names>',
       'the only entities that it reaches, separated by commas; needs READ_WRITE or READ_ONLY',
-    );
+    )
+    .option('--roles <names>', 'the roles that it has, separated by commas; needs GRANTS')
+    .option('--claims <json>', 'the claims that it has, such as \'{"tenant": 7}\'; needs GRANTS');
 
 /** Returns the members of a body that creates a key or client. A key without permissions would be an owner's. */
-function credentialBody({ permissions, entities }: CredentialOptions) {
+function credentialBody({ permissions, entities, roles, claims }: CredentialOptions) {
   if (permissions === undefined)
     throw usageFailure('Permissions are needed', [
-      'Pass --permissions READ_ONLY or READ_WRITE (for the data alone), or OWNER (for schema, keys and settings, too).',
+      'Pass --permissions READ_ONLY or READ_WRITE (for the data alone), GRANTS (for what a role may), or OWNER (for schema, keys and settings, too).',
     ]);
-  return { permissions: parsePermissions(permissions, KEY_PERMISSIONS), ...entitiesMember(entities) };
+  return {
+    permissions: parsePermissions(permissions, KEY_PERMISSIONS),
+    ...entitiesMember(entities),
+    ...(roles === undefined ? {} : { roles: parseNames('--roles', roles) }),
+    ...(claims === undefined ? {} : { claims: parseClaims(claims) }),
+  };
 }
 
 /** Parses `orders,items` into a member of a body; no member without text. */
-export function entitiesMember(text: string | undefined): { readonly entities?: readonly string[] } {
-  if (text === undefined) return {};
-  const entities = text.split(',').map((name) => name.trim());
-  if (entities.includes('')) throw usageFailure(`--entities takes names separated by commas, not ${text || '""'}`);
-  return { entities };
+export const entitiesMember = (text: string | undefined): { readonly entities?: readonly string[] } =>
+  text === undefined ? {} : { entities: parseNames('--entities', text) };
+
+function parseNames(option: string, text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.includes('')) throw usageFailure(`${option} takes names separated by commas, not ${text || '""'}`);
+  return names;
 }
 
-const KEY_PERMISSIONS = ['OWNER', 'READ_WRITE', 'READ_ONLY'] as const;
+/** Parses a JSON object. The digits of its numbers stay as they are. */
+function parseClaims(text: string): unknown {
+  const mistake = (): CommandFailure => usageFailure(`--claims takes a JSON object, not ${text || '""'}`);
+  let claims: unknown;
+  try {
+    claims = parseExact(text);
+  } catch {
+    throw mistake();
+  }
+  if (!isObject(claims)) throw mistake();
+  return claims;
+}
+
+const KEY_PERMISSIONS = ['OWNER', 'READ_WRITE', 'READ_ONLY', 'GRANTS'] as const;
 
 /** Parses permissions such as `read-only`, `readonly` or `READ_ONLY` into one of `choices`, in the form of the admin API. */
 export function parsePermissions<Choice extends string>(text: string, choices: readonly Choice[]): Choice {
@@ -276,6 +306,10 @@ export function parsePermissions<Choice extends string>(text: string, choices: r
 export const entitiesText = (entities: readonly string[] | null): string =>
   entities === null ? 'all' : entities.join(', ') || 'none';
 
+/** Formats permissions with the roles of a key or client that acts as a role, for people. */
+const permissionsText = ({ permissions, roles }: ApiKey | OAuthClient): string =>
+  roles === undefined ? permissions : `${permissions} (${roles.join(', ') || 'no role'})`;
+
 /** Returns names for a list; a shared name has the number of its items, because it identifies none of them. */
 function markedNames(items: readonly { readonly name: string }[]): readonly string[] {
   const counts = Map.groupBy(items, ({ name }) => name);
@@ -287,10 +321,11 @@ function markedNames(items: readonly { readonly name: string }[]): readonly stri
 
 type Pairs = readonly (readonly [string, unknown])[];
 
-const describeCredential = ({ name, permissions, entities }: ApiKeyCreated | OAuthClientCreated): Pairs => [
-  ['Name', name],
-  ['Permissions', permissions],
-  ['Entities', entitiesText(entities)],
+const describeCredential = (credential: ApiKeyCreated | OAuthClientCreated): Pairs => [
+  ['Name', credential.name],
+  ['Permissions', permissionsText(credential)],
+  ['Entities', entitiesText(credential.entities)],
+  ...(credential.claims === undefined ? [] : [['Claims', JSON.stringify(credential.claims)] as const]),
 ];
 
 /** Prints a new credential with its `secret`, which the server does not show again. */

@@ -28,6 +28,10 @@ export function register(program: Command): void {
     .option('--issuer <url>', 'issuer URL, equal to the iss of the tokens to the letter')
     .option('--jwks-uri <url>', 'where its keys are; "" (default): discovered from the issuer')
     .option('--audience <audience>', 'what aud must contain; "" (default): anything')
+    .option(
+      '--role-claim <claim>',
+      'the claim with the roles of a user, by name or dotted path; "" (default): no roles',
+    )
     .option('--permissions <permissions>', 'READ_ONLY or READ_WRITE, for all of its users')
     .option('--enable', 'accept its tokens (default with --issuer)')
     .option('--disable', 'refuse its tokens')
@@ -62,6 +66,7 @@ interface ProviderOptions extends GlobalOptions {
   readonly issuer?: string;
   readonly jwksUri?: string;
   readonly audience?: string;
+  readonly roleClaim?: string;
   readonly permissions?: string;
   readonly enable?: boolean;
   readonly disable?: boolean;
@@ -69,7 +74,7 @@ interface ProviderOptions extends GlobalOptions {
 
 /** Replaces the configuration (enabled by default) with an issuer, or changes single options without one. */
 async function set(options: ProviderOptions): Promise<void> {
-  const { issuer, jwksUri, audience, enable, disable } = options;
+  const { issuer, jwksUri, audience, roleClaim, enable, disable } = options;
   if (enable && disable) throw usageFailure('--enable and --disable exclude each other');
   const permissions =
     options.permissions === undefined ? undefined : parsePermissions(options.permissions, USER_PERMISSIONS);
@@ -81,12 +86,13 @@ async function set(options: ProviderOptions): Promise<void> {
     ...(issuer === undefined ? {} : { issuerUrl: issuer }),
     ...(jwksUri === undefined ? {} : { jwksUri }),
     ...(audience === undefined ? {} : { audience }),
+    ...(roleClaim === undefined ? {} : { roleClaim }),
     ...(permissions === undefined ? {} : { defaultPermissions: permissions }),
     ...(enabled === undefined ? {} : { enabled }),
   };
   if (Object.keys(body).length === 0) {
     throw usageFailure('Nothing to set', [
-      'Pass --issuer, --jwks-uri, --audience, --permissions, --enable or --disable.',
+      'Pass --issuer, --jwks-uri, --audience, --role-claim, --permissions, --enable or --disable.',
     ]);
   }
   const response = await connect(options).send<IdentityProvider>('PUT', providerPath(options), { body });
@@ -101,12 +107,13 @@ async function remove(options: GlobalOptions): Promise<void> {
 }
 
 function print(options: GlobalOptions, provider: IdentityProvider): Promise<void> {
-  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled } = provider;
+  const { issuerUrl, jwksUri, audience, roleClaim, defaultPermissions, enabled } = provider;
   return printResult(options, provider, () =>
     renderPairs([
       ['Issuer URL', issuerUrl],
       ['JWKS URI', jwksUri ?? '(discovered)'],
       ['Audience', audience ?? '(any)'],
+      ...(roleClaim === undefined ? [] : [['Role claim', roleClaim] as const]),
       ['Permissions', defaultPermissions],
       ['Enabled', enabled ? 'yes' : 'no'],
     ]),
