@@ -1,8 +1,8 @@
 // Definitions of the tools for agents: names, descriptions for the model, arguments (JSON Schema 2020-12). A few that
 // take the name of an entity: one for each entity would be a thousand for 200 entities.
 import type { JsonSchema } from '../model/field-types.ts';
+import { FILTER_OPERATORS } from '../model/operators.ts';
 import { isRecord } from '../request/members.ts';
-import { FILTER_OPERATORS } from '../request/operators.ts';
 import {
   getParameterName,
   getParameters,

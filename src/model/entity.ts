@@ -1,7 +1,7 @@
 // Entities, fields and settings as values: a table of a workspace for the rest of the code. schema/entities.ts builds
 // them from a schema document.
 import type { FieldTypeName } from './field-types.ts';
-import type { Grant, GrantOperation, GrantOperator } from './grant.ts';
+import type { Grant, GrantOperation, GrantWhere } from './grant.ts';
 import type { Relation } from './relation.ts';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
@@ -164,6 +164,8 @@ export const nodeKey = ({ table }: Pick<Entity, 'table'>): string => table.node?
 export interface EntityAccess {
   /** The entity with all of its fields and relations. */
   readonly base: Entity;
+  /** All entities of the workspace, through which the paths of grants lead. */
+  readonly entities: ReadonlyMap<string, Entity>;
   /** Grants of the roles, in the order of the document; which of them apply depends on the claims. */
   readonly grants: readonly ResolvedGrant[];
   /** Fields that a body may name, by the roles: those that can be read, and those of `write` and `set`. */
@@ -177,37 +179,10 @@ export interface ClaimUse {
   readonly isList: boolean;
 }
 
-/** Value in the text form of its column, or a claim. */
-export type ResolvedValue =
+/** A value that a create stores: the text form of its column, or a claim. */
+export type StampedValue =
   | { readonly kind: 'literal'; readonly text: string | null }
-  | { readonly kind: 'list'; readonly texts: readonly string[] }
-  | ({ readonly kind: 'claim' } & ClaimUse)
-  | { readonly kind: 'now' };
-
-/** Relation of a path in columns. */
-export type Hop =
-  | { readonly kind: 'key'; readonly entity: Entity; readonly relatedColumn: string; readonly parentColumn: string }
-  | {
-      readonly kind: 'through';
-      readonly entity: Entity;
-      readonly through: Entity;
-      readonly from: string;
-      readonly to: string;
-    };
-
-export type Condition =
-  | { readonly kind: 'and' | 'or'; readonly members: readonly Condition[] }
-  | { readonly kind: 'not'; readonly member: Condition }
-  | {
-      readonly kind: 'compare';
-      readonly field: Field;
-      readonly operator: GrantOperator;
-      readonly values: readonly ResolvedValue[];
-    }
-  | { readonly kind: 'exists'; readonly hop: Hop; readonly member: Condition };
-
-/** A value that a create stores. */
-export type StampedValue = Extract<ResolvedValue, { kind: 'literal' | 'claim' }>;
+  | ({ readonly kind: 'claim' } & ClaimUse);
 
 export interface ResolvedGrant {
   readonly can: ReadonlySet<GrantOperation>;
@@ -215,7 +190,7 @@ export interface ResolvedGrant {
   readonly claims: readonly ClaimUse[];
   /** Whether the condition could hold although a claim is missing. */
   readonly needsGuard: boolean;
-  readonly where: Condition | null;
+  readonly where: GrantWhere | null;
   readonly fields: ReadonlySet<string>;
   readonly write: ReadonlySet<string>;
   readonly set: ReadonlyMap<string, StampedValue>;

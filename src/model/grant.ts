@@ -1,5 +1,6 @@
 // Grants: which users of the identity provider, and keys that act as a role, may read and write which records and fields
 // of an entity. schema/entities.ts builds them from a document; model/granted.ts resolves those of some roles.
+import { type ConditionTree, FILTER_OPERATORS, type FilterOperator } from './operators.ts';
 
 export const GRANT_OPERATIONS = ['read', 'create', 'update', 'delete'] as const;
 export type GrantOperation = (typeof GRANT_OPERATIONS)[number];
@@ -10,64 +11,13 @@ export type GrantValue =
   | { readonly kind: 'claim'; readonly claim: string }
   | { readonly kind: 'now' };
 
-/** Operators of conditions; those of filters, except the regular expressions. */
-export const GRANT_OPERATORS = [
-  'eq',
-  'ne',
-  'gt',
-  'gte',
-  'lt',
-  'lte',
-  'in',
-  'nin',
-  'between',
-  'contains',
-  'startsWith',
-  'endsWith',
-  'ieq',
-  'isNull',
-  'notNull',
-] as const;
-export type GrantOperator = (typeof GRANT_OPERATORS)[number];
+/** Operators of conditions: those of filters, except the regular expressions. */
+export type GrantOperator = Exclude<FilterOperator, 'matches'>;
 
-/** Number of values, the requirement on the type of the field, and whether a claim may stand for them. */
-export const GRANT_OPERATOR_FORMS: Readonly<
-  Record<
-    GrantOperator,
-    { readonly arity: 'none' | 'one' | 'two' | 'many'; readonly needs: 'nothing' | 'order' | 'text' }
-  >
-> = {
-  eq: { arity: 'one', needs: 'nothing' },
-  ne: { arity: 'one', needs: 'nothing' },
-  gt: { arity: 'one', needs: 'order' },
-  gte: { arity: 'one', needs: 'order' },
-  lt: { arity: 'one', needs: 'order' },
-  lte: { arity: 'one', needs: 'order' },
-  in: { arity: 'many', needs: 'nothing' },
-  nin: { arity: 'many', needs: 'nothing' },
-  between: { arity: 'two', needs: 'order' },
-  contains: { arity: 'one', needs: 'text' },
-  startsWith: { arity: 'one', needs: 'text' },
-  endsWith: { arity: 'one', needs: 'text' },
-  ieq: { arity: 'one', needs: 'text' },
-  isNull: { arity: 'none', needs: 'nothing' },
-  notNull: { arity: 'none', needs: 'nothing' },
-};
+export const GRANT_OPERATORS = FILTER_OPERATORS.filter((name): name is GrantOperator => name !== 'matches');
 
-/** Operators that search a part of a text: their values are any text, whatever the values of the field. */
-export const PART_OPERATORS: ReadonlySet<GrantOperator> = new Set(['contains', 'startsWith', 'endsWith', 'ieq']);
-
-/** Condition on the records of an entity; paths cross relations. */
-export type GrantWhere =
-  | { readonly kind: 'and' | 'or'; readonly members: readonly GrantWhere[] }
-  | { readonly kind: 'not'; readonly member: GrantWhere }
-  | {
-      readonly kind: 'compare';
-      readonly path: readonly string[];
-      readonly operator: GrantOperator;
-      /** Values; a claim of `in` and `nin` stands for the whole list. */
-      readonly values: readonly GrantValue[];
-    };
+/** Condition on the records of an entity; a claim of `in` and `nin` stands for the whole list. */
+export type GrantWhere = ConditionTree<GrantValue, GrantOperator>;
 
 export interface Grant {
   /** Roles that have the grant, or null for every user. */

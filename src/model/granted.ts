@@ -1,28 +1,19 @@
 // The part of a snapshot that users with some roles may use: entities and fields exist by the roles alone, records by
-// the claims of each user. Grants are resolved to columns here, so that plan/scan.ts can attach them to every table.
+// the claims of each user. plan/scan.ts attaches the grants to every table.
 import type {
   ClaimUse,
-  Condition,
   Declared,
   Entity,
   EntityAccess,
   EntitySettings,
   Field,
-  Hop,
   ResolvedGrant,
-  ResolvedValue,
   StampedValue,
 } from './entity.ts';
-import { type FieldTypeName, fieldType } from './field-types.ts';
-import {
-  type Grant,
-  type GrantOperator,
-  type GrantValue,
-  type GrantWhere,
-  isGrantFor,
-  PART_OPERATORS,
-} from './grant.ts';
-import { isToOne, type Relation } from './relation.ts';
+import { fieldType } from './field-types.ts';
+import { type Grant, type GrantOperator, type GrantValue, type GrantWhere, isGrantFor } from './grant.ts';
+import { type FilterOperator, OPERATORS } from './operators.ts';
+import type { Relation } from './relation.ts';
 import { getUnrestricted, restrictSettings } from './restricted.ts';
 import { getEntity, type Workspace } from './workspace.ts';
 
@@ -164,32 +155,41 @@ function resolveAccess(base: Entity, grants: readonly Grant[], workspace: Worksp
     if (!can.has('create') && !can.has('update')) continue;
     for (const name of [...write, ...set.keys()]) names.add(name);
   }
-  return { base, grants: resolved, writable: new Map([...base.fields].filter(([name]) => names.has(name))) };
+  return {
+    base,
+    entities: workspace.entities,
+    grants: resolved,
+    writable: new Map([...base.fields].filter(([name]) => names.has(name))),
+  };
 }
 
 function resolveGrant(grant: Grant, base: Entity, workspace: Workspace): ResolvedGrant {
-  const where = grant.where === null ? null : resolveWhere(grant.where, base, workspace);
+  const { where } = grant;
   const set = new Map([...grant.set].map(([name, value]) => [name, resolveStamp(value, getColumn(base, name))]));
   const fields = new Set(['id', ...(grant.fields ?? base.fields.keys())]);
   const demands = where === null ? [] : collectDemands(where);
   const stamps = new Map<string, StampedValue>();
-  for (const { field, values } of demands) {
+  for (const { path, values } of demands) {
+    const field = getColumn(base, path[0] ?? '');
     const [value] = values;
     if (!isWritten(field) || set.has(field.name) || stamps.has(field.name)) continue;
-    if (value?.kind === 'literal' || value?.kind === 'claim') stamps.set(field.name, value);
+    if (value?.kind === 'literal' || value?.kind === 'claim') stamps.set(field.name, resolveStamp(value, field));
   }
-  const uses = [...(where === null ? [] : collectClaims(where)), ...[...set.values()].flatMap(toUse)];
-  const covered = new Set(where === null ? [] : collectCovered(where).map(({ claim }) => claim));
+  const claims = [
+    ...(where === null ? [] : collectClaims(where, base, workspace)),
+    ...[...set.values()].flatMap((value) => (value.kind === 'claim' ? [value] : [])),
+  ];
+  const covered = where === null ? new Set() : collectCovered(where);
   return {
     can: grant.can,
-    claims: uses,
-    needsGuard: uses.some((use) => !covered.has(use.claim) || uses.some((other) => isOtherUse(use, other))),
+    claims,
+    needsGuard: claims.some((use) => !covered.has(use.claim) || claims.some((other) => isOtherUse(use, other))),
     where,
     fields,
     write: new Set(grant.write ?? [...fields].filter((name) => isWritten(getColumn(base, name)))),
     set,
     stamps,
-    demandsId: demands.some(({ field }) => field.role === 'id'),
+    demandsId: demands.some(({ path: [name] }) => name === 'id'),
   };
 }
 
@@ -204,151 +204,61 @@ function getColumn(entity: Entity, name: string): Field {
   return field;
 }
 
-type Comparison = Extract<Condition, { kind: 'compare' }>;
+type Comparison = Extract<GrantWhere, { kind: 'compare' }>;
 
 /** Returns the comparisons by eq on fields of the entity that every record must satisfy. */
-function collectDemands(condition: Condition): readonly Comparison[] {
-  if (condition.kind === 'and') return condition.members.flatMap(collectDemands);
-  return condition.kind === 'compare' && condition.operator === 'eq' ? [condition] : [];
+function collectDemands(where: GrantWhere): readonly Comparison[] {
+  if (where.kind === 'and') return where.members.flatMap(collectDemands);
+  return where.kind === 'compare' && where.operator === 'eq' && where.path.length === 1 ? [where] : [];
 }
 
-const toUse = (value: ResolvedValue): readonly ClaimUse[] =>
-  value.kind === 'claim' ? [{ claim: value.claim, field: value.field, isList: value.isList }] : [];
-
-function collectClaims(condition: Condition): readonly ClaimUse[] {
-  switch (condition.kind) {
-    case 'and':
-    case 'or':
-      return condition.members.flatMap(collectClaims);
-    case 'not':
-    case 'exists':
-      return collectClaims(condition.member);
-    case 'compare':
-      return condition.values.flatMap(toUse);
-    default:
-      return condition satisfies never;
-  }
-}
-
-const NEGATIVE: ReadonlySet<GrantOperator> = new Set(['ne', 'nin', 'isNull', 'notNull']);
-
-/** Returns claims without which the condition is false, as null equals nothing. */
-function collectCovered(condition: Condition): readonly ClaimUse[] {
-  switch (condition.kind) {
-    case 'and':
-      return condition.members.flatMap(collectCovered);
-    case 'exists':
-      return collectCovered(condition.member);
-    case 'compare':
-      return NEGATIVE.has(condition.operator) ? [] : condition.values.flatMap(toUse);
-    case 'or':
-    case 'not':
-      return [];
-    default:
-      return condition satisfies never;
-  }
-}
-
-/** Operators that negate others: through to-one relations the `not` is put outside, as in filters. */
-const DENIES: Readonly<Partial<Record<GrantOperator, GrantOperator>>> = { ne: 'eq', nin: 'in', isNull: 'notNull' };
-
-function resolveWhere(where: GrantWhere, entity: Entity, workspace: Workspace): Condition {
+function collectClaims(where: GrantWhere, entity: Entity, workspace: Workspace): readonly ClaimUse[] {
   switch (where.kind) {
     case 'and':
     case 'or':
-      return { kind: where.kind, members: where.members.map((member) => resolveWhere(member, entity, workspace)) };
+      return where.members.flatMap((member) => collectClaims(member, entity, workspace));
     case 'not':
-      return { kind: 'not', member: resolveWhere(where.member, entity, workspace) };
-    case 'compare':
-      return resolveComparison(where.path, where.operator, where.values, entity, workspace);
+      return collectClaims(where.member, entity, workspace);
+    case 'compare': {
+      const field = getColumnAt(where.path, entity, workspace);
+      return where.values.flatMap((value) =>
+        value.kind === 'claim' ? [makeClaimUse(value.claim, where.operator, field)] : [],
+      );
+    }
     default:
       return where satisfies never;
   }
 }
 
-function resolveComparison(
-  path: readonly string[],
-  operator: GrantOperator,
-  values: readonly GrantValue[],
-  entity: Entity,
-  workspace: Workspace,
-): Condition {
-  const [name = '', ...rest] = path;
-  if (rest.length === 0) {
-    const field = getColumn(entity, name);
-    return { kind: 'compare', field, operator, values: resolveValues(operator, values, field) };
-  }
+function getColumnAt([name = '', ...rest]: readonly string[], entity: Entity, workspace: Workspace): Field {
+  if (rest.length === 0) return getColumn(entity, name);
   const relation = entity.relations.get(name);
   if (relation === undefined)
     throw new TypeError(`grant of ${entity.name} names relation ${name}, which does not exist`);
-  const target = getEntity(workspace, relation.entity);
-  const hop = resolveHop(relation, target, workspace);
-  const denied = DENIES[operator];
-  if (denied !== undefined && isToOne(relation) && isToOnePath(target, rest, workspace)) {
-    const member = resolveComparison(rest, denied, values, target, workspace);
-    return { kind: 'not', member: { kind: 'exists', hop, member } };
-  }
-  return { kind: 'exists', hop, member: resolveComparison(rest, operator, values, target, workspace) };
+  return getColumnAt(rest, getEntity(workspace, relation.entity), workspace);
 }
 
-function isToOnePath(entity: Entity, path: readonly string[], workspace: Workspace): boolean {
-  let at: Entity | undefined = entity;
-  for (const name of path.slice(0, -1)) {
-    const relation: Relation | undefined = at?.relations.get(name);
-    if (relation === undefined || !isToOne(relation)) return false;
-    at = workspace.entities.get(relation.entity);
-  }
-  return true;
+/** Returns the use of a claim as the value of an operator: a part of a text is any text, whatever the field holds. */
+export function makeClaimUse(claim: string, operator: FilterOperator, field: Field): ClaimUse {
+  const { arity, value } = OPERATORS[operator];
+  const asText = { type: 'text', maxLength: undefined, values: undefined } as const;
+  return { claim, field: value === 'part' ? { ...field, ...asText } : field, isList: arity === 'many' };
 }
 
-function resolveHop(relation: Relation, entity: Entity, workspace: Workspace): Hop {
-  switch (relation.kind) {
-    case 'belongsTo':
-      return { kind: 'key', entity, relatedColumn: 'id', parentColumn: relation.key };
-    case 'hasMany':
-    case 'hasOne':
-      return { kind: 'key', entity, relatedColumn: relation.key, parentColumn: 'id' };
-    case 'manyToMany': {
-      const through = getEntity(workspace, relation.through);
-      return { kind: 'through', entity, through, from: relation.fromKey, to: relation.toKey };
-    }
-    default:
-      return relation satisfies never;
-  }
-}
+const NEGATIVE: ReadonlySet<GrantOperator> = new Set(['ne', 'nin', 'isNull', 'notNull']);
 
-/** A field whose values are any text. */
-const asText = (field: Field): Field => ({
-  ...field,
-  type: 'text' as FieldTypeName,
-  maxLength: undefined,
-  values: undefined,
-});
-
-function resolveValues(operator: GrantOperator, values: readonly GrantValue[], field: Field): readonly ResolvedValue[] {
-  const type = PART_OPERATORS.has(operator) ? asText(field) : field;
-  const isMany = operator === 'in' || operator === 'nin';
-  const [first] = values;
-  if (isMany && first?.kind === 'claim') return [{ kind: 'claim', claim: first.claim, field: type, isList: true }];
-  if (isMany && !values.some(({ kind }) => kind === 'now'))
-    return [{ kind: 'list', texts: values.map((value) => decodeLiteral(value, type)) }];
-  if (isMany) throw new TypeError('a list of a grant holds the time of the statement');
-  return values.map((value): ResolvedValue => {
-    if (value.kind === 'now') return value;
-    if (value.kind === 'claim') return { kind: 'claim', claim: value.claim, field: type, isList: false };
-    return { kind: 'literal', text: decodeLiteral(value, type) };
-  });
-}
-
-/** Decodes a literal, which the checks of the document have accepted. */
-function decodeLiteral(value: GrantValue, field: Field): string {
-  const decoded = value.kind === 'literal' ? fieldType(field.type).decode(value.value, field) : undefined;
-  if (decoded?.ok !== true) throw new TypeError(`grant has a value that does not fit ${field.name}`);
-  return decoded.value;
+/** Returns claims without which the condition is false, as null equals nothing. */
+function collectCovered(where: GrantWhere): ReadonlySet<string> {
+  if (where.kind === 'and') return new Set(where.members.flatMap((member) => [...collectCovered(member)]));
+  if (where.kind !== 'compare' || NEGATIVE.has(where.operator)) return new Set();
+  return new Set(where.values.flatMap((value) => (value.kind === 'claim' ? [value.claim] : [])));
 }
 
 function resolveStamp(value: GrantValue, field: Field): StampedValue {
   if (value.kind === 'claim') return { kind: 'claim', claim: value.claim, field, isList: false };
   if (value.kind === 'literal' && value.value === null) return { kind: 'literal', text: null };
-  return { kind: 'literal', text: decodeLiteral(value, field) };
+  const decoded = value.kind === 'literal' ? fieldType(field.type).decode(value.value, field) : undefined;
+  // The checks of the document have accepted it.
+  if (decoded?.ok !== true) throw new TypeError(`grant has a value that does not fit ${field.name}`);
+  return { kind: 'literal', text: decoded.value };
 }

@@ -74,7 +74,7 @@ export interface Workspace {
 }
 
 /** Returns the entity that a relation leads to. Snapshots are closed: every relation of a snapshot resolves. */
-export function getEntity(workspace: Workspace, name: string): Entity {
+export function getEntity(workspace: Pick<Workspace, 'entities' | 'slug'>, name: string): Entity {
   const entity = workspace.entities.get(name);
   if (entity === undefined) throw new TypeError(`snapshot of ${workspace.slug} lacks entity ${name}`);
   return entity;

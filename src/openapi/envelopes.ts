@@ -1,7 +1,7 @@
 // Schemas that are the same for every entity: envelopes of records, bodies of queries, the batch, the index.
 import type { JsonSchema } from '../model/field-types.ts';
+import { FILTER_OPERATORS, LIST_OPERATORS } from '../model/operators.ts';
 import { ID_SCHEMA, type RequestLimits } from '../request/forms.ts';
-import { FILTER_OPERATORS, LIST_OPERATORS } from '../request/operators.ts';
 import {
   type AnyOperationName,
   getParameterName,

@@ -1,9 +1,9 @@
 // Parameters of the data API as parts of an OpenAPI document, by the table in request/parameters.ts: shared ones, and
 // those that name fields of an entity.
 
+import { FILTER_OPERATORS } from '../model/operators.ts';
 import { ID_SCHEMA } from '../request/forms.ts';
 import { NARROWING_NAMES } from '../request/narrowing.ts';
-import { FILTER_OPERATORS } from '../request/operators.ts';
 import {
   type AnyOperationName,
   getParameterName,

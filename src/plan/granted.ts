@@ -17,8 +17,6 @@ export type GrantedOperation = 'create' | 'update' | 'delete';
 export interface GrantedPlan extends ListColumns {
   readonly kind: 'granted';
   readonly operation: GrantedOperation;
-  /** The entity with all of its fields. */
-  readonly base: Entity;
   /** Records that can be read, and so be found by an update or delete. */
   readonly scan: Scan;
   /** Part of the written records that can be read. */
@@ -200,14 +198,13 @@ export function planGranted(
   return {
     kind: 'granted',
     operation,
-    base,
     scan: scanGrantedTarget(entity, principal),
     result: scanGrantedResult(entity, principal),
     projection,
     columns,
     isSparse: rows.some(({ values }) => values.size < names.size),
-    before: grants.map((grant) => toAlternative(grant)),
-    after: grants.map((grant) => toAlternative(grant, entity)),
+    before: grants.map((grant) => toAlternative(grant, entity)),
+    after: grants.map((grant) => toAlternative(grant, entity, true)),
     references: getReferences((field) => columns.includes(field), base, context),
     guarded,
   };

@@ -4,7 +4,7 @@ import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Relation } from '../model/relation.ts';
 import { getEntity, type Workspace } from '../model/workspace.ts';
-import { type Link, scan } from './scan.ts';
+import { type Link, makeLink, scan } from './scan.ts';
 
 export type { Link } from './scan.ts';
 
@@ -14,26 +14,9 @@ export interface PlanContext {
   readonly principal: Principal;
 }
 
-export function buildLink(relation: Relation, context: PlanContext): Link {
-  const target = getTarget(relation, context);
-  const targetScan = scan(target, context.principal, 'read');
-  switch (relation.kind) {
-    case 'belongsTo':
-      return { kind: 'key', scan: targetScan, relatedColumn: 'id', parentColumn: relation.key };
-    case 'hasMany':
-    case 'hasOne':
-      return { kind: 'key', scan: targetScan, relatedColumn: relation.key, parentColumn: 'id' };
-    case 'manyToMany':
-      return {
-        kind: 'through',
-        scan: targetScan,
-        through: scan(getEntity(context.workspace, relation.through), context.principal, 'read'),
-        from: relation.fromKey,
-        to: relation.toKey,
-      };
-    default:
-      return relation satisfies never;
-  }
+/** Returns the link of a relation to the records that the principal sees. */
+export function buildLink(relation: Relation, { workspace, principal }: PlanContext): Link {
+  return makeLink(relation, workspace, (entity) => scan(entity, principal, 'read'));
 }
 
 export function getTarget(relation: Relation, context: PlanContext): Entity {

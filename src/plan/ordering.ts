@@ -6,9 +6,9 @@ import { fieldType } from '../model/field-types.ts';
 import { isToOne } from '../model/relation.ts';
 import { type Cursor, malformedCursor, outdatedCursor } from '../request/page.ts';
 import type { SortTerm } from '../request/sort.ts';
+import { getField, getRelation, MAX_PATH_LENGTH } from './condition.ts';
 import { buildLink, getTarget, type Link, type PlanContext } from './link.ts';
 import { type Operand, valueOperand } from './operand.ts';
-import { getField, getRelation, MAX_PATH_LENGTH } from './predicate.ts';
 import type { Search } from './search.ts';
 
 export interface OrderKey {

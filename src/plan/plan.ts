@@ -11,12 +11,13 @@ import type { ExportRequest, ListRequest, ReadRequest } from '../request/record-
 import type { AggregatePlan } from './aggregate.ts';
 import type { Assignment } from './assignment.ts';
 import type { BulkPlan } from './bulk.ts';
+import { getField } from './condition.ts';
 import type { ConflictKey } from './conflict-key.ts';
 import type { GrantedPlan } from './granted.ts';
 import type { PlanContext } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering, planRankedOrdering } from './ordering.ts';
-import { crossesHidden, getField, type Predicate, planFilter } from './predicate.ts';
+import { crossesHidden, type Predicate, planFilter } from './predicate.ts';
 import { hasLists, type Output, type Projection, planColumns, planProjection, projectRecord } from './projection.ts';
 import { getReferences, passReferring } from './references.ts';
 import { applyRowRules, checkRowRules } from './row-rules.ts';

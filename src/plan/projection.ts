@@ -7,10 +7,11 @@ import { isToOne } from '../model/relation.ts';
 import type { Narrowing } from '../request/narrowing.ts';
 import { type ExpandTree, type FieldTree, parseExpand, parseFields } from '../request/paths.ts';
 import type { Selection } from '../request/record-request.ts';
+import { getRelation } from './condition.ts';
 import { expandTooDeep, notExpandable } from './errors.ts';
 import { buildLink, getTarget, type Link, type PlanContext } from './link.ts';
 import { type Ordering, planOrdering } from './ordering.ts';
-import { getRelation, type Predicate, planFilter } from './predicate.ts';
+import { type Predicate, planFilter } from './predicate.ts';
 import { planSearch } from './search.ts';
 
 export type Output =

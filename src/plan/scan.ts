@@ -1,11 +1,13 @@
 // Makes Scans: no other file does, and a statement names a table only through a Scan. It checks the migration
 // gate and attaches the row filter, so that neither can be forgotten at the root, in an expansion, a filter or a sort.
 import { migrationInProgress } from '../errors.ts';
-import type { Condition, Entity, Field, Hop, ResolvedGrant, ResolvedValue } from '../model/entity.ts';
-import { fieldType } from '../model/field-types.ts';
-import type { GrantOperation, GrantOperator } from '../model/grant.ts';
+import type { Entity, ResolvedGrant } from '../model/entity.ts';
+import type { GrantOperation } from '../model/grant.ts';
 import type { Principal } from '../model/principal.ts';
-import { claimOperand, type Operand, valueOperand, valuesOperand } from './operand.ts';
+import type { Relation } from '../model/relation.ts';
+import { getEntity, type Workspace } from '../model/workspace.ts';
+import { type Condition, planCondition } from './condition.ts';
+import type { Operand } from './operand.ts';
 import { type RowFilter, type RuleFilter, rowFilter } from './row-rules.ts';
 
 const brand: unique symbol = Symbol('scan');
@@ -31,20 +33,11 @@ export interface GrantFilter {
 /** Records of a grant: none unless `guard` is true, and those of `condition`; null for no requirement. */
 export interface Alternative {
   readonly guard: Operand | null;
-  readonly condition: ScanCondition | null;
+  readonly condition: Predicate | null;
 }
 
-/** A condition of a grant; a Predicate whose relations lead to all records. */
-export type ScanCondition =
-  | { readonly kind: 'and' | 'or'; readonly members: readonly ScanCondition[] }
-  | { readonly kind: 'not'; readonly member: ScanCondition }
-  | {
-      readonly kind: 'compare';
-      readonly field: Field;
-      readonly operator: GrantOperator;
-      readonly operands: readonly Operand[];
-    }
-  | { readonly kind: 'exists'; readonly link: Link; readonly member: ScanCondition };
+/** A condition on the records of a table. */
+export type Predicate = Condition<Link>;
 
 /** Join condition of a relation. */
 export type Link =
@@ -89,7 +82,7 @@ export function scanGrantedTarget(entity: Entity, principal: Principal): Scan {
 
 /** Returns what the principal may read of the records that the statement has written. */
 export function scanGrantedResult(entity: Entity, principal: Principal): Scan {
-  return scanGranted(entity, rowFilter(entity, principal), entity);
+  return scanGranted(entity, rowFilter(entity, principal), true);
 }
 
 /** Returns the records of an entity that does not exist for the principal: none. */
@@ -97,8 +90,11 @@ export function scanNothing(entity: Entity): Scan {
   return { entity, filter: { kind: 'grants', rules: [], alternatives: [] }, [brand]: true };
 }
 
-function scanGranted(entity: Entity, rules: RowFilter, written?: Entity): Scan {
-  const readers = getGrants(entity, 'read').map((grant) => ({ grant, alternative: toAlternative(grant, written) }));
+function scanGranted(entity: Entity, rules: RowFilter, isWritten = false): Scan {
+  const readers = getGrants(entity, 'read').map((grant) => ({
+    grant,
+    alternative: toAlternative(grant, entity, isWritten),
+  }));
   const alternatives = requireOne(readers.map(({ alternative }) => alternative));
   const columns = new Map<string, readonly Alternative[]>();
   for (const field of entity.fields.values()) {
@@ -122,66 +118,45 @@ export const getGrants = ({ access }: Entity, operation: GrantOperation): readon
   access?.grants.filter(({ can }) => can.has(operation)) ?? [];
 
 /**
- * Returns the records of a grant. `written`: the entity that the statement writes, whose records are then read as it
- * leaves them.
+ * Returns the records of a grant of the entity. Its paths lead to all records. `written`: whether those of the entity
+ * are read as the statement leaves them.
  */
-export function toAlternative({ claims, needsGuard, where }: ResolvedGrant, written?: Entity): Alternative {
-  return {
-    guard: needsGuard ? { kind: 'applies', claims, type: 'bool' } : null,
-    condition: where === null ? null : toScanCondition(where, written),
+export function toAlternative(grant: ResolvedGrant, entity: Entity, isWritten = false): Alternative {
+  const { claims, needsGuard, where } = grant;
+  const guard: Operand | null = needsGuard ? { kind: 'applies', claims, type: 'bool' } : null;
+  if (where === null) return { guard, condition: null };
+  if (entity.access === undefined) throw new TypeError(`${entity.name} is not limited by grants`);
+  const { base, entities } = entity.access;
+  const scanEvery = (target: Entity): Scan => {
+    // Grants tell nothing of the entities on their way.
+    passGate({ ...base, gate: target.gate }, 'read');
+    const crossed = isWritten && target.name === entity.name;
+    return { entity: target, filter: { kind: 'unrestricted' }, ...(crossed ? { isWritten: true } : {}), [brand]: true };
   };
+  const whole = { entities, slug: entity.name };
+  const link = (relation: Relation): Link => makeLink(relation, whole, scanEvery);
+  return { guard, condition: planCondition(where, base, { ...whole, link }) };
 }
 
-function toScanCondition(condition: Condition, written: Entity | undefined): ScanCondition {
-  switch (condition.kind) {
-    case 'and':
-    case 'or':
-      return { kind: condition.kind, members: condition.members.map((member) => toScanCondition(member, written)) };
-    case 'not':
-      return { kind: 'not', member: toScanCondition(condition.member, written) };
-    case 'compare': {
-      const { field, operator, values } = condition;
-      return { kind: 'compare', field, operator, operands: values.map((value) => toOperand(value, field)) };
+/** Returns the link of a relation; `scanTarget`: makes the table of its entities. */
+export function makeLink(
+  relation: Relation,
+  workspace: Pick<Workspace, 'entities' | 'slug'>,
+  scanTarget: (entity: Entity) => Scan,
+): Link {
+  const target = scanTarget(getEntity(workspace, relation.entity));
+  switch (relation.kind) {
+    case 'belongsTo':
+      return { kind: 'key', scan: target, relatedColumn: 'id', parentColumn: relation.key };
+    case 'hasMany':
+    case 'hasOne':
+      return { kind: 'key', scan: target, relatedColumn: relation.key, parentColumn: 'id' };
+    case 'manyToMany': {
+      const through = scanTarget(getEntity(workspace, relation.through));
+      return { kind: 'through', scan: target, through, from: relation.fromKey, to: relation.toKey };
     }
-    case 'exists':
-      return {
-        kind: 'exists',
-        link: toLink(condition.hop, written),
-        member: toScanCondition(condition.member, written),
-      };
     default:
-      return condition satisfies never;
-  }
-}
-
-function toLink(hop: Hop, written: Entity | undefined): Link {
-  const scanEvery = (entity: Entity): Scan => ({
-    entity,
-    filter: { kind: 'unrestricted' },
-    ...(entity.name === written?.name ? { isWritten: true } : {}),
-    [brand]: true,
-  });
-  if (hop.kind === 'key') {
-    const { relatedColumn, parentColumn } = hop;
-    return { kind: 'key', scan: scanEvery(hop.entity), relatedColumn, parentColumn };
-  }
-  return { kind: 'through', scan: scanEvery(hop.entity), through: scanEvery(hop.through), from: hop.from, to: hop.to };
-}
-
-function toOperand(value: ResolvedValue, field: Field): Operand {
-  switch (value.kind) {
-    case 'literal':
-      return value.text === null
-        ? { kind: 'value', value: null, type: fieldType(field.type).bindType }
-        : valueOperand(field, value.text);
-    case 'list':
-      return valuesOperand(field, value.texts);
-    case 'claim':
-      return claimOperand(value);
-    case 'now':
-      return { kind: 'now', type: fieldType(field.type).bindType };
-    default:
-      return value satisfies never;
+      return relation satisfies never;
   }
 }
 

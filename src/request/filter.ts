@@ -2,7 +2,13 @@
 // Syntax only: paths and values are checked against the schema in plan/predicate.ts.
 import { badRequest, shorten } from '../errors.ts';
 import { closest } from '../model/closest.ts';
-import { FILTER_OPERATORS, type FilterOperator, OPERATORS, type OperatorForm } from './operators.ts';
+import {
+  type ConditionTree,
+  FILTER_OPERATORS,
+  type FilterOperator,
+  OPERATORS,
+  type OperatorForm,
+} from '../model/operators.ts';
 import { splitPath } from './paths.ts';
 
 /** `text` values come from a query string and are parsed by the field's type; `json` ones from `_query`. */
@@ -10,16 +16,7 @@ export type FilterValue =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'json'; readonly value: unknown };
 
-export type FilterTree =
-  | { readonly kind: 'and' | 'or'; readonly members: readonly FilterTree[] }
-  | { readonly kind: 'not'; readonly member: FilterTree }
-  | {
-      readonly kind: 'compare';
-      readonly path: readonly string[];
-      readonly operator: FilterOperator;
-      /** Values, as many as the arity of the operator requires. */
-      readonly values: readonly FilterValue[];
-    };
+export type FilterTree = ConditionTree<FilterValue>;
 
 // Each condition costs planning; a filter with more than this was generated, and its values belong in `in`.
 const MAX_CONDITIONS = 100;

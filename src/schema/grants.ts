@@ -4,15 +4,14 @@ import type { JsonValue } from '../model/entity.ts';
 import { isStorable, numberText } from '../model/exact-json.ts';
 import { fieldType, type TypeAttributes } from '../model/field-types.ts';
 import {
-  GRANT_OPERATOR_FORMS,
   GRANT_OPERATORS,
   type Grant,
   type GrantOperator,
   type GrantValue,
   type GrantWhere,
   MAX_GRANT_PATH,
-  PART_OPERATORS,
 } from '../model/grant.ts';
+import { OPERATORS } from '../model/operators.ts';
 import { getAttributes } from './fields.ts';
 import { type EntityDocument, type GrantDocument, MAX_GRANT_LEAVES } from './format.ts';
 import { missing } from './relations.ts';
@@ -148,7 +147,7 @@ function checkComparison(
   const typeName = target.entity.columns.get(target.name);
   if (typeName === undefined) return;
   const type = fieldType(typeName);
-  const { arity, needs } = GRANT_OPERATOR_FORMS[operator];
+  const { arity, needs } = OPERATORS[operator];
   if ((needs === 'order' && !type.ordered) || (needs === 'text' && !type.textual))
     return void report([...path, 'op'], 'INVALID', `${operator} does not apply to ${field} of type ${typeName}`);
   const location = [...path, 'value'];
@@ -255,7 +254,7 @@ function checkLiteral({ location, name, value, operator }: Literal, entity: Enti
     return;
   }
   const attributes: TypeAttributes = field?.type === undefined ? {} : getAttributes({ ...field, type: field.type });
-  const isPart = operator !== undefined && PART_OPERATORS.has(operator);
+  const isPart = operator !== undefined && OPERATORS[operator].value === 'part';
   const type = fieldType(isPart ? 'text' : typeName);
   const decoded = type.decode(value, isPart ? {} : attributes);
   const checked = decoded.ok && isStored && type.check !== undefined ? type.check(decoded.value, attributes) : decoded;
@@ -283,7 +282,7 @@ function buildWhere(node: Members): GrantWhere {
   if (Array.isArray(node.or)) return { kind: 'or', members: node.or.map(buildWhere) };
   if (node.not !== undefined) return { kind: 'not', member: buildWhere(node.not as Members) };
   const operator = node.op as GrantOperator;
-  const { arity } = GRANT_OPERATOR_FORMS[operator];
+  const { arity } = OPERATORS[operator];
   const values = arity === 'none' ? [] : Array.isArray(node.value) && arity !== 'one' ? node.value : [node.value];
   return { kind: 'compare', path: (node.field as string).split('.'), operator, values: values.map(buildValue) };
 }

@@ -52,7 +52,9 @@ export function writeGranted(plan: GrantedPlan, maxBytes: number): Fragment {
   }
 }
 
-const allFields = ({ base }: GrantedPlan): readonly Field[] => [...base.fields.values()];
+const allFields = ({ scan: { entity } }: GrantedPlan): readonly Field[] => [
+  ...(entity.access?.base ?? entity).fields.values(),
+];
 const renderColumns = (plan: GrantedPlan, row: Fragment): Fragment =>
   join(allFields(plan).map(({ column }) => sql`${row}.${ident(column)}`));
 

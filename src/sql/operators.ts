@@ -1,11 +1,9 @@
 // Filter operators in SQL: a column and its bound values -> a condition. A filter is never null where its operator
 // negates: null differs from every value.
-import type { Predicate } from '../plan/predicate.ts';
+import type { FilterOperator } from '../model/operators.ts';
 import { type Fragment, sql } from './fragment.ts';
 import { INTERRUPTIBLE_LIKE_CONDITIONS, LIKE_CONDITIONS, type LikeOperator } from './like.ts';
 import { foldCase } from './text-expressions.ts';
-
-type FilterOperator = Extract<Predicate, { kind: 'compare' }>['operator'];
 
 type Render = (column: Fragment, operands: readonly Fragment[], isExpensive: boolean) => Fragment;
 

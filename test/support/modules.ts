@@ -36,6 +36,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'granted.ts',
       'hash.ts',
       'json-digits.ts',
+      'operators.ts',
       'physical-name.ts',
       'principal.ts',
       'relation.ts',

@@ -1,8 +1,8 @@
 // Writes what the client and the console need of the server's tables: `npm run generate`. A test holds the files to it.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { FILTER_OPERATORS, type FilterOperator, OPERATORS } from '../../src/model/operators.ts';
 import { NARROWING_NAMES } from '../../src/request/narrowing.ts';
-import { FILTER_OPERATORS, type FilterOperator, OPERATORS } from '../../src/request/operators.ts';
 import {
   type AnyOperationName,
   getParameterName,

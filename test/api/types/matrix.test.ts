@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIELD_TYPE_NAMES, type FieldTypeName } from '../../../src/model/field-types.ts';
-import { FILTER_OPERATORS, type FilterOperator } from '../../../src/request/operators.ts';
+import { FILTER_OPERATORS, type FilterOperator } from '../../../src/model/operators.ts';
 import { prepare, use, useServer } from '../../support/resources.ts';
 import type { Answer, TestWorkspace } from '../../support/server.ts';
 import { TYPE_SAMPLES, type TypeSample } from '../../support/type-samples.ts';

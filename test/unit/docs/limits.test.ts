@@ -21,7 +21,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['`search`', 'request/search.ts', 'MAX_SEARCH'],
   ['records that a search ranks', 'sql/rank.ts', 'MAX_RANKED'],
   ['characters of a record that a search ranks', 'sql/rank.ts', 'RANKED_CHARACTERS'],
-  ['path of a filter, sort, function or group', 'plan/predicate.ts', 'MAX_PATH_LENGTH'],
+  ['path of a filter, sort, function or group', 'plan/condition.ts', 'MAX_PATH_LENGTH'],
   [
     'functions, groups, groups of a page of an aggregate',
     'request/aggregate-terms.ts',

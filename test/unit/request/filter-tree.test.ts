@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseExact } from '../../../src/model/exact-json.ts';
+import { FILTER_OPERATORS } from '../../../src/model/operators.ts';
 import { parseFilterTree } from '../../../src/request/filter.ts';
-import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
 import { refuses, unlessBadRequest } from '../../support/error-response.ts';
 import { filterText } from './filter-text.ts';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { FILTER_OPERATORS, type FilterOperator, OPERATORS } from '../../../src/model/operators.ts';
 import { type FilterTree, parseFilters, splitEscaped } from '../../../src/request/filter.ts';
-import { FILTER_OPERATORS, type FilterOperator, OPERATORS } from '../../../src/request/operators.ts';
 import { refuses, unlessBadRequest } from '../../support/error-response.ts';
 import { filterText } from './filter-text.ts';
 

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { FILTER_OPERATORS } from '../../../src/model/operators.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { planList } from '../../../src/plan/plan.ts';
 import { parseBody } from '../../../src/request/body.ts';
-import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
 import { parseQueryBody } from '../../../src/request/record-request.ts';
 import { compile, compileEstimate, type Statement } from '../../../src/sql/compile.ts';
 import { unlessBadRequest } from '../../support/error-response.ts';

@@ -1,5 +1,5 @@
-// The filter operators: one entry each, from which follow the parsers, plans, the OpenAPI document, the tools of
-// agents, and by `npm run generate` the types of the client and the form of the console. The SQL is in
+// The operators of filters and grants: one entry each, from which follow the parsers, plans, the OpenAPI document, the
+// tools of agents, and by `npm run generate` the types of the client and the form of the console. The SQL is in
 // sql/operators.ts, which does not compile without it.
 
 export interface OperatorForm {
@@ -54,3 +54,15 @@ export const FILTER_OPERATORS = Object.keys(OPERATORS) as readonly FilterOperato
 export const LIST_OPERATORS: readonly FilterOperator[] = FILTER_OPERATORS.filter((name) =>
   ['two', 'many'].includes(OPERATORS[name].arity),
 );
+
+/** A condition on the records of an entity, of which no name is resolved yet; paths cross relations. */
+export type ConditionTree<Value, Operator = FilterOperator> =
+  | { readonly kind: 'and' | 'or'; readonly members: readonly ConditionTree<Value, Operator>[] }
+  | { readonly kind: 'not'; readonly member: ConditionTree<Value, Operator> }
+  | {
+      readonly kind: 'compare';
+      readonly path: readonly string[];
+      readonly operator: Operator;
+      /** Values, as many as the arity of the operator requires. */
+      readonly values: readonly Value[];
+    };
