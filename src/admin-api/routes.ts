@@ -1,5 +1,6 @@
 // Table of all routes of the admin API, with one file for each noun.
 import type { Runner } from '../migrations/runner.ts';
+import { accessReportRoutes } from './access-report.ts';
 import { type AccessTestServices, accessTestRoutes } from './access-test.ts';
 import { activityRoutes } from './activity.ts';
 import { agentRoutes } from './agents.ts';
@@ -50,6 +51,7 @@ export function adminRoutes(
     ...apiKeyRoutes(services),
     ...oauthClientRoutes(services),
     ...signingKeyRoutes(services),
+    ...accessReportRoutes(services),
     ...accessTestRoutes(services),
     ...identityProviderRoutes(services),
     ...agentRoutes(services),

@@ -22,6 +22,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     isPure: true,
     purpose: 'a workspace as values: entities, fields, relations, field types, principals, names in the database',
     entryFiles: [
+      'access-report.ts',
       'agent-settings.ts',
       'claim.ts',
       'closest.ts',

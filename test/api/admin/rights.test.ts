@@ -146,6 +146,7 @@ const LINES: Readonly<Record<string, Line>> = {
   'POST /cluster/moves/:id/cancel': { statuses: [...FOR_OPERATOR, onCluster(404)] },
   'GET /signing-keys': { statuses: [...FOR_OPERATOR, 200] },
   'POST /signing-keys/rotate': { statuses: [...FOR_OPERATOR, 200] },
+  'GET /organizations/:org/workspaces/:ws/access/report': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/access/test': {
     statuses: forOwner(200),
     body: () => ({ claims: { sub: 'user' }, requests: [{ path: 'notes' }, { path: 'nothing' }] }),

@@ -1,0 +1,142 @@
+// Reports what users may do with each entity by their roles, as grants are resolved for them (granted.ts).
+import type { Entity, ResolvedGrant } from './entity.ts';
+import { GRANT_OPERATIONS, type Grant, type GrantOperation, isGrantFor } from './grant.ts';
+import { describeGrant, describeRule, describeWhere } from './grant-words.ts';
+import { grantWorkspace } from './granted.ts';
+import type { Workspace } from './workspace.ts';
+
+/** How an entity is limited; `closed`: no user may use it. */
+export const ENTITY_ACCESS = ['open', 'rowRules', 'grants', 'closed'] as const;
+
+export interface OperationReport {
+  readonly allowed: boolean;
+  /** Records in words, of which one must hold; empty for no requirement but the row rules. */
+  readonly records: readonly string[];
+  /** Fields that are shown, or that a body may name; null for all. */
+  readonly fields: readonly string[] | null;
+}
+
+export type RoleReport = { readonly role: string | null } & Readonly<Record<GrantOperation, OperationReport>>;
+
+export interface EntityReport {
+  readonly entity: string;
+  readonly access: (typeof ENTITY_ACCESS)[number];
+  /** Row rules in force, in words. */
+  readonly rowRules: readonly string[];
+  /** Sentences of the grants, in the order of the document. */
+  readonly grants: readonly string[];
+  /** Rights of users with each role alone, and of users without any (null). */
+  readonly roles: readonly RoleReport[];
+}
+
+export interface AccessReport {
+  readonly roles: readonly string[];
+  /** Permission of users, or null without a provider. */
+  readonly permission: 'READ_ONLY' | 'READ_WRITE' | null;
+  readonly entities: readonly EntityReport[];
+}
+
+const DENIED: OperationReport = { allowed: false, records: [], fields: null };
+const EVERYTHING: OperationReport = { allowed: true, records: [], fields: null };
+
+/** Reports the rights of users of the provider; without a provider those that they would have with READ_WRITE. */
+export function reportAccess(workspace: Workspace, roles: readonly string[]): AccessReport {
+  const permission = workspace.identityProvider?.defaultPermissions ?? null;
+  const parts = [...roles, null].map((role) => ({
+    role,
+    entities: grantWorkspace(workspace, { roles: role === null ? [] : [role], onlyGrants: false }).entities,
+  }));
+  const entities = [...workspace.entities.values()].map((entity): EntityReport => {
+    const rules = entity.rowRules.filter(({ enabled }) => enabled);
+    return {
+      entity: entity.name,
+      access: classify(entity),
+      rowRules: rules.map(describeRule),
+      grants: (entity.grants ?? []).map((grant) => describeGrant(grant, entity.name)),
+      roles: parts.map(({ role, entities: visible }) => {
+        const report = (operation: GrantOperation): OperationReport =>
+          operation !== 'read' && permission === 'READ_ONLY'
+            ? DENIED
+            : reportOperation(operation, entity, role, visible.get(entity.name));
+        const [read, create, update, remove] = GRANT_OPERATIONS.map(report) as [
+          OperationReport,
+          OperationReport,
+          OperationReport,
+          OperationReport,
+        ];
+        return { role, read, create, update, delete: remove };
+      }),
+    };
+  });
+  return { roles, permission, entities };
+}
+
+function classify({ grants, rowRules }: Entity): EntityReport['access'] {
+  if (grants !== null) return grants.length === 0 ? 'closed' : 'grants';
+  return rowRules.some(({ enabled }) => enabled) ? 'rowRules' : 'open';
+}
+
+function reportOperation(
+  operation: GrantOperation,
+  entity: Entity,
+  role: string | null,
+  visible: Entity | undefined,
+): OperationReport {
+  // The server chooses the id of a new record, so that a rule by id allows none.
+  const isById = entity.rowRules.some(({ enabled, column }) => enabled && column === 'id');
+  if (operation === 'create' && isById) return DENIED;
+  if (entity.grants === null) return EVERYTHING;
+  if (visible?.access === undefined) return DENIED;
+  const held = new Set(role === null ? [] : [role]);
+  const grants = entity.grants.filter((grant) => isGrantFor(grant, held));
+  const pairs = grants.map((grant, at) => [grant, visible.access?.grants[at] as ResolvedGrant] as const);
+  // A record that cannot be read is neither changed nor deleted.
+  const isFound = operation === 'create' || grants.some(({ can }) => can.has('read'));
+  const usable = pairs.filter(
+    ([{ can }, { demandsId }]) => can.has(operation) && isFound && !(operation === 'create' && demandsId),
+  );
+  return usable.length === 0 ? DENIED : combine(operation, entity, usable);
+}
+
+/** Reports grants with the operation, of which each alone allows it. */
+function combine(
+  operation: GrantOperation,
+  { fields }: Entity,
+  grants: readonly (readonly [Grant, ResolvedGrant])[],
+): OperationReport {
+  const usedFields = grants.map(([, grant]) => getFields(operation, grant));
+  const names = [...fields.values()]
+    .filter(({ role }) => operation === 'read' || role === 'data' || role === 'reference')
+    .map(({ name }) => name);
+  const named = names.filter((name) => usedFields.some((some) => some.has(name)));
+  const isWhole = (some: ReadonlySet<string>): boolean => named.every((name) => some.has(name));
+  const isUnlimited = grants.some(([{ where }], at) => where === null && isWhole(usedFields[at] as Set<string>));
+  const hasFields = operation !== 'delete';
+  return {
+    allowed: true,
+    records: isUnlimited
+      ? []
+      : grants.map(([{ where }], at) => {
+          const words = where === null ? 'every record' : describeWhere(where);
+          const some = usedFields[at] as ReadonlySet<string>;
+          if (!hasFields || isWhole(some)) return words;
+          return `${words} (only ${names.filter((name) => some.has(name)).join(', ') || 'no field'})`;
+        }),
+    fields: !hasFields || named.length === names.length ? null : named,
+  };
+}
+
+function getFields(operation: GrantOperation, { fields, write, set }: ResolvedGrant): ReadonlySet<string> {
+  switch (operation) {
+    case 'read':
+      return fields;
+    case 'create':
+      return new Set([...write, ...set.keys()]);
+    case 'update':
+      return write;
+    case 'delete':
+      return new Set();
+    default:
+      return operation satisfies never;
+  }
+}
