@@ -165,7 +165,7 @@ function toErrorReply(error: unknown): Reply {
   throw error;
 }
 
-/** Returns the body as JSON text: JSON unchanged, an export as a string, null without a body. */
+/** Returns the body as JSON text: JSON and the schema unchanged, an export as a string, null without a body. */
 async function bodyText({ body }: Reply, maxBytes: number): Promise<string> {
   switch (body.kind) {
     case 'empty':
@@ -173,7 +173,7 @@ async function bodyText({ body }: Reply, maxBytes: number): Promise<string> {
     case 'text':
       return body.contentType === JSON_TYPE ? body.text : JSON.stringify(body.text);
     case 'bytes':
-      throw new TypeError('a call for records is answered with text');
+      return Buffer.from(body.bytes).toString();
     case 'stream':
       return JSON.stringify(await readText(body.stream, maxBytes));
     default:

@@ -69,8 +69,8 @@ export interface DataApi {
   /** Mount of /api/v1/. */
   readonly mount: Mount;
   /**
-   * Executes a request for records as another principal, for an administrator. `selectPart`: limits the current
-   * snapshot.
+   * Executes a request for records, or for the schema, as another principal, for an administrator. `selectPart`: limits
+   * the current snapshot.
    */
   readonly executeAs: (
     principal: Principal,
@@ -201,6 +201,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     async executeAs(principal, request, selectPart) {
       const segments = splitSegments(request.path);
       const context = await impersonate(deps, request, parseAddress(segments), principal, selectPart);
+      if (findWorkspaceOperation(segments) === 'schema') return descriptions.schema(context);
       return executeCall(context, parseCall(context, segments, config));
     },
     oldestInFlight: retry.oldestInFlight,

@@ -66,6 +66,27 @@ test('numbers of claims and answers keep their digits', async () => {
   assert.equal(json.data[1].body.meta.totalElements, 1);
 });
 
+test('the schema is that of the user', async () => {
+  const desk = await server.workspace('acme/desk', {
+    roles: ['agent'],
+    entities: {
+      tickets: {
+        fields: { subject: { type: 'string' }, notes: { type: 'text' } },
+        grants: [{ can: ['read'], fields: ['subject'] }],
+      },
+      rates: { fields: { hourly: { type: 'integer' } }, grants: [{ role: 'agent', can: ['read'] }] },
+    },
+  });
+  const { json } = await desk.admin('access/test', {
+    method: 'POST',
+    body: { claims: {}, requests: [{ path: '_schema' }] },
+  });
+  const [{ status, body }] = json.data;
+  assert.equal(status, 200);
+  assert.deepEqual(Object.keys(body.data.entities), ['tickets']);
+  assert.deepEqual(Object.keys(body.data.entities.tickets.fields), ['subject']);
+});
+
 test('nothing can be written', async () => {
   const requests = [
     { path: 'notes', body: { text: 'x' } },
