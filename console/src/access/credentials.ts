@@ -2,17 +2,32 @@
 // texts.
 
 import { queryOptions } from '@tanstack/react-query';
+import { stringifyExact } from '../api/json.ts';
 import { request } from '../api/request.ts';
 import type { Permissions } from '../api/session.ts';
 import type { ApiKey, OAuthClient } from '../api/types.ts';
+import { parseClaims } from '../api/view-as.ts';
 import { adminPath, type WorkspaceRef } from '../api/workspace.ts';
 import { formatLocal, type TimeZone } from '../format/datetime.ts';
 import { quoteShell } from '../snippets/snippets.ts';
 
-/** Permissions of a credential; `entities` is null for all entities. */
-export interface Grant {
+/** Rights of a new credential. */
+export interface Rights {
   readonly permissions: Permissions;
+  /** null: all. */
   readonly entities: readonly string[] | null;
+  /** With GRANTS. */
+  readonly roles: readonly string[];
+  /** With GRANTS: claims as JSON, as they were typed. */
+  readonly claims: string;
+}
+
+export const READ_ONLY: Rights = { permissions: 'READ_ONLY', entities: null, roles: [], claims: '' };
+
+/** Returns the members of the body. Claims that are no JSON object stay as they were typed, which the server refuses. */
+export function toBody({ permissions, entities, roles, claims }: Rights) {
+  if (permissions !== 'GRANTS') return { permissions, entities };
+  return { permissions, entities, roles, claims: claims.trim() === '' ? {} : (parseClaims(claims) ?? claims) };
 }
 
 // Largest page of the API, which is also the limit of a workspace.
@@ -28,10 +43,11 @@ export const credentialQuery = <T>(workspace: WorkspaceRef, noun: 'api-keys' | '
 export const apiKeysQuery = (workspace: WorkspaceRef) => credentialQuery<ApiKey>(workspace, 'api-keys');
 export const oauthClientsQuery = (workspace: WorkspaceRef) => credentialQuery<OAuthClient>(workspace, 'oauth-clients');
 
-export const GRANTS: readonly { readonly value: Permissions; readonly label: string }[] = [
+export const PERMISSIONS: readonly { readonly value: Permissions; readonly label: string }[] = [
   { value: 'READ_ONLY', label: 'Read only: records' },
   { value: 'READ_WRITE', label: 'Read and write: records' },
   { value: 'OWNER', label: 'Owner: records, schema, access' },
+  { value: 'GRANTS', label: 'Grants: what the grants of its roles allow' },
 ];
 
 /** Formats names as `orders, items`; beyond three it counts the rest. */
@@ -40,6 +56,17 @@ export function formatEntities(entities: readonly string[] | null): string {
   if (entities.length === 0) return 'none any more';
   const names = entities.slice(0, 3).join(', ');
   return entities.length > 3 ? `${names} and ${entities.length - 3} more` : names;
+}
+
+/** Formats the permissions of a credential, with the roles and claims of GRANTS: `GRANTS: public, {"tenant":7}`. */
+export function formatPermissions({
+  permissions,
+  roles = [],
+  claims = {},
+}: Pick<ApiKey, 'permissions' | 'roles' | 'claims'>): string {
+  if (permissions !== 'GRANTS') return permissions;
+  const named = roles.length === 0 ? 'no role' : roles.join(', ');
+  return `GRANTS: ${named}${Object.keys(claims).length === 0 ? '' : `, ${stringifyExact(claims)}`}`;
 }
 
 const STOPS: Readonly<Record<Permissions, string>> = {

@@ -29,3 +29,12 @@ export const documentFormatQuery = queryOptions({
   queryFn: async ({ signal }) => (await send({ path: '/admin/v1/schema.json', signal })).json() as Promise<Json>,
   staleTime: Number.POSITIVE_INFINITY,
 });
+
+/** Query for the roles that the document declares. */
+export const rolesQuery = (workspace: WorkspaceRef) => ({
+  ...documentQuery(workspace),
+  select: ({ document }: CurrentDocument): readonly string[] => {
+    const { roles = [] } = document as { readonly roles?: readonly string[] };
+    return roles;
+  },
+});

@@ -12,7 +12,16 @@ export type Claims = { readonly [name: string]: Json };
 export interface ViewAs {
   readonly workspace: WorkspaceRef;
   readonly claims: Claims;
+  /** Roles that were chosen in addition to the claims, for the banner. */
+  readonly roles?: readonly string[];
 }
+
+/**
+ * Returns the claims of a user with these roles. A claim is looked up by its literal name first, so that a dotted path
+ * needs no nested objects.
+ */
+export const withRoles = (claims: Claims, roleClaim: string, roles: readonly string[]): Claims =>
+  roles.length === 0 ? claims : { ...claims, [roleClaim]: roles };
 
 // Claims are no credential, and the token itself is not stored. sessionStorage keeps the restricted view after a
 // reload.
@@ -60,11 +69,12 @@ export function parseClaims(text: string): Claims | undefined {
 /** Claims by which providers name people, best first (OpenID Connect Core 1.0, 5.1). */
 const NAMING = ['name', 'preferred_username', 'email', 'sub'];
 
-/** Returns the name of the user, or else the claims, truncated to 80 characters. */
-export function describeUser(claims: Claims): string {
+/** Returns the name of the user with the chosen roles, or else the claims, which have these; truncated to 80 characters. */
+export function describeUser({ claims, roles = [] }: Pick<ViewAs, 'claims' | 'roles'>): string {
   for (const claim of NAMING) {
     const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
-    if (typeof value === 'string' && value.trim() !== '') return cut(value);
+    if (typeof value === 'string' && value.trim() !== '')
+      return cut(value) + (roles.length === 0 ? '' : ` with ${cut(roles.join(', '))}`);
   }
   const all = Object.entries(claims).map(([name, value]) => `${name} ${stringifyExact(value)}`);
   return all.length === 0 ? 'a user without claims' : cut(all.join(', '));
@@ -87,15 +97,12 @@ export function rewriteForUser(ask: ApiRequest, viewAs: ViewAs | undefined = sto
   const rest = path.slice(prefix.length);
   const isRead = method === 'GET' || (method === 'POST' && READING.test(rest));
   if (!isRead)
-    throw new ApiError(
-      `Nothing can be changed while you view as ${describeUser(viewAs.claims)}. Choose "Leave" first.`,
-      {
-        status: 403,
-        code: 'VIEWING_AS',
-      },
-    );
-  // Paths without an entity read the schema, which is that of the session.
-  if (rest === '' || rest.startsWith('_')) return ask;
+    throw new ApiError(`Nothing can be changed while you view as ${describeUser(viewAs)}. Choose "Leave" first.`, {
+      status: 403,
+      code: 'VIEWING_AS',
+    });
+  // Other paths without an entity describe the API, and are those of the session.
+  if (rest === '' || (rest.startsWith('_') && rest !== '_schema')) return ask;
   return {
     method: 'POST',
     path: adminPath(viewAs.workspace, '/access/test'),

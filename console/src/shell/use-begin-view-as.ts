@@ -5,11 +5,11 @@ import { describeUser, setViewAs, type ViewAs } from '../api/view-as.ts';
 import { screenPath } from '../api/workspace.ts';
 import { announce } from './live-region.tsx';
 
-/** Drops the cached records of another user; Frame mounts the screen again. */
+/** Drops the cached schema and records of another user; Frame mounts the screen again. */
 export function changeViewAs(next: ViewAs | undefined): void {
-  queryClient.removeQueries({ predicate: ({ queryKey: [first] }) => first !== 'session' && first !== 'schema' });
+  queryClient.removeQueries({ predicate: ({ queryKey: [first] }) => first !== 'session' });
   setViewAs(next);
-  announce(next === undefined ? 'You see records as yourself again' : `Viewing as ${describeUser(next.claims)}`);
+  announce(next === undefined ? 'You see records as yourself again' : `Viewing as ${describeUser(next)}`);
 }
 
 /** Starts viewing as a user, and goes to the workspace from a screen that such a user does not have. */

@@ -1,9 +1,10 @@
-// Form of "View as": takes a token or its claims. Default export for lazy loading.
-import { Alert, Button, Group, List, Text, Textarea } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+// Form of "View as": takes a token or its claims, and roles. Default export for lazy loading.
+import { Alert, Button, Group, List, MultiSelect, Text, Textarea } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { explainToken } from '../api/identity-provider.ts';
-import { type Claims, parseClaims } from '../api/view-as.ts';
+import { explainToken, providerQuery } from '../api/identity-provider.ts';
+import { rolesQuery } from '../api/schema-document.ts';
+import { type Claims, parseClaims, withRoles } from '../api/view-as.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
 import { ErrorAlert } from './error-alert.tsx';
 import { hasUnsavedChanges } from './unsaved-changes.tsx';
@@ -20,7 +21,7 @@ const IS_TOKEN = /^(?:Bearer\s+)?[\w.+/=~-]+$/i;
 
 /** Sends the token through the checks. Throws ApiError, or an error with a message for the user. */
 async function checkToken(workspace: WorkspaceRef, text: string): Promise<TokenVerdict> {
-  const pasted = parseClaims(text);
+  const pasted = text === '' ? {} : parseClaims(text);
   if (pasted !== undefined) return { claims: pasted, failed: [] };
   if (!IS_TOKEN.test(text)) throw new Error('Claims must be a JSON object, such as {"customer_id": 1}');
   const { checks, claims } = await explainToken(workspace, text);
@@ -32,10 +33,14 @@ async function checkToken(workspace: WorkspaceRef, text: string): Promise<TokenV
 export default function ViewAsForm(props: { readonly workspace: WorkspaceRef; readonly onViewed: () => void }) {
   const { workspace, onViewed } = props;
   const [text, setText] = useState('');
+  const [roles, setRoles] = useState<readonly string[]>([]);
+  const declared = useQuery(rolesQuery(workspace));
+  const provider = useQuery(providerQuery(workspace));
+  const roleClaim = provider.data?.value?.roleClaim;
   const begin = useBeginViewAs();
   function view({ claims }: TokenVerdict): void {
     onViewed();
-    begin({ workspace, claims });
+    begin({ workspace, claims: withRoles(claims, roleClaim ?? '', roles), roles });
   }
   const check = useMutation({
     mutationFn: () => checkToken(workspace, text.trim()),
@@ -60,9 +65,26 @@ export default function ViewAsForm(props: { readonly workspace: WorkspaceRef; re
         maxRows={12}
         spellCheck={false}
         data-autofocus
-        required
         styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
       />
+      {declared.data !== undefined && declared.data.length > 0 && provider.data !== undefined && (
+        <MultiSelect
+          label="Roles"
+          description={
+            roleClaim === undefined
+              ? 'The identity provider has no role claim, so users have no roles'
+              : `Put into the claim ${roleClaim}. None chosen: the roles in the token or claims`
+          }
+          data={[...declared.data]}
+          value={[...roles]}
+          onChange={setRoles}
+          searchable
+          disabled={roleClaim === undefined}
+          comboboxProps={{ position: 'top' }}
+          size="xs"
+          mt="xs"
+        />
+      )}
       <ErrorAlert error={check.error} />
       {rejected !== undefined && (
         <Alert role="alert" color="yellow" variant="light" p="xs" my="xs">
@@ -85,7 +107,7 @@ export default function ViewAsForm(props: { readonly workspace: WorkspaceRef; re
         </Text>
       )}
       <Group justify="flex-end" mt="sm">
-        <Button type="submit" loading={check.isPending} disabled={text.trim() === ''}>
+        <Button type="submit" loading={check.isPending} disabled={text.trim() === '' && roles.length === 0}>
           View
         </Button>
       </Group>

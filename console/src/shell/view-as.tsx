@@ -23,8 +23,8 @@ export function ViewAsLine() {
   return (
     <Group px="sm" gap="sm" wrap="nowrap" h={32} className="viewing-as">
       <Icon name="eye" />
-      <Text size="xs" truncate flex={1} title={describeUser(current.claims)}>
-        Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{describeUser(current.claims)}</bdi>; nothing can be changed
+      <Text size="xs" truncate flex={1} title={describeUser(current)}>
+        Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{describeUser(current)}</bdi>; nothing can be changed
       </Text>
       <Button size="compact-xs" variant="default" onClick={leave}>
         Leave

@@ -6,6 +6,7 @@ import { CopyableCode } from '../../access/copyable-code.tsx';
 import {
   describeClientDeletion,
   formatEntities,
+  formatPermissions,
   oauthClientsQuery,
   printTokenCommands,
 } from '../../access/credentials.ts';
@@ -25,7 +26,7 @@ const COLUMNS: readonly TableColumn<OAuthClient>[] = [
       </Text>
     ),
   },
-  { title: 'Permissions', cell: ({ permissions }) => permissions },
+  { title: 'Permissions', cell: (credential) => <bdi>{formatPermissions(credential)}</bdi>, className: classes.value },
   {
     title: 'Entities',
     cell: ({ entities }) => <span title={entities?.join(', ')}>{formatEntities(entities)}</span>,

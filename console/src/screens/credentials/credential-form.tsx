@@ -1,9 +1,10 @@
 // Dialog that creates a key or client, or changes name and expiry of a key; permissions stay as they were created.
 import { Button, Group, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { EXPIRIES, formatExpiry, type Grant } from '../../access/credentials.ts';
-import { GrantFields, NameField } from '../../access/grant-fields.tsx';
+import { EXPIRIES, formatExpiry, READ_ONLY, toBody } from '../../access/credentials.ts';
+import { NameField, RightsFields } from '../../access/rights-fields.tsx';
 import { fieldError } from '../../api/api-error.ts';
+import { stringifyExact } from '../../api/json.ts';
 import { request } from '../../api/request.ts';
 import type { ApiKey } from '../../api/types.ts';
 import { adminPath, type WorkspaceRef } from '../../api/workspace.ts';
@@ -29,12 +30,16 @@ export function CredentialForm<C>(props: CredentialFormProps<C>) {
   const zone = useTimeZone();
   const expiresBefore = formatExpiry(before?.expiresAt ?? null, zone);
   const [name, setName] = useState(before?.name ?? '');
-  const [grant, setGrant] = useState<Grant>({ permissions: 'READ_ONLY', entities: null });
+  const [rights, setRights] = useState(READ_ONLY);
   const [expires, setExpires] = useState(expiresBefore);
   const createBody = () => {
     const expiresAt = expires === '' ? null : (parseDateTime(expires, zone) ?? expires);
     if (before === undefined)
-      return { method: 'POST', rest: `/${noun}`, body: { name, ...grant, ...(hasExpiry && { expiresAt }) } } as const;
+      return {
+        method: 'POST',
+        rest: `/${noun}`,
+        body: { name, ...toBody(rights), ...(hasExpiry && { expiresAt }) },
+      } as const;
     // An expired key keeps its expiry if only its name changes.
     const body = { name, ...(expires !== expiresBefore && { expiresAt }) };
     return { method: 'PUT', rest: `/${noun}/${before.id}`, body } as const;
@@ -43,14 +48,18 @@ export function CredentialForm<C>(props: CredentialFormProps<C>) {
     <FormDialog
       title={title}
       action={before === undefined ? 'Create' : 'Save'}
-      fields={before === undefined ? ['name', 'permissions', 'entities', 'expiresAt'] : ['name', 'expiresAt']}
+      fields={
+        before === undefined
+          ? ['name', 'permissions', 'roles', 'claims', 'entities', 'expiresAt']
+          : ['name', 'expiresAt']
+      }
       aside={
         <CopyAs
           call={() => {
             const { method, rest, body } = createBody();
             return createAdminCall(
               { origin: location.origin, ...workspace },
-              { method, rest, body: JSON.stringify(body) },
+              { method, rest, body: stringifyExact(body) },
             );
           }}
         />
@@ -65,7 +74,7 @@ export function CredentialForm<C>(props: CredentialFormProps<C>) {
         <>
           <NameField value={name} onChange={setName} error={error} />
           {before === undefined && (
-            <GrantFields workspace={workspace} value={grant} onChange={setGrant} error={error} />
+            <RightsFields workspace={workspace} value={rights} onChange={setRights} error={error} />
           )}
           {hasExpiry && (
             <ExpiryField value={expires} onChange={setExpires} zone={zone} error={fieldError(error, 'expiresAt')} />

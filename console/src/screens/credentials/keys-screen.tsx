@@ -1,6 +1,13 @@
 // List of API keys: their owners, permissions and last use.
 import { Badge, Text } from '@mantine/core';
-import { apiKeysQuery, describeRevocation, formatEntities, isExpired } from '../../access/credentials.ts';
+import classes from '../../access/access.module.css';
+import {
+  apiKeysQuery,
+  describeRevocation,
+  formatEntities,
+  formatPermissions,
+  isExpired,
+} from '../../access/credentials.ts';
 import type { ApiKey, ApiKeyCreated } from '../../api/types.ts';
 import type { TableColumn } from '../../shell/data-table.tsx';
 import { DateTime, formatDateTime } from '../../shell/datetime.tsx';
@@ -11,7 +18,7 @@ import { Credentials } from './credentials.tsx';
 
 const COLUMNS: readonly TableColumn<ApiKey>[] = [
   { title: 'Prefix', cell: ({ prefix }) => <Text span size="sm" ff="monospace">{`${prefix}…`}</Text> },
-  { title: 'Permissions', cell: ({ permissions }) => permissions },
+  { title: 'Permissions', cell: (credential) => <bdi>{formatPermissions(credential)}</bdi>, className: classes.value },
   {
     title: 'Entities',
     cell: ({ entities }) => <span title={entities?.join(', ')}>{formatEntities(entities)}</span>,

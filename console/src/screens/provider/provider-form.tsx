@@ -20,6 +20,7 @@ const EMPTY: IdentityProvider = {
   issuerUrl: '',
   jwksUri: null,
   audience: null,
+  roleClaim: '',
   defaultPermissions: 'READ_ONLY',
   enabled: true,
 };
@@ -44,7 +45,7 @@ export interface ProviderFormProps {
 export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFormProps) {
   // Provider that the draft started from: a newer one is compared when it is saved.
   const [stored, setStored] = useState(newest);
-  const before = stored.value ?? EMPTY;
+  const before = { ...EMPTY, ...stored.value };
   const [draft, setDraft] = useState(before);
   const [theirs, setTheirs] = useState<Versioned<IdentityProvider | undefined>>();
   const [presetName, setPresetName] = useState<string | null>(null);
@@ -73,10 +74,11 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
       setTheirs(await readProvider(workspace));
     },
   });
-  const isSwitched = newest.value !== undefined && serializeForm(newest.value) === serializeForm(before);
+  const isSwitched =
+    newest.value !== undefined && serializeForm({ ...EMPTY, ...newest.value }) === serializeForm(before);
   if (newest !== stored && !saving.isPending && (!isDirty || isSwitched)) {
     setStored(newest);
-    setDraft(mergeDraft(draft, before, newest.value ?? EMPTY));
+    setDraft(mergeDraft(draft, before, { ...EMPTY, ...newest.value }));
   }
   const placeholders = listPlaceholders(draft.issuerUrl);
   const error = theirs === undefined ? saving.error : null;
@@ -147,6 +149,15 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
           error={fieldError(error, 'jwksUri')}
           inputMode="url"
         />
+        <TextInput
+          label="Role claim"
+          description={
+            'Claim with the roles of a user, such as roles or realm_access.roles. Blank: users have no roles'
+          }
+          value={draft.roleClaim ?? ''}
+          onChange={(event) => change({ roleClaim: event.currentTarget.value })}
+          error={fieldError(error, 'roleClaim')}
+        />
         <Select
           label="Permissions of all users"
           data={[
@@ -159,7 +170,7 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
           }
           allowDeselect={false}
         />
-        {!isShownAtFields(error, ['issuerUrl', 'audience', 'jwksUri']) && <ErrorAlert error={error} />}
+        {!isShownAtFields(error, ['issuerUrl', 'audience', 'jwksUri', 'roleClaim']) && <ErrorAlert error={error} />}
         <Group>
           <Button type="submit" loading={saving.isPending} disabled={!isDirty}>
             Save provider
@@ -195,7 +206,7 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
           onClose={() => setTheirs(undefined)}
           onKeepDraft={() => saving.mutate({ etag: theirs.etag, sent: draft })}
           onTakeCurrent={() => {
-            setDraft(theirs.value ?? EMPTY);
+            setDraft({ ...EMPTY, ...theirs.value });
             setStored(theirs);
             setTheirs(undefined);
             onSaved(theirs, []);

@@ -120,7 +120,7 @@ export function Tester({ workspace, inForce, draft }: TesterProps) {
 function toTestCase(claims: Claims, entity: string, { current, draft }: RulesPreview): AccessCase {
   const { list } = draft ?? current;
   return {
-    name: `${describeUser(claims)} sees ${list.total} of ${entity}`,
+    name: `${describeUser({ claims })} sees ${list.total} of ${entity}`,
     claims,
     entity,
     ids: list.records.map(({ id }) => stringifyExact(id)),

@@ -11,6 +11,7 @@ import {
   rewriteForUser,
   unwrapUserResponse,
   type ViewAs,
+  withRoles,
 } from '../../../../console/src/api/view-as.ts';
 
 const viewAs: ViewAs = {
@@ -31,6 +32,7 @@ test('reads of records are asked for as the user', () => {
       { path: 'orders?filter=a,eq,%C3%A9&expand=customer' },
     ],
     [{ path: '/v1/demo/shop/orders/3', headers: { 'If-None-Match': '"1"' } }, { path: 'orders/3' }],
+    [{ path: '/v1/demo/shop/_schema' }, { path: '_schema' }],
     [{ path: '/v1/demo/shop/orders/_export?format=csv' }, { path: 'orders/_export?format=csv' }],
     [
       { method: 'POST', path: '/v1/demo/shop/orders/_query', body: { size: 1 } },
@@ -53,7 +55,6 @@ test('reads of records are asked for as the user', () => {
 
 test('what is not about records there stays as it is', () => {
   for (const path of [
-    '/v1/demo/shop/_schema',
     '/v1/demo/shop/_openapi.json',
     '/v1/demo/other/orders',
     '/v1/demo/shopping/orders',
@@ -104,11 +105,12 @@ test('claims are a JSON object and nothing else', () => {
 });
 
 test('a user is called by the best of its names, cut', () => {
-  assert.equal(describeUser({ sub: 'u1', email: 'ada@example.com' }), 'ada@example.com');
-  assert.equal(describeUser({ sub: 'u1', name: ' ' }), 'u1');
-  assert.equal(describeUser({ customer_id: new Digits('1'), vip: true }), 'customer_id 1, vip true');
-  assert.equal(describeUser({}), 'a user without claims');
-  assert.equal(describeUser({ sub: 'x'.repeat(100) }), `${'x'.repeat(79)}…`);
+  assert.equal(describeUser({ claims: { sub: 'u1', email: 'ada@example.com' } }), 'ada@example.com');
+  assert.equal(describeUser({ claims: { sub: 'u1', name: ' ' } }), 'u1');
+  assert.equal(describeUser({ claims: { customer_id: new Digits('1'), vip: true } }), 'customer_id 1, vip true');
+  assert.equal(describeUser({ claims: {} }), 'a user without claims');
+  assert.equal(describeUser({ claims: { sub: 'x'.repeat(100) } }), `${'x'.repeat(79)}…`);
+  assert.equal(describeUser({ claims: { sub: 'u1' }, roles: ['agent', 'customer'] }), 'u1 with agent, customer');
 });
 
 test('records leave the console by one way: no screen links to them or fetches them itself', () => {
@@ -132,4 +134,10 @@ test('records leave the console by one way: no screen links to them or fetches t
     holding(/(?<!\w\s)\bfetch\(|\bXMLHttpRequest\b/).filter((path) => !path.startsWith('snippets/')),
     ['api/request.ts', 'api/session.ts', 'api/upload.ts', 'shell/connection.tsx'],
   );
+});
+
+test('roles are put into their claim, whose literal name comes first', () => {
+  const claims = { realm_access: { roles: ['customer'] } };
+  assert.equal(withRoles(claims, 'realm_access.roles', []), claims);
+  assert.deepEqual(withRoles(claims, 'realm_access.roles', ['agent']), { ...claims, 'realm_access.roles': ['agent'] });
 });
