@@ -94,6 +94,7 @@ export const REASONS = {
     NO_IDENTITY_PROVIDER: 'the workspace has no identity provider for this token',
     ISSUER_MISMATCH: 'the token is of another issuer',
     AUDIENCE_MISMATCH: 'the token is for another audience',
+    WORKSPACE_MISMATCH: 'the token lacks a claim that the workspace requires',
     RESOURCE_MISMATCH: 'the token is not for agents of this workspace',
     TOKEN_EXPIRED: 'the token has expired',
     TOKEN_NOT_YET_VALID: 'the token is not valid yet',

@@ -94,6 +94,8 @@ create table wda.identity_provider (
   enabled boolean not null,
   -- Claim with the roles of a user.
   role_claim text,
+  -- Claims that a token must carry, with their values; null for none. json, not jsonb: numbers keep their digits.
+  required_claims json,
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now()
 );

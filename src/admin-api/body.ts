@@ -12,6 +12,8 @@ export interface Body<T, Resource = unknown> {
   readonly read: (raw: unknown, resource: Resource) => T;
 }
 
+export const NOT_STORABLE = 'must not contain NUL characters or lone surrogates';
+
 /** Returns a body of this shape. */
 export function body<S extends TSchema>(shape: S): Body<Static<S>> {
   return { shape, read: (raw) => checkBody(raw, shape) };
@@ -65,7 +67,7 @@ export function checkBody<S extends TSchema>(
   if (typeof plainBody === 'object' && plainBody !== null && !report.isFull()) {
     for (const [name, value] of Object.entries(plainBody)) {
       if (typeof value === 'string' && !isStorable(value)) {
-        report([name], 'INVALID', 'must not contain NUL characters or lone surrogates');
+        report([name], 'INVALID', NOT_STORABLE);
       }
     }
     check(plainBody as Static<S>, report);

@@ -5,6 +5,8 @@ import { inspectProvider, PRIVATE_WARNING } from '../auth/inspect-provider.ts';
 import type { Session } from '../database/pool.ts';
 import { type ApiError, notFound, validationFailed } from '../errors.ts';
 import type { HttpClient } from '../http-client/http-client.ts';
+import type { Claims } from '../model/claim.ts';
+import { isStorableJson } from '../model/exact-json.ts';
 import type { Principal } from '../model/principal.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import type { ErrorConditions } from '../openapi/operation.ts';
@@ -13,6 +15,7 @@ import { Type } from '../schema/type.ts';
 import {
   deleteIdentityProvider,
   findIdentityProvider,
+  findTwins,
   lockIdentityProvider,
   putIdentityProvider,
   updateIdentityProvider,
@@ -20,7 +23,7 @@ import {
 import { loadWorkspace } from '../store/load-workspace.ts';
 import { requireValue, workspaceDeleted } from './access.ts';
 import type { Audit, AuditEntry } from './audit.ts';
-import { type Body, body, checkBody } from './body.ts';
+import { type Body, body, checkBody, NOT_STORABLE } from './body.ts';
 import {
   arrayShape,
   data,
@@ -54,6 +57,11 @@ const Audience = { description: '`aud` of its tokens. Without it tokens for othe
 const RoleClaim = {
   description: 'Claim with the roles of a user, by name or dotted path. Left out: users have no roles.',
 };
+const RequiredClaims = {
+  description:
+    'Claims that a token must carry, by name or dotted path, each with this value or as a list that contains it; at most 4 KiB of JSON. Left out: none.',
+  examples: [{ org_id: 'acme' }],
+};
 const Blankable = { type: ['string', 'null'], maxLength: 2048 };
 const Permissions = enumShape('READ_ONLY', 'READ_WRITE');
 
@@ -61,6 +69,7 @@ const OPTIONAL_MEMBERS = {
   jwksUri: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...KeySet })),
   audience: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...Audience })),
   roleClaim: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, maxLength: 500, ...RoleClaim })),
+  requiredClaims: Type.Optional(Type.Unsafe<Claims | null>({ type: ['object', 'null'], ...RequiredClaims })),
 };
 const Configuration = objectShape(
   {
@@ -85,6 +94,7 @@ const IdentityProviderResponse = objectShape(
     defaultPermissions: Permissions,
     enabled: Type.Boolean(),
     roleClaim: Type.Optional(Type.String(RoleClaim)),
+    requiredClaims: Type.Optional(Type.Unsafe<Claims>({ type: 'object', ...RequiredClaims })),
   },
   { title: 'IdentityProvider' },
 );
@@ -135,10 +145,25 @@ const REPLACEMENT_OR_CHANGE: Body<ProviderBody, IdentityProvider | undefined> = 
   read(raw, inForce) {
     const isReplacement = typeof raw !== 'object' || raw === null || Object.hasOwn(raw, 'issuerUrl');
     return isReplacement || inForce === undefined
-      ? { kind: 'whole', provider: checkBody(raw, Configuration) }
-      : { kind: 'change', inForce, change: checkBody(raw, Change) };
+      ? { kind: 'whole', provider: checkProvider(raw, Configuration) }
+      : { kind: 'change', inForce, change: checkProvider(raw, Change) };
   },
 };
+
+const MAX_CLAIMS_BYTES = 4096;
+
+/** Checks a body against a shape and returns it; the numbers in its required claims keep all of their digits. */
+function checkProvider<S extends typeof Configuration | typeof Change>(raw: unknown, shape: S): Static<S> {
+  const input = checkBody(raw, shape, ({ requiredClaims }, report) => {
+    if (requiredClaims === undefined || requiredClaims === null) return;
+    if (Buffer.byteLength(JSON.stringify(requiredClaims)) > MAX_CLAIMS_BYTES)
+      report(['requiredClaims'], 'TOO_LONG', `must have at most ${MAX_CLAIMS_BYTES} bytes of JSON`);
+    if (Object.hasOwn(requiredClaims, '')) report(['requiredClaims'], 'INVALID', 'must name each claim');
+    if (!isStorableJson(requiredClaims)) report(['requiredClaims'], 'INVALID', NOT_STORABLE);
+  });
+  const { requiredClaims } = raw as Static<typeof Change>;
+  return requiredClaims === undefined ? input : { ...input, requiredClaims };
+}
 
 /** Checks If-Match in the transaction of a change, and locks the provider in force until that ends. */
 async function lockMatching(session: Pick<Session, 'query'>, workspaceId: string, mustMatch: MustMatch): Promise<void> {
@@ -175,19 +200,20 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
     { id, principal, mustMatch, audit }: ChangeContext,
     input: Static<typeof Configuration>,
   ): Promise<PutResponse> {
-    const { jwksUri, audience, roleClaim, ...members } = input;
+    const { jwksUri, audience, roleClaim, requiredClaims, ...members } = input;
     const provider = {
       ...members,
       jwksUri: blankToNull(jwksUri) ?? null,
       audience: blankToNull(audience) ?? null,
       roleClaim: blankToNull(roleClaim) ?? null,
+      requiredClaims: emptyToNull(requiredClaims) ?? null,
     };
     const warnings = await inspect(provider, principal, input);
     const storedProvider = await audit.change(async (session) => {
       await lockMatching(session, id, mustMatch);
       return requireValue(putIdentityProvider(session, id, provider), workspaceDeleted);
     }, toAuditEntry);
-    return withWarnings(storedProvider, warnings, await findOpenEntities(databases, id));
+    return withWarnings(storedProvider, warnings, await findAccessWarnings(id, principal));
   }
 
   async function change(
@@ -195,7 +221,7 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
     { issuerUrl, jwksUri: storedUri, enabled: wasEnabled }: IdentityProvider,
     input: Static<typeof Change>,
   ): Promise<PutResponse> {
-    const { jwksUri, audience, roleClaim, ...members } = input;
+    const { jwksUri, audience, roleClaim, requiredClaims, ...members } = input;
     const uri = blankToNull(jwksUri);
     // A provider that is disabled afterwards is contacted for the sake of a new URL alone.
     const isInspected = uri !== undefined || (members.enabled ?? wasEnabled);
@@ -206,12 +232,22 @@ function providerChanges({ identityProviders, databases }: IdentityProviderServi
       ...(uri === undefined ? {} : { jwksUri: uri }),
       ...(audience === undefined ? {} : { audience: blankToNull(audience) ?? null }),
       ...(roleClaim === undefined ? {} : { roleClaim: blankToNull(roleClaim) ?? null }),
+      ...(requiredClaims === undefined ? {} : { requiredClaims: emptyToNull(requiredClaims) ?? null }),
     };
     const storedProvider = await audit.change(async (session) => {
       await lockMatching(session, id, mustMatch);
       return requireValue(updateIdentityProvider(session, id, changes), noProvider);
     }, toAuditEntry);
-    return withWarnings(storedProvider, warnings, await findOpenEntities(databases, id));
+    return withWarnings(storedProvider, warnings, await findAccessWarnings(id, principal));
+  }
+
+  /** Returns warnings about tokens of other workspaces, of which an owner learns no names, and about open entities. */
+  async function findAccessWarnings(id: string, { kind }: Principal): Promise<readonly string[]> {
+    const twins = await findTwins(databases.directory, id);
+    return [
+      ...(twins.length === 0 ? [] : [describeTwins(kind === 'operator' ? twins.join(', ') : 'another workspace')]),
+      ...(await findOpenEntities(databases, id)),
+    ];
   }
 
   return { put, change };
@@ -339,6 +375,14 @@ function blankToNull(text: string | null | undefined): string | null | undefined
   return text?.trim() === '' ? null : text;
 }
 
+/** Returns null for an object without members, and undefined if there is none. */
+function emptyToNull(claims: Claims | null | undefined): Claims | null | undefined {
+  return claims !== undefined && claims !== null && Object.keys(claims).length === 0 ? null : claims;
+}
+
+const describeTwins = (others: string): string =>
+  `The same issuer and audience as ${others}: tokens for one workspace are valid in the other, as neither has requiredClaims`;
+
 const noProvider = (): ApiError => notFound('IDENTITY_PROVIDER_NOT_FOUND', 'The workspace has no identity provider');
 
 const NO_AUDIENCE =
@@ -355,7 +399,8 @@ function withWarnings(
 }
 
 function toResponse(provider: IdentityProvider): Static<typeof IdentityProviderResponse> {
-  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled, roleClaim } = provider;
+  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled, roleClaim, requiredClaims } = provider;
   const role = roleClaim === null ? {} : { roleClaim };
-  return { issuerUrl, jwksUri, audience, defaultPermissions, enabled, ...role };
+  const required = requiredClaims === null ? {} : { requiredClaims };
+  return { issuerUrl, jwksUri, audience, defaultPermissions, enabled, ...role, ...required };
 }

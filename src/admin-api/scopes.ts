@@ -1,6 +1,7 @@
 // Scopes of keys and clients, as names of entities.
 
 import { listNames } from '../errors.ts';
+import { isStorableJson } from '../model/exact-json.ts';
 import type { KeyGrants, KeyPermissions, Scope } from '../model/principal.ts';
 import { MAX_ENTITIES, MAX_ROLES } from '../schema/format.ts';
 import { hint, type Report } from '../schema/report.ts';
@@ -9,6 +10,7 @@ import { readGrants } from '../store/credentials.ts';
 import type { Databases } from '../store/databases.ts';
 import { loadEntityIds, loadRoles } from '../store/documents.ts';
 import type { WorkspaceSummary } from '../store/workspaces.ts';
+import { NOT_STORABLE } from './body.ts';
 import { DisplayName, KeyPermissions as KeyPermissionsShape } from './names.ts';
 import { arrayShape, nullableShape } from './response.ts';
 
@@ -133,6 +135,7 @@ function parseKeyGrants(
   });
   if (claims !== undefined && Buffer.byteLength(JSON.stringify(claims)) > MAX_CLAIMS_BYTES)
     report(['claims'], 'TOO_LONG', `must have at most ${MAX_CLAIMS_BYTES} bytes of JSON`);
+  if (!isStorableJson(claims)) report(['claims'], 'INVALID', NOT_STORABLE);
   return { roles: roles ?? [], claims: claims ?? {} };
 }
 

@@ -10,6 +10,9 @@ export const issuerMismatch = (): ApiError =>
 export const audienceMismatch = (): ApiError =>
   unauthorized('AUDIENCE_MISMATCH', 'Token audience does not match configured audience', true);
 
+export const workspaceMismatch = (): ApiError =>
+  unauthorized('WORKSPACE_MISMATCH', 'Token is not for this workspace', true);
+
 export const resourceMismatch = (resource: string): ApiError =>
   unauthorized(
     'RESOURCE_MISMATCH',

@@ -6,7 +6,7 @@ import { compactVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { ApiError } from '../errors.ts';
 import { HttpClientError } from '../http-client/http-client.ts';
-import { findRoles } from '../model/claim.ts';
+import { findClaim, findLackingClaims, findRoles } from '../model/claim.ts';
 import type { External } from '../model/principal.ts';
 import type { IdentityProvider, Workspace } from '../model/workspace.ts';
 import type { Verified } from './authenticate.ts';
@@ -21,7 +21,14 @@ import {
   getExpiry,
   type Moment,
 } from './claims.ts';
-import { issuerMismatch, jwksNotDiscovered, noIdentityProvider, notAJwt, signatureInvalid } from './errors.ts';
+import {
+  issuerMismatch,
+  jwksNotDiscovered,
+  noIdentityProvider,
+  notAJwt,
+  signatureInvalid,
+  workspaceMismatch,
+} from './errors.ts';
 import { type Algorithm, isAlgorithm, type VerificationKey } from './jwk.ts';
 import { type Jwt, type JwtHeader, readJwt } from './jwt.ts';
 import type { KeySet, KeySets } from './key-set.ts';
@@ -39,6 +46,7 @@ export type CheckName =
   | 'signature'
   | 'expiry'
   | 'audience'
+  | 'requiredClaims'
   | 'subject'
   | 'expiryClaim'
   | 'notBefore';
@@ -47,7 +55,7 @@ export interface CheckResult {
   readonly check: CheckName;
   /** Result of the check, or null if it was skipped because an earlier check failed or its claim is absent. */
   readonly passed: boolean | null;
-  /** Message that a request would get, or null if the check passed. */
+  /** Message that a request would get, with details where there are any, or null if the check passed. */
   readonly message: string | null;
 }
 
@@ -91,6 +99,8 @@ interface Check {
   /** Checks that must have passed for this one to mean anything. */
   readonly needs: readonly CheckName[];
   readonly validate: (validation: TokenValidation) => Promise<ApiError | undefined>;
+  /** Returns details of a failure for an administrator, which a request does not get. */
+  readonly describe?: (validation: TokenValidation) => string;
 }
 
 // Milliseconds that a verified token is cached; then it is verified again, as the provider's keys may have changed.
@@ -137,6 +147,12 @@ function buildChecks(keySets: KeySets): readonly Check[] {
       validate: async (validation) => checkExpiry(getClaims(validation), validation.moment),
     },
     { name: 'audience', needs: ['format', 'provider'], validate: async (validation) => validateAudience(validation) },
+    {
+      name: 'requiredClaims',
+      needs: ['format', 'provider'],
+      validate: async (validation) => (findLacking(validation).length === 0 ? undefined : workspaceMismatch()),
+      describe: describeLacking,
+    },
     { name: 'subject', needs: ['format'], validate: async (validation) => checkSubject(getClaims(validation)) },
     { name: 'expiryClaim', needs: ['format'], validate: async (validation) => checkExpiryClaim(getClaims(validation)) },
     {
@@ -213,7 +229,7 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
       const validation = makeValidation(token, workspace);
       const claims = validation.jwt?.claims ?? {};
       const results = new Map<CheckName, CheckResult>();
-      for (const { name, needs, validate } of checks) {
+      for (const { name, needs, validate, describe } of checks) {
         // A request checks the presence of `exp` later: without it this check is skipped.
         const isAbsent = name === 'expiry' && checkExpiryClaim(claims) !== undefined;
         const possible = !isAbsent && needs.every((needed) => results.get(needed)?.passed === true);
@@ -221,7 +237,8 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
         results.set(name, {
           check: name,
           passed: possible ? error === undefined : null,
-          message: error?.message ?? null,
+          message:
+            error === undefined ? null : error.message + (describe === undefined ? '' : `: ${describe(validation)}`),
         });
       }
       const isAccepted = [...results.values()].every(({ passed }) => passed === true);
@@ -239,6 +256,29 @@ function validateAudience(validation: TokenValidation): ApiError | undefined {
   return validation.resource === undefined
     ? checkAudience(getClaims(validation), audience)
     : checkResource(getClaims(validation), audience, validation.resource);
+}
+
+const findLacking = (validation: TokenValidation): readonly string[] =>
+  findLackingClaims(getClaims(validation), getProvider(validation).requiredClaims ?? {});
+
+/** Describes the required claims that the token lacks. */
+function describeLacking(validation: TokenValidation): string {
+  const { requiredClaims } = getProvider(validation);
+  return findLacking(validation)
+    .map((name) => {
+      const claim = findClaim(getClaims(validation), name);
+      const state = claim === undefined ? 'is missing' : `is ${shorten(claim)}`;
+      return `claim ${name} ${state}, must be ${shorten(requiredClaims?.[name])}`;
+    })
+    .join('; ');
+}
+
+const MAX_SHOWN = 100;
+
+/** Returns the JSON text of a value, shortened. */
+function shorten(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
 function toPrincipal(validation: TokenValidation, workspaceId: string): External {

@@ -35,6 +35,7 @@ export interface List<Body = Record<string, unknown>> extends Part<Omit<Body, 'n
 
 const text: Member = { accepts: (value) => typeof value === 'string' && value.trim() !== '', form: 'text' };
 const flag: Member = { accepts: (value) => typeof value === 'boolean', form: 'true or false' };
+const object: Member = { accepts: isObject, form: 'an object' };
 const moment: Member = {
   accepts: (value) =>
     typeof value === 'string' && /T.*(?:Z|[+-]\d\d:\d\d)$/.test(value) && !Number.isNaN(Date.parse(value)),
@@ -68,6 +69,7 @@ const identityProvider: Part<NewIdentityProvider> = {
     jwksUri: makeNullable(text),
     audience: makeNullable(text),
     roleClaim: makeNullable(text),
+    requiredClaims: makeNullable(object),
     defaultPermissions: makeChoice('READ_WRITE', 'READ_ONLY'),
     enabled: { ...flag, default: true },
   },

@@ -2,6 +2,7 @@
 // requests of the admin API. Pure: the same two values give the same steps, and none when they are equal.
 
 import type { Plan } from '../../admin-types/admin-api.d.ts';
+import { numberText } from '../model/exact-json.ts';
 import { ADMIN_PREFIX, type Query } from './admin-client.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './command.ts';
 import {
@@ -14,7 +15,7 @@ import {
   type Part,
   type Values,
 } from './config-file.ts';
-import type { SchemaFile } from './schema-file.ts';
+import { isObject, type SchemaFile } from './schema-file.ts';
 
 export interface ActualWorkspace {
   readonly name: string;
@@ -356,4 +357,12 @@ const difference = (name: string, actual: unknown, desired: unknown): string =>
     ? `${name}: ${JSON.stringify(desired)}`
     : `${name}: ${JSON.stringify(actual)} → ${JSON.stringify(desired ?? null)}`;
 
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+/** Returns whether two JSON values are equal, in any order of members. */
+const isSame = (one: unknown, other: unknown): boolean => sortedText(one) === sortedText(other);
+
+const sortedText = (value: unknown): string | undefined =>
+  JSON.stringify(value, (_, member) =>
+    isObject(member) && numberText(member) === undefined
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );

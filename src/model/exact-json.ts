@@ -73,6 +73,13 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\u0000');
 }
 
+/** Returns whether PostgreSQL can store all texts and names of a JSON value. */
+export function isStorableJson(value: unknown): boolean {
+  if (typeof value === 'string') return isStorable(value);
+  if (typeof value !== 'object' || value === null || exact.isRawJSON(value)) return true;
+  return Object.entries(value).every(([name, member]) => isStorable(name) && isStorableJson(member));
+}
+
 /* ---- the reader ---- */
 
 /** Error of a text that is not JSON, nests too deep, has an object with too many members, or too many values. */

@@ -1,5 +1,6 @@
 // The snapshot of a workspace that a request works with: immutable, replaced as a whole when anything in it changes.
 import type { AgentSettings } from './agent-settings.ts';
+import type { Claims } from './claim.ts';
 import type { Entity } from './entity.ts';
 
 /** Field or relation of a constraint or index of a table. */
@@ -23,6 +24,8 @@ export interface IdentityProvider {
   readonly defaultPermissions: 'READ_ONLY' | 'READ_WRITE';
   /** Claim with the roles of a user, or null: then no user has one. */
   readonly roleClaim: string | null;
+  /** Claims that a token must carry with these values (model/claim.ts), or null if none is required. */
+  readonly requiredClaims: Claims | null;
   readonly enabled: boolean;
 }
 

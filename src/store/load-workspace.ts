@@ -11,6 +11,7 @@ import { member } from '../schema/renames.ts';
 import { buildTable, type Table } from '../schema/tables.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { Databases } from './databases.ts';
+import { parseRequiredClaims } from './identity-provider.ts';
 import { isUpToDate, upgradeWorkspaceIn } from './workspace-files.ts';
 import { WORKSPACES } from './workspaces.ts';
 
@@ -90,7 +91,7 @@ function* collectOwners(table: Table): Iterable<readonly [string, ConstraintOwne
 
 const COLUMNS =
   (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
-  ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled, p.role_claim`;
+  ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled, p.role_claim, p.required_claims::text`;
 
 /**
  * Loads the snapshot of a workspace by its slugs, or undefined if there is none. Uses one statement, as the directory
@@ -170,6 +171,7 @@ function parseIdentityProvider([
   permissions,
   enabled,
   roleClaim,
+  requiredClaims,
 ]: Row): IdentityProvider | null {
   if (issuerUrl === undefined || issuerUrl === null) return null;
   return {
@@ -179,6 +181,7 @@ function parseIdentityProvider([
     defaultPermissions: permissions as IdentityProvider['defaultPermissions'],
     enabled: enabled === 't',
     roleClaim: roleClaim ?? null,
+    requiredClaims: parseRequiredClaims(requiredClaims),
   };
 }
 

@@ -104,6 +104,18 @@ for (const [says, wanted, actual, lines] of [
     ['change acme/shop: identity provider PUT …/identity-provider'],
   ],
   [
+    'the same required claims, in another order',
+    'identityProvider: { issuerUrl: "https://a.example/", defaultPermissions: READ_ONLY, requiredClaims: { a: 1, b: x } }',
+    there({ parts: { identityProvider: { ...PROVIDER, enabled: true, requiredClaims: { b: 'x', a: 1 } } } }),
+    [],
+  ],
+  [
+    'other required claims',
+    'identityProvider: { issuerUrl: "https://a.example/", defaultPermissions: READ_ONLY, requiredClaims: { a: 1 } }',
+    there({ parts: { identityProvider: { ...PROVIDER, enabled: true, requiredClaims: { a: '1' } } } }),
+    ['change acme/shop: identity provider PUT …/identity-provider'],
+  ],
+  [
     'no provider',
     'identityProvider: null',
     there({ parts: { identityProvider: PROVIDER } }),

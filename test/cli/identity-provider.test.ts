@@ -93,6 +93,19 @@ test('entities that are open to every user are named on stderr, by schema apply,
   }
 });
 
+test('the claim of roles and required claims are set, shown and taken away', async () => {
+  const claims = ['--required-claim', 'org_id=acme', 'tenant=9007199254740993', 'plan="2"', 'a=b=c'];
+  const { code, stderr } = await idp(['set', '--role-claim', 'realm.roles', ...claims]);
+  assert.equal(code, 0, stderr);
+  const { stdout } = await idp(['show']);
+  assert.match(stdout, /^Role claim {7}realm\.roles$/m);
+  assert.match(stdout, /^Required claims {2}\{"org_id":"acme","tenant":9007199254740993,"plan":"2","a":"b=c"\}$/m);
+  for (const wrong of [['x'], ['=x'], ['a=1', 'a=2']])
+    assert.equal((await idp(['set', '--required-claim', ...wrong])).code, 2);
+  const shown = (await done(['set', '--role-claim', '', '--required-claim', ''])) as object;
+  assert.deepEqual(Object.keys(shown), Object.keys(NONE));
+});
+
 test('a provider that does not answer is set with a warning on stderr', async () => {
   const absent = await startIssuer();
   await absent.stop();

@@ -368,6 +368,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'Token audience does not match configured audience',
     made: errors.audienceMismatch,
   },
+  workspaceMismatch: {
+    file: 'api/access/required-claims.test.ts',
+    words: 'Token is not for this workspace',
+    made: errors.workspaceMismatch,
+  },
   tokenExpired: { file: FORGED, words: 'Token has expired', made: errors.tokenExpired },
   jwksNotDiscovered: {
     file: TOKENS,

@@ -69,6 +69,7 @@ const CHECKS: ReadonlyMap<string, string> = new Map([
   ['signature', 'A key verifies its signature'],
   ['expiry', 'It has not expired'],
   ['audience', 'It is meant for the configured audience'],
+  ['requiredClaims', 'It is for this workspace'],
   ['subject', 'It has a subject'],
   ['expiryClaim', 'Its end is a number'],
   ['notBefore', 'It is valid already'],

@@ -1,6 +1,7 @@
 // `wda idp`: manages the identity provider whose users may use a workspace.
 import type { Command } from 'commander';
 import type { IdentityProvider } from '../../../admin-types/admin-api.d.ts';
+import { parseExact } from '../../model/exact-json.ts';
 import {
   action,
   connect,
@@ -28,9 +29,10 @@ export function register(program: Command): void {
     .option('--issuer <url>', 'issuer URL, equal to the iss of the tokens to the letter')
     .option('--jwks-uri <url>', 'where its keys are; "" (default): discovered from the issuer')
     .option('--audience <audience>', 'what aud must contain; "" (default): anything')
+    .option('--role-claim <claim>', 'claim with the roles of a user, by name or dotted path; "" (default): no roles')
     .option(
-      '--role-claim <claim>',
-      'the claim with the roles of a user, by name or dotted path; "" (default): no roles',
+      '--required-claim <claim=value...>',
+      'a claim that a token must carry, with its value: JSON, else text; "" (default): none',
     )
     .option('--permissions <permissions>', 'READ_ONLY or READ_WRITE, for all of its users')
     .option('--enable', 'accept its tokens (default with --issuer)')
@@ -39,6 +41,7 @@ export function register(program: Command): void {
   examples(setting, [
     'wda idp set -w acme/shop --issuer https://login.example.com/ --audience https://api.example.com --permissions read-only',
     'wda idp set -w acme/shop --permissions read-write',
+    'wda idp set -w acme/shop --required-claim org_id=acme',
     'wda idp set -w acme/shop --disable',
   ]);
   group
@@ -67,6 +70,7 @@ interface ProviderOptions extends GlobalOptions {
   readonly jwksUri?: string;
   readonly audience?: string;
   readonly roleClaim?: string;
+  readonly requiredClaim?: readonly string[];
   readonly permissions?: string;
   readonly enable?: boolean;
   readonly disable?: boolean;
@@ -74,7 +78,7 @@ interface ProviderOptions extends GlobalOptions {
 
 /** Replaces the configuration (enabled by default) with an issuer, or changes single options without one. */
 async function set(options: ProviderOptions): Promise<void> {
-  const { issuer, jwksUri, audience, roleClaim, enable, disable } = options;
+  const { issuer, jwksUri, audience, roleClaim, requiredClaim, enable, disable } = options;
   if (enable && disable) throw usageFailure('--enable and --disable exclude each other');
   const permissions =
     options.permissions === undefined ? undefined : parsePermissions(options.permissions, USER_PERMISSIONS);
@@ -87,17 +91,41 @@ async function set(options: ProviderOptions): Promise<void> {
     ...(jwksUri === undefined ? {} : { jwksUri }),
     ...(audience === undefined ? {} : { audience }),
     ...(roleClaim === undefined ? {} : { roleClaim }),
+    ...(requiredClaim === undefined ? {} : { requiredClaims: parseRequiredClaims(requiredClaim) }),
     ...(permissions === undefined ? {} : { defaultPermissions: permissions }),
     ...(enabled === undefined ? {} : { enabled }),
   };
   if (Object.keys(body).length === 0) {
     throw usageFailure('Nothing to set', [
-      'Pass --issuer, --jwks-uri, --audience, --role-claim, --permissions, --enable or --disable.',
+      'Pass --issuer, --jwks-uri, --audience, --role-claim, --required-claim, --permissions, --enable or --disable.',
     ]);
   }
   const response = await connect(options).send<IdentityProvider>('PUT', providerPath(options), { body });
   printWarnings(options.io, response);
   await print(options, response.data);
+}
+
+/** Parses `name=value` texts; a value that is no JSON is text. Empty texts name no claim. */
+function parseRequiredClaims(texts: readonly string[]): Readonly<Record<string, unknown>> {
+  const entries = texts
+    .filter((text) => text !== '')
+    .map((text) => {
+      const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+      if (name === undefined || value === undefined)
+        throw usageFailure(`--required-claim must be <claim>=<value>, is ${JSON.stringify(text)}`);
+      return [name, parseValue(value)] as const;
+    });
+  const repeated = entries.find(([name], index) => entries.findIndex(([other]) => other === name) !== index);
+  if (repeated !== undefined) throw usageFailure(`--required-claim names ${repeated[0]} twice`);
+  return Object.fromEntries(entries);
+}
+
+function parseValue(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch {
+    return text;
+  }
 }
 
 async function remove(options: GlobalOptions): Promise<void> {
@@ -107,13 +135,14 @@ async function remove(options: GlobalOptions): Promise<void> {
 }
 
 function print(options: GlobalOptions, provider: IdentityProvider): Promise<void> {
-  const { issuerUrl, jwksUri, audience, roleClaim, defaultPermissions, enabled } = provider;
+  const { issuerUrl, jwksUri, audience, roleClaim, requiredClaims, defaultPermissions, enabled } = provider;
   return printResult(options, provider, () =>
     renderPairs([
       ['Issuer URL', issuerUrl],
       ['JWKS URI', jwksUri ?? '(discovered)'],
       ['Audience', audience ?? '(any)'],
       ...(roleClaim === undefined ? [] : [['Role claim', roleClaim] as const]),
+      ...(requiredClaims === undefined ? [] : [['Required claims', JSON.stringify(requiredClaims)] as const]),
       ['Permissions', defaultPermissions],
       ['Enabled', enabled ? 'yes' : 'no'],
     ]),

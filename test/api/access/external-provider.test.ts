@@ -340,6 +340,7 @@ test('a token is told which checks it passes, and which records it would see', a
     signature: true,
     expiry: true,
     audience: true,
+    requiredClaims: true,
     subject: true,
     expiryClaim: true,
     notBefore: true,
@@ -376,6 +377,7 @@ test('a token is told which checks it passes, and which records it would see', a
     signature: null,
     expiry: null,
     audience: null,
+    requiredClaims: null,
     subject: null,
     expiryClaim: null,
     notBefore: null,
@@ -388,6 +390,14 @@ test('a token is told which checks it passes, and which records it would see', a
   assert.deepEqual([disabled.accepted, disabled.checks], [false, all({ enabled: false })]);
   await notes.admin(PATH, { method: 'DELETE' });
   const absent = await ask(await issuer.token({ resource: API }));
-  const without = { provider: false, enabled: null, issuer: null, keys: null, signature: null, audience: null };
+  const without = {
+    provider: false,
+    enabled: null,
+    issuer: null,
+    keys: null,
+    signature: null,
+    audience: null,
+    requiredClaims: null,
+  };
   assert.deepEqual([absent.accepted, absent.checks], [false, all(without)]);
 });

@@ -176,6 +176,8 @@ test('settings, scopes, clients, the identity provider and the history come alon
   const key = (await ask(server, '/api-keys', 'POST', named('scoped'))).json.data.key;
   const client = (await ask(server, '/oauth-clients', 'POST', named('program'))).json.data;
   await makeUsers(types, issuer);
+  const requiredClaims = { org: ['\\', { a: null }] };
+  assert.equal((await ask(server, '/identity-provider', 'PUT', { requiredClaims })).status, 200);
   assert.equal((await ask(server, '/mcp', 'PUT', { enabled: true, writes: 'on', entities: ['bounded'] })).status, 200);
   const schema = (await ask(server, '/schema')).json.data;
   schema.entities.notes = { fields: { text: { type: 'text' } } };

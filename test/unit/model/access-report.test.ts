@@ -29,6 +29,7 @@ function report(tickets: object, defaultPermissions: 'READ_ONLY' | 'READ_WRITE' 
     audience: null,
     defaultPermissions,
     roleClaim: 'roles',
+    requiredClaims: null,
     enabled: true,
   } as const;
   const { roles, permission, entities } = reportAccess({ ...workspace, identityProvider }, ROLES);
