@@ -82,6 +82,11 @@ export class ApiError extends Error {
     return this.#with({ details: this.details?.map((detail) => ({ ...detail, index })) ?? [own] });
   }
 
+  /** Copies the error with other details. */
+  withDetails(details: readonly Detail[]): ApiError {
+    return this.#with({ details });
+  }
+
   /** Copies a 401 and adds where clients find the authorization servers (RFC 9728 section 5.1). */
   challengedBy(metadata: string): ApiError {
     const challenge = `${this.headers['WWW-Authenticate'] ?? 'Bearer'}, resource_metadata="${metadata}"`;

@@ -59,10 +59,6 @@ export const upsertWithVersion = (): ApiError =>
     'If-Match does not go together with onConflict: update the record by its id to ask for a version of it',
   );
 
-/** Error of an import by a user whose grants limit the entity. */
-export const importNotGranted = (entity: string): ApiError =>
-  new ApiError('NOT_GRANTED', `You may not import records of ${entity}: create them in requests of many records`);
-
 /** Same message for hidden and absent records, so that they cannot be told apart. */
 export const recordsNotFound = (ids: readonly string[]): ApiError =>
   new ApiError('RECORDS_NOT_FOUND', `Records not found: ${listNames(ids)}`);

@@ -4,7 +4,7 @@ import type { Executor } from '../database/pool.ts';
 import { ApiError, conflict, type Detail, validationFailed } from '../errors.ts';
 import type { Assignment, AssignmentResult } from '../plan/assignment.ts';
 import { type ConflictKey, planKey } from '../plan/conflict-key.ts';
-import { planCandidates, planGrantedAssignment } from '../plan/granted.ts';
+import { findStamped, planGrantedAssignment } from '../plan/granted.ts';
 import { valueOperand } from '../plan/operand.ts';
 import { planList, planRead } from '../plan/plan.ts';
 import type { Predicate } from '../plan/predicate.ts';
@@ -51,7 +51,7 @@ export function planUpsertItem(
 ): AssignmentResult & { readonly item: UpsertItem } {
   const { entity, principal } = context;
   const result = planGrantedAssignment(body, entity, principal, undefined);
-  const candidate = findStamped(result.values, context);
+  const candidate = findStamped(result.values, entity, principal);
   const values = new Map<string, string | null>();
   const details: Detail[] = [...result.details];
   for (const { name } of key.fields) {
@@ -61,16 +61,6 @@ export function planUpsertItem(
       details.push({ field: name, code: 'REQUIRED', message: 'is required, as onConflict names it' });
   }
   return { ...result, details, item: { values: result.values, key: values } };
-}
-
-/** Returns the record as a create would store it, for the values of a key that grants or row rules set. */
-function findStamped(values: Assignment, { entity, principal }: GrantedContext): Assignment | undefined {
-  try {
-    return planCandidates(values, 0, false, entity, principal)[0]?.values;
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 403) return undefined;
-    throw error;
-  }
 }
 
 /** Creates a record, or upserts it when the query asks for it. */

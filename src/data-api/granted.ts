@@ -16,7 +16,8 @@ import {
   planGrantedAssignment,
 } from '../plan/granted.ts';
 import { type Projection, projectRecord } from '../plan/projection.ts';
-import { checkRowRules, foreignColumn } from '../plan/row-rules.ts';
+import { checkRowRules, ForeignRow, foreignColumn } from '../plan/row-rules.ts';
+import { MAX_DETAILS } from '../plan/unknown-name.ts';
 import type { Target } from '../request/bulk.ts';
 import { parseId } from '../request/call.ts';
 import { parseGuard } from '../request/conditions.ts';
@@ -145,8 +146,31 @@ export function createRecords(
   isMany: boolean,
 ): Promise<GrantedOutcome> {
   const { entity, principal } = context;
-  const rows = items.flatMap((values, item) => planCandidates(values, item, isMany, entity, principal));
+  const rows = collectRefusals(items, (values, item) => planCandidates(values, item, isMany, entity, principal)).flat();
   return write(deps, context, { operation: 'create', rows, targets: undefined, projection, isMany });
+}
+
+/** Plans each record; throws the 403 of the first that is refused, with the details of all, 100 at most. */
+function collectRefusals<T, R>(items: readonly T[], plan: (one: T, item: number) => R): R[] {
+  const refusals: ApiError[] = [];
+  const results: R[] = [];
+  for (const [item, one] of items.entries()) {
+    try {
+      results.push(plan(one, item));
+    } catch (error) {
+      const refusal = error instanceof ForeignRow && items.length > 1 ? error.at({ index: item }) : error;
+      if (!(refusal instanceof ApiError) || refusal.details === undefined) throw refusal;
+      refusals.push(refusal);
+      if (refusals.length === MAX_DETAILS) break;
+    }
+  }
+  if (refusals.length > 0) throw mergeRefusals(refusals);
+  return results;
+}
+
+function mergeRefusals(refusals: readonly ApiError[]): ApiError {
+  const [first] = refusals as readonly [ApiError];
+  return refusals.length === 1 ? first : first.withDetails(refusals.flatMap(({ details = [] }) => details));
 }
 
 export type UpdateOptions = Pick<GrantedWrite, 'projection' | 'isMany'> & {
@@ -229,11 +253,14 @@ function toRefusal(
   }
   const [refused] = select('refused');
   if (refused !== undefined) {
-    const [item] = refused;
-    const field = rows.find((row) => row.item === item)?.refusedField;
-    return field === undefined
-      ? notGranted(operation, entity.name, isMany ? item : undefined)
-      : fieldNotGranted(field, entity.name, isMany ? item : undefined);
+    const fields = new Map(rows.map(({ item, refusedField }) => [item, refusedField]));
+    const toError = ([item]: Problem): ApiError => {
+      const field = fields.get(item);
+      return field === undefined
+        ? notGranted(operation, entity.name, isMany ? item : undefined)
+        : fieldNotGranted(field, entity.name, isMany ? item : undefined);
+    };
+    return mergeRefusals(select('refused').map(toError));
   }
   const stale = select('stale');
   if (stale.length > 0) {

@@ -216,7 +216,7 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
     compileOptions,
     prepared: makePreparedStatements(compileOptions),
   };
-  const transfer: TransferDeps = { ...deps, takePermit: makeTakePermit(deps.config) };
+  const transfer: TransferDeps = { ...deps, ...recordDeps, takePermit: makeTakePermit(deps.config) };
   const retry = makeSnapshotRetry(deps.cache);
   const handlers: Readonly<Record<OperationName, Handler>> = {
     list: (context) => list(recordDeps, context),

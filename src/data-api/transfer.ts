@@ -6,9 +6,9 @@ import type { Databases } from '../store/databases.ts';
 import type { WorkspaceCache } from '../store/workspace-cache.ts';
 import type { IdempotencyKeys } from '../workspace-schema/idempotency-keys.ts';
 import type { EntityContext } from './context.ts';
+import type { WriteDeps } from './reads.ts';
 
-export interface TransferDeps {
-  readonly config: Config;
+export interface TransferDeps extends WriteDeps {
   readonly databases: Databases;
   readonly keys: IdempotencyKeys;
   readonly cache: Pick<WorkspaceCache, 'invalidate'>;

@@ -1,5 +1,6 @@
 // Writes of a principal whose grants limit an entity: one statement for one record or many, which locks, checks the
 // grants on the record before and after, checks references, and writes everything or nothing.
+import { ApiError } from '../errors.ts';
 import type { Entity, EntityAccess, Field, ResolvedGrant, StampedValue } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { External, Principal } from '../model/principal.ts';
@@ -56,14 +57,41 @@ export function planGrantedAssignment(
   principal: Principal,
   pathId: string | undefined,
 ): AssignmentResult {
-  const { writable } = entity.access;
-  const optional = new Set(getRuleColumns(entity, principal));
-  if (pathId === undefined) {
-    for (const { set, stamps } of getUsable(entity, 'create', principal))
-      for (const name of [...set.keys(), ...stamps.keys()]) optional.add(name);
-  }
-  return planAssignment(body, { ...entity, fields: writable }, pathId, optional);
+  const optional = pathId === undefined ? getOptionalNames(entity, principal) : undefined;
+  return planAssignment(body, widenToWritable(entity), pathId, optional);
 }
+
+/** Returns the entity with the fields that a body may name, which are more than those that can be read. */
+export const widenToWritable = (entity: GrantedEntity): GrantedEntity => ({
+  ...entity,
+  fields: entity.access.writable,
+});
+
+/** Returns the names of the fields that row rules or grants set, so that a new record need not give them. */
+export function getOptionalNames(entity: Entity, principal: Principal): ReadonlySet<string> {
+  const names = new Set(getRuleColumns(entity, principal));
+  for (const { set, stamps } of getUsable(entity, 'create', principal))
+    for (const name of [...set.keys(), ...stamps.keys()]) names.add(name);
+  return names;
+}
+
+/** Returns the record as a create would store it first, or undefined if no grant allows it. */
+export function findStamped(values: Assignment, entity: GrantedEntity, principal: Principal): Assignment | undefined {
+  try {
+    return planCandidates(values, 0, false, entity, principal)[0]?.values;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) return undefined;
+    throw error;
+  }
+}
+
+/** Throws 403 when no grant of the principal allows a create, whatever the record. */
+export function requireCreate(entity: GrantedEntity, principal: Principal): void {
+  if (getCreators(entity, principal).length === 0) throw notGranted('create', entity.name);
+}
+
+const getCreators = (entity: Entity, principal: Principal): ReturnType<typeof getUsable> =>
+  getUsable(entity, 'create', principal).filter(({ demandsId }) => !demandsId);
 
 /** Returns the grants with the operation that apply to the principal, with their index among all of the roles. */
 function getUsable(
@@ -88,7 +116,7 @@ export function planCandidates(
   entity: GrantedEntity,
   principal: Principal,
 ): readonly GrantedRow[] {
-  const grants = getUsable(entity, 'create', principal).filter(({ demandsId }) => !demandsId);
+  const grants = getCreators(entity, principal);
   if (principal.kind !== 'external' || grants.length === 0)
     throw notGranted('create', entity.name, isMany ? item : undefined);
   const rows: GrantedRow[] = [];

@@ -2,9 +2,11 @@
 // handling of existing records. Throws 400 for a map or a header that does not fit.
 import { badRequest, type Detail, shorten, validationFailed } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
+import { getEntity } from '../model/workspace.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
 import { getRequiredFields, isWritable, makeRequiredDetail } from './assignment.ts';
 import { getUniqueFields, planKey } from './conflict-key.ts';
+import { getOptionalNames, isGranted, requireCreate, widenToWritable } from './granted.ts';
 import {
   type Lookup,
   makeHeaderMatcher,
@@ -16,7 +18,7 @@ import {
 import type { PlanContext } from './link.ts';
 import { getReferences, type Reference } from './references.ts';
 import { applyRowRules, getRuleColumns } from './row-rules.ts';
-import { type Scan, scan } from './scan.ts';
+import { type Scan, scan, scanGrantedTarget } from './scan.ts';
 import { MAX_DETAILS, makeUnknownNameFormatter } from './unknown-name.ts';
 
 export interface ImportPlan {
@@ -32,7 +34,7 @@ export interface ImportPlan {
   readonly hasRejects: boolean;
   /** Range of rows that statements are limited to, in a search for the row that PostgreSQL refuses. */
   readonly range?: { readonly from: number; readonly to: number };
-  /** Whether each row says which columns it gives (NDJSON); otherwise every row gives all of them. */
+  /** Whether each row says which columns it gives (NDJSON, or under grants); otherwise every row gives all of them. */
   readonly sparse: boolean;
   /** Ids in the file: `known` only find records, `new` may create records, too. */
   readonly ids: 'none' | 'known' | 'new';
@@ -63,6 +65,9 @@ export interface CsvImport {
 // An entity has 500 fields at most; a file may have additional columns that the import ignores.
 const MAX_COLUMNS = 2000;
 
+/** Returns the entity with the fields that a file may give. */
+export const getImported = (entity: Entity): Entity => (isGranted(entity) ? widenToWritable(entity) : entity);
+
 /** Checks what is possible before the first byte of the body: the fields in `map`, and the claims of the row rules. */
 export function checkImport(request: ImportRequest, entity: Entity, context: PlanContext): void {
   const lookupNames = new Map<Field, string>();
@@ -80,13 +85,17 @@ export function checkImport(request: ImportRequest, entity: Entity, context: Pla
   findMatchFields(request, entity, context);
   // Throws 403 when a claim that the row rules write into every row cannot be used.
   applyRowRules(entity, context.principal, new Map());
+  if (isGranted(entity) && request.onConflict !== 'update') requireCreate(entity, context.principal);
 }
 
 /** Throws 400 when the fields are not unique together. */
 function findMatchFields(request: ImportRequest, entity: Entity, context: PlanContext): readonly Field[] | undefined {
   const { conflictOn: fields, onConflict } = request;
   if (fields === undefined || onConflict === 'fail') return undefined;
-  return planKey({ fields, mode: onConflict }, entity, context, 'conflictOn').fields;
+  // A field that a user may write without reading it finds no record.
+  const readable = isGranted(entity) ? getEntity(context.workspace, entity.name) : entity;
+  const key = planKey({ fields, mode: onConflict }, readable, context, 'conflictOn').fields;
+  return key.map(({ name }) => entity.fields.get(name) as Field);
 }
 
 /** Plans the import of a CSV file with these headers; throws 400 with every mistake in them (row 0). */
@@ -134,12 +143,12 @@ export function planCsvImport(
   const targets = cells.filter((target) => target !== undefined);
   const fields = targets.map(({ field }) => field);
   const byId = fields.some((field) => field.role === 'id');
-  const ruleColumns = getRuleColumns(entity, context.principal);
-  const missingFields = getRequiredFields(entity, ruleColumns).filter((field) => !fields.includes(field));
+  const optional = getOptionalNames(entity, context.principal);
+  const missingFields = getRequiredFields(entity, optional).filter((field) => !fields.includes(field));
   const match = findMatchFields(request, entity, context);
   const isDecidedLater = request.onConflict === 'update' && (byId || match !== undefined);
   for (const field of match ?? []) {
-    if (fields.includes(field) || ruleColumns.has(field.name)) continue;
+    if (fields.includes(field) || optional.has(field.name)) continue;
     details.push({
       row: 0,
       ...makeRequiredDetail(field.name),
@@ -154,12 +163,14 @@ export function planCsvImport(
     details.push({ row: 0, field: null, code: 'REQUIRED', message: 'no column of the file is imported' });
   }
   if (details.length > 0) throw validationFailed(details.slice(0, MAX_DETAILS));
-  const ruleFields = [...ruleColumns]
-    .map((name) => entity.fields.get(name))
-    .filter((field) => field !== undefined && !fields.includes(field)) as Field[];
+  const stampedFields = isGranted(entity)
+    ? (match ?? [])
+    : [...getRuleColumns(entity, context.principal)].map((name) => entity.fields.get(name));
   const required = isDecidedLater ? missingFields : [];
-  const columns = [...fields, ...ruleFields];
-  const plan = planImport(importCase, { columns, lookups: getLookups(targets), sparse: false, required });
+  const added = stampedFields.filter((field) => field !== undefined && !fields.includes(field)) as Field[];
+  const columns = [...fields, ...added];
+  const sparse = isGranted(entity);
+  const plan = planImport(importCase, { columns, lookups: getLookups(targets), sparse, required });
   return { plan, cells, notes };
 }
 
@@ -172,7 +183,7 @@ const getLookups = (targets: readonly Target[]): readonly Lookup[] =>
 export function planNdjsonImport(request: ImportRequest, entity: Entity, context: PlanContext): ImportPlan {
   const columns = [...entity.fields.values()].filter((field) => readOnlyReason(field, request, context) === undefined);
   const required =
-    request.onConflict === 'update' ? getRequiredFields(entity, getRuleColumns(entity, context.principal)) : [];
+    request.onConflict === 'update' ? getRequiredFields(entity, getOptionalNames(entity, context.principal)) : [];
   const names = [...request.map.values()].filter((name) => name !== null);
   const lookups = getLookups(names.map((name) => resolveTarget(name, entity, context)));
   return planImport({ request, entity, context }, { columns, lookups, sparse: true, required });
@@ -209,7 +220,9 @@ function planImport(
   const match = findMatchFields(request, entity, context);
   return {
     kind: 'import',
-    scan: scan(entity, principal, 'write'),
+    scan: isGranted(entity)
+      ? scanGrantedTarget(getEntity(workspace, entity.name), principal)
+      : scan(entity, principal, 'write'),
     onConflict: request.onConflict,
     columns,
     lookups,

@@ -15,6 +15,7 @@ import {
   getRequiredFields,
   makeRequiredDetail,
 } from './assignment.ts';
+import { findStamped, type GrantedEntity, getOptionalNames, isGranted } from './granted.ts';
 import { REJECT_COLUMNS, resolveTarget, type Target } from './import-columns.ts';
 import {
   type CsvImport,
@@ -24,7 +25,7 @@ import {
   readOnlyReason,
 } from './import-plan.ts';
 import type { PlanContext } from './link.ts';
-import { applyRowRules, getRuleColumns } from './row-rules.ts';
+import { applyRowRules, checkRowRules, getRuleColumns } from './row-rules.ts';
 
 /**
  * Text of each staged column and look-up, null for null; for a sparse plan followed by the bits of the given columns.
@@ -46,6 +47,7 @@ export function makeCellDecoder(
   const indexes = cells.map((target) => (target === undefined ? -1 : getStagedIndex(plan, target)));
   const provided = plan.columns.map((column) => cells.some((target) => target?.field === column));
   const width = plan.columns.length + plan.lookups.length;
+  const bits = formatBits(provided);
   const applyRules = makeRuleApplier(plan, entity, context);
   return (source, row, report) => {
     if (source.length !== cells.length) {
@@ -76,6 +78,7 @@ export function makeCellDecoder(
     }
     if (!isValid) return undefined;
     applyRules?.(values, [...provided]);
+    if (plan.sparse) values.push(bits);
     return values;
   };
 }
@@ -95,8 +98,8 @@ export function makeMemberDecoder(
   );
   const idIndex = plan.columns.findIndex((field) => field.role === 'id');
   const keyIndexes = (plan.matchOn ?? []).map(({ name }) => indexes.get(name) as number);
-  const ruleColumns = getRuleColumns(entity, context.principal);
-  const required = getRequiredFields(entity, ruleColumns);
+  const optional = getOptionalNames(entity, context.principal);
+  const required = getRequiredFields(entity, optional);
   const applyRules = makeRuleApplier(plan, entity, context);
   const formatUnknownField = makeUnknownFieldFormatter(entity, context);
   return (source, row, report) => {
@@ -137,7 +140,7 @@ export function makeMemberDecoder(
     if (expandsTooMuch(expandedBytes)) reject(EXPANSION_DETAIL);
     for (const index of keyIndexes) {
       const { name } = plan.columns[index] as Field;
-      if (!provided[index] && !ruleColumns.has(name))
+      if (!provided[index] && !optional.has(name))
         reject({ ...makeRequiredDetail(name), message: 'is required by conflictOn' });
     }
     // Only the table shows whether a row with an id, or a key, creates a record.
@@ -148,11 +151,15 @@ export function makeMemberDecoder(
     }
     if (!isValid) return undefined;
     applyRules?.(values, provided);
-    let bits = '';
-    for (const bit of provided) bits += bit ? '1' : '0';
-    values.push(bits);
+    values.push(formatBits(provided));
     return values;
   };
+}
+
+function formatBits(provided: readonly boolean[]): string {
+  let bits = '';
+  for (const bit of provided) bits += bit ? '1' : '0';
+  return bits;
 }
 
 /** Formats the mistake of a row with a wrong number of cells. */
@@ -183,6 +190,7 @@ function notImported(
 
 /** Returns a function that sets the columns of the row rules, as creates do, or undefined if none apply. */
 function makeRuleApplier(plan: ImportPlan, entity: Entity, context: PlanContext) {
+  if (isGranted(entity)) return makeStampedKey(plan, entity, context);
   const ruleColumns = getRuleColumns(entity, context.principal);
   const indexes = [...ruleColumns].map(
     (name) => [name, plan.columns.findIndex((field) => field.name === name)] as const,
@@ -196,6 +204,23 @@ function makeRuleApplier(plan: ImportPlan, entity: Entity, context: PlanContext)
       values[index] = result.get(name) ?? null;
       provided[index] = true;
     }
+  };
+}
+
+/**
+ * Returns a function that checks the columns of the row rules, and sets fields of conflictOn that grants or row rules
+ * set, so that they find records; the write sets them in new ones.
+ */
+function makeStampedKey({ columns, matchOn = [] }: ImportPlan, entity: GrantedEntity, { principal }: PlanContext) {
+  const keyIndexes = matchOn.map((field) => columns.indexOf(field));
+  return (values: (string | null)[], provided: readonly boolean[]): void => {
+    const row = new Map<string, string | null>();
+    for (const [index, { name }] of columns.entries()) if (provided[index]) row.set(name, values[index] ?? null);
+    checkRowRules(entity, principal, row);
+    if (keyIndexes.every((index) => provided[index])) return;
+    const newRecord = findStamped(row, entity, principal);
+    for (const index of keyIndexes)
+      if (!provided[index]) values[index] = newRecord?.get((columns[index] as Field).name) ?? null;
   };
 }
 

@@ -387,6 +387,23 @@ function stagedRows(plan: ImportPlan): RowsOfInsert {
   return mayConflict(plan) ? insertRows(plan.scan, { ...rows, name: '$new' }) : plainRows(rows);
 }
 
+/**
+ * Selects staged rows after a row of the file, those with an id of a record or those without: `row`, `line`, `id`, `bits`
+ * of the given columns, and `values`, a JSON array of texts; as many as fit into `maxBytes`, one at least.
+ */
+export function selectRowsAfter(
+  plan: ImportPlan,
+  row: number,
+  { hasId, maxRows, maxBytes }: { readonly hasId: boolean; readonly maxRows: number; readonly maxBytes: number },
+): Fragment {
+  const texts = plan.columns.map((field) => sql`${s}.${ident(field.name)}::text`);
+  const id = plan.ids === 'none' ? keyword('null::int8') : sql`${s}."id"`;
+  const conditions = [sql`${s}.${ROW} > ${keyword(String(row))}`, hasId ? sql`${id} is not null` : sql`${id} is null`];
+  const rows = sql`select ${s}.${ROW} as "row", ${s}.${LINE} as "line", ${id} as "id", ${s}.${PROVIDED}::text as "bits", to_json(array[${join(texts)}]::text[])::text as "values" from ${selectStaged(plan)} ${s}${where(...conditions)} order by ${s}.${ROW} limit ${keyword(String(maxRows))}`;
+  const sized = sql`select c.*, sum(octet_length(c."values")) over (order by c."row") - octet_length(c."values") as "before" from (${rows}) c`;
+  return sql`select c."row"::text, c."line"::text, c."id"::text, c."bits", c."values" from (${sized}) c where c."before" < ${keyword(String(maxBytes))} order by c."row"`;
+}
+
 function insertedValue(plan: ImportPlan, field: Field): Fragment {
   const column = sql`${s}.${ident(field.name)}`;
   if (field.role === 'createdAt' || field.role === 'updatedAt') return sql`coalesce(${column}, now())`;

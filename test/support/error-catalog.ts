@@ -298,11 +298,6 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^You may not create records of \w+ with these values$/,
     made: () => errors.valuesNotGranted('tickets'),
   },
-  importNotGranted: {
-    file: 'api/access/grants.test.ts',
-    words: /^You may not import records of \w+: create them in requests of many records$/,
-    made: () => errors.importNotGranted('tickets'),
-  },
   recordsNotFound: {
     file: BULK,
     words: /^Records not found: \d+(, \d+)*$/,

@@ -1,8 +1,9 @@
 // Checks of staged rows as sets: against each other, and against the records that the principal can see. Their mistakes are
 // listed, or the rows with them are rejected.
 
-import type { Session } from '../../database/pool.ts';
+import type { Transaction } from '../../database/pool.ts';
 import { type Detail, type DetailCode, shorten } from '../../errors.ts';
+import { isGranted } from '../../plan/granted.ts';
 import { type ImportPlan, isOwnReference } from '../../plan/import-plan.ts';
 import type { Fragment } from '../../sql/fragment.ts';
 import {
@@ -26,7 +27,7 @@ const MATCH_ATTEMPTS = 3;
 
 /** Staged rows that are checked, and the mistakes that are listed of each check. */
 export interface Checks {
-  readonly session: Session;
+  readonly session: Transaction;
   readonly context: EntityContext;
   readonly plan: ImportPlan;
   readonly maxErrors: number;
@@ -108,13 +109,16 @@ function listChecks(plan: ImportPlan): readonly Check[] {
     const name = fields.map((field) => field.name).join(', ');
     add(findDuplicates(plan, fields), name, 'NOT_UNIQUE', duplicate, 'values');
     const message = 'must be unique: another record has this value';
-    add(findUniqueConflicts(plan, fields), name, 'NOT_UNIQUE', message);
+    // Values that the principal cannot read are compared by PostgreSQL alone.
+    if (fields.every((field) => plan.scan.entity.fields.has(field.name)))
+      add(findUniqueConflicts(plan, fields), name, 'NOT_UNIQUE', message);
   }
   for (const [index, { column, field, scan }] of plan.lookups.entries()) {
     const message = `refers to a record that does not exist: no record of ${scan.entity.name} has this ${field.name}`;
     add(findMissingLookups(plan, index), column.name, 'REFERENCE_NOT_FOUND', message);
   }
-  for (const reference of plan.references) {
+  // The writes under grants check references themselves, as those that a grant sets need not be readable.
+  for (const reference of isGranted(plan.scan.entity) ? [] : plan.references) {
     const depends = isOwnReference(plan, reference) ? 'references' : 'nothing';
     const message = 'refers to a record that does not exist';
     add(findMissingReferences(plan, reference), reference.field.name, 'REFERENCE_NOT_FOUND', message, depends);

@@ -64,10 +64,10 @@ async function lock(session: Session, plan: ImportPlan): Promise<void> {
 
 /** Returns the parts of a plan that determine how rows are decoded and checked. Names in PostgreSQL do not. */
 function getDecodingInputs({ columns, lookups, sparse, ids, onConflict, required, scan }: ImportPlan): unknown {
-  const { fields, rowRules } = scan.entity;
+  const { access, fields, rowRules } = scan.entity;
   const rules = scan.filter.kind === 'rules' ? rowRules : [];
   return [
-    [...fields.values()].map(toDocumentField),
+    [...(access?.writable ?? fields).values()].map(toDocumentField),
     columns.map(toDocumentField),
     lookups.map(({ column, field }) => [column.name, toDocumentField(field)]),
     required.map(toDocumentField),

@@ -3,12 +3,11 @@
 import { badRequest, payloadTooLarge, validationFailed } from '../../errors.ts';
 import { runInSlices } from '../../http/body.ts';
 import { readUpload, type Upload } from '../../limits/upload.ts';
-import { checkImport, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
+import { checkImport, getImported, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../../plan/import-row.ts';
 import { type ImportRequest, parseImportRequest } from '../../request/import-request.ts';
 import type { Reply } from '../../response/reply.ts';
 import type { EntityContext } from '../context.ts';
-import { importNotGranted } from '../errors.ts';
 import { type ImportKey, importIdempotent } from '../idempotency.ts';
 import type { TransferDeps } from '../transfer.ts';
 import { makeCsvRejects, NDJSON_REJECTS } from './reject-file.ts';
@@ -24,7 +23,6 @@ export async function importRecords(deps: TransferDeps, context: EntityContext):
   const { config, keys } = deps;
   const { maxImportBytes: maxBytes, transferTimeoutMs: timeoutMs } = config;
   const { call, request, entity } = context;
-  if (entity.access !== undefined) throw importNotGranted(entity.name);
   const options = parseImportRequest(call.query, request.headers);
   checkImport(options, entity, context);
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw payloadTooLarge(maxBytes);
@@ -63,9 +61,9 @@ async function importCsv(
   const batches = readCsv(upload.chunks, getRowLimits(deps));
   try {
     const [headers, first] = await readHeaders(batches);
-    const planFor = (current: EntityContext) => planCsvImport(request, headers, current.entity, current);
+    const planFor = (current: EntityContext) => planCsvImport(request, headers, getImported(current.entity), current);
     const csvPlan = planFor(context);
-    const decodeCells = makeCellDecoder(csvPlan, request, context.entity, context);
+    const decodeCells = makeCellDecoder(csvPlan, request, getImported(context.entity), context);
     return await runImport(
       {
         plan: csvPlan.plan,
@@ -97,9 +95,9 @@ async function importNdjson(
   const batches = readLines(upload.chunks, getRowLimits(deps), (work) =>
     runInSlices(work, context.request.slices, context.signal),
   );
-  const replan = (current: EntityContext) => planNdjsonImport(request, current.entity, current);
+  const replan = (current: EntityContext) => planNdjsonImport(request, getImported(current.entity), current);
   const plan = replan(context);
-  const decodeMembers = makeMemberDecoder(plan, request, context.entity, context);
+  const decodeMembers = makeMemberDecoder(plan, request, getImported(context.entity), context);
   const decode: RowDecoder<JsonLine> = (line, row, report) => {
     if ('value' in line) return decodeMembers(line.value, row, report);
     report({ row, field: null, code: 'INVALID', message: line.fault });

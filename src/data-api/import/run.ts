@@ -59,8 +59,9 @@ export interface Import<T> extends RowSource<T> {
 export async function runImport<T extends { readonly line: number }>(
   { plan, replan, notes, interrupt, isDryRun, key, release, ...source }: Import<T>,
   context: EntityContext,
-  { config, databases, cache }: TransferDeps,
+  deps: TransferDeps,
 ): Promise<Reply> {
+  const { config, databases, cache } = deps;
   const db = databases.forWorkspace(context.workspace);
   const width = plan.columns.length + plan.lookups.length + (plan.sparse ? 1 : 0);
   const reader = makeImportReader(source, width, context.request.slices);
@@ -82,6 +83,7 @@ export async function runImport<T extends { readonly line: number }>(
       (session) =>
         runWhileConnected(db, session, context, async (own) => {
           const counts = await importStaged(own, { context, plan }, replan, {
+            deps,
             reader,
             interrupt,
             key,
@@ -212,6 +214,7 @@ async function saveRejects(
 }
 
 interface IncomingBody extends Pick<Import<unknown>, 'interrupt' | 'key' | 'maxErrors'> {
+  readonly deps: TransferDeps;
   readonly reader: ImportReader;
 }
 
@@ -219,7 +222,7 @@ async function importStaged(
   session: Transaction,
   initial: PlannedImport,
   replan: Replan,
-  { reader, interrupt, key, maxErrors }: IncomingBody,
+  { deps, reader, interrupt, key, maxErrors }: IncomingBody,
 ): Promise<ImportCounts> {
   await session.execute(importSettings(initial.plan.scan.entity).text);
   await session.execute(createStaging(initial.plan).text);
@@ -244,7 +247,7 @@ async function importStaged(
     const mistakes = await findLastingMistakes(checks, details.length === 0);
     if (details.length + mistakes.length > 0) throw toImportError([...details, ...mistakes], maxErrors);
   }
-  const counts = await writeImport(checks, reader.rows());
+  const counts = await writeImport(deps, checks, reader.rows());
   await confirmAccess(session, plannedImport, replan);
   return counts;
 }

@@ -2,14 +2,17 @@
 import { inRolledBackSavepoint, inSavepoint } from '../../database/copy.ts';
 import { getSqlState, isRetryable } from '../../database/errors.ts';
 import type { ApiError } from '../../errors.ts';
+import { isGranted } from '../../plan/granted.ts';
 import { type ImportPlan, updatesRecords } from '../../plan/import-plan.ts';
-import { type Query, toQuery } from '../../sql/fragment.ts';
+import { toQuery } from '../../sql/fragment.ts';
 import { countRejects, importQuery, indexStaging, rejectRow, writeStaged } from '../../sql/import.ts';
-import type { EntityContext } from '../context.ts';
+import { isLimited } from '../granted.ts';
+import type { WriteDeps } from '../reads.ts';
 import { toRecordError } from '../record-error.ts';
 import { type Checks, findLastingMistakes, match, rejectMistakes } from './checks.ts';
 import { writeExchanged } from './exchange.ts';
 import { formatReason, toImportError } from './reader.ts';
+import { type WriteRow, writeGrantedRows } from './write-granted.ts';
 
 export interface ImportCounts {
   readonly inserted: number;
@@ -22,9 +25,10 @@ export interface ImportCounts {
 const WRITE_ATTEMPTS = 3;
 
 /** Writes the checked rows; throws 400 or 409 for rows that a concurrent write, or PostgreSQL, refuses. */
-export async function writeImport(checks: Checks, rows: number): Promise<ImportCounts> {
+export async function writeImport(deps: WriteDeps, checks: Checks, rows: number): Promise<ImportCounts> {
   const { session, context, plan, maxErrors } = checks;
-  const writeRows = () => session.query<WriteRow>(writeQuery(plan, context));
+  const writePart = makeWrite(deps, checks);
+  const writeRows = () => writePart(plan);
   let isExchange = false;
   let refused = 0;
   for (let attempt = 1; ; attempt++) {
@@ -42,7 +46,8 @@ export async function writeImport(checks: Checks, rows: number): Promise<ImportC
       // A concurrent write came between our checks and the write: the checks are repeated to find the row.
       const isRace = getSqlState(error) === '23505' || getSqlState(error) === '23503' || getSqlState(error) === '23502';
       // Without a mistake, rows take over unique values of each other.
-      const mayExchange = getSqlState(error) === '23505' && updatesRecords(plan) && !isExchange;
+      const mayExchange =
+        getSqlState(error) === '23505' && updatesRecords(plan) && !isGranted(plan.scan.entity) && !isExchange;
       if (plan.hasRejects) {
         await match(checks);
         if ((await rejectMistakes(checks)) > 0) continue;
@@ -50,7 +55,11 @@ export async function writeImport(checks: Checks, rows: number): Promise<ImportC
           isExchange = true;
           continue;
         }
-        const count = await rejectRefused(checks, rows, error, MAX_REFUSED_ROWS - refused);
+        const count = await rejectRefused(checks, rows, {
+          cause: error,
+          limit: MAX_REFUSED_ROWS - refused,
+          write: writePart,
+        });
         refused += count;
         if (count > 0) continue;
       }
@@ -66,16 +75,23 @@ export async function writeImport(checks: Checks, rows: number): Promise<ImportC
   }
 }
 
-interface WriteRow {
-  readonly inserted: string;
-  readonly updated: string;
+/** Returns the function that writes the staged rows of a plan. */
+function makeWrite(deps: WriteDeps, checks: Checks): (plan: ImportPlan) => Promise<readonly WriteRow[]> {
+  const { session, context } = checks;
+  if (isLimited(context)) return (plan) => writeGrantedRows(deps, { ...checks, context, plan });
+  return (plan) => session.query<WriteRow>(importQuery(writeStaged(plan), context.principal));
 }
-
-const writeQuery = (plan: ImportPlan, { principal }: EntityContext): Query => importQuery(writeStaged(plan), principal);
 
 // Rows that are searched one by one, each by some 20 writes that are undone: 0.2 s in a file of 100,000 rows. Beyond them
 // the file is refused.
 const MAX_REFUSED_ROWS = 100;
+
+interface Refusal {
+  /** Error of PostgreSQL. */
+  readonly cause: unknown;
+  readonly limit: number;
+  readonly write: (plan: ImportPlan) => Promise<unknown>;
+}
 
 /**
  * Rejects at most `limit` rows that PostgreSQL refuses although no check finds a mistake in them: a value that a hidden
@@ -84,8 +100,7 @@ const MAX_REFUSED_ROWS = 100;
 async function rejectRefused(
   { session, context, plan }: Checks,
   rows: number,
-  cause: unknown,
-  limit: number,
+  { cause, limit, write }: Refusal,
 ): Promise<number> {
   const { workspace, entity } = context;
   const toRefusal = (error: unknown): ApiError => toRecordError(error, workspace, entity.name, 'create');
@@ -98,7 +113,7 @@ async function rejectRefused(
     if (count >= limit) return;
     try {
       await inRolledBackSavepoint(session, async () => {
-        await session.query(writeQuery({ ...plan, range: { from, to } }, context));
+        await write({ ...plan, range: { from, to } });
       });
     } catch (error) {
       // A reference to a row of another part is no mistake.

@@ -462,14 +462,6 @@ describe('what is written', () => {
     assert.ok([400, 403, 404].includes(answer.status), answer.text);
     assert.deepEqual((await desk.call('tickets?filter=subject,eq,batch')).json.data, []);
   });
-  test('an import is refused', async () => {
-    const answer = await customer('tickets/_import', {
-      method: 'POST',
-      raw: 'subject\nx\n',
-      headers: { 'content-type': 'text/csv' },
-    } as Call);
-    refuse(answer, 403, 'You may not import records of tickets: create them in requests of many records');
-  });
 });
 
 describe('keys that act as a role', () => {
