@@ -67,15 +67,17 @@ function listChecks(entity: string, ids: readonly string[], visible: readonly st
     {
       path: `${entity}/_export?${filter}&format=ndjson`,
       judge: ({ status, body: lines }) =>
-        status !== 200 || typeof lines !== 'string'
-          ? describeStatus(status)
-          : difference(
-              lines
-                .split('\n')
-                .filter((line) => line !== '')
-                .map((line) => getId(JSON.parse(line))),
-              visible,
-            ),
+        total === 0 && status === 404
+          ? undefined
+          : status !== 200 || typeof lines !== 'string'
+            ? describeStatus(status)
+            : difference(
+                lines
+                  .split('\n')
+                  .filter((line) => line !== '')
+                  .map((line) => getId(JSON.parse(line))),
+                visible,
+              ),
     },
   ];
 }
@@ -115,7 +117,12 @@ function inboundChecks(entity: string, inbound: InboundRelation, hidden: readonl
   const { from, relation, isToOne, linkedIds } = inbound;
   const checks: Check[] = [];
   for (const ids of chunks(hidden)) {
-    checks.push(makeExactCheck(`${from}?filter=${relation}.id,in,${ids.join()}&fields=id&expand=&size=1`, [], 0));
+    const { path, judge } = makeExactCheck(
+      `${from}?filter=${relation}.id,in,${ids.join()}&fields=id&expand=&size=1`,
+      [],
+      0,
+    );
+    checks.push({ path, judge: (response) => (isNothing(response) ? undefined : judge(response)) });
   }
   for (const ids of chunks(linkedIds)) {
     const expanded = `${from}?filter=id,in,${ids.join()}&expand=${relation}&fields=id,${relation}.id&size=${CHUNK}`;
@@ -133,17 +140,19 @@ function judgeExpansion(
   hidden: readonly string[],
 ): string | undefined {
   const records = getRecords(response);
-  // A relation that may not be expanded shows nothing.
-  if (records === undefined) return response.status === 400 ? undefined : describeStatus(response.status);
+  if (records === undefined) return isNothing(response) ? undefined : describeStatus(response.status);
   const ids = records.flatMap((record) => relatedIds(record[relation]));
   const leak = ids.find((id) => hidden.includes(id));
   return leak === undefined ? undefined : `record ${leak} of ${entity} is shown`;
 }
 
+/** Whether the relation, or the entity that it starts from, does not exist for these claims, and so shows nothing. */
+const isNothing = ({ status }: CheckResponse): boolean => status === 400 || status === 404;
+
 /** Checks that records without a visible related record come last, ordered by their own id. */
 function judgeSort(response: CheckResponse, relation: string): string | undefined {
   const records = getRecords(response);
-  if (records === undefined) return response.status === 400 ? undefined : describeStatus(response.status);
+  if (records === undefined) return isNothing(response) ? undefined : describeStatus(response.status);
   const keys = records.map((record) => [relatedIds(record[relation])[0], getId(record)] as const);
   const sorted = [...keys].sort(([a, own], [b, other]) => {
     if (a !== b) return a === undefined ? 1 : b === undefined ? -1 : byNumber(a, b);
@@ -152,7 +161,7 @@ function judgeSort(response: CheckResponse, relation: string): string | undefine
   return keys.every((key, index) => key === sorted[index]) ? undefined : 'the order follows hidden records';
 }
 
-/** Returns a check of the records, their order and their number. */
+/** Returns a check of the records, their order and their number. An entity that does not exist for the claims has none. */
 function makeExactCheck(path: string, ids: readonly string[], total: number): Check {
   const { judge } = makeCountCheck(path, total);
   return {
@@ -165,6 +174,7 @@ function makeCountCheck(path: string, total: number): Check {
   return {
     path,
     judge(response) {
+      if (total === 0 && response.status === 404) return undefined;
       if (getRecords(response) === undefined) return describeStatus(response.status);
       const actual = Number(numberText((response.body as { meta: { totalElements: unknown } }).meta.totalElements));
       return actual === total ? undefined : `totalElements is ${actual}, not ${total}`;

@@ -92,6 +92,29 @@ describe('access test', () => {
       await setRules(RULES);
     }
   });
+  test('an entity that does not exist for the claims has no records, and no relation leads from it', async () => {
+    const parts = {
+      roles: ['clerk'],
+      entities: {
+        parts: {
+          fields: { name: { type: 'string' } },
+          relations: { box: { kind: 'belongsTo', entity: 'boxes' } },
+          grants: [{ role: 'clerk', can: ['read'] }],
+        },
+        boxes: { fields: { name: { type: 'string' } }, grants: [{ can: ['read'] }] },
+      },
+    };
+    const store = await server.workspace('demo/store', parts);
+    await store.create('boxes', [{ name: 'box' }]);
+    await store.create('parts', [{ name: 'part', boxId: 1 }]);
+    const test = (only: string): Promise<Outcome> =>
+      wda(['access', 'test', '-', '-w', 'demo/store'], {
+        env: { WDA_URL: server.url, WDA_KEY: store.key },
+        stdin: `cases: [{claims: {sub: nobody}, only: ${only}}]`,
+      });
+    assert.match((await test('{boxes: [1], parts: []}')).stdout, /no leak/);
+    assert.match((await test('{parts: [1]}')).stderr, /parts: the answer is 404/);
+  });
   test('a leak is a document for scripts', async () => {
     const file = await fileOf('{"cases":[{"name":"n","claims":{"customer_id":1},"hidden":{"orders":[2]}}]}');
     const { code, stderr } = await run(['test', file, '--json']);
