@@ -54,6 +54,9 @@ const PLANNED_STEP_MEMBERS = {
   opens: Type.Optional(
     Type.Boolean({ description: 'Of a change of grants: whether every user may use the entity from then on.' }),
   ),
+  grants: Type.Optional(
+    arrayShape(Type.String({ description: 'Of a change of grants: each of the new ones in words.' })),
+  ),
   blocksReads: Type.Boolean({ description: 'Whether reads are refused while it runs.' }),
   blocksWrites: Type.Boolean({ description: 'Whether writes are refused while it runs.' }),
   estimatedSeconds: Type.Number({ description: 'By the size of the table; 0 when that does not matter.' }),
@@ -271,8 +274,8 @@ function showPlaced(migration: PlacedMigration): Static<typeof PlacedShape> {
 
 // jsonb does not preserve the order of members.
 function showStep(step: MigrationStep): Static<typeof StepShape> {
-  const { entity, kind, description, destructive, opens, blocksReads, blocksWrites, estimatedSeconds, conflicts } =
-    step;
+  const { entity, kind, description, destructive, opens, grants } = step;
+  const { blocksReads, blocksWrites, estimatedSeconds, conflicts } = step;
   // Exists only while records are filled, and not after the end of the migration.
   const { state, progress, records = null } = step;
   const plannedStep = {
@@ -281,6 +284,7 @@ function showStep(step: MigrationStep): Static<typeof StepShape> {
     description,
     destructive,
     ...(opens === undefined ? {} : { opens }),
+    ...(grants === undefined ? {} : { grants }),
     blocksReads,
     blocksWrites,
     estimatedSeconds,

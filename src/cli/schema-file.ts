@@ -25,14 +25,24 @@ export interface SchemaFile {
 const SCHEMA = 'schema document: an object with "entities"';
 
 /** Reads a schema file (or another `kind`); `-` is stdin. Throws a failure with the position of a syntax error. */
-export async function readSchemaFile(io: Io, path: string, kind = SCHEMA): Promise<SchemaFile> {
+export async function readSchemaFile(
+  io: Io,
+  path: string,
+  kind = SCHEMA,
+  isKind: (document: unknown) => boolean = isObject,
+): Promise<SchemaFile> {
   const name = path === '-' ? 'stdin' : path;
   const text = await readInput(io, path);
-  return parseSchema(text.replace(/^\uFEFF/, ''), name, kind);
+  return parseSchema(text.replace(/^\uFEFF/, ''), name, kind, isKind);
 }
 
 /** Parses YAML 1.2, a superset of JSON, with merge keys (<<); duplicate keys are mistakes. */
-export function parseSchema(text: string, name: string, kind = SCHEMA): SchemaFile {
+export function parseSchema(
+  text: string,
+  name: string,
+  kind = SCHEMA,
+  isKind: (document: unknown) => boolean = isObject,
+): SchemaFile {
   const lines = new LineCounter();
   const parsed = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
   const mistake = parsed.errors[0];
@@ -47,8 +57,8 @@ export function parseSchema(text: string, name: string, kind = SCHEMA): SchemaFi
   } catch (error) {
     throw runtimeFailure(`${name}: ${(error as Error).message}`, undefined, error);
   }
-  if (typeof document !== 'object' || document === null || Array.isArray(document))
-    throw runtimeFailure(`${name} holds no ${kind} is expected`);
+  // An empty file is no null, which would remove what is in force.
+  if (parsed.contents === null || !isKind(document)) throw runtimeFailure(`${name} holds no ${kind} is expected`);
   return { name, document, getLine: (path) => findLine(parsed.contents, path, lines) };
 }
 

@@ -4,9 +4,11 @@
 import type { Detail } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
+import { describeGrant } from '../model/grant-words.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import { buildEntities } from '../schema/entities.ts';
 import type { EntityDocument, SchemaDocument } from '../schema/format.ts';
+import { buildGrants } from '../schema/grants.ts';
 import { member, type Renames } from '../schema/renames.ts';
 import { buildTable, type Check, constraintNames, hasTextIndex, type Reference, type Table } from '../schema/tables.ts';
 import { dropUnusedSearchFunction, type Extensions } from './ddl.ts';
@@ -320,7 +322,8 @@ function compareMetadata({ old, side, renames, operations }: Comparison): void {
     const description = opens
       ? `remove the grants of ${entity}: every user may use it`
       : `change the grants of ${entity}`;
-    operations.push({ ...changeMetadata('changeGrants', entity, `${path}.grants`, description), opens });
+    const grants = buildGrants(to)?.map((grant) => describeGrant(grant, entity)) ?? [];
+    operations.push({ ...changeMetadata('changeGrants', entity, `${path}.grants`, description), opens, grants });
   }
 }
 

@@ -107,6 +107,8 @@ export interface Operation {
   readonly destructive: boolean;
   /** For a change of grants: whether it opens the entity to every user. */
   readonly opens?: boolean;
+  /** For a change of grants: the new ones as sentences. */
+  readonly grants?: readonly string[];
   /** Cost of the operation: none, a scan of the table, an index build, or a rewrite of every record. */
   readonly work: 'none' | 'scan' | 'index' | 'rewrite';
   readonly statements: readonly Statement[];

@@ -25,6 +25,8 @@ export interface PlannedStep {
   readonly destructive: boolean;
   /** For a change of grants: whether it opens the entity to every user. */
   readonly opens?: boolean;
+  /** For a change of grants: the new ones as sentences. */
+  readonly grants?: readonly string[];
   readonly blocksReads: boolean;
   readonly blocksWrites: boolean;
   readonly estimatedSeconds: number;

@@ -190,3 +190,72 @@ describe('access explain', () => {
   });
   test('an empty token is wrong usage', async () => assert.equal((await run(['explain'], '\n')).code, 2));
 });
+
+describe('access report and grants', () => {
+  const DESK = {
+    roles: ['agent', 'customer'],
+    entities: {
+      companies: { fields: { name: { type: 'string' } } },
+      tickets: {
+        fields: { subject: { type: 'string' }, status: { type: 'string' }, company: { type: 'bigint' } },
+        grants: [{ role: 'agent', can: ['read', 'update', 'delete'] }],
+      },
+    },
+  };
+  const desk = use(() => server.workspace('demo/desk', DESK));
+  const onDesk = (args: readonly string[], stdin?: string): Promise<Outcome> =>
+    wda(['access', ...args, '-w', 'demo/desk'], {
+      env: { WDA_URL: server.url, WDA_KEY: desk.key },
+      ...(stdin === undefined ? {} : { stdin }),
+    });
+  const GRANTS = `
+- role: agent
+  can: [read, update, delete]
+- role: customer
+  can: [read, create]
+  where: { field: company, op: eq, value: { claim: company_id } }
+  fields: [subject, company]
+  set: { status: open }
+`;
+
+  test('grants are set from a file, with lines of mistakes, and got as they were written', async () => {
+    const { code, stdout, stderr } = await onDesk(['grants', 'set', 'tickets', await fileOf(GRANTS)]);
+    assert.equal(code, 0, stderr);
+    const got = await onDesk(['grants', 'get', 'tickets']);
+    assert.equal(got.stdout, stdout);
+    assert.match(got.stdout, /^- role: agent\n {2}can:\n {4}- read$/m);
+    const json = await onDesk(['grants', 'get', 'tickets', '--json']);
+    assert.equal(JSON.parse(json.stdout)[1].where.field, 'company');
+    const wrong = await onDesk(
+      ['grants', 'set', 'tickets', '-'],
+      '- role: agent\n  can: [read]\n- role: robot\n  can: [read]',
+    );
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /line 3, 1\.role: .*no role robot/);
+  });
+  test('an empty file opens nothing; null does', async () => {
+    for (const text of ['', '# nothing', '{}', 'null: 1']) {
+      const { code, stderr } = await onDesk(['grants', 'set', 'tickets'], text);
+      assert.equal(code, 1);
+      assert.match(stderr, /holds no grants: a list, or null is expected/);
+    }
+    assert.notEqual((await onDesk(['grants', 'get', 'tickets'])).stdout, 'null\n');
+    assert.equal((await onDesk(['grants', 'set', 'companies'], 'null')).code, 0);
+    assert.equal((await onDesk(['grants', 'get', 'companies'])).stdout, 'null\n');
+  });
+  test('the report has the rights of each role in words', async () => {
+    const { stdout } = await onDesk(['report']);
+    assert.match(stdout, /^There is no identity provider/);
+    const lines = stdout.split('\n').map((line) => line.split(/ {2,}/));
+    assert.deepEqual(lines.slice(2, -1), [
+      ['ENTITY', 'LIMITED BY', 'ROLE', 'MAY', 'RECORDS', 'FIELDS'],
+      ['companies', 'open', '(every user)', 'read, create, update, delete', 'all', 'all'],
+      ['tickets', 'grants', 'agent', 'read, update, delete', 'all', 'all'],
+      ['tickets', 'grants', 'customer', 'read', 'company is the claim company_id', 'id, subject, company'],
+      ['tickets', 'grants', 'customer', 'create', 'company is the claim company_id', 'all'],
+      ['tickets', 'grants', '(no role)', 'nothing', '-', '-'],
+    ]);
+    const json = await onDesk(['report', '--json']);
+    assert.deepEqual(JSON.parse(json.stdout).roles, ['agent', 'customer']);
+  });
+});

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import type { AccessTested, SchemaDocument, TokenExplained } from '../../../admin-types/admin-api.d.ts';
 import { numberText } from '../../model/exact-json.ts';
 import { buildChecks, type Check, type Expectation, type InboundRelation } from '../access-checks.ts';
+import { registerReport } from '../access-report.ts';
 import type { AdminClient } from '../admin-client.ts';
 import {
   action,
@@ -29,7 +30,7 @@ import {
 import { renderTable } from '../table.ts';
 
 export function register(program: Command): void {
-  const group = program.command('access').description('what users of the identity provider may see');
+  const group = program.command('access').description('what users of the identity provider may see and do');
   const explaining = group
     .command('explain')
     .description('take a token through every check, and show the records that its user sees')
@@ -47,6 +48,7 @@ export function register(program: Command): void {
     'wda access test access.yaml -w acme/shop   # exit code 1 at the first leak',
     'wda access test access.yaml -w acme/shop --rules new-rules.yaml',
   ]);
+  registerReport(group);
   examples(group, ['wda access explain token.txt -w acme/shop', 'wda access test access.yaml -w acme/shop']);
 }
 

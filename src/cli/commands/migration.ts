@@ -138,7 +138,11 @@ export function describePlan(plan: Plan): string {
   const conflicts = plan.steps.flatMap((step, index) =>
     step.conflicts ? [describeConflicts(index + 1, step.conflicts)] : [],
   );
+  const grants = plan.steps.flatMap((step, index) =>
+    (step.grants ?? []).map((sentence) => `Step ${index + 1}: ${printable(sentence)}`),
+  );
   const closing = [
+    ...grants,
     ...conflicts,
     ...(conflicts.length > 0 ? ['With these records the migration would fail and change nothing.'] : []),
     ...(plan.steps.some((step) => step.blocksReads || step.blocksWrites)

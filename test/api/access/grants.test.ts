@@ -503,6 +503,12 @@ describe('changes of grants', () => {
       ['0.role', '0.where.field'],
     );
   });
+  test('a plan says new grants in words', async () => {
+    const entities = { ...HELPDESK.entities, teams: { ...HELPDESK.entities.teams, grants: [{ can: ['read'] }] } };
+    const { json } = await desk.admin('schema/plan', { method: 'POST', body: { entities } });
+    const step = json.data.steps.find(({ entity }: { entity: string }) => entity === 'teams');
+    assert.deepEqual(step.grants, ['Every user may read all records of teams']);
+  });
   test('a plan marks what opens an entity', async () => {
     const { grants: _, ...companies } = HELPDESK.entities.companies;
     const entities = { ...HELPDESK.entities, companies: { ...companies, grants: null } };
