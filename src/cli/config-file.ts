@@ -12,6 +12,8 @@ export interface Member {
   readonly accepts: (value: unknown) => boolean;
   readonly form: string;
   readonly default?: unknown;
+  /** Whether an empty value means the same as none. */
+  readonly isBlankable?: true;
 }
 
 /** Part that a workspace has once or not at all: GET, PUT and DELETE of one path. `Body`: that of the PUT. */
@@ -59,7 +61,13 @@ const makeNullable = ({ accepts, form }: Member): Member => ({
   default: null,
 });
 
-const keyPermissions = makeChoice('OWNER', 'READ_WRITE', 'READ_ONLY');
+const keyPermissions = makeChoice('OWNER', 'READ_WRITE', 'READ_ONLY', 'GRANTS');
+
+/** Members of keys and clients that act as a role. */
+const grantMembers = {
+  roles: { ...makeNullable({ ...names, form: 'a list of roles' }), isBlankable: true },
+  claims: { ...makeNullable(object), isBlankable: true },
+} as const;
 
 const identityProvider: Part<NewIdentityProvider> = {
   label: 'identity provider',
@@ -86,20 +94,24 @@ const mcp: Part<AgentSettings> = {
   isAlwaysPresent: true,
 };
 
-// A file cannot describe keys and clients that act as a role: the admin API makes these.
-const apiKeys: List<Omit<NewApiKey, 'roles' | 'claims'>> = {
+const apiKeys: List<NewApiKey> = {
   label: 'API key',
   path: '/api-keys',
-  members: { permissions: keyPermissions, entities: makeNullable(names), expiresAt: makeNullable(moment) },
+  members: {
+    permissions: keyPermissions,
+    entities: makeNullable(names),
+    expiresAt: makeNullable(moment),
+    ...grantMembers,
+  },
   id: 'id',
   secrets: ['key'],
   deleteCommand: 'wda key revoke',
 };
 
-const oauthClients: List<Omit<NewOAuthClient, 'roles' | 'claims'>> = {
+const oauthClients: List<NewOAuthClient> = {
   label: 'OAuth client',
   path: '/oauth-clients',
-  members: { permissions: keyPermissions, entities: makeNullable(names) },
+  members: { permissions: keyPermissions, entities: makeNullable(names), ...grantMembers },
   id: 'clientId',
   secrets: ['clientId', 'clientSecret'],
   deleteCommand: 'wda client delete',
@@ -108,17 +120,18 @@ const oauthClients: List<Omit<NewOAuthClient, 'roles' | 'claims'>> = {
 export const PARTS: Readonly<Record<string, Part>> = { identityProvider, mcp };
 export const LISTS: Readonly<Record<string, List>> = { apiKeys, oauthClients };
 
-/** Returns true unless the key or client acts as a role, with members that a file does not have. */
-export const isDescribable = ({ permissions }: Values): boolean => keyPermissions.accepts(permissions);
-
-/** Returns all members of a part with defaults; times and lists of names get one form. */
+/**
+ * Returns all members of a part with defaults, without those that may be blank and are; times and lists of names get one
+ * form.
+ */
 export function complete({ members }: Part, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(members).map(([name, member]) => {
+    Object.entries(members).flatMap(([name, member]) => {
       const value = values[name] ?? member.default ?? null;
-      if (Array.isArray(value)) return [name, value.toSorted()];
+      if (member.isBlankable === true && Object.keys(value ?? {}).length === 0) return [];
+      if (Array.isArray(value)) return [[name, value.toSorted()]];
       const isMoment = typeof value === 'string' && moment.accepts(value);
-      return [name, isMoment ? new Date(value).toISOString() : value];
+      return [[name, isMoment ? new Date(value).toISOString() : value]];
     }),
   );
 }
@@ -129,11 +142,14 @@ export interface DesiredWorkspace {
   readonly address: WorkspaceAddress;
   /** Display name, or undefined if the file leaves it as it is (also below). */
   readonly name: string | undefined;
-  /** Schema with the settings and row rules of the file, so that no entity is ever in force without its rules. */
+  /** Schema with the settings, row rules, grants and roles of the file, so that no entity is ever in force without them. */
   readonly schema: SchemaFile | undefined;
   /** Complete settings by entity; only without a schema. */
   readonly settings: Readonly<Record<string, Values>>;
   readonly rowRules: Readonly<Record<string, readonly Values[]>>;
+  /** Grants by entity, null to remove them, and roles; only without a schema. */
+  readonly grants: Readonly<Record<string, readonly Values[] | null>>;
+  readonly roles: readonly string[] | undefined;
   /** Parts by member of PARTS; null removes a part. */
   readonly parts: Readonly<Record<string, Values | null>>;
   /** Items by member of LISTS, then by name. */
@@ -147,7 +163,16 @@ export interface DesiredOrganization {
 }
 
 const FORM = 'configuration: an object with "organizations"';
-const WORKSPACE_MEMBERS = ['name', 'schema', 'settings', 'rowRules', ...Object.keys(PARTS), ...Object.keys(LISTS)];
+const WORKSPACE_MEMBERS = [
+  'name',
+  'schema',
+  'settings',
+  'rowRules',
+  'roles',
+  'grants',
+  ...Object.keys(PARTS),
+  ...Object.keys(LISTS),
+];
 
 /** Reads a configuration file (`-` is stdin) and the schema files that it names, relative to its own folder. */
 export async function readConfigFile(io: Io, path: string): Promise<readonly DesiredOrganization[]> {
@@ -207,30 +232,19 @@ async function parseWorkspace(source: Source, address: WorkspaceAddress, value: 
   const { file } = source;
   const path = `organizations.${address.organization}.workspaces.${address.workspace}`;
   const members = parseMembers(file, path, value, WORKSPACE_MEMBERS);
-  const settings: Record<string, Values> = {};
-  for (const [entity, values] of parseEntries(file, `${path}.settings`, members.settings ?? {})) {
-    if (!isObject(values)) throw makeMistake(file, `${path}.settings.${entity}`, 'settings must be an object');
-    settings[entity] = values;
-  }
-  const rowRules: Record<string, readonly Values[]> = {};
-  for (const [entity, rules] of parseEntries(file, `${path}.rowRules`, members.rowRules ?? {})) {
-    if (!Array.isArray(rules) || !rules.every(isObject))
-      throw makeMistake(
-        file,
-        `${path}.rowRules.${entity}`,
-        'row rules must be a list of objects with column and claim',
-      );
-    rowRules[entity] = rules;
-  }
+  const { settings, rowRules, grants, roles } = parseAdditions(file, path, members);
   const schema = members.schema === undefined ? undefined : await readSchema(source, `${path}.schema`, members.schema);
   const parts = Object.entries(PARTS).filter(([member]) => members[member] !== undefined);
   const lists = Object.entries(LISTS).filter(([member]) => members[member] !== undefined);
   return {
     address,
     name: parseText(file, `${path}.name`, members.name),
-    schema: schema === undefined ? undefined : withRules({ file, path }, schema, { settings, rowRules }),
+    schema:
+      schema === undefined ? undefined : withAdditions({ file, path }, schema, { settings, rowRules, grants, roles }),
     settings: schema === undefined ? settings : {},
     rowRules: schema === undefined ? rowRules : {},
+    grants: schema === undefined ? grants : {},
+    roles: schema === undefined ? roles : undefined,
     parts: Object.fromEntries(
       parts.map(([member, part]) => [member, parsePart(file, `${path}.${member}`, part, members[member])]),
     ),
@@ -248,6 +262,30 @@ async function parseWorkspace(source: Source, address: WorkspaceAddress, value: 
   };
 }
 
+type Additions = Pick<DesiredWorkspace, 'settings' | 'rowRules' | 'grants' | 'roles'>;
+
+/** Parses the members that are added to the schema of a workspace. */
+function parseAdditions(file: SchemaFile, path: string, members: Values): Additions {
+  const parseByEntity = <T>(member: string, accepts: (value: unknown) => value is T, form: string): Record<string, T> =>
+    Object.fromEntries(
+      parseEntries(file, `${path}.${member}`, members[member] ?? {}).map(([entity, value]) => {
+        if (!accepts(value)) throw makeMistake(file, `${path}.${member}.${entity}`, form);
+        return [entity, value];
+      }),
+    );
+  const isList = (value: unknown): value is readonly Values[] => Array.isArray(value) && value.every(isObject);
+  const isListOrNull = (value: unknown): value is readonly Values[] | null => value === null || isList(value);
+  const { roles } = members;
+  if (roles !== undefined && !names.accepts(roles))
+    throw makeMistake(file, `${path}.roles`, 'roles must be a list of names');
+  return {
+    settings: parseByEntity('settings', isObject, 'settings must be an object'),
+    rowRules: parseByEntity('rowRules', isList, 'row rules must be a list of objects with column and claim'),
+    grants: parseByEntity('grants', isListOrNull, 'grants must be a list of objects with role and can, or null'),
+    roles: roles as readonly string[] | undefined,
+  };
+}
+
 /** Reads a schema document from the file itself or from `{$file: name}`. */
 async function readSchema({ file, readFile }: Source, path: string, value: unknown): Promise<SchemaFile> {
   if (!isObject(value)) throw makeMistake(file, path, 'schema must be a document or { $file: <name> }');
@@ -258,14 +296,17 @@ async function readSchema({ file, readFile }: Source, path: string, value: unkno
   return readFile(name);
 }
 
-/** Returns the document with settings and row rules of its entities. */
-function withRules(
+/** Returns the document with roles, and settings, row rules and grants of its entities. */
+function withAdditions(
   { file, path }: { readonly file: SchemaFile; readonly path: string },
   schema: SchemaFile,
-  additions: { readonly settings: DesiredWorkspace['settings']; readonly rowRules: DesiredWorkspace['rowRules'] },
+  { roles, ...additions }: Additions,
 ): SchemaFile {
-  const { entities, ...rest } = schema.document as Values;
+  const document = schema.document as Values;
+  const { entities } = document;
   const entityDocuments: Record<string, unknown> = isObject(entities) ? { ...entities } : {};
+  if (roles !== undefined && Object.hasOwn(document, 'roles'))
+    throw makeMistake(file, `${path}.roles`, 'the schema has roles, too: write them in one place');
   for (const [member, all] of Object.entries(additions)) {
     for (const [entity, value] of Object.entries(all)) {
       const location = `${path}.${member}.${entity}`;
@@ -281,7 +322,14 @@ function withRules(
       entityDocuments[entity] = { ...entityDocument, [member]: value };
     }
   }
-  return { ...schema, document: isObject(entities) ? { ...rest, entities: entityDocuments } : schema.document };
+  return {
+    ...schema,
+    document: {
+      ...document,
+      ...(roles === undefined ? {} : { roles }),
+      ...(isObject(entities) ? { entities: entityDocuments } : {}),
+    },
+  };
 }
 
 function parsePart(file: SchemaFile, path: string, part: Part, value: unknown): Values | null {
@@ -293,6 +341,10 @@ function parsePart(file: SchemaFile, path: string, part: Part, value: unknown): 
       throw makeMistake(file, path, `${part.label} needs ${name}: ${member.form}`);
     if (memberValue !== undefined && !member.accepts(memberValue))
       throw makeMistake(file, `${path}.${name}`, `${name} must be ${member.form}`);
+  }
+  for (const name of Object.keys(grantMembers)) {
+    if (Object.hasOwn(members, name) && members.permissions !== 'GRANTS')
+      throw makeMistake(file, `${path}.${name}`, `${name} means nothing without the permissions GRANTS`);
   }
   return complete(part, members);
 }

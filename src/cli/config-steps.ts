@@ -9,7 +9,6 @@ import {
   complete,
   type DesiredOrganization,
   type DesiredWorkspace,
-  isDescribable,
   LISTS,
   PARTS,
   type Part,
@@ -161,6 +160,7 @@ function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | und
               ]),
           ...schemaSteps(desired, actual.plan),
         ]),
+    ...roleSteps(desired, actual?.document ?? {}),
     ...entitySteps(desired, actual?.document ?? {}),
     ...Object.entries(desired.parts).flatMap(([member, values]) =>
       partSteps(address, PARTS[member]!, values, actual?.parts[member] ?? null),
@@ -220,11 +220,63 @@ function schemaSteps({ address, schema }: DesiredWorkspace, plan: Plan | null): 
   ];
 }
 
-/** Returns steps for settings and row rules of entities, for a workspace without a schema in the file. */
-function entitySteps({ address, settings, rowRules }: DesiredWorkspace, document: Values): Step[] {
+type EntityDocuments = Readonly<Record<string, Values | undefined>>;
+
+/** Returns the lines of two lists that differ: what goes, then what comes. */
+const listDifferences = (lines: readonly string[], actualLines: readonly string[]): readonly string[] => [
+  ...actualLines.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
+  ...lines.filter((line) => !actualLines.includes(line)).map((line) => `+ ${line}`),
+];
+
+/** Returns the grants of entities that differ from the file, with their differences. */
+function changedGrants({ grants }: DesiredWorkspace, entities: EntityDocuments) {
+  return Object.entries(grants).flatMap(([entity, list]) => {
+    const actual = (entities[entity]?.grants ?? null) as readonly Values[] | null;
+    if (isSame(list, actual)) return [];
+    const lines = listDifferences((list ?? []).map(sortedText), (actual ?? []).map(sortedText));
+    const remark = list === null ? ['opens it to every user'] : list.length === 0 ? ['closes it to every user'] : [];
+    return [{ entity, list, details: [...lines, ...remark] }];
+  });
+}
+
+/**
+ * Returns the step that changes the roles, for a workspace without a schema in the file: they are part of the document, so
+ * it is sent as it is, with the grants of the file that new roles make possible, or that name a role no more.
+ */
+function roleSteps(desired: DesiredWorkspace, document: Values): Step[] {
+  const { address, roles } = desired;
+  const actual = (document.roles ?? []) as readonly string[];
+  if (roles === undefined || isSame(roles.toSorted(), actual.toSorted())) return [];
+  const entities = (document.entities ?? {}) as EntityDocuments;
+  const changes = changedGrants(desired, entities).filter(({ entity }) => Object.hasOwn(entities, entity));
+  const body = {
+    ...document,
+    roles,
+    entities: {
+      ...Object.fromEntries(
+        // Members that a document leaves out stay in force, also those that other steps change.
+        Object.entries(entities).map(([name, { settings, rowRules, grants, ...rest } = {}]) => [name, rest]),
+      ),
+    } as Record<string, Values>,
+  };
+  for (const { entity, list } of changes) body.entities[entity] = { ...body.entities[entity], grants: list };
+  const step = put(workspaceName(address), 'roles', `${workspacePath(address)}/schema`, {
+    body,
+    details: [
+      ...listDifferences(roles, actual),
+      ...changes.flatMap(({ entity, details }) => details.map((line) => `grants of ${entity}: ${line}`)),
+    ],
+    query: [['wait', 1]],
+  });
+  return [{ ...step, schema: { address, file: { name: '', document: body, getLine: () => null } } }];
+}
+
+/** Returns steps for settings, row rules and grants of entities, for a workspace without a schema in the file. */
+function entitySteps(desired: DesiredWorkspace, document: Values): Step[] {
+  const { address, settings, rowRules } = desired;
   const place = workspaceName(address);
   const path = (entity: string): string => `${workspacePath(address)}/entities/${encodeURIComponent(entity)}`;
-  const entities = (document.entities ?? {}) as Readonly<Record<string, Values | undefined>>;
+  const entities = (document.entities ?? {}) as EntityDocuments;
   const settingsSteps = Object.entries(settings).flatMap(([entity, values]) => {
     const actual = (entities[entity]?.settings ?? {}) as Values;
     // Settings that the file leaves out become null, because PUT would keep them.
@@ -237,13 +289,16 @@ function entitySteps({ address, settings, rowRules }: DesiredWorkspace, document
     const lines = rules.map(ruleLine);
     const actualLines = ((entities[entity]?.rowRules ?? []) as readonly Values[]).map(ruleLine);
     if (isSame(lines, actualLines)) return [];
-    const details = [
-      ...actualLines.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
-      ...lines.filter((line) => !actualLines.includes(line)).map((line) => `+ ${line}`),
-    ];
+    const details = listDifferences(lines, actualLines);
     return [put(place, `row rules of ${entity}`, `${path(entity)}/row-rules`, { body: rules, details })];
   });
-  return [...settingsSteps, ...ruleSteps];
+  const isWithRoles = roleSteps(desired, document).length > 0;
+  const grantSteps = changedGrants(desired, entities)
+    .filter(({ entity }) => !isWithRoles || !Object.hasOwn(entities, entity))
+    .map(({ entity, list, details }) =>
+      put(place, `grants of ${entity}`, `${path(entity)}/grants`, { body: list, details }),
+    );
+  return [...settingsSteps, ...ruleSteps, ...grantSteps];
 }
 
 const ruleLine = ({ column, claim, enabled = true }: Values): string =>
@@ -265,7 +320,6 @@ function partSteps(address: WorkspaceAddress, part: Part, values: Values | null,
 
 /**
  * Returns steps for keys and clients by name. One that differs is replaced, with a new secret: permissions cannot change.
- * One that no file can describe is not removed, as every export lacks it.
  */
 function listSteps(
   address: WorkspaceAddress,
@@ -301,7 +355,7 @@ function listSteps(
         ];
   });
   const removals = actual
-    .filter((item) => !Object.hasOwn(items, String(item.name)) && isDescribable(item))
+    .filter((item) => !Object.hasOwn(items, String(item.name)))
     .map((item) => ({
       ...removal(place, `${list.label} ${item.name} (id ${item[list.id]})`, deletion(item), ['prune']),
       ...endsKey(item),
@@ -360,8 +414,8 @@ const difference = (name: string, actual: unknown, desired: unknown): string =>
 /** Returns whether two JSON values are equal, in any order of members. */
 const isSame = (one: unknown, other: unknown): boolean => sortedText(one) === sortedText(other);
 
-const sortedText = (value: unknown): string | undefined =>
-  JSON.stringify(value, (_, member) =>
+const sortedText = (value: unknown): string =>
+  JSON.stringify(value ?? null, (_, member) =>
     isObject(member) && numberText(member) === undefined
       ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
       : member,

@@ -157,16 +157,57 @@ for (const [says, wanted, actual, lines] of [
     ],
   ],
   [
-    'the file leaves out a key that it cannot describe',
-    'apiKeys: {}',
-    there({ lists: { apiKeys: [{ ...KEY, permissions: 'GRANTS', roles: ['public'], claims: {} }] } }),
+    'the same key that acts as a role, and one without roles and claims',
+    'apiKeys: { web: { permissions: GRANTS, roles: [b, a], claims: { y: 1, x: [2] } }, bare: { permissions: GRANTS } }',
+    there({
+      lists: {
+        apiKeys: [
+          { ...KEY, permissions: 'GRANTS', roles: ['a', 'b'], claims: { x: [2], y: 1 } },
+          { ...KEY, name: 'bare', permissions: 'GRANTS', roles: [], claims: {} },
+        ],
+      },
+    }),
     [],
   ],
   [
-    'the file names a key that it cannot describe',
-    'apiKeys: { web: { permissions: READ_ONLY } }',
+    'a client with another claim',
+    'oauthClients: { web: { permissions: GRANTS, claims: { x: "1" } } }',
+    there({
+      lists: { oauthClients: [{ clientId: 'c1', name: 'web', permissions: 'GRANTS', roles: [], claims: { x: 1 } }] },
+    }),
+    ['change acme/shop: OAuth client web prune DELETE …/oauth-clients/c1 POST …/oauth-clients'],
+  ],
+  [
+    'the file leaves out a key that acts as a role',
+    'apiKeys: {}',
     there({ lists: { apiKeys: [{ ...KEY, permissions: 'GRANTS', roles: ['public'], claims: {} }] } }),
-    ['change acme/shop: API key web prune DELETE …/api-keys/7 POST …/api-keys'],
+    ['remove acme/shop: API key web (id 7) prune DELETE …/api-keys/7'],
+  ],
+  [
+    'the same grants and roles, in another order',
+    'roles: [b, a]\n        grants: { orders: [{ can: [read], role: a }], notes: null }',
+    there({
+      document: { roles: ['a', 'b'], entities: { orders: { grants: [{ role: 'a', can: ['read'] }] }, notes: {} } },
+    }),
+    [],
+  ],
+  [
+    'other grants, none, and none any more',
+    'grants: { orders: [{ role: a, can: [read] }], notes: [], tags: null }',
+    there({
+      document: { roles: ['a'], entities: { orders: {}, notes: {}, tags: { grants: [{ can: ['read'] }] } } },
+    }),
+    [
+      'change acme/shop: grants of orders PUT …/entities/orders/grants',
+      'change acme/shop: grants of notes PUT …/entities/notes/grants',
+      'change acme/shop: grants of tags PUT …/entities/tags/grants',
+    ],
+  ],
+  [
+    'other roles with other grants, of entities that are there',
+    'roles: [b]\n        grants: { orders: [{ role: b, can: [read] }], gone: [] }',
+    there({ document: { roles: ['a'], entities: { orders: { grants: [{ role: 'a', can: ['read'] }] } } } }),
+    ['change acme/shop: roles PUT …/schema', 'change acme/shop: grants of gone PUT …/entities/gone/grants'],
   ],
   [
     'others beside it',
@@ -189,18 +230,20 @@ for (const [says, wanted, actual, lines] of [
   });
 }
 
-test('settings and row rules go into the schema that the file has', async () => {
+test('settings, row rules, roles and grants go into the schema that the file has', async () => {
   const wanted = await ofShop(
-    'schema: { $file: a }\n        settings: { orders: { maxExpandDepth: 2 } }\n        rowRules: { orders: [{ column: a, claim: b }] }',
+    'schema: { $file: a }\n        settings: { orders: { maxExpandDepth: 2 } }\n        rowRules: { orders: [{ column: a, claim: b }] }\n        roles: [a]\n        grants: { orders: null }',
   );
   const [, step] = makeSteps(wanted, NOTHING);
   assert.ok(step !== undefined);
   assert.deepEqual((step.requests[0]?.body as { schema?: unknown } | undefined)?.schema, {
+    roles: ['a'],
     entities: {
       orders: {
         fields: { total: { type: 'integer' } },
         settings: { maxExpandDepth: 2 },
         rowRules: [{ column: 'a', claim: 'b' }],
+        grants: null,
       },
     },
   });
@@ -229,21 +272,36 @@ test('a name that stands twice is found, when the file has it', async () => {
 });
 
 for (const [members, message] of [
-  ['apiKeys: { web: {} }', 'config.yaml:5: API key needs permissions: OWNER, READ_WRITE or READ_ONLY'],
-  ['apiKeys: { web: { permissions: ALL } }', 'config.yaml:5: permissions must be OWNER, READ_WRITE or READ_ONLY'],
+  ['apiKeys: { web: {} }', 'config.yaml:5: API key needs permissions: OWNER, READ_WRITE, READ_ONLY or GRANTS'],
+  [
+    'apiKeys: { web: { permissions: ALL } }',
+    'config.yaml:5: permissions must be OWNER, READ_WRITE, READ_ONLY or GRANTS',
+  ],
   [
     'apiKeys: { web: { permissions: OWNER, key: wda_x } }',
-    'config.yaml:5: key means nothing here. Known: permissions, entities, expiresAt',
+    'config.yaml:5: key means nothing here. Known: permissions, entities, expiresAt, roles, claims',
   ],
   ['apiKeys: { web: { permissions: OWNER, expiresAt: 2030-01-01 } }', /expiresAt must be a time with Z or an offset/],
   ['mcp: { writes: maybe }', 'config.yaml:5: writes must be off, confirm or on'],
   ['mcp: null', 'config.yaml:5: must be an object with enabled, writes, entities'],
-  ['apiKey: {}', /apiKey means nothing here\. Known: name, schema, settings, rowRules, identityProvider, mcp, apiKeys/],
+  [
+    'apiKey: {}',
+    /apiKey means nothing here\. Known: name, schema, settings, rowRules, roles, grants, identityProvider, mcp, apiKeys/,
+  ],
   ['schema: { $file: a, entities: {} }', /entities means nothing here\. Known: \$file/],
   ['schema: shop.yaml', /schema must be a document or/],
   ['schema: { $file: a }\n        rowRules: { order: [] }', /the schema has no entity order\. Known: orders/],
   ['schema: { entities: { a: { settings: {} } } }\n        settings: { a: {} }', /the schema has settings of a, too/],
   ['rowRules: { orders: { column: a } }', /row rules must be a list/],
+  ['roles: agent', 'config.yaml:5: roles must be a list of names'],
+  ['grants: { orders: { can: [read] } }', /grants must be a list of objects with role and can, or null/],
+  ['schema: { roles: [a], entities: {} }\n        roles: [a]', /the schema has roles, too: write them in one place/],
+  ['schema: { entities: { a: { grants: [] } } }\n        grants: { a: [] }', /the schema has grants of a, too/],
+  [
+    'apiKeys: { web: { permissions: OWNER, roles: [a] } }',
+    'config.yaml:5: roles means nothing without the permissions GRANTS',
+  ],
+  ['apiKeys: { web: { permissions: GRANTS, claims: [a] } }', 'config.yaml:5: claims must be an object'],
 ] as const) {
   test(`${members} is refused`, async () => {
     await assert.rejects(ofShop(members), (error) => {

@@ -196,22 +196,59 @@ test('an export is a file of what is there, and holds no secret', async () => {
   assert.equal(await succeeds(`check ${asJson} --prune --prune-workspaces`), NO_CHANGE);
 });
 
-test('an export leaves out keys and clients that act as a role, and applying it leaves them alone', async () => {
+test('keys and clients that act as a role are exported, checked and made again', async () => {
   const grants = { permissions: 'GRANTS', claims: { customer_id: 7 } };
-  const { data: key } = await admin('POST', `${STORE}/api-keys`, { name: 'shop window', ...grants });
-  const { data: client } = await admin('POST', `${STORE}/oauth-clients`, { name: 'partner', ...grants });
+  await admin('POST', `${STORE}/api-keys`, { name: 'shop window', ...grants });
+  await admin('POST', `${STORE}/oauth-clients`, { name: 'partner', ...grants });
   const { code, stdout, stderr } = await run('export');
-  assert.equal(code, 0, stderr);
-  assert.equal(
-    stderr,
-    `Warning: acme/store: left out, as a file cannot describe the permissions GRANTS: API key shop window (id ${key.id})\n` +
-      `Warning: acme/store: left out, as a file cannot describe the permissions GRANTS: OAuth client partner (id ${client.id})\n`,
+  assert.deepEqual([code, stderr], [0, '']);
+  const file = write('with-grants.yaml', stdout);
+  assert.equal(await succeeds(`check ${file} --prune`), NO_CHANGE);
+  const other = write('other-claim.yaml', stdout.replaceAll('customer_id: 7', 'customer_id: 8'));
+  assert.match(await succeeds(`apply ${other} --prune`), /~ acme\/store: API key shop window\n {4}claims: .*7.* → .*8/);
+  const { data } = await admin('GET', `${STORE}/api-keys`);
+  assert.deepEqual(data.find(({ name }: { name: string }) => name === 'shop window').claims, { customer_id: 8 });
+  const without = write('without-grants.yaml', stdout.replaceAll(/^ +(?:shop window|partner):\n(?: {12,}.*\n)+/gm, ''));
+  assert.match(await succeeds(`apply ${without} --prune`), /^- .*shop window.*\n- .*partner.*\n2 changes done\n$/m);
+  assert.equal(await succeeds(`check ${without} --prune`), NO_CHANGE);
+});
+
+test('roles and grants are put in force without a schema in the file, and are then as the file says', async () => {
+  const place = '/api/admin/v1/organizations/acme/workspaces/desk';
+  const apply = async (name: string, members: string) => {
+    const file = write(name, `organizations:\n  acme:\n    workspaces:\n      desk:\n${members}`);
+    const applied = await succeeds(`apply ${file}`);
+    assert.equal(await succeeds(`check ${file}`), NO_CHANGE);
+    return applied;
+  };
+  await apply('desk.yaml', '        roles: [agent]\n');
+  const entities = { tickets: { fields: { team: { type: 'integer' } } }, notes: {} };
+  assert.equal((await admin('PUT', `${place}/schema`, { entities })).status, 200);
+  await admin('PUT', `${place}/entities/tickets/row-rules`, [{ column: 'team', claim: 'team' }]);
+  const applied = await apply(
+    'desk-grants.yaml',
+    `        settings: { tickets: { maxExpandDepth: 1 } }
+        roles: [customer]
+        grants:
+          tickets:
+            - { role: customer, can: [read], where: { field: team, op: in, value: { claim: teams } } }
+          notes: []
+        apiKeys: { window: { permissions: GRANTS, roles: [customer], claims: { teams: [1] } } }
+`,
   );
-  assert.doesNotMatch(stdout, /GRANTS|shop window|partner/);
-  assert.match(stdout, /website:.*nightly:/s);
-  assert.equal(await succeeds(`apply ${write('without-grants.yaml', stdout)} --prune`), NO_CHANGE);
-  assert.equal((await admin('DELETE', `${STORE}/api-keys/${key.id}`)).status, 204);
-  assert.equal((await admin('DELETE', `${STORE}/oauth-clients/${client.id}`)).status, 204);
+  assert.match(
+    applied,
+    /~ acme\/desk: roles\n {4}- agent\n {4}\+ customer\n {4}grants of tickets: \+ \{"can":\["read"\]/,
+  );
+  const { data } = await admin('GET', `${place}/schema`);
+  assert.deepEqual(data.roles, ['customer']);
+  assert.deepEqual(data.entities.notes.grants, []);
+  assert.equal(data.entities.tickets.rowRules.length, 1);
+  assert.deepEqual(data.entities.tickets.settings, { maxExpandDepth: 1 });
+  assert.match(await apply('desk-open.yaml', '        grants: { notes: null }\n'), /^ {4}opens it to every user$/m);
+  assert.equal((await admin('GET', `${place}/schema`)).data.entities.notes.grants, undefined);
+  const wrong = write('desk-wrong.yaml', 'organizations: { acme: { workspaces: { desk: { roles: [] } } } }');
+  assert.match((await run(`apply ${wrong}`)).stdout, /tickets\.grants\.0\.role: there is no role customer/);
 });
 
 test("an owner's key is enough for its workspace", async () => {

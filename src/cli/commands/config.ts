@@ -18,7 +18,7 @@ import {
 } from '../command.ts';
 import { readActual, readParts, slugs } from '../config-actual.ts';
 import { describeSecret, openSecretFile, perform, type Secret } from '../config-apply.ts';
-import { complete, isDescribable, LISTS, PARTS, readConfigFile, selectWorkspace, type Values } from '../config-file.ts';
+import { complete, LISTS, PARTS, readConfigFile, selectWorkspace, type Values } from '../config-file.ts';
 import {
   ambiguousNames,
   describeShared,
@@ -250,11 +250,7 @@ async function exportWorkspace(
       warn(`${reason}. End all but one of them: ${getDeleteCommand(shared)}`);
       return [];
     }
-    for (const item of items.filter((candidate) => !isDescribable(candidate)))
-      warn(
-        `left out, as a file cannot describe the permissions ${item.permissions}: ${list.label} ${item.name} (id ${item[list.id]})`,
-      );
-    return [[member, Object.fromEntries(items.filter(isDescribable).map((item) => [item.name, complete(list, item)]))]];
+    return [[member, Object.fromEntries(items.map((item) => [item.name, complete(list, item)]))]];
   });
   const single = Object.entries(parts).map(([member, values]) => [
     member,
