@@ -5,13 +5,14 @@ import { inspectProvider, PRIVATE_WARNING } from '../auth/inspect-provider.ts';
 import type { Session } from '../database/pool.ts';
 import { type ApiError, notFound, validationFailed } from '../errors.ts';
 import type { HttpClient } from '../http-client/http-client.ts';
-import type { Claims } from '../model/claim.ts';
+import { type Claims, findRoles } from '../model/claim.ts';
 import { isStorableJson } from '../model/exact-json.ts';
 import type { Principal } from '../model/principal.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import type { ErrorConditions } from '../openapi/operation.ts';
-import { explainRows } from '../plan/explain.ts';
+import { explainAccess } from '../plan/explain.ts';
 import { Type } from '../schema/type.ts';
+import { loadWorkspaceRow } from '../store/documents.ts';
 import {
   deleteIdentityProvider,
   findIdentityProvider,
@@ -113,6 +114,8 @@ const TokenExplanation = objectShape(
       }),
     ),
     claims: nullableShape(Type.Unsafe<object>({ type: 'object' })),
+    roles: arrayShape(Type.String({ description: 'Roles of the schema document that the user has.' })),
+    unknownRoles: arrayShape(Type.String({ description: 'Roles of the token that the document does not have.' })),
     entities: arrayShape(
       objectShape({
         entity: Type.String(),
@@ -124,6 +127,13 @@ const TokenExplanation = objectShape(
             claim: Type.String(),
             value: nullableShape(Type.String()),
             reason: nullableShape(Type.String({ description: 'Why it matches no record.' })),
+          }),
+        ),
+        grants: arrayShape(
+          objectShape({
+            grant: Type.String({ description: 'In words.' }),
+            applies: Type.Boolean(),
+            reason: nullableShape(Type.String({ description: 'Why it does not apply.' })),
           }),
         ),
       }),
@@ -351,12 +361,19 @@ export function identityProviderRoutes(services: IdentityProviderServices): Admi
           token.trim(),
           snapshot,
         );
+        const { id, identityProvider } = snapshot;
+        const row = await requireValue(loadWorkspaceRow(databases.forWorkspace({ id }), id), workspaceDeleted);
+        const declared = new Set(row.document.roles);
+        const names = new Set(claims === null ? [] : findRoles(claims, identityProvider?.roleClaim ?? null));
+        const roles = [...names].filter((name) => declared.has(name));
         return respondData({
           accepted: principal !== null,
           permissions: principal?.permissions ?? null,
           checks,
           claims,
-          entities: claims === null ? [] : explainRows(snapshot.entities.values(), claims),
+          roles,
+          unknownRoles: [...names].filter((name) => !declared.has(name)),
+          entities: claims === null ? [] : explainAccess(snapshot, { claims, roles }),
         });
       },
     }),

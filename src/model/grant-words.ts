@@ -40,44 +40,56 @@ export function describeGrant({ roles, can, where, fields, write, set }: Grant, 
   return parts.join('; ');
 }
 
+/** Says a claim in a condition: by its name, or by its value. */
+type DescribeClaim = (claim: string) => string;
+
+const nameClaim: DescribeClaim = (claim) => `the claim ${claim}`;
+
 /** Returns the condition in words, such as `teamId is one of the claim team_ids`. */
-export function describeWhere(where: GrantWhere): string {
+export function describeWhere(where: GrantWhere, describeClaim: DescribeClaim = nameClaim): string {
   switch (where.kind) {
     case 'and':
     case 'or': {
-      const [first] = where.members;
-      if (where.members.length === 1 && first !== undefined) return describeWhere(first);
-      return where.members.map(describeMember).join(` ${where.kind} `);
+      const { kind, members } = where;
+      const describeMember = (member: GrantWhere): string => {
+        const isJoined = (member.kind === 'and' || member.kind === 'or') && member.members.length > 1;
+        const words = describeWhere(member, describeClaim);
+        return isJoined && members.length > 1 ? `(${words})` : words;
+      };
+      return members.map(describeMember).join(` ${kind} `);
     }
     case 'not':
-      return `not (${describeWhere(where.member)})`;
+      return `not (${describeWhere(where.member, describeClaim)})`;
     case 'compare': {
       const words = `${where.path.join('.')} ${OPERATOR_WORDS[where.operator]}`;
-      return where.values.length === 0 ? words : `${words} ${describeValues(where.operator, where.values)}`;
+      if (where.values.length === 0) return words;
+      const values = where.values.map((value) => describeValue(value, describeClaim));
+      return `${words} ${where.operator === 'between' ? values.join(' and ') : listWords(values)}`;
     }
     default:
       return where satisfies never;
   }
 }
 
-function describeMember(where: GrantWhere): string {
-  const isList = (where.kind === 'and' || where.kind === 'or') && where.members.length > 1;
-  return isList ? `(${describeWhere(where)})` : describeWhere(where);
+/** Returns the claim's value in words; a list as its entries. */
+export function describeClaimValue(value: unknown): string {
+  return Array.isArray(value) ? listWords(value.map(describeJson)) || 'an empty list' : describeJson(value);
 }
 
-function describeValues(operator: GrantOperator, values: readonly GrantValue[]): string {
-  if (operator === 'between') return values.map(describeValue).join(' and ');
-  const more = values.length - MAX_LISTED;
-  const listed = values.slice(0, MAX_LISTED).map(describeValue).join(', ');
+function listWords(words: readonly string[]): string {
+  const more = words.length - MAX_LISTED;
+  const listed = words.slice(0, MAX_LISTED).join(', ');
   return more > 0 ? `${listed} and ${more} more` : listed;
 }
 
-function describeValue(value: GrantValue): string {
+const describeJson = (value: unknown): string => numberText(value) ?? JSON.stringify(value);
+
+function describeValue(value: GrantValue, describeClaim: DescribeClaim = nameClaim): string {
   switch (value.kind) {
     case 'literal':
-      return numberText(value.value) ?? JSON.stringify(value.value);
+      return describeJson(value.value);
     case 'claim':
-      return `the claim ${value.claim}`;
+      return describeClaim(value.claim);
     case 'now':
       return 'the current time';
     default:

@@ -243,6 +243,35 @@ describe('access report and grants', () => {
     assert.equal((await onDesk(['grants', 'set', 'companies'], 'null')).code, 0);
     assert.equal((await onDesk(['grants', 'get', 'companies'])).stdout, 'null\n');
   });
+  test('a token is explained with its roles, and why grants do not apply', async () => {
+    const body = { issuerUrl: issuer.url, defaultPermissions: 'READ_WRITE', roleClaim: 'roles', enabled: true };
+    assert.equal((await desk.admin('identity-provider', { method: 'PUT', body })).status, 200);
+    const token = tokenOf({ sub: 'ada', roles: ['customer', 'boss'] });
+    const { code, stdout, stderr } = await onDesk(['explain', '--token', token]);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^Roles: customer; unknown here: boss$/m);
+    assert.match(stdout, /^tickets +matches no record: claim company_id is missing$/m);
+    assert.match(stdout, /^tickets +no: is for the role agent +Users with the role agent may read/m);
+    assert.match(
+      stdout,
+      /^tickets +no: claim company_id is missing +Users with the role customer may read and create/m,
+    );
+    const json = await onDesk([
+      'explain',
+      '--token',
+      tokenOf({ sub: 'ada', roles: 'customer', company_id: 7 }),
+      '--json',
+    ]);
+    const { roles, entities } = JSON.parse(json.stdout);
+    assert.deepEqual(roles, ['customer']);
+    const tickets = entities.find(({ entity }: { entity: string }) => entity === 'tickets');
+    assert.equal(tickets.filter, 'company is 7');
+    assert.deepEqual(
+      tickets.grants.map(({ applies }: { applies: boolean }) => applies),
+      [false, true],
+    );
+    assert.equal((await desk.admin('identity-provider', { method: 'DELETE' })).status, 204);
+  });
   test('the report has the rights of each role in words', async () => {
     const { stdout } = await onDesk(['report']);
     assert.match(stdout, /^There is no identity provider/);

@@ -27,7 +27,7 @@ import {
   type SchemaFile,
   throwMistakes,
 } from '../schema-file.ts';
-import { renderTable } from '../table.ts';
+import { printable, renderTable } from '../table.ts';
 
 export function register(program: Command): void {
   const group = program.command('access').description('what users of the identity provider may see and do');
@@ -71,7 +71,7 @@ export async function explainAccess(path: string | undefined, options: ExplainOp
   }
 }
 
-function describeExplanation({ permissions, checks, entities }: TokenExplained): string {
+function describeExplanation({ permissions, checks, entities, roles, unknownRoles }: TokenExplained): string {
   const rows = checks.map(({ check, passed, message }) => [
     check,
     passed === null ? 'skipped' : passed ? 'pass' : 'fail',
@@ -83,6 +83,9 @@ function describeExplanation({ permissions, checks, entities }: TokenExplained):
       ? ['permission', 'skipped', 'an earlier check failed']
       : ['permission', 'pass', `${permissions}: ${may[permissions]}`];
   const parts = [renderTable(['CHECK', 'RESULT', 'REASON'], [...rows, permission])];
+  const unknown = unknownRoles.length === 0 ? '' : `; unknown here: ${unknownRoles.map(printable).join(', ')}`;
+  if (roles.length + unknownRoles.length > 0)
+    parts.push(`Roles: ${roles.map(printable).join(', ') || 'none'}${unknown}`);
   if (entities.length > 0) {
     const heading =
       permissions === null ? 'With its claims, if it were accepted, its user would see:' : 'Its user sees:';
@@ -94,6 +97,10 @@ function describeExplanation({ permissions, checks, entities }: TokenExplained):
       ),
     );
   }
+  const grants = entities.flatMap(({ entity, grants: all }) =>
+    all.map(({ grant, reason }) => [entity, reason === null ? 'yes' : `no: ${reason}`, grant]),
+  );
+  if (grants.length > 0) parts.push('Grants:', renderTable(['ENTITY', 'APPLIES', 'GRANT'], grants));
   return parts.join('\n\n');
 }
 
