@@ -65,11 +65,14 @@ const asStored = (value: Fragment, field: Field): Fragment =>
 const isProvided = (plan: GrantedPlan, field: Field): Fragment =>
   sql`substr(${S}.${ident(PROVIDED)}, ${integerLiteral(plan.columns.indexOf(field) + 1)}, 1) = '1'`;
 
-/** Renders the table as the statement leaves it, `"$now"`; read only by conditions that cross it. */
+/**
+ * Renders the table as the statement leaves it, `"$now"`; read only by conditions that cross it. PostgreSQL would
+ * otherwise copy the whole table where two of them do.
+ */
 function renderNow(plan: GrantedPlan): Fragment {
   const table = renderTarget(plan.scan);
   const others = sql`not exists (select from "$new" n where n."id" = ${R}."id")`;
-  return sql`"$now" as (select ${renderColumns(plan, R)} from ${table} ${R}${where(renderNodeGuard(plan.scan), others)} union all select ${renderColumns(plan, N)} from "$new" ${N})`;
+  return sql`"$now" as not materialized (select ${renderColumns(plan, R)} from ${table} ${R}${where(renderNodeGuard(plan.scan), others)} union all select ${renderColumns(plan, N)} from "$new" ${N})`;
 }
 
 /** Renders the condition that the grant with the index in `"$grants"` holds for the row. */
@@ -117,10 +120,12 @@ function findReferences(plan: GrantedPlan, isChecked: (field: Field, index: numb
 function renderCreate(plan: GrantedPlan, maxBytes: number): Fragment {
   const rows = sql`select u.* from ${listedRows([ITEM_LIST, GRANT_LIST, CHECK_LIST, ...listOperands(plan)], plan, [ITEM, GRANT, CHECK])}`;
   const newColumns = allFields(plan).map((field) => {
-    if (field.role === 'id') return sql`nextval(${renderSequence(plan.scan)})::int8 as "id"`;
+    if (field.role === 'id') return sql`i."id"`;
     return sql`${asStored(renderMade(plan, field), field)} as ${ident(field.column)}`;
   });
-  const candidates = sql`select ${join([sql`${S}.${ITEM}`, sql`${S}.${GRANT}`, sql`${S}.${CHECK}`, ...newColumns])} from ${S}`;
+  const candidates = sql`select ${join([sql`${S}.${ITEM}`, sql`${S}.${GRANT}`, sql`${S}.${CHECK}`, ...newColumns])} from ${S} join "$ids" i on i.${ITEM} = ${S}.${ITEM}`;
+  // A record has one id, whichever grant makes it.
+  const ids = sql`select d.${ITEM}, nextval(${renderSequence(plan.scan)})::int8 as "id" from (select distinct ${S}.${ITEM} from ${S} order by ${S}.${ITEM}) d`;
   const chosen = sql`select distinct on (${N}.${ITEM}) ${N}.* from "$rows" ${N} where ${holdsChosen(plan.before, N)} order by ${N}.${ITEM}, ${N}.${GRANT}::int4`;
   const refused = problem(
     sql`i.${ITEM}`,
@@ -139,6 +144,7 @@ function renderCreate(plan: GrantedPlan, maxBytes: number): Fragment {
   );
   const columns = join(allFields(plan).map(({ column }) => ident(column)));
   return sql`with ${S} as materialized (${rows}),
+"$ids" as materialized (${ids}),
 "$rows" as materialized (${candidates}),
 "$new" as materialized (${chosen}),
 ${renderNow(plan)},

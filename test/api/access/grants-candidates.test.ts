@@ -1,0 +1,146 @@
+// Creates and upserts of users with several grants for them: which grant decides, and what a refused attempt leaves.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { grantWorkspace } from '../../../src/model/granted.ts';
+import { getEntity, type Workspace } from '../../../src/model/workspace.ts';
+import { isGranted, planGranted } from '../../../src/plan/granted.ts';
+import { projectRecord } from '../../../src/plan/projection.ts';
+import { buildEntities } from '../../../src/schema/entities.ts';
+import type { SchemaDocument } from '../../../src/schema/format.ts';
+import { compile } from '../../../src/sql/compile.ts';
+import { external } from '../../support/field-types-fixture.ts';
+import { prepare, useIssuer, useServer } from '../../support/resources.ts';
+import type { Answer, Call, TestWorkspace } from '../../support/server.ts';
+import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
+
+const inAccount = (claim: string) => ({ field: 'accountId', op: 'eq', value: { claim } });
+const DOCUMENT = {
+  roles: ['writer', 'child'],
+  entities: {
+    accounts: {
+      fields: { name: { type: 'string' } },
+      relations: { notes: { kind: 'hasMany', entity: 'notes', inverse: 'account' } },
+      grants: [{ role: 'writer', can: ['read'], where: { field: 'name', op: 'ne', value: 'hidden' } }],
+    },
+    notes: {
+      fields: { number: { type: 'integer' }, text: { type: 'string' }, code: { type: 'string', unique: true } },
+      relations: {
+        account: { kind: 'belongsTo', entity: 'accounts' },
+        owner: { kind: 'belongsTo', entity: 'accounts' },
+        parent: { kind: 'belongsTo', entity: 'notes' },
+      },
+      indexes: [{ fields: ['accountId', 'number'], unique: true }],
+      grants: [
+        {
+          role: 'writer',
+          can: ['read', 'create', 'update'],
+          where: { and: [inAccount('first'), { field: 'text', op: 'startsWith', value: 'a' }] },
+        },
+        {
+          role: 'writer',
+          can: ['read', 'create', 'update'],
+          where: { and: [inAccount('second'), { field: 'text', op: 'startsWith', value: 'b' }] },
+        },
+        {
+          role: 'child',
+          can: ['read', 'update'],
+          where: {
+            or: [
+              { field: 'parent.text', op: 'eq', value: { claim: 'text' } },
+              { field: 'parent.number', op: 'eq', value: { claim: 'number' } },
+            ],
+          },
+        },
+      ],
+    },
+  },
+};
+
+const issuer = useIssuer();
+const server = useServer(LOCAL_PROVIDER);
+let desk: TestWorkspace;
+let tokenOf: TokenOf;
+let writer: (path: string, call?: Call) => Promise<Answer>;
+
+const post = (body: object): Call => ({ method: 'POST', body });
+const many = (records: readonly object[]): Call => post({ data: records });
+
+prepare(async () => {
+  desk = await server.workspace('acme/candidates', DOCUMENT);
+  tokenOf = await makeUsers(desk, issuer);
+  await desk.create('accounts', [{ name: 'first' }, { name: 'second' }, { name: 'hidden' }]);
+  const credential = tokenOf({ sub: 'w', roles: ['writer'], first: 1, second: 2 });
+  await desk.admin('identity-provider', {
+    method: 'PUT',
+    body: { issuerUrl: issuer.url, defaultPermissions: 'READ_WRITE', enabled: true, roleClaim: 'roles' },
+  });
+  writer = (path, call = {}) => desk.call(path, { ...call, credential });
+});
+
+async function getIds(): Promise<readonly number[]> {
+  const { json } = await desk.call('notes?sort=id,desc&size=2');
+  return json.data.map(({ id }: { id: number }) => id);
+}
+
+describe('several grants for a create', () => {
+  test('use one id', async () => {
+    assert.equal((await writer('notes', post({ text: 'b1' }))).status, 201);
+    assert.equal((await writer('notes', post({ text: 'b2' }))).status, 201);
+    const [second, first] = await getIds();
+    assert.equal(second, Number(first) + 1);
+  });
+  test('two records of a request with one key are refused, also under different grants', async () => {
+    const { status, json } = await writer(
+      'notes/_bulk?onConflict=accountId,number',
+      many([
+        { number: 5, text: 'b x' },
+        { number: 5, text: 'b y' },
+      ]),
+    );
+    assert.equal(status, 409, JSON.stringify(json));
+  });
+});
+
+describe('a reference that a record has already', () => {
+  test('may stay in an upsert, though it leads to a hidden record', async () => {
+    const [note] = await desk.create('notes', [{ text: 'b kept', accountId: 2, ownerId: 3, code: 'kept' }]);
+    const body = { code: 'kept', text: 'b other', ownerId: 3 };
+    const one = await writer('notes?onConflict=code', post(body));
+    assert.deepEqual([one.status, one.json.data?.id], [200, note.id], one.text);
+    const all = await writer('notes/_bulk?onConflict=code', many([body, { code: 'fresh', text: 'b' }]));
+    assert.equal(all.status, 200, all.text);
+    const moved = await writer('notes?onConflict=code', post({ ...body, code: 'other' }));
+    assert.equal(moved.status, 400, moved.text);
+  });
+});
+
+test('conditions that cross the table of the record read it by its index', async () => {
+  const [row] = await server.database.query(
+    `select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relname = 'notes'`,
+  );
+  const schema = String(row?.schema);
+  await server.database.query(
+    `insert into "${schema}"."notes" ("id", "text") select n, 'x' from generate_series(100000, 120000) n`,
+  );
+  await server.database.query(`analyze "${schema}"."notes"`);
+  const whole = {
+    id: '1',
+    version: '1',
+    slug: 'candidates',
+    entities: buildEntities(DOCUMENT as unknown as SchemaDocument, schema),
+    entityIds: new Map(),
+    constraints: new Map(),
+    part: null,
+  } as unknown as Workspace;
+  const workspace = grantWorkspace(whole, { roles: ['child'], onlyGrants: false });
+  const entity = getEntity(workspace, 'notes');
+  assert.ok(isGranted(entity));
+  const context = { workspace, principal: external({ text: 'x', number: 1 }, 'READ_WRITE', ['child']) };
+  const rows = [{ values: new Map([['text', 'y']]) }];
+  const plan = planGranted('update', rows, entity, context, { guarded: false, projection: projectRecord(entity) });
+  const { text } = compile(plan, { maxResponseBytes: 1_000_000 });
+  const lines = await server.database.query(`explain (generic_plan) ${text}`);
+  const plans = lines.map((line) => String(Object.values(line)[0])).join('\n');
+  assert.match(plans, /Index Scan using "notes\$id\$pk" on notes gf0/);
+  assert.doesNotMatch(plans, /CTE \$now|Seq Scan on notes/);
+});
