@@ -8,17 +8,21 @@ import { runInSlices } from '../http/body.ts';
 import type { RawRequest } from '../http/request.ts';
 import { makeConcurrencyLimiter } from '../limits/concurrency.ts';
 import type { TimeSlices } from '../limits/fair-scheduler.ts';
+import { type External, mayAdminister } from '../model/principal.ts';
+import { getUnrestricted } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { type DocumentFacts, generateDocument, workspaceUrl } from '../openapi/document.ts';
 import { buildOutline } from '../openapi/outline.ts';
 import { buildViews, getPrincipalClass } from '../openapi/view.ts';
 import { matches, parseEntityTags } from '../request/conditions.ts';
-import { parseDocumentRequest } from '../request/document-request.ts';
+import { checkNames, parseDocumentRequest } from '../request/document-request.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
 import { parseParameters } from '../request/query-string.ts';
 import { acceptsGzip } from '../response/content-coding.ts';
 import { JSON_TYPE, json, type Reply } from '../response/reply.ts';
+import type { WorkspaceCache } from '../store/workspace-cache.ts';
 import type { Access } from './context.ts';
+import { usersDocumentRefused } from './errors.ts';
 
 export interface Descriptions {
   /** Returns 200 with the entities and their operations; 400 for a query parameter. */
@@ -57,7 +61,10 @@ const NEVER_ABORTED = { isAborted: () => false, onAbort: () => () => undefined }
 const zip = promisify(gzip);
 
 /** Creates the descriptions. `mcp`: whether agents are served. */
-export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean }): Descriptions {
+export function makeDescriptions(
+  facts: DocumentFacts & { readonly mcp: boolean },
+  { restrict }: Pick<WorkspaceCache, 'restrict'>,
+): Descriptions {
   const cache = new LRUCache<string, CachedDocument>({
     maxSize: MAX_CACHE_BYTES,
     sizeCalculation: ({ plain, zipped }, key) => plain.length + zipped.length + 2 * key.length,
@@ -84,9 +91,11 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     return json(200, { data }, { Link: `<${openapi}>; rel="service-desc"; type="application/json"` });
   }
 
-  const document: Descriptions['document'] = async ({ request: { query, headers, slices }, workspace, principal }) => {
+  const document: Descriptions['document'] = async ({ request: { query, headers, slices }, ...access }) => {
+    const documentRequest = parseDocumentRequest(query);
+    const { workspace, principal } = selectReader(access, documentRequest.roles);
     const names = [...workspace.entities.keys()];
-    const documentRequest = parseDocumentRequest(query, names);
+    checkNames('entity', documentRequest.entities ?? [], names);
     const viewClass = getPrincipalClass(principal);
     const visibleNames =
       documentRequest.entities === undefined ? names : names.filter((name) => documentRequest.entities?.has(name));
@@ -94,6 +103,25 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     const write = () => generateDocument(workspace, viewClass, documentRequest, facts);
     return makeReply(await getDocument(workspace, key, slices, write), headers);
   };
+
+  /** Returns whom the document is for. Throws 403 for roles that the sender may not ask for, 400 for unknown ones. */
+  function selectReader(access: Access, roles: readonly string[] | undefined): Access {
+    const { workspace, principal } = access;
+    if (roles === undefined || (principal.kind === 'external' && roles.length === 0)) return access;
+    if (!mayAdminister(principal, workspace.id)) throw usersDocumentRefused();
+    checkNames('role', roles, workspace.roles);
+    const user: External = {
+      kind: 'external',
+      permissions: workspace.identityProvider?.defaultPermissions ?? 'READ_WRITE',
+      workspaceId: workspace.id,
+      scope: null,
+      credentialId: principal.credentialId,
+      claims: {},
+      roles,
+      onlyGrants: false,
+    };
+    return { workspace: restrict(getUnrestricted(workspace), user), principal: user };
+  }
 
   const schema: Descriptions['schema'] = async ({ request: { query, headers, slices }, workspace, principal }) => {
     parseParameters(query, []);

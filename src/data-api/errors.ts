@@ -1,5 +1,5 @@
 // Errors of reads and writes of records.
-import { ApiError, badRequest, conflict, type Detail, listNames } from '../errors.ts';
+import { ApiError, badRequest, conflict, type Detail, forbidden, listNames } from '../errors.ts';
 
 /** Records of a replayed response that have grown too large. */
 export const replayTooLarge = (limit: number): ApiError =>
@@ -94,3 +94,7 @@ export const writeUnknown = (cause: unknown): ApiError =>
     'The connection to the database was lost: the write may have been done, whole. Look before you send it again',
     { cause },
   );
+
+/** Error of a request for the OpenAPI document of other users. */
+export const usersDocumentRefused = (): ApiError =>
+  forbidden('ADMIN_RIGHT_REQUIRED', 'Only owners may ask for the OpenAPI document of other users');

@@ -98,7 +98,7 @@ type Handler = (context: EntityContext) => Promise<Reply>;
 export function makeDataApi(deps: DataApiDeps): DataApi {
   const { config, databases } = deps;
   const { execute, retry } = makeOperations(deps);
-  const descriptions = makeDescriptions({ ...config, tokenUrl: deps.tokenUrl });
+  const descriptions = makeDescriptions({ ...config, tokenUrl: deps.tokenUrl }, deps.cache);
   const idempotency: IdempotencyDeps = { config, databases, retry, execute, keys: deps.keys };
 
   async function handle(request: RawRequest): Promise<Reply> {

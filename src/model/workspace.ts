@@ -56,6 +56,8 @@ export interface Workspace {
   /** PostgreSQL schema that holds the tables. */
   readonly databaseSchema: string;
   readonly entities: ReadonlyMap<string, Entity>;
+  /** Roles that the schema document declares. */
+  readonly roles: readonly string[];
   readonly identityProvider: IdentityProvider | null;
   readonly agents: AgentSettings;
   /**

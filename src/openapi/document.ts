@@ -3,6 +3,7 @@
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import type { IdentityProvider, Workspace } from '../model/workspace.ts';
 import type { DocumentRequest } from '../request/document-request.ts';
+import type { OperationName } from '../request/operations.ts';
 import { PREFIX } from '../request/record-path.ts';
 import { type EnvelopeLimits, envelopes } from './envelopes.ts';
 import {
@@ -42,7 +43,7 @@ export const workspaceUrl = (publicUrl: string, { organization, slug }: Workspac
 export function* generateDocument(
   workspace: Workspace,
   principal: PrincipalClass,
-  request: DocumentRequest,
+  request: Pick<DocumentRequest, 'selection' | 'entities'>,
   facts: DocumentFacts,
 ): Generator<string, void> {
   const views = selectViews(workspace, principal, request.entities);
@@ -93,7 +94,7 @@ export function* generateDocument(
       mayWrite: principal.mayWrite,
     },
   });
-  yield `{${head},"paths":{${toMembers(workspacePaths(context))}`;
+  yield `{${head},"paths":{${toMembers(workspacePaths(context, principal))}`;
   for (const view of views) {
     const own = entityParameters(view, facts.maxPageSize, hasFields);
     addByKind(schemas, view, recordSchemas(view, certain.get(view.entity.name) ?? NONE));
@@ -101,16 +102,19 @@ export function* generateDocument(
     addComponents(entityComponents(view, context));
     yield `,${toMembers(entityPaths(view, own, context))}`;
   }
-  const mayWrite = views.some(({ operations }) => operations.includes('create'));
-  const used = new Set([...ALWAYS, ...(views.length > 0 ? OF_READS : []), ...(mayWrite ? OF_WRITES : [])]);
-  if (hasFields && mayWrite) used.add('wda.Id');
+  const operations = new Set(views.flatMap((view) => view.operations));
+  const used = new Set([
+    ...ALWAYS,
+    ...Object.keys(ENVELOPE_USERS).filter((name) => ENVELOPE_USERS[name]?.some((user) => operations.has(user))),
+  ]);
+  if (hasFields && used.has('wda.WriteMeta')) used.add('wda.Id');
   schemas.set('wda', [toMembers({ ...envelopes(facts, hasFields, used), ...ERROR_SCHEMAS })]);
   parameters.set('wda', [
     toMembers(
       Object.fromEntries([...shared].map((name) => [sharedName(name), sharedParameter(name, facts.maxPageSize)])),
     ),
   ]);
-  if (views.length > 0) addComponents(sharedComponents(mayWrite, facts.maxBulk));
+  addComponents(sharedComponents(operations, facts.maxBulk));
   responses.push(
     toMembers({
       ...errorResponses(withStatuses([...codes].filter(hasOwnResponse))),
@@ -138,8 +142,18 @@ const hasOwnResponse = (code: ErrorCode): boolean => OWN_STATUSES.includes(ERROR
 
 const NONE: ReadonlySet<string> = new Set();
 const ALWAYS = ['wda.Index', 'wda.Schema', 'wda.Batch', 'wda.BatchResult'];
-const OF_READS = ['wda.Meta', 'wda.GroupMeta', 'wda.Query', 'wda.Filter', 'wda.Aggregate'];
-const OF_WRITES = ['wda.WriteMeta', 'wda.Ids', 'wda.UpdateItem', 'wda.ImportResult'];
+/** Operations that refer to each of the other envelopes. */
+const ENVELOPE_USERS: Readonly<Record<string, readonly OperationName[]>> = {
+  'wda.Meta': ['list', 'query'],
+  'wda.GroupMeta': ['aggregate', 'summarize'],
+  'wda.Query': ['query'],
+  'wda.Filter': ['query', 'summarize'],
+  'wda.Aggregate': ['summarize'],
+  'wda.WriteMeta': ['bulkCreate', 'bulkUpdate'],
+  'wda.Ids': ['bulkDeleteListed'],
+  'wda.UpdateItem': ['bulkUpdate'],
+  'wda.ImportResult': ['import'],
+};
 
 /** Adds components of the entity to those of the same kind of others: together they are shorter when zipped. */
 function addByKind(added: Map<string, string[]>, { entity }: EntityView, components: Part): void {
@@ -166,13 +180,13 @@ function* writeObject(members: readonly string[]): Generator<string, void> {
   yield '}';
 }
 
-/** Selects the requested entities, with the relations among them, or all if undefined. */
+/** Selects the requested entities, with the relations among them, or all if undefined; none without an operation. */
 function selectViews(
   workspace: Workspace,
   principal: PrincipalClass,
   entities: ReadonlySet<string> | undefined,
 ): readonly EntityView[] {
-  const views = buildViews(workspace, principal);
+  const views = buildViews(workspace, principal).filter(({ operations }) => operations.length > 0);
   if (entities === undefined) return views;
   return views
     .filter(({ entity }) => entities.has(entity.name))

@@ -148,31 +148,54 @@ const many = (schema: string, maxItems: number, item: Part): Part => ({
 /** Components of a kind, by their names. */
 export type Components = Readonly<Record<'responses' | 'requestBodies', Parts>>;
 
-/** Returns components that operations of every entity refer to. */
-export function sharedComponents(mayWrite: boolean, maxBulk: number): Components {
-  const writing = {
-    'wda.Deleted': { description: 'Deleted.' },
-    'wda.Checked': { description: 'With `dryRun=true`: it could be done.', ...json(object({ meta: DRY_RUN })) },
-    'wda.Imported': {
-      description: 'How many rows did what; with `rejects=true` the headers say it, and the body is the rejected rows.',
-      headers: IMPORT_HEADERS,
-      content: {
-        ...(json(object({ data: schemaRef('wda.ImportResult') }, { meta: IMPORT_META })).content as Parts),
-        ...(FILE.content as Parts),
-      },
-    },
-  };
+/** Operations that refer to each shared component of a kind. */
+const SHARED_USERS: Readonly<
+  Record<'responses' | 'requestBodies', Readonly<Record<string, readonly OperationName[]>>>
+> = {
+  responses: {
+    'wda.Groups': ['aggregate', 'summarize'],
+    'wda.File': ['export'],
+    'wda.Unchanged': ['read'],
+    'wda.Deleted': ['delete', 'bulkDelete', 'bulkDeleteListed'],
+    'wda.Checked': ['bulkDelete', 'bulkDeleteListed'],
+    'wda.Imported': ['import'],
+  },
+  requestBodies: {
+    'wda.Query': ['query'],
+    'wda.Aggregate': ['summarize'],
+    'wda.Ids': ['bulkDeleteListed'],
+    'wda.UpdateMany': ['bulkUpdate'],
+    'wda.File': ['import'],
+  },
+};
+
+/** Returns components of every entity that some of the operations refer to. */
+export function sharedComponents(operations: ReadonlySet<OperationName>, maxBulk: number): Components {
+  const select = (kind: keyof Components, parts: Parts): Parts =>
+    Object.fromEntries(
+      Object.entries(parts).filter(([name]) => SHARED_USERS[kind][name]?.some((user) => operations.has(user))),
+    );
   return {
-    responses: {
+    responses: select('responses', {
       'wda.Groups': {
         description: 'Groups of records: members by the names of `select` and `group`.',
         ...json(object({ data: list({ type: 'object' }), meta: schemaRef('wda.GroupMeta') })),
       },
       'wda.File': { description: 'The file.', ...FILE },
       'wda.Unchanged': { description: 'It is as `If-None-Match` has it.', headers: TAGGED },
-      ...(mayWrite ? writing : {}),
-    },
-    requestBodies: {
+      'wda.Deleted': { description: 'Deleted.' },
+      'wda.Checked': { description: 'With `dryRun=true`: it could be done.', ...json(object({ meta: DRY_RUN })) },
+      'wda.Imported': {
+        description:
+          'How many rows did what; with `rejects=true` the headers say it, and the body is the rejected rows.',
+        headers: IMPORT_HEADERS,
+        content: {
+          ...(json(object({ data: schemaRef('wda.ImportResult') }, { meta: IMPORT_META })).content as Parts),
+          ...(FILE.content as Parts),
+        },
+      },
+    }),
+    requestBodies: select('requestBodies', {
       'wda.Query': {
         required: true,
         ...json(schemaRef('wda.Query'), {
@@ -186,25 +209,22 @@ export function sharedComponents(mayWrite: boolean, maxBulk: number): Components
         required: true,
         ...json(schemaRef('wda.Aggregate'), { examples: { count: { value: { select: ['count'] } } } }),
       },
-      ...(mayWrite
-        ? {
-            'wda.Ids': {
-              required: true,
-              ...json(schemaRef('wda.Ids'), { examples: { one: { value: { ids: [1] } } } }),
-            },
-            // Without the fields to change: a body of each entity would make the document of 200 entities 5 kB longer.
-            'wda.UpdateMany': many('wda.UpdateItem', maxBulk, { id: 1 }),
-            'wda.File': { required: true, ...FILE },
-          }
-        : {}),
-    },
+      'wda.Ids': {
+        required: true,
+        ...json(schemaRef('wda.Ids'), { examples: { one: { value: { ids: [1] } } } }),
+      },
+      // Without the fields to change: a body of each entity would make the document of 200 entities 5 kB longer.
+      'wda.UpdateMany': many('wda.UpdateItem', maxBulk, { id: 1 }),
+      'wda.File': { required: true, ...FILE },
+    }),
   };
 }
 
 /** Returns components that operations of the entity refer to. */
 export function entityComponents(view: EntityView, { selection, maxBulk }: OperationContext): Components {
-  const { entity, operations } = view;
+  const { entity, operations, mayHideWritten } = view;
   const names = schemaNames(entity.name);
+  const [creates, updates] = [operations.includes('create'), operations.includes('update')];
   const page = {
     description: 'A page of records.',
     ...json(object({ data: list(schemaRef(names.read)), meta: schemaRef('wda.Meta') }), {
@@ -214,33 +234,35 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
       },
     }),
   };
-  if (!operations.includes('create')) return { responses: { [`${entity.name}.Page`]: page }, requestBodies: {} };
   const full = schemaRef(names.full);
+  const written: Parts = {
+    [`${entity.name}.Written`]: {
+      description: mayHideWritten ? 'The record, or its id alone where it cannot be read.' : 'The record.',
+      headers: WRITE_HEADERS,
+      ...json(object({ data: full })),
+    },
+    // A `fixed` document never returns the ids alone.
+    [`${entity.name}.ManyWritten`]: {
+      description: 'The records, in the order sent.',
+      ...json(
+        object(
+          { data: list(selection === 'fixed' ? full : { anyOf: [full, schemaRef('wda.Id')] }) },
+          { meta: schemaRef('wda.WriteMeta') },
+        ),
+      ),
+    },
+  };
   const { minimal, full: all, change } = bodyExamples(view);
   const one = (schema: string, examples: Part): Part => ({ required: true, ...json(schemaRef(schema), { examples }) });
   return {
     responses: {
-      [`${entity.name}.Page`]: page,
-      [`${entity.name}.Written`]: {
-        description: 'The record.',
-        headers: WRITE_HEADERS,
-        ...json(object({ data: full })),
-      },
-      // A `fixed` document never returns the ids alone.
-      [`${entity.name}.ManyWritten`]: {
-        description: 'The records, in the order sent.',
-        ...json(
-          object(
-            { data: list(selection === 'fixed' ? full : { anyOf: [full, schemaRef('wda.Id')] }) },
-            { meta: schemaRef('wda.WriteMeta') },
-          ),
-        ),
-      },
+      ...(operations.includes('list') ? { [`${entity.name}.Page`]: page } : {}),
+      ...(creates || updates ? written : {}),
     },
     requestBodies: {
-      [names.create]: one(names.create, { minimal: { value: minimal }, full: { value: all } }),
-      [names.update]: one(names.update, { change: { value: change } }),
-      [`${entity.name}.CreateMany`]: many(names.create, maxBulk, minimal),
+      ...(creates ? { [names.create]: one(names.create, { minimal: { value: minimal }, full: { value: all } }) } : {}),
+      ...(updates ? { [names.update]: one(names.update, { change: { value: change } }) } : {}),
+      ...(creates ? { [`${entity.name}.CreateMany`]: many(names.create, maxBulk, minimal) } : {}),
     },
   };
 }

@@ -34,8 +34,9 @@ export interface Outline {
 
 /** Builds the outline of the snapshot, or of the part in the scope. Numbers keep the digits of the document. */
 export function buildOutline(workspace: Workspace, principal: PrincipalClass): Outline {
-  const operations = getOperations(principal);
-  const entities = [...workspace.entities].map(([name, entity]) => [name, entityOutline(entity, operations)] as const);
+  const entities = [...workspace.entities].map(
+    ([name, entity]) => [name, entityOutline(entity, getOperations(entity, workspace, principal))] as const,
+  );
   const { organization, slug, name } = workspace;
   return { organization, workspace: slug, name, entities: Object.fromEntries(entities) };
 }

@@ -110,10 +110,11 @@ export function entityParameters(view: EntityView, maxPageSize: number, hasField
     ...(hasFields ? [] : (['fields', 'return'] as const)),
     ...(mayUpsert ? [] : (['upsertKey', 'conflict'] as const)),
   ]);
+  const used = new Set(operations.flatMap((operation) => getParameters(operation, 'query')));
   const own = new Map<ParameterKey, string[]>();
   const parts: Record<string, Part> = {};
   for (const [key, makeParts] of Object.entries(OWN) as [ParameterKey, (view: EntityView) => readonly OwnPart[]][]) {
-    if (excludedKeys.has(key)) continue;
+    if (excludedKeys.has(key) || !used.has(key)) continue;
     const names = makeParts(view).map((part) => {
       const name = `${entity.name}.${part.name ?? getParameterName(key)}`;
       parts[name] = inQuery(part.as ?? key, maxPageSize, part);

@@ -4,7 +4,6 @@ import { shorten } from '../errors.ts';
 import { type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { exactNumber } from '../model/exact-json.ts';
 import { decodeValue, fieldType, type JsonSchema } from '../model/field-types.ts';
-import { isWritable } from '../plan/assignment.ts';
 import { ID_SCHEMA } from '../request/forms.ts';
 import { type FieldTree, parseFields } from '../request/paths.ts';
 import type { Part } from './error-responses.ts';
@@ -22,30 +21,24 @@ export const schemaNames = (entity: string) => ({
   update: `${entity}.Update`,
 });
 
-/**
- * Returns the schemas of an entity for `components.schemas`. `certain`: columns in every read of it. Bodies, and
- * responses to writes, are only for principals who may write.
- */
+/** Returns the schemas that operations of an entity refer to, for `components.schemas`. `certain`: columns in every read. */
 export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): Readonly<Record<string, JsonSchema>> {
-  const { entity } = view;
+  const { entity, operations } = view;
   const names = schemaNames(entity.name);
-  const read = [names.read, readSchema(view, certain)] as const;
-  if (!view.operations.includes('create')) return Object.fromEntries([read]);
-  const writable = bodyProperties(view);
-  return Object.fromEntries([
-    [
-      names.full,
-      {
-        type: 'object',
-        // A record that the principal cannot read after a write is its id alone.
-        required: entity.access === undefined ? [...entity.fields.keys()] : ['id'],
-        properties: columns(entity, false),
-      },
-    ],
-    read,
-    [names.create, body([...view.required], writable(true))],
-    [names.update, body([], writable(false))],
-  ]);
+  const isRead = operations.includes('list');
+  const full = {
+    type: 'object',
+    required: view.mayHideWritten ? ['id'] : [...entity.fields.keys()],
+    properties: columns(view, false),
+    ...(isRead ? {} : { 'x-wda': recordExtension(view) }),
+  };
+  const [creates, updates] = [operations.includes('create'), operations.includes('update')];
+  return {
+    ...(creates || updates ? { [names.full]: full } : {}),
+    ...(isRead ? { [names.read]: readSchema(view, certain) } : {}),
+    ...(creates ? { [names.create]: body([...view.required], bodyProperties(view, true)) } : {}),
+    ...(updates ? { [names.update]: body([], bodyProperties(view, false)) } : {}),
+  };
 }
 
 /** `required` is left out if it would be empty: older tools do not accept an empty one. */
@@ -58,24 +51,33 @@ const body = (required: readonly string[], properties: Part): JsonSchema => ({
   additionalProperties: false,
 });
 
-/**
- * Returns the schema of reads. `x-wda` adds what JSON Schema cannot express, for generators of types: the entity, the
- * targets of its relations, and how many levels may be expanded.
- */
-function readSchema({ entity, relations, expandDepth }: EntityView, certain: ReadonlySet<string>): JsonSchema {
+function readSchema(view: EntityView, certain: ReadonlySet<string>): JsonSchema {
+  const { entity, relations } = view;
   const required = [...entity.fields.keys()].filter((name) => certain.has(name));
   return {
     description: entity.description ?? `A record of ${entity.name}.`,
     ...object(required, {
-      ...columns(entity, true),
+      ...columns(view, true),
       ...Object.fromEntries([...relations].map(([name, relation]) => [name, relationSchema(relation)])),
     }),
-    'x-wda': {
-      entity: entity.name,
-      expandDepth,
-      ...(entity.search === null ? {} : { search: true }),
-      relations: Object.fromEntries(
-        [...relations].map(([name, { relation, isList, isNullable }]) => [
+    'x-wda': recordExtension(view),
+  };
+}
+
+/**
+ * Returns what JSON Schema cannot express about records, for generators of types: the entity, the targets of its
+ * relations, how many levels may be expanded, and whether answers to writes may be the id alone.
+ */
+function recordExtension({ entity, relations, expandDepth, mayHideWritten }: EntityView): Part {
+  return {
+    entity: entity.name,
+    expandDepth,
+    ...(entity.search === null ? {} : { search: true }),
+    ...(mayHideWritten ? { mayHideWritten } : {}),
+    relations: Object.fromEntries(
+      [...relations]
+        .filter(([, { isEmpty }]) => !isEmpty)
+        .map(([name, { relation, isList, isNullable }]) => [
           name,
           {
             kind: relation.kind,
@@ -85,29 +87,38 @@ function readSchema({ entity, relations, expandDepth }: EntityView, certain: Rea
             ...(relation.kind === 'belongsTo' ? { key: relation.column } : {}),
           },
         ]),
-      ),
-    },
+    ),
   };
 }
 
-function relationSchema({ relation, isList, isNullable }: RelationView): JsonSchema {
+function relationSchema({ relation, isList, isNullable, isEmpty }: RelationView): JsonSchema {
+  if (isEmpty) return isList ? { type: 'array', items: {}, maxItems: 0 } : { type: 'null' };
   const target = schemaRef(schemaNames(relation.entity).read);
   if (isList) return { type: 'array', items: target };
   return isNullable ? { oneOf: [target, { type: 'null' }] } : target;
 }
 
 /** Returns the columns. `hasExtension`: with the input for generators of types. */
-function columns({ fields }: Entity, hasExtension: boolean): Readonly<Record<string, JsonSchema>> {
-  return Object.fromEntries([...fields.values()].map((field) => [field.name, columnSchema(field, hasExtension)]));
+function columns(
+  { entity, createFields, updateFields }: EntityView,
+  hasExtension: boolean,
+): Readonly<Record<string, JsonSchema>> {
+  const written = new Set([...createFields, ...updateFields].map(({ name }) => name));
+  return Object.fromEntries(
+    [...entity.fields.values()].map((field) => [
+      field.name,
+      columnSchema(field, written.has(field.name), hasExtension),
+    ]),
+  );
 }
 
 /** Returns the schema of a column in responses. */
-function columnSchema(field: Field, hasExtension: boolean): JsonSchema {
+function columnSchema(field: Field, isWritten: boolean, hasExtension: boolean): JsonSchema {
   const { description, required } = field;
   const schema = isId(field) ? ID_SCHEMA : fieldType(field.type).schema(field);
   return {
     ...(required ? schema : nullable(schema)),
-    ...(isWritable(field) ? {} : { readOnly: true }),
+    ...(isWritten ? {} : { readOnly: true }),
     ...(description === undefined ? {} : { description }),
     ...(hasExtension ? { 'x-wda': extension(field) } : {}),
   };
@@ -134,30 +145,30 @@ function nullable(schema: JsonSchema): JsonSchema {
     : { ...schema, type: types };
 }
 
-/** Returns writable columns for bodies. `creates`: omitted columns take their default, which the description has. */
-function bodyProperties({ entity, ruleColumns }: EntityView) {
-  const writable = [...entity.fields.values()].filter(isWritable);
-  return (creates: boolean): Part =>
-    Object.fromEntries(
-      writable.map((field) => {
-        const { takesDigits, schema } = fieldType(field.type);
-        const values = isId(field) ? ID_SCHEMA : schema(field);
-        const sentences = [
-          field.description ?? values.description,
-          ruleColumns.has(field.name) ? 'Set from your token.' : undefined,
-          creates && field.default !== undefined ? `Left out: ${defaultText(field)}.` : undefined,
-        ].filter((text) => text !== undefined);
-        const fieldSchema =
-          takesDigits === true && !isId(field) ? { ...values, type: [values.type, 'string'] } : values;
-        return [
-          field.name,
-          {
-            ...(field.required ? fieldSchema : nullable(fieldSchema)),
-            ...(sentences.length === 0 ? {} : { description: sentences.join(' ') }),
-          },
-        ];
-      }),
-    );
+/** Returns columns for bodies. `creates`: omitted columns take their default, which the description has. */
+function bodyProperties(view: EntityView, creates: boolean): Part {
+  const { createFields, updateFields, ruleColumns, grantColumns } = view;
+  return Object.fromEntries(
+    (creates ? createFields : updateFields).map((field) => {
+      const { takesDigits, schema } = fieldType(field.type);
+      const values = isId(field) ? ID_SCHEMA : schema(field);
+      const isGiven = creates && grantColumns.has(field.name);
+      const sentences = [
+        field.description ?? values.description,
+        ruleColumns.has(field.name) ? 'Set from your token.' : undefined,
+        isGiven ? 'Set by your role.' : undefined,
+        creates && !isGiven && field.default !== undefined ? `Left out: ${defaultText(field)}.` : undefined,
+      ].filter((text) => text !== undefined);
+      const fieldSchema = takesDigits === true && !isId(field) ? { ...values, type: [values.type, 'string'] } : values;
+      return [
+        field.name,
+        {
+          ...(field.required ? fieldSchema : nullable(fieldSchema)),
+          ...(sentences.length === 0 ? {} : { description: sentences.join(' ') }),
+        },
+      ];
+    }),
+  );
 }
 
 const defaultText = ({ default: value }: Field): string =>
@@ -179,20 +190,19 @@ export function makeExample(field: Field): unknown {
 }
 
 /** Returns examples: a create with the required members (`minimal`) or with all (`full`), and an update (`change`). */
-export function bodyExamples({ entity, required, ruleColumns }: EntityView): {
+export function bodyExamples({ createFields, updateFields, required, ruleColumns, grantColumns }: EntityView): {
   readonly minimal: Part;
   readonly full: Part;
   readonly change: Part;
 } {
-  const writable = [...entity.fields.values()].filter(isWritable);
   const record = (fields: readonly Field[]): Part =>
     Object.fromEntries(fields.map((field) => [field.name, makeExample(field)]));
-  // Only the token determines the values of these columns.
-  const free = writable.filter(({ name }) => !ruleColumns.has(name));
+  // Only the token, or the role, determines the values of these columns.
+  const isFree = ({ name }: Field): boolean => !ruleColumns.has(name) && !grantColumns.has(name);
   return {
-    minimal: record(writable.filter(({ name }) => required.has(name))),
-    full: record(free),
-    change: record(free.slice(0, 1)),
+    minimal: record(createFields.filter(({ name }) => required.has(name))),
+    full: record(createFields.filter(isFree)),
+    change: record(updateFields.filter(isFree).slice(0, 1)),
   };
 }
 

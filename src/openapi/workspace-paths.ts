@@ -1,11 +1,12 @@
 // The operations of a workspace as parts of an OpenAPI document.
 import type { ErrorCode } from '../errors.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
-import { getParameters } from '../request/parameters.ts';
+import { getParameters, type ParameterKey } from '../request/parameters.ts';
 import type { Part } from './error-responses.ts';
 import type { OperationContext } from './operations.ts';
 import type { Header } from './parameters.ts';
 import { schemaRef } from './schema.ts';
+import type { PrincipalClass } from './view.ts';
 
 /** A name that no entity can have. */
 export const WORKSPACE_TAG = { name: 'This workspace', description: 'What there is, and several entities at once.' };
@@ -48,7 +49,7 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
       200: { description: 'The document.', ...json({ type: 'object' }) },
       304: { description: 'It is as `If-None-Match` has it.' },
     },
-    codes: READ,
+    codes: [...READ, 'FORBIDDEN'],
   },
   schema: {
     summary: 'Schema of the workspace',
@@ -84,15 +85,18 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
   mcp: null,
 };
 
+const OF_OWNERS: readonly ParameterKey[] = ['principal', 'role'];
+
 /** Returns path items, by their paths. */
-export function workspacePaths(context: OperationContext): Readonly<Record<string, Part>> {
+export function workspacePaths(context: OperationContext, { kind }: PrincipalClass): Readonly<Record<string, Part>> {
   return Object.fromEntries(
     (Object.keys(FORMS) as WorkspaceOperationName[]).flatMap((id) => {
       const form = FORMS[id];
       if (form === null) return [];
       const { methods, name } = WORKSPACE_OPERATIONS[id];
       const { summary, description, headers = [], body, responses, codes } = form;
-      const parameters = context.shared(...getParameters(id, 'query'), ...headers);
+      const keys = getParameters(id, 'query').filter((key) => kind === 'owner' || !OF_OWNERS.includes(key));
+      const parameters = context.shared(...keys, ...headers);
       const operation = {
         operationId: `${OWN}.${id}`,
         tags: [WORKSPACE_TAG.name],

@@ -309,6 +309,17 @@ export const PARAMETERS = {
       description: 'Only these entities, and the relations among them.',
     },
   ),
+  principal: parameter(choice('external'), {
+    query: ['openapi'],
+    description: 'For owners: the document of a user of the identity provider, without a role if `role` names none.',
+  }),
+  role: parameter(
+    texts('repeated', (names) => names),
+    {
+      query: ['openapi'],
+      description: 'For owners: the document of a user with this role. Repeated: with several.',
+    },
+  ),
 };
 
 type Table = typeof PARAMETERS;

@@ -62,6 +62,7 @@ export function makeWorkspace(
     version: row.version,
     databaseSchema: row.databaseSchema,
     entities,
+    roles: row.document.roles ?? [],
     identityProvider,
     agents,
     entityIds: new Map(

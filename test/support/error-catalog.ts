@@ -400,6 +400,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^The record cannot be deleted: records of \w+ refer to this one by \w+$/,
     made: () => errors.stillReferenced({ entity: 'orders', relation: 'customer' }, undefined),
   },
+  usersDocumentRefused: {
+    file: 'api/description/document-roles.test.ts',
+    words: 'Only owners may ask for the OpenAPI document of other users',
+    made: records.usersDocumentRefused,
+  },
   upsertWithVersion: {
     file: 'api/writing/upsert.test.ts',
     words: 'If-Match does not go together with onConflict: update the record by its id to ask for a version of it',

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { makeDescriptions } from '../../../src/data-api/describe.ts';
 import { makeFairScheduler } from '../../../src/limits/fair-scheduler.ts';
 import type { Owner } from '../../../src/model/principal.ts';
+import type { Workspace } from '../../../src/model/workspace.ts';
 import { workspaceOf } from '../../support/field-types-fixture.ts';
 import { wideDocument } from '../../support/wide-document.ts';
 
@@ -16,6 +17,8 @@ const facts = {
   maxBatch: 100,
   mcp: false,
 };
+/** Owners see whole workspaces. */
+const cache = { restrict: (whole: Workspace): Workspace => whole };
 const workspace = workspaceOf(wideDocument(8));
 const names = [...workspace.entities.keys()];
 const principal: Owner = {
@@ -27,7 +30,7 @@ const principal: Owner = {
 };
 
 test('one of a workspace is made at a time, and 20 others wait', async () => {
-  const { document } = makeDescriptions(facts);
+  const { document } = makeDescriptions(facts, cache);
   const slices = makeFairScheduler().slices('acme/wide');
   const ask = (entities: readonly string[]) =>
     document({ request: { query: `entities=${entities.join()}`, headers: {}, slices }, workspace, principal });
@@ -53,7 +56,7 @@ test('20 requests for a document at once get the same bytes of one generation', 
       return facts.tokenUrl;
     },
   };
-  const { document } = makeDescriptions(counted);
+  const { document } = makeDescriptions(counted, cache);
   const slices = makeFairScheduler().slices('acme/wide');
   const requestDocument = (version: number) =>
     document({

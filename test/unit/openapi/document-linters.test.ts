@@ -11,6 +11,7 @@ import type { Workspace } from '../../../src/model/workspace.ts';
 import { generateDocument } from '../../../src/openapi/document.ts';
 import type { PrincipalClass } from '../../../src/openapi/view.ts';
 import { ADMIN_DOCUMENT } from '../../support/admin-document.ts';
+import { deskFor } from '../../support/desk-document.ts';
 import { makeShop, workspaceOf } from '../../support/field-types-fixture.ts';
 import { wideDocument } from '../../support/wide-document.ts';
 
@@ -49,6 +50,10 @@ const documentsOf = (name: string, workspace: Workspace): readonly (readonly [st
 
 const ADMIN = ['admin', JSON.parse(JSON.stringify(ADMIN_DOCUMENT))] as const;
 const SHOP = documentsOf('shop', makeShop({ orders: RULES }));
+const ROLES = ['agent', 'customer', 'robot', 'auditor'].map((role) => {
+  const document = documentFor(deskFor(role), { kind: 'external', mayWrite: true }, 'free');
+  return [`desk, ${role}`, document] as const;
+});
 
 /** What the tests use of the packages, which are not among those of the project. */
 interface Spectral {
@@ -69,7 +74,7 @@ if (isInstalled) {
     const { href } = pathToFileURL(require.resolve('@seriousme/openapi-schema-validator'));
     const { Validator } = (await import(href)) as { readonly Validator: new () => Validator };
     const wide = documentFor(workspaceOf(wideDocument(200)), { kind: 'owner', mayWrite: true }, 'free');
-    for (const [name, document] of [ADMIN, ...SHOP, ['wide', wide] as const]) {
+    for (const [name, document] of [ADMIN, ...SHOP, ...ROLES, ['wide', wide] as const]) {
       const validator = new Validator();
       const { valid, errors } = await validator.validate(document);
       assert.ok(valid, `${name}: ${JSON.stringify(errors)}`);
@@ -82,7 +87,7 @@ if (isInstalled) {
     const spectral = new Spectral();
     spectral.setRuleset({ extends: [require('@stoplight/spectral-rulesets').oas] });
     const demo = documentsOf('demo', workspaceOf(DEMO_SCHEMA));
-    for (const [name, document] of [ADMIN, demo[0], SHOP.at(-1)] as readonly (readonly [string, unknown])[]) {
+    for (const [name, document] of [ADMIN, demo[0], SHOP.at(-1), ...ROLES] as readonly (readonly [string, unknown])[]) {
       const found = await spectral.run(document);
       // Whom to ask about the records of somebody is not ours to tell.
       const others = found.filter(({ code }) => code !== 'info-contact');

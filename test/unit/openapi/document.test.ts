@@ -10,6 +10,7 @@ import { DEMO_SCHEMA } from '../../../src/bootstrap/demo.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
 import { generateDocument } from '../../../src/openapi/document.ts';
 import type { PrincipalClass } from '../../../src/openapi/view.ts';
+import { deskFor } from '../../support/desk-document.ts';
 import { makeShop, workspaceOf } from '../../support/field-types-fixture.ts';
 import { wideDocument } from '../../support/wide-document.ts';
 
@@ -47,6 +48,10 @@ test('a linter finds no error, whoever the document is for', () => {
     ['shop', textOf(makeShop())],
     ['shop-readers', textOf(makeShop(), READERS)],
     ['shop-users', textOf(makeShop({ orders: RULES }), USERS, 'fixed')],
+    ['desk-agents', textOf(deskFor('agent'), USERS)],
+    ['desk-customers', textOf(deskFor('customer'), USERS, 'fixed')],
+    ['desk-robots', textOf(deskFor('robot'), USERS)],
+    ['desk-auditors', textOf(deskFor('auditor'), USERS)],
     ['empty', textOf(workspaceOf({ entities: {} }))],
     ['odd', textOf(odd)],
     ['wide', textOf(workspaceOf(wideDocument(40)))],

@@ -46,6 +46,7 @@ function makeWorkspace(entities: unknown): Workspace {
     version: '1',
     databaseSchema: 'ws_7',
     entities: buildEntities(document, 'ws_7'),
+    roles: [],
     identityProvider: null,
     agents: { enabled: false, writes: 'off', entities: null },
     entityIds: new Map(),
