@@ -1,13 +1,15 @@
-// `npm run access:fuzz -- --seed N --requests N`: test/api/access/differences.test.ts with other requests, and as many. A
-// difference ends it with exit code 1 and its seed, with which --seed repeats it.
+// `npm run access:fuzz -- --seed N --requests N`: test/api/access/differences.test.ts and grants-property.test.ts with other
+// requests, and as many. A difference ends it with exit code 1 and its seed, with which --seed repeats it.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 
 const { seed = Math.floor(Math.random() * 1_000_000), requests } = new Command('npm run access:fuzz --')
-  .description('Sends the requests of users to worlds with hidden records and without them, and compares the answers.')
+  .description(
+    'Sends the requests of users to worlds with hidden records and without them, and under random grants, and compares the answers.',
+  )
   .option('--seed <n>', 'which requests; default: others each time', whole)
-  .option('--requests <n>', 'how many to each world', whole, 20_000)
+  .option('--requests <n>', 'how many to each world, and as many under grants', whole, 20_000)
   .parse()
   .opts<{ readonly seed?: number; readonly requests: number }>();
 
@@ -19,7 +21,11 @@ function whole(text: string): number {
 process.stdout.write(`seed ${seed}\n`);
 const { status } = spawnSync(
   process.execPath,
-  [join(import.meta.dirname, 'run.ts'), 'test/api/access/differences.test.ts'],
+  [
+    join(import.meta.dirname, 'run.ts'),
+    'test/api/access/differences.test.ts',
+    'test/api/access/grants-property.test.ts',
+  ],
   {
     cwd: join(import.meta.dirname, '..'),
     stdio: 'inherit',

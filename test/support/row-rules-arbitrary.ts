@@ -25,6 +25,12 @@ export interface Drawn {
 
 export const NAMES = ['alpha', 'beta', 'gamma'] as const;
 export const WORDS = ['x', 'y', 'z'] as const;
+/** Values of the fields that only some tests draw, by their names. */
+export const VALUES: Readonly<Record<string, readonly Value[]>> = {
+  flag: [true, false],
+  day: ['2020-02-29', '2021-01-01', '2999-12-31'],
+  at: ['2020-02-29T12:00:00Z', '2021-01-01T00:00:00Z', '2999-12-31T23:59:59Z'],
+};
 export const COUNT = 6;
 const CLAIMS = ['word', 'number', 'https://acme.example/ref', 'other.word'] as const;
 
@@ -163,7 +169,12 @@ export function drawRecords(g: GeneratorValue, drawn: ReadonlyMap<string, Drawn>
     const isLink = name === 'link';
     const records = Array.from({ length: isLink ? 2 * COUNT : COUNT }, (_, index): Rec => {
       const id = index + 1;
-      return { id, word: word(), number: number(), code: id, ...refer(references, id, !isLink) };
+      const record = { id, word: word(), number: number(), code: id, ...refer(references, id, !isLink) };
+      const others = fields.flatMap((name): [string, Value][] => {
+        const values = VALUES[name];
+        return values === undefined ? [] : [[name, g(fc.constantFrom, ...values, null) as Value]];
+      });
+      return { ...record, ...Object.fromEntries(others) };
     });
     return [name, { fields, relations, rules, records }];
   });

@@ -1,7 +1,7 @@
 // What an external user must be shown, said a second time in the simplest way: records in arrays, rules as comparisons.
 // The property of row rules holds the server against it.
 
-export type Value = string | number | null;
+export type Value = string | number | boolean | null;
 export type Rec = Readonly<Record<string, Value>> & { readonly id: number };
 export type Claims = Readonly<Record<string, unknown>>;
 export type Condition =

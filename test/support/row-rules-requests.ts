@@ -1,6 +1,6 @@
 // Requests of users of a drawn workspace: what they want, drawn at random, and as members of a body.
 import fc, { type GeneratorValue } from 'fast-check';
-import { WORDS } from './row-rules-arbitrary.ts';
+import { VALUES, WORDS } from './row-rules-arbitrary.ts';
 import type {
   Condition,
   Expansion,
@@ -50,8 +50,10 @@ export function drawWish(g: GeneratorValue, model: Model): Wish {
     if (kind === 'or') return { or: [condition(depth - 1), condition(depth - 1)] };
     if (kind === 'not') return { not: condition(depth - 1) };
     const names = path(entity, 3, false);
-    const op = pick(['eq', 'ne', 'gt', 'in', 'nin', 'isNull', 'notNull']);
-    const value = (): Value => pick<Value>(names.at(-1) === 'word' ? WORDS : [1, 2, 3, 4]);
+    const last = names.at(-1) as string;
+    const drawn = pick(['eq', 'ne', 'gt', 'in', 'nin', 'isNull', 'notNull']);
+    const op = drawn === 'gt' && last === 'flag' ? 'eq' : drawn;
+    const value = (): Value => pick<Value>(last === 'word' ? WORDS : (VALUES[last] ?? [1, 2, 3, 4]));
     return {
       path: names,
       op,
@@ -74,6 +76,7 @@ export function drawWish(g: GeneratorValue, model: Model): Wish {
     ]),
   );
   const all = [...get(entity).fields, ...Object.keys(expand)];
+  const summary = path(entity, 3, true);
   return {
     entity,
     expand,
@@ -82,7 +85,7 @@ export function drawWish(g: GeneratorValue, model: Model): Wish {
     sort: [...sort.values()],
     size: g(fc.integer, { min: 1, max: 8 }),
     search: g(fc.boolean) ? undefined : pick(WORDS),
-    grouping: { groups: [...groups.values()], of: path(entity, 3, true) },
+    grouping: { groups: [...groups.values()], of: summary.at(-1) === 'flag' ? ['id'] : summary },
   };
 }
 

@@ -24,7 +24,7 @@ export type Write =
   | { readonly kind: 'list'; readonly entity: string };
 
 /** Why a write is refused, in the order in which refusals come; in a batch the last two may come in either order. */
-type Fault = 'body' | 'hidden' | 'column' | 'reference' | 'conflict';
+export type Fault = 'body' | 'hidden' | 'column' | 'reference' | 'conflict';
 const STATUS = { body: 400, hidden: 404, column: 403, reference: 400, conflict: 409 } as const;
 
 /** What one write does: its refusals, or the state that it leaves and the records that it answers with. */
@@ -177,35 +177,8 @@ export function makeWriteModel(schema: ReadonlyMap<string, Drawn>, claims: Claim
   function remove(before: Model, entity: string, ids: readonly number[]): Done {
     const faults = new Set<Fault>();
     if (!ids.every((id) => isSeen(before, entity, id))) faults.add('hidden');
-    const gone = new Map(Object.keys(before).map((name) => [name, new Set<number>()]));
-    for (const id of ids) gone.get(entity)?.add(id);
-    const isGone = (name: string, id: Value | undefined): boolean => gone.get(name)?.has(id as number) === true;
-    const each = function* () {
-      for (const [name, { references }] of schema)
-        for (const reference of references)
-          for (const record of (before[name] as ModelEntity).records) {
-            const isLeft = !isGone(name, record.id) && isGone(reference.to, record[reference.column]);
-            if (isLeft) yield { name, record, ...reference };
-          }
-    };
-    for (let isMore = true; isMore; ) {
-      isMore = false;
-      for (const { name, record, onDelete } of each())
-        if (onDelete === 'cascade') {
-          gone.get(name)?.add(record.id);
-          isMore = true;
-        }
-    }
-    for (const { onDelete } of each()) if (onDelete === 'restrict') faults.add('conflict');
-    const forget = (name: string, record: Rec): Rec => {
-      const lost = drawnOf(name).references.filter(({ to, column }) => isGone(to, record[column]));
-      return { ...record, ...Object.fromEntries(lost.map(({ column }) => [column, null])) };
-    };
-    const left = ([name, entry]: [string, ModelEntity]): [string, ModelEntity] => [
-      name,
-      { ...entry, records: entry.records.filter(({ id }) => !isGone(name, id)).map((record) => forget(name, record)) },
-    ];
-    const model = Object.fromEntries(Object.entries(before).map(left));
+    const { model, isRestricted } = deleteRecords(schema, before, entity, ids);
+    if (isRestricted) faults.add('conflict');
     return { refusals: refusalsOf(faults, isBatch), allowed: [], model, records: [], drawn: [] };
   }
 
@@ -251,7 +224,46 @@ export function makeWriteModel(schema: ReadonlyMap<string, Drawn>, claims: Claim
   return { run };
 }
 
-function refusalsOf(faults: ReadonlySet<Fault>, isBatch: boolean): number[] {
+/** Deletes records with all that the schema says. `isRestricted`: whether others refer to them that may not be left. */
+export function deleteRecords(
+  schema: ReadonlyMap<string, Drawn>,
+  before: Model,
+  entity: string,
+  ids: readonly number[],
+): { readonly model: Model; readonly isRestricted: boolean } {
+  const gone = new Map(Object.keys(before).map((name) => [name, new Set<number>()]));
+  for (const id of ids) gone.get(entity)?.add(id);
+  const isGone = (name: string, id: Value | undefined): boolean => gone.get(name)?.has(id as number) === true;
+  const each = function* () {
+    for (const [name, { references }] of schema)
+      for (const reference of references)
+        for (const record of (before[name] as ModelEntity).records) {
+          const isLeft = !isGone(name, record.id) && isGone(reference.to, record[reference.column]);
+          if (isLeft) yield { name, record, ...reference };
+        }
+  };
+  for (let isMore = true; isMore; ) {
+    isMore = false;
+    for (const { name, record, onDelete } of each())
+      if (onDelete === 'cascade') {
+        gone.get(name)?.add(record.id);
+        isMore = true;
+      }
+  }
+  const isRestricted = [...each()].some(({ onDelete }) => onDelete === 'restrict');
+  const forget = (name: string, record: Rec): Rec => {
+    const lost = (schema.get(name) as Drawn).references.filter(({ to, column }) => isGone(to, record[column]));
+    return { ...record, ...Object.fromEntries(lost.map(({ column }) => [column, null])) };
+  };
+  const left = ([name, entry]: [string, ModelEntity]): [string, ModelEntity] => [
+    name,
+    { ...entry, records: entry.records.filter(({ id }) => !isGone(name, id)).map((record) => forget(name, record)) },
+  ];
+  const model = Object.fromEntries(Object.entries(before).map(left));
+  return { model, isRestricted };
+}
+
+export function refusalsOf(faults: ReadonlySet<Fault>, isBatch: boolean): number[] {
   const inOrder = ['body', 'hidden', 'column', ...(isBatch ? [] : ['reference' as const])] as const;
   for (const first of inOrder) if (faults.has(first)) return [STATUS[first]];
   return [...faults].map((fault) => STATUS[fault]);

@@ -1,6 +1,6 @@
 // Requests of users that write into a drawn workspace: which records they write, drawn at random, and as requests.
 import fc, { type GeneratorValue } from 'fast-check';
-import { type Drawn, WORDS } from './row-rules-arbitrary.ts';
+import { type Drawn, VALUES, WORDS } from './row-rules-arbitrary.ts';
 import type { Model, ModelEntity, Value } from './row-rules-read-model.ts';
 import type { View } from './row-rules-view.ts';
 import { type Body, isRef, type Ref, type Write } from './row-rules-write-model.ts';
@@ -36,7 +36,7 @@ export function drawWrites(
     return pick([ABSENT, ...(model[name] as ModelEntity).records.map((record) => record.id)]);
   }
   function body(name: string, isCreate: boolean): Body {
-    const { references } = schema.get(name) as Drawn;
+    const { fields, references } = schema.get(name) as Drawn;
     const values: Record<string, Value | Ref> = {};
     const isStamped = (column: string): boolean => isStampedIn(name, column);
     const isGiven = (column: string): boolean => chance(isStamped(column) ? 15 : 60);
@@ -46,6 +46,8 @@ export function drawWrites(
     for (const { column, to, required, unique } of references)
       if (required && isCreate ? !isStamped(column) && chance(96) : isGiven(column) && (!unique || chance(30)))
         values[column] = required || chance(85) ? id(to) : null;
+    for (const [column, all] of Object.entries(VALUES))
+      if (fields.includes(column) && chance(20)) values[column] = pick([...all, null]);
     return Object.keys(values).length > 0 ? values : { word: pick(WORDS) };
   }
   // Entities of which the user sees a part: keys of the others are refused for the claims of the user alone.
