@@ -1,4 +1,4 @@
-// Runs what pages show: the commands of their `sh` blocks by bash, in the folder of the clone.
+// Runs what pages show: the commands of their `sh` blocks by bash, in the folder of the clone or another one.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,11 +15,12 @@ export const readCommands = (page: string): readonly string[] =>
 export async function runCommands(
   commands: string,
   env: Readonly<Record<string, string>>,
+  folder = ROOT,
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
   // Node.js of the tests, and `wda` of the clone.
   const path = [join(ROOT, 'bin'), dirname(process.execPath), process.env.PATH ?? ''].join(':');
   return run('bash', ['--norc', '-euo', 'pipefail', '-c', commands], {
-    cwd: ROOT,
+    cwd: folder,
     env: { HOME: process.env.HOME ?? '', NO_COLOR: '1', ...env, PATH: path },
   });
 }
