@@ -61,7 +61,8 @@ export function renderScan(
     const value = renderColumn(scan, field, inner);
     return value === undefined ? sql`${inner}.${ident(field.column)}` : sql`${value} as ${ident(field.column)}`;
   });
-  const system = (scan.entity.moves ?? 0) % 2 === 0 ? ['xmin'] : ['xmin', 'tableoid'];
+  // A cluster lacks these columns of a list that it knows to be empty.
+  const system = !isLocated ? [] : (scan.entity.moves ?? 0) % 2 === 0 ? ['xmin'] : ['xmin', 'tableoid'];
   const selected = join([...columns, ...system.map((column) => sql`${inner}.${ident(column)}`)]);
   const conditions = where(guard, ...renderFilter(scan, inner, isLocated));
   return { table: sql`(select ${selected} from ${source} ${inner}${conditions}) ${alias}`, condition: empty };
@@ -75,8 +76,12 @@ export function renderFilter({ filter }: Pick<Scan, 'filter'>, row: Fragment, is
     return sql`${row}.${ident(field.column)} = ${value}`;
   });
   if (filter.kind === 'rules') return rules;
-  return [...rules, renderAlternatives(filter.alternatives, row)];
+  const alternatives = renderAlternatives(filter.alternatives, row);
+  return [...rules, isLocated ? sql`(${alternatives} or ${renderNever(row)})` : alternatives];
 }
+
+/** Renders a condition that no record satisfies, which the planner does not know. */
+const renderNever = (row: Fragment): Fragment => sql`${row}."id" = any(array[null::int8])`;
 
 /** Renders the condition that one of the grants holds for a row that has all columns of the table. */
 export function renderAlternatives(alternatives: readonly Alternative[], row: Fragment): Fragment {

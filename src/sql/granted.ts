@@ -19,6 +19,7 @@ import {
 } from './expression.ts';
 import { type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 import { limitRunningSize, makeSizeLimit } from './size-limit.ts';
+import { insertRows } from './statement-forms.ts';
 import { renderNodeGuard, renderRowMark, renderSequence, renderTarget, renderVersion } from './table.ts';
 
 const ITEM = ident(ITEMS);
@@ -142,14 +143,19 @@ function renderCreate(plan: GrantedPlan, maxBytes: number): Fragment {
     plan,
     (_, index) => sql`substr(${N}.${CHECK}, ${integerLiteral(index + 1)}, 1) = '1'`,
   );
-  const columns = join(allFields(plan).map(({ column }) => ident(column)));
+  const { before, columns, source } = insertRows(plan.scan, {
+    assigned: allFields(plan).map(({ column }) => [column, sql`${N}.${ident(column)}`] as const),
+    from: sql`"$new" ${N}, "$whole"`,
+    order: sql`${N}.${ITEM}`,
+    name: '$inserted',
+  });
   return sql`with ${S} as materialized (${rows}),
 "$ids" as materialized (${ids}),
 "$rows" as materialized (${candidates}),
 "$new" as materialized (${chosen}),
 ${renderNow(plan)},
 ${renderProblems([refused, changed, ...references])},
-${W} as (insert into ${renderTarget(plan.scan)} as ${R} (${columns}) select ${renderColumns(plan, N)} from "$new" ${N}, "$whole" order by ${N}.${ITEM} returning ${R}.*, ${renderRowMark(plan.scan, R)} as ${VERSION})
+${before}${W} as (insert into ${renderTarget(plan.scan)} as ${R} ${columns} ${source} returning ${R}.*, ${renderRowMark(plan.scan, R)} as ${VERSION})
 ${renderResult(plan, maxBytes)}`;
 }
 

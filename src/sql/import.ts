@@ -253,7 +253,8 @@ function creates(plan: ImportPlan): Fragment {
 /** Rejects the rows of a check: column `count`. `{other}` in the reason is the row with the same value. */
 export function rejectRows(check: Fragment, reason: string): Fragment {
   const text = sql`replace(${literal(reason)}, '{other}', coalesce(c."other"::text, ''))`;
-  return sql`with rejected as (update ${STAGING} ${s} set ${REASON} = ${text} from (${check}) c where c."row" = ${s}.${ROW} returning 1) select count(*)::text as count from rejected`;
+  // A coordinator joins tables of a node with its own only in a part before.
+  return sql`with c as materialized (${check}), rejected as (update ${STAGING} ${s} set ${REASON} = ${text} from c where c."row" = ${s}.${ROW} returning 1) select count(*)::text as count from rejected`;
 }
 
 /** Indexes the rows by their numbers, to search for one of them. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
-import { ADA, CALLS, RULED_SHOP } from '../support/cluster-calls.ts';
+import { RULED_SHOP, SENDERS } from '../support/cluster-calls.ts';
 import { judgeNothing } from '../support/openapi-conformance.ts';
 import { prepare, use, useDatabase, useIssuer, useServer, useUsers } from '../support/resources.ts';
 import { ADMIN_KEY, startTestServer } from '../support/server.ts';
@@ -23,6 +23,7 @@ function onCluster(): void {
     server.workspace('acme/far', { entities: { notes: { fields: { text: { type: 'string' } } } } }),
   );
   const tokenOf = useUsers(shop, useIssuer());
+  prepare(() => shop.admin('identity-provider', { method: 'PUT', body: { roleClaim: 'roles' } }));
   prepare(() => fillShop(shop));
   // For this database alone: nothing listens at the port.
   prepare(() =>
@@ -30,13 +31,13 @@ function onCluster(): void {
   select p.groupid from pg_dist_placement p join pg_dist_shard s using (shardid) where s.logicalrelid = 'ws1_shop.orders'::regclass)`),
   );
 
-  for (const [who, credential] of [
-    ['an owner', () => shop.key],
-    ['a user with row rules', () => tokenOf(ADA)],
-  ] as const) {
-    for (const [path, call] of CALLS) {
+  for (const [who, claims, calls] of SENDERS) {
+    for (const [path, call] of calls) {
       test(`${call.method ?? 'GET'} ${path} of ${who} is answered while another worker is away`, async () => {
-        const answer = await shop.call(path, { ...call, credential: credential() });
+        const answer = await shop.call(path, {
+          ...call,
+          credential: claims === undefined ? shop.key : tokenOf(claims),
+        });
         assert.ok(answer.status < 500, answer.text);
       });
     }

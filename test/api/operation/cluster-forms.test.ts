@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { skipOnCluster } from '../../support/citus.ts';
-import { ADA, CALLS, RULED_SHOP } from '../../support/cluster-calls.ts';
+import { RULED_SHOP, SENDERS } from '../../support/cluster-calls.ts';
 import { judgeNothing } from '../../support/openapi-conformance.ts';
 import {
   prepare,
@@ -28,9 +28,9 @@ const proxy = useDatabaseProxy(useDatabase());
 const server = useServer(LOCAL_PROVIDER, proxy);
 const shop = use(() => server.workspace('acme/shop', RULED_SHOP));
 const tokenOf = useUsers(shop, useIssuer());
+prepare(() => shop.admin('identity-provider', { method: 'PUT', body: { roleClaim: 'roles' } }));
 prepare(() => fillShop(shop));
 
-const ada = (): string => tokenOf(ADA);
 /** What Citus does not take, with why. */
 const RULES: readonly (readonly [what: string, isBroken: (text: string) => boolean])[] = [
   ['is one statement', (text) => /;\s*\S/.test(text)],
@@ -65,14 +65,14 @@ const RULES: readonly (readonly [what: string, isBroken: (text: string) => boole
 const onRecords = (texts: readonly string[]): string[] =>
   texts.map((text) => text.replaceAll(/'[^']*'/g, "''")).filter((text) => /"ws\d+_\w+"\./.test(text));
 
-for (const [who, credential] of [
-  ['an owner', () => shop.key],
-  ['a user with row rules', ada],
-] as const) {
-  for (const [path, call] of CALLS) {
+for (const [who, claims, calls] of SENDERS) {
+  for (const [path, call] of calls) {
     test(`${call.method ?? 'GET'} ${path} of ${who} keeps to the forms of a cluster`, skip, async () => {
       proxy.statements();
-      const answer: Answer = await shop.call(path, { ...call, credential: credential() });
+      const answer: Answer = await shop.call(path, {
+        ...call,
+        credential: claims === undefined ? shop.key : tokenOf(claims),
+      });
       assert.ok(answer.status < 500, answer.text);
       const heard = onRecords(proxy.statements());
       if (answer.status < 300) assert.ok(heard.length > 0);
