@@ -47,7 +47,7 @@ import {
   toGrantedTarget,
   updateRecords,
 } from './granted.ts';
-import { planUpsertItem, type UpsertItem, upsertManyGranted } from './granted-upsert.ts';
+import { planUpsertItem, upsertManyGranted } from './granted-upsert.ts';
 import type { WriteDeps } from './reads.ts';
 import { toRecordError, type WriteKind } from './record-error.ts';
 import { retryWrite } from './writes.ts';
@@ -96,17 +96,15 @@ async function bulkUpsertGranted(
   if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
   const key = planKey(upsert, entity, context);
   const records = await readBulkBody(deps, context, parseRecords);
-  const upsertItems: UpsertItem[] = [];
-  const assign = (record: unknown) => {
-    const result = planUpsertItem(record, context, key);
-    upsertItems.push(result.item);
-    return result;
-  };
-  const { details } = await runInSlices(planAssignments(records, assign), request.slices, signal);
+  const { items, details } = await runInSlices(
+    planAssignments(records, (record) => planUpsertItem(record, context, key)),
+    request.slices,
+    signal,
+  );
   if (details.length > 0) throw validationFailed(details);
   const { isDryRun } = options;
   const projection = getProjection(entity, options);
-  const { data, inserted } = await upsertManyGranted(deps, context, upsertItems, key, { projection, isDryRun });
+  const { data, inserted } = await upsertManyGranted(deps, context, items, key, { projection, isDryRun });
   const updated = key.mode === 'skip' ? 0 : records.length - inserted;
   return jsonText(200, bulkWriteEnvelope(data, { inserted, updated, ...buildMeta(options) }));
 }

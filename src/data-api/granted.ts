@@ -2,6 +2,7 @@
 // grants on the records before and after.
 import { isRetryable, isStaleSnapshot } from '../database/errors.ts';
 import { ApiError, type Detail, preconditionFailed, recordNotFound, validationFailed } from '../errors.ts';
+import type { Field } from '../model/entity.ts';
 import type { Assignment } from '../plan/assignment.ts';
 import { fieldNotGranted, notGranted } from '../plan/errors.ts';
 import {
@@ -10,12 +11,15 @@ import {
   type GrantedOperation,
   type GrantedRow,
   isGranted,
+  NO_GRANT,
+  planAllowed,
   planCandidates,
   planCarriers,
   planGranted,
   planGrantedAssignment,
 } from '../plan/granted.ts';
-import { type Projection, projectRecord } from '../plan/projection.ts';
+import { type Projection, projectId, projectRecord } from '../plan/projection.ts';
+import type { ExistingRecord } from '../plan/result.ts';
 import { checkRowRules, ForeignRow, foreignColumn } from '../plan/row-rules.ts';
 import { MAX_DETAILS } from '../plan/unknown-name.ts';
 import type { Target } from '../request/bulk.ts';
@@ -28,7 +32,7 @@ import { jsonText, noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Statement } from '../sql/compile.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
 import { recordsChanged, recordsNotFound } from './errors.ts';
-import { buildEntityTag, type WriteDeps } from './reads.ts';
+import { buildEntityTag, runRead, type WriteDeps } from './reads.ts';
 import { toRecordError } from './record-error.ts';
 import { retryWrite } from './writes.ts';
 
@@ -50,7 +54,7 @@ export const toGrantedTarget = ({ id, name, version }: Target): GrantedTarget =>
 interface GrantedWrite {
   readonly operation: GrantedOperation;
   readonly rows: readonly (GrantedRow & { readonly refusedField?: string | undefined })[];
-  readonly targets: readonly GrantedTarget[] | undefined;
+  readonly targets: readonly (GrantedTarget | undefined)[] | undefined;
   readonly projection: Projection;
   /** Whether errors name the record by its index. */
   readonly isMany: boolean;
@@ -60,6 +64,7 @@ export interface GrantedOutcome {
   /** JSON array text, or the number of deleted records. */
   readonly data: string;
   readonly versions: string | null;
+  readonly sizes: string | null;
   readonly statement: Statement;
 }
 
@@ -137,16 +142,21 @@ export async function removeGranted(deps: WriteDeps, context: GrantedContext): P
   return noContent();
 }
 
+/** Values of records by their place in the request; missing ones are left out. */
+type Items = readonly (Assignment | undefined)[];
+
 /** Creates records from planGrantedAssignment(). Throws 403 for a record that no grant allows. */
 export function createRecords(
   deps: WriteDeps,
   context: GrantedContext,
-  items: readonly Assignment[],
+  items: Items,
   projection: Projection,
   isMany: boolean,
 ): Promise<GrantedOutcome> {
   const { entity, principal } = context;
-  const rows = collectRefusals(items, (values, item) => planCandidates(values, item, isMany, entity, principal)).flat();
+  const rows = collectRefusals(items, (values, item) =>
+    values === undefined ? [] : planCandidates(values, item, isMany, entity, principal),
+  ).flat();
   return write(deps, context, { operation: 'create', rows, targets: undefined, projection, isMany });
 }
 
@@ -175,28 +185,32 @@ function mergeRefusals(refusals: readonly ApiError[]): ApiError {
 
 export type UpdateOptions = Pick<GrantedWrite, 'projection' | 'isMany'> & {
   /** Records, one for each item. */
-  readonly targets: readonly GrantedTarget[];
+  readonly targets: readonly (GrantedTarget | undefined)[];
 };
 
 /** Updates records; `targets`: one for each. Throws 404 before anything else for records that cannot be read. */
 export async function updateRecords(
   deps: WriteDeps,
   context: GrantedContext,
-  items: readonly Assignment[],
+  items: Items,
   { targets, projection, isMany }: UpdateOptions,
 ): Promise<GrantedOutcome> {
   const { entity, principal } = context;
-  const rows = items.map((values, item) => planCarriers(values, item, entity, principal));
-  const isForeign = items.some((values) => foreignColumn(entity, principal, values) !== undefined);
+  const planRows = (toValues: (values: Assignment) => Assignment) =>
+    items.flatMap((values, item) =>
+      values === undefined ? [] : [planCarriers(toValues(values), item, entity, principal)],
+    );
+  const rows = planRows((values) => values);
+  const isForeign = rows.some(({ values }) => foreignColumn(entity, principal, values) !== undefined);
   if (isForeign) {
     // A record of another owner does not exist, whatever the request says: an update of nothing finds that out.
-    const nothing = items.map((_, item) => planCarriers(new Map(), item, entity, principal));
+    const nothing = planRows(() => new Map());
     const probe: GrantedWrite = { operation: 'update', rows: nothing, targets, projection, isMany };
     await write(deps, context, probe).catch((error) => {
       if (error instanceof ApiError && error.status === 403) return undefined;
       throw error;
     });
-    for (const values of items) checkRowRules(entity, principal, values);
+    for (const { values } of rows) checkRowRules(entity, principal, values);
   }
   return write(deps, context, { operation: 'update', rows, targets, projection, isMany });
 }
@@ -217,10 +231,41 @@ export function deleteRecords(
   });
 }
 
+/** Returns the outcome of each record of a create or update. */
+export function splitOutcome({ data, versions, sizes, statement }: GrantedOutcome): readonly GrantedOutcome[] {
+  const bytes = Buffer.from(data);
+  const tags = JSON.parse(versions ?? '[]') as readonly (string | null)[];
+  let start = 1;
+  return (JSON.parse(sizes ?? '[]') as readonly number[]).map((size, index) => {
+    const text = bytes.toString('utf8', start, start + size);
+    start += size + 1;
+    return { data: `[${text}]`, versions: JSON.stringify([tags[index] ?? null]), sizes: null, statement };
+  });
+}
+
+/** Finds the records that upserts would change. Bodies that no grant allows to create have their own key alone. */
+export async function findExisting(
+  deps: WriteDeps,
+  context: GrantedContext,
+  items: readonly Assignment[],
+  key: readonly Field[],
+): Promise<readonly ExistingRecord[]> {
+  const { entity, principal } = context;
+  const rows = items.flatMap((values, item) => {
+    const candidates = planAllowed(values, entity, principal);
+    const nothing = { item, values, grants: NO_GRANT, unchecked: new Set<string>() };
+    return candidates.length === 0 ? [nothing] : candidates.map((row) => ({ ...row, item }));
+  });
+  const plan = planGranted('find', rows, entity, context, { guarded: false, projection: projectId(entity), key });
+  const inputs = { principal, lists: buildGrantedLists(plan, rows, undefined) };
+  const [row] = await runRead(context, deps.prepared.write(context, plan), inputs, 'write');
+  return JSON.parse(row?.data ?? '[]') as readonly ExistingRecord[];
+}
+
 async function write(deps: WriteDeps, context: GrantedContext, what: GrantedWrite): Promise<GrantedOutcome> {
   const { entity, executor, principal, workspace } = context;
   const { operation, rows, targets, projection } = what;
-  const guarded = targets?.some(({ version }) => version !== undefined) === true;
+  const guarded = targets?.some((target) => target?.version !== undefined) === true;
   const plan = planGranted(operation, rows, entity, context, { guarded, projection });
   const statement = deps.prepared.write(context, plan);
   const bound = bindQuery(statement, { principal, lists: buildGrantedLists(plan, rows, targets) });
@@ -228,9 +273,9 @@ async function write(deps: WriteDeps, context: GrantedContext, what: GrantedWrit
     try {
       const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
       if (row === undefined) throw new TypeError('a write under grants is always one row');
-      const { data, versions, problems } = statement.read(row);
+      const { data, versions, problems, sizes } = statement.read(row);
       if (problems !== null) throw toRefusal(JSON.parse(problems) as readonly Problem[], what, entity);
-      return data === null ? undefined : { data, versions, statement };
+      return data === null ? undefined : { data, versions, sizes, statement };
     } catch (error) {
       if (error instanceof ApiError || isStaleSnapshot(error) || isRetryable(error)) throw error;
       throw toRecordError(error, workspace, entity.name, operation);

@@ -106,7 +106,7 @@ function formatWriteKey(plan: WritePlan): string {
     case 'bulkUpsert':
       return `bulkUpsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${plan.changes.length} ${formatListKey(plan)}`;
     case 'granted':
-      return `granted ${plan.operation} ${plan.guarded} ${formatListKey(plan)} ${plan.references.map(({ field }) => field.name).join()}`;
+      return `granted ${plan.operation} ${plan.key.map(({ name }) => name).join()} ${plan.guarded} ${formatListKey(plan)} ${plan.references.map(({ field }) => field.name).join()}`;
     case 'bulkUpdate':
       return `bulkUpdate ${plan.guarded} ${plan.versions} ${formatListKey(plan)}`;
     default:

@@ -11,13 +11,25 @@ import type { PlanContext } from './link.ts';
 import type { Projection } from './projection.ts';
 import { getReferences, passReferring, type Reference } from './references.ts';
 import { applyRowRules, areUsable, getRuleColumns, readClaim } from './row-rules.ts';
-import { type Alternative, getGrants, type Scan, scanGrantedResult, scanGrantedTarget, toAlternative } from './scan.ts';
+import {
+  type Alternative,
+  getGrants,
+  type Scan,
+  scanAll,
+  scanGrantedResult,
+  scanGrantedTarget,
+  toAlternative,
+} from './scan.ts';
 
 export type GrantedOperation = 'create' | 'update' | 'delete';
 
 export interface GrantedPlan extends ListColumns {
   readonly kind: 'granted';
-  readonly operation: GrantedOperation;
+  /** `find`: finds the records that upserts would change instead of a create, and writes nothing. */
+  readonly operation: GrantedOperation | 'find';
+  /** Fields by which `find` finds records, hidden ones included; empty otherwise. */
+  readonly key: readonly Field[];
+  readonly all: Scan;
   /** Records that can be read, and so be found by an update or delete. */
   readonly scan: Scan;
   /** Part of the written records that can be read. */
@@ -35,6 +47,9 @@ export interface GrantedPlan extends ListColumns {
 export const ITEMS = '$item';
 export const GRANTS = '$grants';
 export const CHECKS = '$checks';
+
+/** In place of the grant of a create: no grant allows the record. */
+export const NO_GRANT = '-1';
 
 /** A row of the lists. `item`: index of its record; `grants`: the grant of a create, or bits for those that fit. */
 export interface GrantedRow {
@@ -75,12 +90,12 @@ export function getOptionalNames(entity: Entity, principal: Principal): Readonly
   return names;
 }
 
-/** Returns the record as a create would store it first, or undefined if no grant allows it. */
-export function findStamped(values: Assignment, entity: GrantedEntity, principal: Principal): Assignment | undefined {
+/** Returns the rows of planCandidates(), none if no grant allows the record. */
+export function planAllowed(values: Assignment, entity: GrantedEntity, principal: Principal): readonly GrantedRow[] {
   try {
-    return planCandidates(values, 0, false, entity, principal)[0]?.values;
+    return planCandidates(values, 0, false, entity, principal);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 403) return undefined;
+    if (error instanceof ApiError && error.status === 403) return [];
     throw error;
   }
 }
@@ -211,21 +226,23 @@ function findRefusedField(
 
 /** Plans the write of rows from planCandidates() or planCarriers(), or a delete. */
 export function planGranted(
-  operation: GrantedOperation,
+  operation: GrantedPlan['operation'],
   rows: readonly Pick<GrantedRow, 'values'>[],
   entity: GrantedEntity,
   context: PlanContext,
-  { guarded, projection }: Pick<GrantedPlan, 'guarded' | 'projection'>,
+  { guarded, projection, key = [] }: Pick<GrantedPlan, 'guarded' | 'projection'> & Partial<Pick<GrantedPlan, 'key'>>,
 ): GrantedPlan {
   const { base } = entity.access;
   const { principal } = context;
   if (operation === 'delete') passReferring(entity, context.workspace);
   const names = new Set(rows.flatMap(({ values }) => [...values.keys()]));
   const columns = [...base.fields.values()].filter(({ name }) => names.has(name));
-  const grants = getGrants(entity, operation);
+  const grants = getGrants(entity, operation === 'find' ? 'create' : operation);
   return {
     kind: 'granted',
     operation,
+    key,
+    all: scanAll(base),
     scan: scanGrantedTarget(entity, principal),
     result: scanGrantedResult(entity, principal),
     projection,
@@ -233,7 +250,7 @@ export function planGranted(
     isSparse: rows.some(({ values }) => values.size < names.size),
     before: grants.map((grant) => toAlternative(grant, entity)),
     after: grants.map((grant) => toAlternative(grant, entity, true)),
-    references: getReferences((field) => columns.includes(field), base, context),
+    references: operation === 'find' ? [] : getReferences((field) => columns.includes(field), base, context),
     guarded,
   };
 }
@@ -242,7 +259,7 @@ export function planGranted(
 export function buildGrantedLists(
   plan: GrantedPlan,
   rows: readonly GrantedRow[],
-  targets: readonly { readonly id: string; readonly version: string | undefined }[] | undefined,
+  targets: readonly ({ readonly id: string; readonly version: string | undefined } | undefined)[] | undefined,
 ): Map<string, readonly (string | null)[]> {
   const lists = buildLists(
     rows.map(({ values }) => values),

@@ -15,7 +15,7 @@ import {
   getRequiredFields,
   makeRequiredDetail,
 } from './assignment.ts';
-import { findStamped, type GrantedEntity, getOptionalNames, isGranted } from './granted.ts';
+import { type GrantedEntity, getOptionalNames, isGranted, planAllowed } from './granted.ts';
 import { REJECT_COLUMNS, resolveTarget, type Target } from './import-columns.ts';
 import {
   type CsvImport,
@@ -218,7 +218,7 @@ function makeStampedKey({ columns, matchOn = [] }: ImportPlan, entity: GrantedEn
     for (const [index, { name }] of columns.entries()) if (provided[index]) row.set(name, values[index] ?? null);
     checkRowRules(entity, principal, row);
     if (keyIndexes.every((index) => provided[index])) return;
-    const newRecord = findStamped(row, entity, principal);
+    const newRecord = planAllowed(row, entity, principal)[0]?.values;
     for (const index of keyIndexes)
       if (!provided[index]) values[index] = newRecord?.get((columns[index] as Field).name) ?? null;
   };

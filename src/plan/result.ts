@@ -74,13 +74,26 @@ export interface DeletedRows {
 
 /** Records that a principal with grants has written, or the reasons why nothing was written. */
 export interface GrantedRowResult {
-  /** JSON array text, or the number of deleted records; null when nothing was written. */
+  /** JSON array text, or the number of deleted records; null when nothing was written. See also ExistingRecord. */
   readonly data: string | null;
   /** Versions as JSON array text, with null for a record that cannot be read. */
   readonly versions: string | null;
   /** JSON array text of `[item, kind, field]`, or null. */
   readonly problems: string | null;
+  /** Bytes of each record of `data`, as JSON array text. */
+  readonly sizes: string | null;
 }
+
+/**
+ * The record that an upsert would change. `id`: null if there is none that the principal can read. `isTaken`: whether
+ * a hidden record has the values of the key, where a grant would allow the create. `key`: these values as text.
+ */
+export type ExistingRecord = readonly [
+  item: number,
+  id: string | null,
+  isTaken: boolean,
+  key: readonly (string | null)[],
+];
 
 export interface RecordVersionRow {
   readonly id: string;

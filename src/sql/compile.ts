@@ -151,7 +151,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   bulkUpdate: ([data, versions = null]) => ({ data: requireCell(data), versions }),
   bulkUpsert: ([data, inserted]) => ({ data: requireCell(data), inserted: Number(requireCell(inserted)) }),
   bulkDelete: ([count]) => ({ count: Number(requireCell(count)) }),
-  granted: ([data = null, versions = null, problems = null]) => ({ data, versions, problems }),
+  granted: ([data = null, versions = null, problems = null, sizes = null]) => ({ data, versions, problems, sizes }),
   find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
   dangling: ([index, field]) => ({ index: Number(requireCell(index)), field: requireCell(field) }),
   uniqueConflict: ([index, other = null, isThere]) => ({

@@ -17,7 +17,7 @@ import {
   renderScan,
   where,
 } from './expression.ts';
-import { type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
+import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 import { limitRunningSize, makeSizeLimit } from './size-limit.ts';
 import { insertRows } from './statement-forms.ts';
 import { renderNodeGuard, renderRowMark, renderSequence, renderTarget, renderVersion } from './table.ts';
@@ -38,7 +38,8 @@ const MAX_PROBLEMS = 100;
 
 /**
  * Renders a write with `data`, the JSON array of the records in their order (null when nothing was written), `versions`
- * (a JSON array, null for a record that cannot be read), and `problems`, a JSON array of `[item, kind, field]`, or null.
+ * (a JSON array, null for a record that cannot be read), `problems`, a JSON array of `[item, kind, field]`, or null, and
+ * `sizes` of the records in bytes.
  */
 export function writeGranted(plan: GrantedPlan, maxBytes: number): Fragment {
   switch (plan.operation) {
@@ -48,6 +49,8 @@ export function writeGranted(plan: GrantedPlan, maxBytes: number): Fragment {
       return renderUpdate(plan, maxBytes);
     case 'delete':
       return renderDelete(plan);
+    case 'find':
+      return renderFind(plan);
     default:
       return plan.operation satisfies never;
   }
@@ -118,15 +121,22 @@ function findReferences(plan: GrantedPlan, isChecked: (field: Field, index: numb
   });
 }
 
-function renderCreate(plan: GrantedPlan, maxBytes: number): Fragment {
+/** Renders `s`, the lists, and `"$rows"`, the records that the grants would make of them. `ids`: their ids, by item. */
+function renderCandidates(plan: GrantedPlan, ids: Fragment): Fragment {
   const rows = sql`select u.* from ${listedRows([ITEM_LIST, GRANT_LIST, CHECK_LIST, ...listOperands(plan)], plan, [ITEM, GRANT, CHECK])}`;
   const newColumns = allFields(plan).map((field) => {
     if (field.role === 'id') return sql`i."id"`;
     return sql`${asStored(renderMade(plan, field), field)} as ${ident(field.column)}`;
   });
-  const candidates = sql`select ${join([sql`${S}.${ITEM}`, sql`${S}.${GRANT}`, sql`${S}.${CHECK}`, ...newColumns])} from ${S} join "$ids" i on i.${ITEM} = ${S}.${ITEM}`;
+  const records = sql`select ${join([sql`${S}.${ITEM}`, sql`${S}.${GRANT}`, sql`${S}.${CHECK}`, ...newColumns])} from ${S} join "$ids" i on i.${ITEM} = ${S}.${ITEM}`;
+  return sql`${S} as materialized (${rows}),
+"$ids" as materialized (select d.${ITEM}, ${ids}::int8 as "id" from (select distinct ${S}.${ITEM} from ${S} order by ${S}.${ITEM}) d),
+"$rows" as materialized (${records})`;
+}
+
+function renderCreate(plan: GrantedPlan, maxBytes: number): Fragment {
   // A record has one id, whichever grant makes it.
-  const ids = sql`select d.${ITEM}, nextval(${renderSequence(plan.scan)})::int8 as "id" from (select distinct ${S}.${ITEM} from ${S} order by ${S}.${ITEM}) d`;
+  const candidates = renderCandidates(plan, sql`nextval(${renderSequence(plan.scan)})`);
   const chosen = sql`select distinct on (${N}.${ITEM}) ${N}.* from "$rows" ${N} where ${holdsChosen(plan.before, N)} order by ${N}.${ITEM}, ${N}.${GRANT}::int4`;
   const refused = problem(
     sql`i.${ITEM}`,
@@ -149,14 +159,31 @@ function renderCreate(plan: GrantedPlan, maxBytes: number): Fragment {
     order: sql`${N}.${ITEM}`,
     name: '$inserted',
   });
-  return sql`with ${S} as materialized (${rows}),
-"$ids" as materialized (${ids}),
-"$rows" as materialized (${candidates}),
+  return sql`with ${candidates},
 "$new" as materialized (${chosen}),
 ${renderNow(plan)},
 ${renderProblems([refused, changed, ...references])},
 ${before}${W} as (insert into ${renderTarget(plan.scan)} as ${R} ${columns} ${source} returning ${R}.*, ${renderRowMark(plan.scan, R)} as ${VERSION})
 ${renderResult(plan, maxBytes)}`;
+}
+
+/**
+ * Renders the records with the key, as `data`, a JSON array of ExistingRecord: that of the grant under which a create
+ * would store the record, or else one that some grant leads to. One that is hidden tells nothing but that it is there.
+ */
+function renderFind(plan: GrantedPlan): Fragment {
+  const A = ident('a');
+  const K = ident('k');
+  const visible = renderScan(plan.scan, K);
+  const all = renderScan(plan.all, A);
+  const same = plan.key.map(({ column }) => sql`${A}.${ident(column)} = ${N}.${ident(column)}`);
+  const key = join(plan.key.map(({ column }) => sql`${N}.${ident(column)}::text`));
+  const rows = sql`select ${N}.*, (${holdsChosen(plan.before, N)}) is true as "$holds" from "$rows" ${N}`;
+  const one = sql`(select ${K}."id" from ${visible.table}${where(sql`${K}."id" = ${A}."id"`, visible.condition)})`;
+  const matches = sql`select ${N}.${ITEM}, ${N}.${GRANT}::int4 as "grant", ${N}."$holds" as "holds", ${A}."id" is not null as "isThere", ${one} as "found", json_build_array(${key}) as "key" from (${rows}) ${N} left join ${all.table} on ${join(all.condition === empty ? same : [...same, all.condition], ' and ')}`;
+  const first = sql`select distinct on (q.${ITEM}) q.* from (${matches}) q order by q.${ITEM}, q."holds" desc, case when not q."holds" then q."found" is null end, q."grant"`;
+  return sql`with ${renderCandidates(plan, keyword('null'))}
+select coalesce(json_agg(json_build_array(q.${ITEM}, q."found"::text, q."holds" and q."isThere" and q."found" is null, q."key") order by q.${ITEM})::text, '[]') as data, null::text as versions, null::text as problems, null::text as sizes from (${first}) q`;
 }
 
 /** Renders the value of a new record: that of the request, or else the default. */
@@ -248,7 +275,7 @@ function renderDelete(plan: GrantedPlan): Fragment {
 ${renderHeld(plan, keyword('for update'))},
 ${renderProblems(findTargets(plan))},
 ${W} as (delete from ${renderTarget(plan.scan)} ${R} using "$whole"${own} returning 1)
-select case when exists (select from "$whole") then (select count(*) from ${W})::text end as data, null::text as versions, ${PROBLEMS} as problems`;
+select case when exists (select from "$whole") then (select count(*) from ${W})::text end as data, null::text as versions, ${PROBLEMS} as problems, null::text as sizes`;
 }
 
 /** Renders the one row of a create or update. */
@@ -271,7 +298,7 @@ function renderResult(plan: GrantedPlan, maxBytes: number): Fragment {
 ) t order by t.${ITEM}`;
   const sized = sql`select t.*, octet_length(t."$text") + 1 as "$size" from (${texts}) t`;
   const limited = limitRunningSize(sized, makeSizeLimit(plan.scan, maxBytes));
-  return sql`select '[' || string_agg(q."$text", ',' order by q.${ROW}) || ']' as data, '[' || string_agg(coalesce(to_json(q.${VERSION})::text, 'null'), ',' order by q.${ROW}) || ']' as versions, ${PROBLEMS} as problems from (${limited}) q`;
+  return sql`select '[' || string_agg(q."$text", ',' order by q.${ROW}) || ']' as data, '[' || string_agg(coalesce(to_json(q.${VERSION})::text, 'null'), ',' order by q.${ROW}) || ']' as versions, ${PROBLEMS} as problems, '[' || string_agg((q."$size" - 1)::text, ',' order by q.${ROW}) || ']' as sizes from (${limited}) q`;
 }
 
 const renderShown = (result: Scan, field: Field): Fragment =>

@@ -23,7 +23,12 @@ const DOCUMENT = {
       grants: [{ role: 'writer', can: ['read'], where: { field: 'name', op: 'ne', value: 'hidden' } }],
     },
     notes: {
-      fields: { number: { type: 'integer' }, text: { type: 'string' }, code: { type: 'string', unique: true } },
+      fields: {
+        number: { type: 'integer' },
+        holds: { type: 'string' },
+        text: { type: 'string' },
+        code: { type: 'string', unique: true },
+      },
       relations: {
         account: { kind: 'belongsTo', entity: 'accounts' },
         owner: { kind: 'belongsTo', entity: 'accounts' },
@@ -88,6 +93,66 @@ describe('several grants for a create', () => {
     assert.equal((await writer('notes', post({ text: 'b2' }))).status, 201);
     const [second, first] = await getIds();
     assert.equal(second, Number(first) + 1);
+  });
+  test('an upsert finds the record with the key under the grant that would create it', async () => {
+    const upsert = 'notes?onConflict=accountId,number';
+    for (const [text, status, accountId] of [
+      ['b', 201, 2],
+      ['b', 200, 2],
+      ['a', 201, 1],
+      ['b again', 200, 2],
+      ['a again', 200, 1],
+    ] as const) {
+      const { status: actual, json } = await writer(upsert, post({ number: 5, text }));
+      assert.deepEqual(
+        [actual, json.data?.accountId, json.data?.text],
+        [status, accountId, text],
+        JSON.stringify(json),
+      );
+    }
+  });
+  test('upserts of many records are created and changed in one request', async () => {
+    const { status, json, text } = await writer(
+      'notes/_bulk?onConflict=accountId,number',
+      many([
+        { number: 21, text: 'b21' },
+        { number: 5, text: 'a changed' },
+        { number: 22, text: 'a é𝄞' },
+        { number: 5, text: 'b changed' },
+      ]),
+    );
+    assert.equal(status, 200, text);
+    assert.deepEqual(json.meta, { inserted: 2, updated: 2 });
+    assert.deepEqual(
+      json.data.map((one: { accountId: number; number: number; text: string }) => [
+        one.accountId,
+        one.number,
+        one.text,
+      ]),
+      [
+        [2, 21, 'b21'],
+        [1, 5, 'a changed'],
+        [1, 22, 'a é𝄞'],
+        [2, 5, 'b changed'],
+      ],
+    );
+  });
+  test('a refusal of one of many names it, and nothing is written', async () => {
+    const { status, json } = await writer(
+      'notes/_bulk?onConflict=accountId,number',
+      many([
+        { number: 5, text: 'a never' },
+        { number: 31, text: 'b31' },
+        { number: 32, text: 'c' },
+      ]),
+    );
+    assert.equal(status, 403, JSON.stringify(json));
+    assert.deepEqual(
+      json.error.details?.map(({ index }: { index: number }) => index),
+      [2],
+    );
+    const { json: stored } = await desk.call('notes?filter=number,in,5,31&filter=text,contains,never');
+    assert.deepEqual(stored.data, []);
   });
   test('two records of a request with one key are refused, also under different grants', async () => {
     const { status, json } = await writer(
