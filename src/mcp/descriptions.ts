@@ -3,10 +3,11 @@
 import { unknownEntity } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
-import type { Principal } from '../model/principal.ts';
+import type { External, Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { EntityView, RelationView } from '../openapi/view.ts';
-import { explainRows } from '../plan/explain.ts';
+import { explainClaims, explainRows } from '../plan/explain.ts';
+import { getGrants } from '../plan/scan.ts';
 
 /** Principal and workspace of an agent, with the limits of its URL. */
 export interface AgentContext {
@@ -63,10 +64,8 @@ export function formatEntities(agentContext: AgentContext, names: readonly strin
   return [LEGEND, ...descriptions].join('\n\n');
 }
 
-function formatEntity(
-  { entity, relations, expandDepth, required, ruleColumns }: EntityView,
-  { principal }: AgentContext,
-): string {
+function formatEntity(view: EntityView, { principal, readOnlyReason }: AgentContext): string {
+  const { entity, relations, expandDepth, required } = view;
   const fields = [...entity.fields.values()].filter(({ role }) => role !== 'id' && role !== 'reference');
   const related = [...relations].map(([name, view]) => formatRelation(name, view, required));
   const keys = [...entity.fields.values()].filter(
@@ -79,23 +78,60 @@ function formatEntity(
       : `${entity.name}: ${truncateLine(entity.description, LONGEST_DESCRIPTION)}`,
     ...(fields.length + keys.length === 0
       ? []
-      : [`  ${[...fields, ...keys].map((field) => formatField(field, required, ruleColumns)).join('; ')}`]),
+      : [`  ${[...fields, ...keys].map((field) => formatField(field, view, readOnlyReason)).join('; ')}`]),
+    ...formatHiddenFields(view, readOnlyReason),
     ...(related.length === 0 ? [] : [`  ${related.join('; ')}`]),
     ...(expandDepth === 0 ? ['  no relation may be expanded'] : []),
     ...(entity.search === null ? [] : [`  searchable: ${entity.search.fields.map(({ name }) => name).join(', ')}`]),
     ...(rows === undefined ? [] : [`  you see: ${rows}`]),
+    ...(entity.access === undefined ? [] : [`  you may: ${formatOperations(view, readOnlyReason)}`]),
   ].join('\n');
 }
 
-function formatField(field: Field, required: ReadonlySet<string>, ruleColumns: ReadonlySet<string>): string {
+/** Formats the fields that the principal may write and not read. */
+function formatHiddenFields(view: EntityView, readOnlyReason: string | undefined): readonly string[] {
+  const { entity, createFields, updateFields } = view;
+  if (entity.access === undefined || readOnlyReason !== undefined) return [];
+  const hidden = [...new Set([...createFields, ...updateFields])].filter(({ name }) => !entity.fields.has(name));
+  const texts = hidden.map((field) => formatField(field, view, readOnlyReason));
+  return texts.length === 0 ? [] : [`  you write and do not see: ${texts.join('; ')}`];
+}
+
+const OPERATION_WORDS = { read: 'read', create: 'create', update: 'change', delete: 'delete' } as const;
+
+/** Formats the operations on records of an entity that the grants of the roles allow. */
+function formatOperations({ operations }: EntityView, readOnlyReason: string | undefined): string {
+  const names = Object.keys(OPERATION_WORDS) as (keyof typeof OPERATION_WORDS)[];
+  const allowed = names.filter(
+    (name) => operations.includes(name) && (name === 'read' || readOnlyReason === undefined),
+  );
+  return allowed.map((name) => OPERATION_WORDS[name]).join(', ') || 'nothing';
+}
+
+/** Returns when a principal with grants may write the field, or undefined for always. */
+function describeWrites({ name }: Field, { entity, createFields, updateFields }: EntityView): string | undefined {
+  if (entity.access === undefined) return undefined;
+  const isCreated = createFields.some((field) => field.name === name);
+  const isUpdated = updateFields.some((field) => field.name === name);
+  if (isCreated && isUpdated) return undefined;
+  if (isCreated) return 'you write it in a new record alone';
+  return isUpdated ? 'you write it in a change alone' : 'you do not write it';
+}
+
+function formatField(field: Field, view: EntityView, readOnlyReason: string | undefined): string {
+  const { required, ruleColumns, grantColumns } = view;
   const { name, role, description } = field;
   const mark = required.has(name) ? '!' : field.required ? '' : '?';
   const defaultText =
     field.default === undefined ? '' : ` = ${truncateLine(toText(field.default), LONGEST_FIELD_DESCRIPTION)}`;
+  const isByServer = role === 'createdAt' || role === 'updatedAt';
+  const writes = isByServer || readOnlyReason !== undefined ? undefined : describeWrites(field, view);
   const annotations = [
     ...(field.unique ? ['unique'] : []),
-    ...(role === 'createdAt' || role === 'updatedAt' ? ['set by the server'] : []),
+    ...(isByServer ? ['set by the server'] : []),
     ...(ruleColumns.has(name) ? ['set from your token'] : []),
+    ...(grantColumns.has(name) ? ['set by your grants'] : []),
+    ...(writes === undefined ? [] : [writes]),
     ...(description === undefined ? [] : [truncateLine(description, LONGEST_FIELD_DESCRIPTION)]),
   ];
   return `${name} ${formatType(field)}${mark}${defaultText}${annotations.length === 0 ? '' : ` (${annotations.join(', ')})`}`;
@@ -117,12 +153,21 @@ function formatRelation(name: string, { relation, isList }: RelationView, requir
 /** Describes the records that an external user sees and the claims that decide, or returns undefined if it sees all. */
 function describeRows(entity: Entity, principal: Principal): string | undefined {
   if (principal.kind !== 'external') return undefined;
-  if (entity.access !== undefined) return 'the records and fields that the grants of your roles show';
+  if (entity.access !== undefined) return describeGrantedRows(entity, principal);
   const [explained] = explainRows([entity], principal.claims);
   if (explained === undefined || explained.sees === 'all') return undefined;
   const { sees, filter, rules } = explained;
   // A filter that matches nothing names its claims itself.
   return sees === 'none' ? filter : `${filter} (from your ${rules.map(({ claim }) => claim).join(', ')})`;
+}
+
+function describeGrantedRows(entity: Entity, { claims }: External): string {
+  const readers = getGrants(entity, 'read');
+  if (readers.length === 0) return 'no record: no grant of your roles can read';
+  const reasons = readers.map((grant) => explainClaims(claims, grant));
+  return reasons.includes(null)
+    ? 'the records and fields that the grants of your roles show'
+    : `no record: ${[...new Set(reasons)].join('; ')}`;
 }
 
 /** Formats the caller, its permissions, and which records of the named entity, or of all, it sees. */
@@ -132,13 +177,16 @@ export function formatAccess(agentContext: AgentContext, name: string | undefine
   if (name !== undefined && selectedViews.length === 0) {
     throw unknownEntity(name, closest(name, workspace.entities.keys()), workspace.entities.keys());
   }
-  const rows = selectedViews.flatMap(({ entity }) => {
+  const rows = selectedViews.flatMap((view) => {
+    const { entity } = view;
     const filter = describeRows(entity, principal);
-    return filter === undefined ? [] : [`${entity.name}: ${filter}`];
+    if (filter === undefined) return [];
+    const operations = entity.access === undefined ? '' : `; you may: ${formatOperations(view, readOnlyReason)}`;
+    return [`${entity.name}: ${filter}${operations}`];
   });
   const remainderText = rows.length === 0 ? 'You see every record' : 'Of all other entities you see every record';
   return [
-    `You are ${describePrincipal(principal)} in ${formatWorkspace(workspace)}.`,
+    `You are ${describePrincipal(principal, workspace)} in ${formatWorkspace(workspace)}.`,
     readOnlyReason === undefined
       ? describeWriteAccess(workspace)
       : `You may read. A write would be refused: ${readOnlyReason}.`,
@@ -152,17 +200,25 @@ const describeWriteAccess = ({ agents }: Workspace): string =>
     ? 'You may read and write. A write is done when it was confirmed: the first call changes nothing and shows what would change.'
     : 'You may read and write.';
 
-function describePrincipal(principal: Principal): string {
+function describePrincipal(principal: Principal, workspace: Workspace): string {
   switch (principal.kind) {
     case 'operator':
       return 'the operator';
     case 'owner':
       return `the credential ${principal.credentialId} with ${principal.permissions} permissions`;
     case 'external':
-      return `the user whose sub is ${truncateLine(toText(principal.claims.sub), LONGEST_FIELD_DESCRIPTION)}, with ${principal.permissions} permissions,`;
+      if (principal.onlyGrants)
+        return `the credential ${principal.credentialId} with ${describeRoles(principal, workspace)}`;
+      return `the user whose sub is ${truncateLine(toText(principal.claims.sub), LONGEST_FIELD_DESCRIPTION)}, with ${principal.permissions} permissions${workspace.roles.length === 0 ? '' : ` and ${describeRoles(principal, workspace)}`},`;
     default:
       return principal satisfies never;
   }
+}
+
+function describeRoles({ roles }: External, workspace: Workspace): string {
+  const names = workspace.roles.filter((role) => roles.includes(role));
+  if (names.length === 0) return 'no role';
+  return `the ${names.length === 1 ? 'role' : 'roles'} ${names.join(', ')}`;
 }
 
 export const formatWorkspace = ({ organization, slug }: Pick<Workspace, 'organization' | 'slug'>): string =>

@@ -12,6 +12,7 @@ import { mayWrite } from '../model/principal.ts';
 import { buildViews, getPrincipalClass } from '../openapi/view.ts';
 import { isJsonType } from '../request/body.ts';
 import { isRecord } from '../request/members.ts';
+import { OPERATIONS, type OperationName } from '../request/operations.ts';
 import { parseParameters } from '../request/query-string.ts';
 import { toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
@@ -140,13 +141,10 @@ function makeSession(
   message: Message,
 ): AgentSession {
   const { request, workspace, principal } = context;
-  const readOnlyReason = getReadOnlyReason(context, isReadOnly);
-  const agentContext: AgentContext = {
-    workspace,
-    principal,
-    views: buildViews(workspace, getPrincipalClass(principal)),
-    readOnlyReason,
-  };
+  const views = buildViews(workspace, getPrincipalClass(principal));
+  const operations = new Set(views.flatMap((view) => view.operations));
+  const readOnlyReason = getReadOnlyReason(context, isReadOnly, operations);
+  const agentContext: AgentContext = { workspace, principal, views, readOnlyReason };
   const args = getParams(message).arguments;
   const confirmationState = readConfirmation(message, context, confirmations);
   const toolContext: ToolContext = {
@@ -190,15 +188,24 @@ function makeSession(
   }
 
   const location = formatWorkspace(workspace);
-  const names = listTools(readOnlyReason === undefined);
+  const mayUse = (operation: OperationName): boolean =>
+    (readOnlyReason === undefined || OPERATIONS[operation].access === 'read') &&
+    (principal.kind !== 'external' || operations.has(operation));
+  const names = listTools(mayUse);
   return { instructions: formatInstructions(location), tools: names.map(describeTool), call };
 }
 
 /** Returns a clause with the reason, or undefined if the principal may write. */
-function getReadOnlyReason({ workspace, principal }: RequestContext, isReadOnly: boolean): string | undefined {
+function getReadOnlyReason(
+  { workspace, principal }: RequestContext,
+  isReadOnly: boolean,
+  operations: ReadonlySet<OperationName>,
+): string | undefined {
   if (isReadOnly) return 'the address of this server says access=read';
   if (!mayWrite(principal)) return 'your credential may only read';
-  return workspace.agents.writes === 'off' ? 'agents may only read in this workspace' : undefined;
+  if (workspace.agents.writes === 'off') return 'agents may only read in this workspace';
+  const isWritten = [...operations].some((operation) => OPERATIONS[operation].access === 'write');
+  return workspace.part?.beforeGrants !== undefined && !isWritten ? 'no grant of your roles allows it' : undefined;
 }
 
 function toToolResult(outcome: Outcome, canElicit: boolean): ToolResult {

@@ -3,6 +3,7 @@
 import type { JsonSchema } from '../model/field-types.ts';
 import { FILTER_OPERATORS } from '../model/operators.ts';
 import { isRecord } from '../request/members.ts';
+import type { OperationName } from '../request/operations.ts';
 import {
   getParameterName,
   getParameters,
@@ -15,6 +16,8 @@ export interface Tool {
   readonly title: string;
   readonly description: string;
   readonly access: 'read' | 'write';
+  /** Operation of the data API that it needs of some entity. */
+  readonly operation?: OperationName;
   /** Whether it may destroy stored data. */
   readonly isDestructive?: true;
   readonly properties: Readonly<Record<string, JsonSchema>>;
@@ -74,6 +77,7 @@ const DEFINITIONS = {
     description:
       'Records of an entity as JSON: {"data": […], "meta": {"totalElements", "nextCursor", …}}. The next page: the same with after = nextCursor.',
     access: 'read',
+    operation: 'query',
     properties: {
       entity,
       ...QUERY,
@@ -84,6 +88,7 @@ const DEFINITIONS = {
     title: 'Count records',
     description: 'How many records of an entity fit a filter.',
     access: 'read',
+    operation: 'query',
     properties: { entity, ...buildArguments(['filter', 'search']) },
     required: ['entity'],
   },
@@ -92,6 +97,7 @@ const DEFINITIONS = {
     description:
       'Counts, sums, averages, least and greatest values of the records that fit a filter, of all or of each group, as JSON: {"data": [{"status": "open", "count": 2, "sum:total": 61.25}, …], "meta": {…}}. Ask it instead of adding up records yourself.',
     access: 'read',
+    operation: 'summarize',
     properties: {
       entity,
       ...AGGREGATE,
@@ -103,6 +109,7 @@ const DEFINITIONS = {
     title: 'Read a record',
     description: 'One record as JSON, with the etag of its version.',
     access: 'read',
+    operation: 'read',
     properties: { entity, id, ...buildArguments(['expand', 'fields']) },
     required: ['entity', 'id'],
   },
@@ -110,6 +117,7 @@ const DEFINITIONS = {
     title: 'Create a record',
     description: 'Creates one record of an entity.',
     access: 'write',
+    operation: 'create',
     properties: {
       entity,
       record: { type: 'object', description: 'Its fields; references by their key, such as "customerId": 1' },
@@ -121,6 +129,7 @@ const DEFINITIONS = {
     title: 'Change a record',
     description: 'Changes the given fields of one record; the others stay.',
     access: 'write',
+    operation: 'update',
     isDestructive: true,
     properties: {
       entity,
@@ -135,6 +144,7 @@ const DEFINITIONS = {
     title: 'Delete a record',
     description: 'Deletes one record, and what the schema says goes with it. It cannot be undone.',
     access: 'write',
+    operation: 'delete',
     isDestructive: true,
     properties: { entity, id, ifMatch, confirmation },
     required: ['entity', 'id'],
@@ -156,9 +166,12 @@ const NAMES = Object.keys(DEFINITIONS) as readonly ToolName[];
 
 export const findTool = (name: string): ToolName | undefined => NAMES.find((candidate) => candidate === name);
 
-/** Lists the names of the available tools, always in the same order. */
-export function listTools(mayWrite: boolean): readonly ToolName[] {
-  return NAMES.filter((name) => mayWrite || TOOLS[name].access === 'read');
+/** Lists the names of the tools whose operations `mayUse` accepts, always in the same order. */
+export function listTools(mayUse: (operation: OperationName) => boolean): readonly ToolName[] {
+  return NAMES.filter((name) => {
+    const { operation } = TOOLS[name];
+    return operation === undefined || mayUse(operation);
+  });
 }
 
 /** A tool in the form of `tools/list` (MCP 2026-07-28). */

@@ -59,13 +59,21 @@ export function updateRecord({ members, text, has }: Members, toolContext: ToolC
   const changes = getRecord(members, 'changes');
   const path = buildRecordPath(entity, members.id, toolContext);
   const names = Object.keys(changes);
+  const view = toolContext.agentContext.views.find((one) => one.entity.name === entity);
+  // A field that grants let a user write need not be one that it can read.
+  const isHidden = (name: string): boolean =>
+    view !== undefined && !view.entity.fields.has(name) && view.entity.access?.writable.has(name) === true;
+  const readableNames = names.filter((name) => !isHidden(name));
   return executeChange(toolContext, {
     tool: 'update_record',
     args: members,
     request: { method: 'PATCH', path, headers: has('ifMatch') ? { 'if-match': text('ifMatch') } : {}, body: changes },
-    read: { method: 'GET', path, query: `expand=&fields=${encodePart(names.join())}` },
+    read: { method: 'GET', path, query: `expand=&fields=${encodePart(readableNames.join() || 'id')}` },
     title: `Change ${path.split('/').slice(-2).join(' ')} in ${formatWorkspace(toolContext.agentContext.workspace)}`,
-    lines: (before) => names.map((name) => `${name}: ${formatValue(before[name])} -> ${formatValue(changes[name])}`),
+    lines: (before) =>
+      names.map(
+        (name) => `${name}: ${isHidden(name) ? '?' : formatValue(before[name])} -> ${formatValue(changes[name])}`,
+      ),
     doneMessage: 'Changed.',
   });
 }

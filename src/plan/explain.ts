@@ -89,7 +89,7 @@ function explainGrants(rows: EntityExplanation, { entity, held, resolved, claims
 }
 
 /** Returns why claims of the grant cannot be used, or null if all can. */
-function explainClaims(claims: External['claims'], { claims: uses }: ResolvedGrant): string | null {
+export function explainClaims(claims: External['claims'], { claims: uses }: ResolvedGrant): string | null {
   const reasons = uses.flatMap(({ claim, field, isList }) => {
     const reading = (isList ? readClaimList : readClaim)(claims, claim, field);
     return reading.ok ? [] : [`claim ${claim} ${reading.reason}`];
