@@ -296,16 +296,17 @@ function toRefusal(
   if (missing.length > 0) {
     return isMany ? recordsNotFound(missing.map(([item]) => targets?.[item]?.name ?? '')) : recordNotFound();
   }
-  const [refused] = select('refused');
-  if (refused !== undefined) {
+  // A record may be refused both as it was and as it would be.
+  const refused = new Set(select('refused').map(([item]) => item));
+  if (refused.size > 0) {
     const fields = new Map(rows.map(({ item, refusedField }) => [item, refusedField]));
-    const toError = ([item]: Problem): ApiError => {
+    const toError = (item: number): ApiError => {
       const field = fields.get(item);
       return field === undefined
         ? notGranted(operation, entity.name, isMany ? item : undefined)
         : fieldNotGranted(field, entity.name, isMany ? item : undefined);
     };
-    return mergeRefusals(select('refused').map(toError));
+    return mergeRefusals([...refused].map(toError));
   }
   const stale = select('stale');
   if (stale.length > 0) {
