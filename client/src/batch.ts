@@ -4,7 +4,7 @@ import type { LooseQuery } from './body.ts';
 import type { ConflictOptions, Entity, ListQuery, Meta, RecordQuery } from './entity.ts';
 import type { Client } from './index.ts';
 import { toReadQuery } from './requests.ts';
-import type { Answered, Create, Expand, Name, None, Row, Shape, Update } from './shape.ts';
+import type { Answered, Create, Expand, Name, None, Result, Shape, Update } from './shape.ts';
 
 /** Reference to a field of the record that an earlier operation returns. */
 export interface Ref {
@@ -41,11 +41,11 @@ export function steps<S extends Shape<S>, E extends keyof S>(entity: Entity<S, E
   const step = <T>(method: string, rest: object): Step<T> => ({ method, entity: String(entity.name), ...rest });
   return {
     create: (body: Referring<Create<S, E>>, options?: StepOptions) =>
-      step<{ data: Row<S, E> }>('POST', { body, ...options }),
+      step<{ data: Result<S, E> }>('POST', { body, ...options }),
     upsert: (body: Referring<Create<S, E>>, { onConflict, ...options }: ConflictOptions<Name<S, E>> & StepOptions) =>
-      step<{ data: Row<S, E> }>('POST', { body, onConflict: String(onConflict), ...options }),
+      step<{ data: Result<S, E> }>('POST', { body, onConflict: String(onConflict), ...options }),
     update: (id: number | Ref, body: Referring<Update<S, E>>, options?: StepOptions & { readonly ifMatch?: string }) =>
-      step<{ data: Row<S, E> }>('PATCH', { id, body, ...options }),
+      step<{ data: Result<S, E> }>('PATCH', { id, body, ...options }),
     delete: (id: number | Ref, options?: { readonly ifMatch?: string }) => step<unknown>('DELETE', { id, ...options }),
     read: <const F extends readonly Name<S, E>[] | undefined = undefined, const X extends Expand<S, E> = None>(
       id: number | Ref,

@@ -17,6 +17,8 @@ import type {
   Known,
   Name,
   None,
+  Result,
+  ResultTag,
   Row,
   Selected,
   Shape,
@@ -60,10 +62,10 @@ export interface AggregateQuery<S extends Shape<S>, E extends keyof S, C, G> ext
 }
 
 /** Stored record with its ETag. */
-export interface Stored<R> {
+export interface Stored<R, T = string> {
   readonly data: R;
   /** ETag for `ifMatch`. */
-  readonly etag: string;
+  readonly etag: T;
 }
 
 /** Result of a write. */
@@ -73,7 +75,10 @@ export interface Replayable {
 }
 
 /** Record as a write has stored it. */
-export interface Written<R> extends Stored<R>, Replayable {}
+export interface Written<R, T = string> extends Stored<R, T>, Replayable {}
+
+/** Answer to a write of one record. */
+type WriteResult<S extends Shape<S>, E extends keyof S> = Written<Result<S, E>, ResultTag<S, E>>;
 
 /** Options of writes of many records. */
 export interface BulkOptions extends WriteOptions, BulkParameters {}
@@ -150,10 +155,10 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
     options?: CallOptions,
   ): Promise<Stored<Answered<S, E, F, X>>>;
 
-  create(record: Create<S, E>, options?: WriteOptions): Promise<Written<Row<S, E>>>;
+  create(record: Create<S, E>, options?: WriteOptions): Promise<WriteResult<S, E>>;
 
   /** Changes the given fields of a record. */
-  update(id: number, changes: Update<S, E>, options?: MatchOptions): Promise<Written<Row<S, E>>>;
+  update(id: number, changes: Update<S, E>, options?: MatchOptions): Promise<WriteResult<S, E>>;
 
   /**
    * Reads a record, calls `change` and stores its result unless the record has changed meanwhile: then it retries up to five
@@ -163,13 +168,13 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
     id: number,
     change: (now: Row<S, E>) => Update<S, E> | Promise<Update<S, E>>,
     options?: CallOptions,
-  ): Promise<Written<Row<S, E>>>;
+  ): Promise<WriteResult<S, E>>;
 
   /** Creates a record, or changes the one with the same values of `onConflict`. */
   upsert(
     record: Create<S, E>,
     options: ConflictOptions<Name<S, E>> & WriteOptions,
-  ): Promise<Written<Row<S, E>> & { readonly created: boolean }>;
+  ): Promise<WriteResult<S, E> & { readonly created: boolean }>;
 
   delete(id: number, options?: MatchOptions): Promise<void>;
 
@@ -178,12 +183,12 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
   createMany(
     records: readonly Create<S, E>[],
     options: ConflictOptions<Name<S, E>> & BulkOptions,
-  ): Promise<WrittenRows<Row<S, E>> & { readonly meta: { readonly inserted: number; readonly updated: number } }>;
-  createMany(records: readonly Create<S, E>[], options?: BulkOptions): Promise<WrittenRows<Row<S, E>>>;
+  ): Promise<WrittenRows<Result<S, E>> & { readonly meta: { readonly inserted: number; readonly updated: number } }>;
+  createMany(records: readonly Create<S, E>[], options?: BulkOptions): Promise<WrittenRows<Result<S, E>>>;
 
   /** Changes up to 1,000 records, all of them or none. `$version`: part of an ETag before its dot. */
   updateMany(records: readonly Change<Update<S, E>>[], options: BulkOptions & Minimal): Promise<Ids>;
-  updateMany(records: readonly Change<Update<S, E>>[], options?: BulkOptions): Promise<WrittenRows<Row<S, E>>>;
+  updateMany(records: readonly Change<Update<S, E>>[], options?: BulkOptions): Promise<WrittenRows<Result<S, E>>>;
 
   deleteMany(
     ids: readonly number[],

@@ -17,6 +17,8 @@ export interface EntityShape {
   readonly row: object;
   readonly create: object;
   readonly update: object;
+  /** Record as writes answer, if that may be its id alone: the user may write records that it cannot read. */
+  readonly written?: object;
   /** Relations: required as `'customers'`, optional as `'customers' | null`, to-many as `'orderItems'[]`. */
   readonly relations: object;
 }
@@ -27,6 +29,12 @@ export type Shape<S> = { readonly [E in keyof S]: EntityShape };
 export type Row<S extends Shape<S>, E extends keyof S> = S[E]['row'];
 export type Create<S extends Shape<S>, E extends keyof S> = S[E]['create'];
 export type Update<S extends Shape<S>, E extends keyof S> = S[E]['update'];
+/** Record as writes answer. */
+export type Result<S extends Shape<S>, E extends keyof S> = S[E] extends { readonly written: infer W } ? W : Row<S, E>;
+/** ETag of the record that a write answers; undefined if the user cannot read the record. */
+export type ResultTag<S extends Shape<S>, E extends keyof S> = S[E] extends { readonly written: object }
+  ? string | undefined
+  : string;
 export type Relations<S extends Shape<S>, E extends keyof S> = S[E]['relations'];
 
 /** Columns of an entity. */

@@ -18,6 +18,7 @@ interface Schema {
 interface Extension {
   readonly entity?: string;
   readonly relations?: Readonly<Record<string, RelationFacts>>;
+  readonly mayHideWritten?: boolean;
   readonly precision?: number;
   readonly scale?: number;
 }
@@ -26,6 +27,7 @@ interface RelationFacts {
   readonly entity: string;
   readonly isList: boolean;
   readonly isNullable: boolean;
+  readonly isEmpty?: boolean;
 }
 
 export interface Description {
@@ -33,17 +35,12 @@ export interface Description {
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
 }
 
-/** Columns by which row rules restrict users of the identity provider, by entity. */
-export type RuledColumns = ReadonlyMap<string, ReadonlySet<string>>;
-
 interface TypeFileOptions {
   /** Name of the interface; by default from the workspace's slug. */
   readonly name?: string | undefined;
-  /** Row rules of the users that the types are for. */
-  readonly rules?: RuledColumns | undefined;
+  /** Roles of the users that the types are for. */
+  readonly roles?: readonly string[] | undefined;
 }
-
-const NO_RULES: RuledColumns = new Map();
 
 /** Returns true for an OpenAPI document that types can be generated from. */
 export const isDescription = (value: unknown): value is Description =>
@@ -53,20 +50,21 @@ export const isDescription = (value: unknown): value is Description =>
  * Generates the text of the file. The hash in its first line covers the lines below, so equal types have equal hashes on
  * every server.
  */
-export function typeFile(description: Description, { name, rules = NO_RULES }: TypeFileOptions = {}): string {
+export function typeFile(description: Description, { name, roles = [] }: TypeFileOptions = {}): string {
   const schemas = description.components?.schemas ?? {};
   const { organization = '', workspace = '' } = description['x-wda'] ?? {};
   const type = name ?? interfaceName(workspace);
   const entities = Object.values(schemas).filter((schema) => schema['x-wda']?.entity !== undefined);
   const body = [
     `export interface ${type} {`,
-    ...entities.flatMap((read) => entityLines(read, { schemas, type, rules })),
+    ...entities.flatMap((read) => entityLines(read, { schemas, type })),
     '}',
     '',
   ].join('\n');
   const importedTypes = ['Digits', 'DigitsIn'].filter((one) => new RegExp(`: ${one}\\b`).test(body));
+  const whose = [`${organization}/${workspace}`, ...(roles.length === 0 ? [] : [`for ${roles.join(', ')}`])].join(' ');
   return [
-    `// Types of the workspace ${toOneLine(`${organization}/${workspace}`)}, written by \`wda types\`: do not edit, write it again.`,
+    `// Types of the workspace ${toOneLine(whose)}, written by \`wda types\`: do not edit, write it again.`,
     `// ${createHash('sha256').update(body).digest('base64url').slice(0, 22)}`,
     ...(importedTypes.length === 0
       ? []
@@ -92,55 +90,58 @@ function interfaceName(slug: string): string {
 interface Context {
   readonly schemas: Readonly<Record<string, Schema>>;
   readonly type: string;
-  readonly rules: RuledColumns;
 }
 
-function entityLines(read: Schema, { schemas, type, rules }: Context): string[] {
-  const { entity = '', relations = {} } = read['x-wda'] ?? {};
+function entityLines(read: Schema, { schemas, type }: Context): string[] {
+  const { entity = '', relations = {}, mayHideWritten = false } = read['x-wda'] ?? {};
   const columns = Object.entries(read.properties ?? {}).filter(([name]) => !Object.hasOwn(relations, name));
   const [create, update] = [schemas[`${entity}.Create`], schemas[`${entity}.Update`]];
-  const ruled = rules.get(entity) ?? new Set();
-  const required = new Set(create?.required?.filter((name) => !ruled.has(name)));
-  const isSame = Object.keys(create?.properties ?? {}).join() === Object.keys(update?.properties ?? {}).join();
+  const listNames = (body: Schema | undefined): string | undefined => body && Object.keys(body.properties ?? {}).join();
+  const idAlone = columns.length === 1 ? '' : `${type}[${quoted(entity)}]['row'] | `;
   return [
-    ...(read.description === `A record of ${entity}.` ? [] : [`  ${comment(read.description).trimEnd()}`]),
+    ...(read.description === undefined || read.description === `A record of ${entity}.`
+      ? []
+      : [`  ${comment(read.description).trimEnd()}`]),
     `  ${key(entity)}: {`,
     '    row: {',
     ...columns.map(([name, schema]) => `      ${comment(schema.description)}${key(name)}: ${rowType(schema)};`),
     '    };',
-    ...(create === undefined ? ['    create: never;'] : bodyLines('create', create, required)),
-    ...(create !== undefined && isSame
+    ...(create === undefined ? ['    create: never;'] : bodyLines('create', create)),
+    ...(create !== undefined && listNames(create) === listNames(update)
       ? [`    update: Partial<${type}[${quoted(entity)}]['create']>;`]
       : update === undefined
         ? ['    update: never;']
-        : bodyLines('update', update, new Set(update.required))),
-    ...relationLines(relations, rules),
+        : bodyLines('update', update)),
+    ...(mayHideWritten ? [`    written: ${idAlone}{ id: number };`] : []),
+    ...relationLines(relations),
     '  };',
   ];
 }
 
-function bodyLines(member: string, { properties = {} }: Schema, required: ReadonlySet<string>): string[] {
+function bodyLines(member: string, { properties = {}, required = [] }: Schema): string[] {
   return [
     `    ${member}: {`,
     ...Object.entries(properties).map(
       ([name, schema]) =>
-        `      ${comment(schema.description)}${key(name)}${required.has(name) ? '' : '?'}: ${bodyType(schema)};`,
+        `      ${comment(schema.description)}${key(name)}${required.includes(name) ? '' : '?'}: ${bodyType(schema)};`,
     ),
     '    };',
   ];
 }
 
-function relationLines(relations: Readonly<Record<string, RelationFacts>>, rules: RuledColumns): string[] {
+function relationLines(relations: Readonly<Record<string, RelationFacts>>): string[] {
   const entries = Object.entries(relations);
   if (entries.length === 0) return ['    relations: Record<never, never>;'];
   return [
     '    relations: {',
-    ...entries.map(([name, { entity, isList, isNullable }]) => {
-      const suffix = isList ? '[]' : isNullable || rules.has(entity) ? ' | null' : '';
-      return `      ${key(name)}: ${quoted(entity)}${suffix};`;
-    }),
+    ...entries.map(([name, facts]) => `      ${key(name)}: ${relationType(facts)};`),
     '    };',
   ];
+}
+
+function relationType({ entity, isList, isNullable, isEmpty = false }: RelationFacts): string {
+  if (isEmpty) return isList ? 'never[]' : 'null';
+  return `${quoted(entity)}${isList ? '[]' : isNullable ? ' | null' : ''}`;
 }
 
 /** Returns the type of a column in responses: a number only if a double represents each of its values. */

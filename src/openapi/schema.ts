@@ -75,18 +75,17 @@ function recordExtension({ entity, relations, expandDepth, mayHideWritten }: Ent
     ...(entity.search === null ? {} : { search: true }),
     ...(mayHideWritten ? { mayHideWritten } : {}),
     relations: Object.fromEntries(
-      [...relations]
-        .filter(([, { isEmpty }]) => !isEmpty)
-        .map(([name, { relation, isList, isNullable }]) => [
-          name,
-          {
-            kind: relation.kind,
-            entity: relation.entity,
-            isList,
-            isNullable,
-            ...(relation.kind === 'belongsTo' ? { key: relation.column } : {}),
-          },
-        ]),
+      [...relations].map(([name, { relation, isList, isNullable, isEmpty }]) => [
+        name,
+        {
+          kind: relation.kind,
+          entity: relation.entity,
+          isList,
+          isNullable,
+          ...(isEmpty ? { isEmpty } : {}),
+          ...(relation.kind === 'belongsTo' ? { key: relation.column } : {}),
+        },
+      ]),
     ),
   };
 }

@@ -38,7 +38,9 @@ test('the document of the admin API needs no credential, as on the server', asyn
 
 for (const [args, code, says] of [
   [['--entities', 'order'], 1, /Unknown entity order\. Did you mean orders\?/],
-  [['--admin', '--selection', 'fixed'], 2, /--admin goes without --selection and --entities/],
+  [['--admin', '--selection', 'fixed'], 2, /--admin goes without --selection, --entities and --role/],
+  [['--admin', '--role', 'agent'], 2, /--admin goes without --selection, --entities and --role/],
+  [['--role', 'agent'], 1, /Unknown role agent\. Known: none/],
   [['-o', join(folder, 'nowhere', 'a.json')], 1, /Cannot write .*a\.json/],
 ] as const) {
   test(`wda openapi ${args[0]} ${args[1]} is refused`, async () => {

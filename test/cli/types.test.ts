@@ -67,6 +67,7 @@ const REFUSED: readonly (readonly [args: readonly string[], code: number, says: 
   [['--for', 'owner'], 2, /--for takes external, not owner/],
   [['--name', 'a b'], 2, /--name takes the name of an interface, not a b/],
   [['--for', 'external', '--from', description], 2, /takes a document that a user of the identity provider was given/],
+  [['--role', 'customer', '--from', description], 2, /--role goes without --from/],
   [['--from', join(folder, 'nothing.json')], 1, /Cannot read .*nothing\.json/],
   [['--from', join(import.meta.dirname, 'types.test.ts')], 1, /is not the OpenAPI document of a workspace/],
   [['--from', description, '--check', join(folder, 'nothing.ts')], 1, /Cannot read .*nothing\.ts/],

@@ -51,7 +51,7 @@ const asProgram = (file: string): string =>
   readFileSync(join(import.meta.dirname, file), 'utf8')
     .replaceAll('../../client/src/index.ts', 'workspace-data-client')
     .replaceAll('../../client/src/query.ts', 'workspace-data-client/query')
-    .replaceAll(/'(\.\/\w+)\.ts'/g, "'$1.js'");
+    .replaceAll(/'(\.\/[\w-]+)\.ts'/g, "'$1.js'");
 
 const instantiations = (said: string): number => Number(/^Instantiations:\s+(\d+)/m.exec(said)?.[1]);
 
@@ -95,6 +95,8 @@ for (const [version, compiler] of Object.entries(COMPILERS)) {
       .filter((line) => line > 0);
     const said = await compileProgram(compiler, {
       'shop.ts': asProgram('shop.ts'),
+      'desk-customer.ts': asProgram('desk-customer.ts'),
+      'desk-robot.ts': asProgram('desk-robot.ts'),
       'wrong-uses.ts': text.replaceAll('@ts-expect-error', 'wrong'),
     });
     const found = [...said.matchAll(/wrong-uses\.ts\((\d+),/g)].map(([, line]) => Number(line));

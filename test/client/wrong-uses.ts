@@ -2,6 +2,8 @@
 // types.test.ts takes the expectations away and counts the errors.
 import type { Client, Entity } from '../../client/src/index.ts';
 import { listOptions } from '../../client/src/query.ts';
+import type { Customer } from './desk-customer.ts';
+import type { Robot } from './desk-robot.ts';
 import type { Shop } from './shop.ts';
 
 declare const shop: Client<Shop>;
@@ -22,6 +24,8 @@ interface Desk {
   };
 }
 declare const tickets: Entity<Desk, 'tickets'>;
+declare const customer: Client<Customer>;
+declare const robot: Client<Robot>;
 declare const items: Entity<Shop, 'orderItems'>;
 
 export const WRONG = async (): Promise<unknown[]> => [
@@ -103,6 +107,20 @@ export const WRONG = async (): Promise<unknown[]> => [
   (await orders.aggregate({ select: ['count'] })).data[0]?.['sum:total'],
   // @ts-expect-error: a file goes to a column that is not there
   await orders.import('', { format: 'csv', map: { Total: 'totl' } }),
+  // @ts-expect-error: a column that the role may not read
+  (await customer.entity('companies').list()).data[0]?.rate,
+  // @ts-expect-error: a filter by such a column
+  await customer.entity('tickets').list({ filter: { notes: 'x' } }),
+  // @ts-expect-error: a column that the role may not write
+  await customer.entity('tickets').create({ subject: 'a', priority: 1 }),
+  // @ts-expect-error: a role that may not update
+  await customer.entity('tickets').update(1, { subject: 'a' }),
+  // @ts-expect-error: an entity that the role does not have
+  robot.entity('comments'),
+  // @ts-expect-error: a record that the role may not read
+  (await robot.entity('tickets').create({ subject: 'a', status: 'open', companyId: 1 })).data.subject,
+  // @ts-expect-error: it may have no ETag
+  (await customer.entity('comments').create({ text: 'a', ticketId: 1 })).etag.length,
   // @ts-expect-error: an unknown relation in the options of a query
   listOptions(orders, { expand: { custmer: true } }),
 ];

@@ -5,28 +5,23 @@ import { resolve } from 'node:path';
 import { text as readStream } from 'node:stream/consumers';
 import { diff } from 'node:util';
 import type { Command } from 'commander';
-import type { SchemaDocument } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
 import {
   action,
+  collect,
   connect,
   connectWithoutKey,
   entityPath,
   examples,
   type GlobalOptions,
+  repeated,
   requireWorkspace,
-  workspacePath,
 } from '../command.ts';
 import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { printResult, readInput, writeOut } from '../io.ts';
-import {
-  type Description,
-  FIRST_LINE,
-  isDescription,
-  type RuledColumns,
-  readInterfaceName,
-  typeFile,
-} from '../type-file.ts';
+import { type Description, FIRST_LINE, isDescription, readInterfaceName, typeFile } from '../type-file.ts';
+
+const ROLE_HELP = 'as users with this role see it; repeat it for several (needs an owner key)';
 
 export function register(program: Command): void {
   const command = program
@@ -34,12 +29,14 @@ export function register(program: Command): void {
     .description('print the OpenAPI document of a workspace, or of the admin API')
     .option('--selection <selection>', 'free (default), or fixed: for generators of clients')
     .option('--entities <names>', 'only these entities, separated by commas')
+    .option('--role <role>', ROLE_HELP, collect)
     .option('--admin', 'the document of the admin API; needs no credential')
     .option('-o, --output <file>', 'write it to a file')
     .action(action(openapi));
   examples(command, [
     'wda openapi -w acme/shop --selection fixed -o shop.json',
     'wda openapi -w acme/shop --entities orders,customers',
+    'wda openapi -w acme/desk --role customer',
     'wda openapi --admin -o admin.json',
   ]);
   const typesCommand = program
@@ -47,13 +44,15 @@ export function register(program: Command): void {
     .description('print the TypeScript types of a workspace, which workspace-data-client takes')
     .option('--from <file>', 'an OpenAPI document of the workspace instead of the server (- is stdin)')
     .option('--check <file>', 'compare them with a file, and fail with the difference when it is another one')
-    .option('--for <whom>', 'external: as users of the identity provider see it (needs an owner key)')
+    .option('--role <role>', ROLE_HELP, collect)
+    .option('--for <whom>', 'external: as users of the identity provider without a role see it (needs an owner key)')
     .option('--name <name>', 'name of the interface (default: that in the file to check, else made of the workspace)')
     .action(action(types));
   examples(typesCommand, [
     'wda types -w acme/shop > shop.ts',
     'wda types -w acme/shop --check shop.ts',
     'wda types --from openapi.json > shop.ts',
+    'wda types -w acme/desk --role customer --name Customer > customer.ts',
     'wda types -w acme/shop-staging --name Shop > shop.ts',
   ]);
 }
@@ -61,20 +60,20 @@ export function register(program: Command): void {
 interface OpenapiOptions extends GlobalOptions {
   readonly selection?: string;
   readonly entities?: string;
+  readonly role?: readonly string[];
   readonly admin?: boolean;
   readonly output?: string;
 }
 
 /** Prints the document unchanged, or writes it to a file. */
 async function openapi(options: OpenapiOptions): Promise<void> {
-  const { selection, entities, admin, output } = options;
-  if (admin === true && (selection !== undefined || entities !== undefined))
-    throw usageFailure('--admin goes without --selection and --entities: that document is the same for everybody');
+  const { selection, entities, role, admin, output } = options;
+  if (admin === true && (selection !== undefined || entities !== undefined || role !== undefined))
+    throw usageFailure(
+      '--admin goes without --selection, --entities and --role: that document is the same for everybody',
+    );
   const path = admin === true ? `${ADMIN_PREFIX}/openapi.json` : entityPath(requireWorkspace(options), '_openapi.json');
-  const query = [
-    ['selection', selection],
-    ['entities', entities],
-  ] as const;
+  const query = [['selection', selection] as const, ['entities', entities] as const, ...repeated('role', role)];
   // The document of the admin API has no data of a workspace, and the server gives it to everybody.
   const client = admin === true ? connectWithoutKey(options) : connect(options);
   const document = await readStream(await client.download(path, query, 'application/json'));
@@ -90,6 +89,7 @@ async function openapi(options: OpenapiOptions): Promise<void> {
 interface TypesOptions extends GlobalOptions {
   readonly from?: string;
   readonly check?: string;
+  readonly role?: readonly string[];
   readonly for?: string;
   readonly name?: string;
 }
@@ -100,24 +100,27 @@ async function types(options: TypesOptions): Promise<void> {
     throw usageFailure(`--for takes external, not ${options.for}`);
   if (options.name !== undefined && !/^[A-Za-z_$][\w$]*$/.test(options.name))
     throw usageFailure(`--name takes the name of an interface, not ${options.name}`);
+  if (options.role !== undefined && options.from !== undefined)
+    throw usageFailure(
+      '--role goes without --from: a document of users with this role is printed by wda openapi --role',
+    );
   const description =
     options.from === undefined
       ? await fetchDescription(options)
       : await parse(await readInput(options.io, options.from), options.from);
-  const isOwners = options.for === 'external' && description['x-wda']?.principal !== 'external';
-  if (isOwners && options.from !== undefined)
+  if (options.for !== undefined && description['x-wda']?.principal !== 'external')
     throw usageFailure('--for external with --from takes a document that a user of the identity provider was given');
-  const rules = isOwners ? await fetchRules(options) : undefined;
   const { check } = options;
   const current = check === undefined ? undefined : await readInput(options.io, check);
-  const text = typeFile(description, { name: options.name ?? readInterfaceName(current), rules });
+  const text = typeFile(description, { name: options.name ?? readInterfaceName(current), roles: options.role });
   if (check === undefined || current === undefined) return printResult(options, { types: text }, () => text.trimEnd());
   await compare({ current, text, file: check }, options);
 }
 
 async function fetchDescription(options: TypesOptions): Promise<Description> {
   const path = entityPath(requireWorkspace(options), '_openapi.json');
-  return parse(await readStream(await connect(options).download(path, [], 'application/json')), 'The answer');
+  const query = [['principal', options.for] as const, ...repeated('role', options.role)];
+  return parse(await readStream(await connect(options).download(path, query, 'application/json')), 'The answer');
 }
 
 function parse(text: string, what: string): Description {
@@ -126,19 +129,6 @@ function parse(text: string, what: string): Description {
     if (isDescription(document)) return document;
   } catch {}
   throw runtimeFailure(`${what} is not the OpenAPI document of a workspace, as GET …/_openapi.json gives it`);
-}
-
-/** Fetches the columns of the row rules in force, which owners can read. */
-async function fetchRules(options: TypesOptions): Promise<RuledColumns> {
-  const { data } = await connect(options).send<SchemaDocument>(
-    'GET',
-    `${workspacePath(requireWorkspace(options))}/schema`,
-  );
-  const ruled = Object.entries(data.entities).map(([entity, { rowRules = [] }]) => {
-    const columns = rowRules.filter(({ enabled }) => enabled !== false).map(({ column }) => column);
-    return [entity, new Set(columns)] as const;
-  });
-  return new Map(ruled.filter(([, columns]) => columns.size > 0));
 }
 
 interface Comparison {

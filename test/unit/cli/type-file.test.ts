@@ -105,14 +105,65 @@ test('line breaks in names, values and descriptions stay within their literals a
   stripTypeScriptTypes(file);
 });
 
-test('rules of rows: what they hide may be null, what they set need not be given', () => {
-  const rules = new Map([
-    ['customers', new Set(['id'])],
-    ['orders', new Set(['customerId'])],
-  ]);
-  const text = typeFile(smallDescription(), { rules });
-  assert.match(text, /\n {6}customer: 'customers' \| null;\n {6}gifted: 'orders' \| null;\n {6}parts: 'orders'\[\];\n/);
-  assert.match(text, /\n {6}total: DigitsIn;\n {6}customerId\?: number;\n/);
+test('what a role may not read, or not write, is not in its types', () => {
+  const id = { type: 'integer', minimum: 1, maximum: 9 };
+  const file = typeFile(
+    {
+      'x-wda': { organization: 'acme', workspace: 'desk' },
+      components: {
+        schemas: {
+          // Only made.
+          reports: { properties: { id }, 'x-wda': { entity: 'reports', relations: {}, mayHideWritten: true } },
+          'reports.Create': { properties: {} },
+          'notes.Read': {
+            properties: { id, text: { type: 'string' }, report: {}, parts: {} },
+            'x-wda': {
+              entity: 'notes',
+              mayHideWritten: true,
+              relations: {
+                report: { entity: 'reports', isList: false, isNullable: true, isEmpty: true },
+                parts: { entity: 'parts', isList: true, isNullable: false, isEmpty: true },
+              },
+            },
+          },
+          'notes.Update': { properties: { text: { type: 'string' } } },
+        },
+      },
+    },
+    { roles: ['customer', 'a\nb'] },
+  );
+  assert.match(file, /^\/\/ Types of the workspace acme\/desk for customer, a b, written by /);
+  assert.equal(
+    file.slice(file.indexOf('export')),
+    `export interface Desk {
+  reports: {
+    row: {
+      id: number;
+    };
+    create: {
+    };
+    update: never;
+    written: { id: number };
+    relations: Record<never, never>;
+  };
+  notes: {
+    row: {
+      id: number;
+      text: string;
+    };
+    create: never;
+    update: {
+      text?: string;
+    };
+    written: Desk['notes']['row'] | { id: number };
+    relations: {
+      report: null;
+      parts: never[];
+    };
+  };
+}
+`,
+  );
 });
 
 test('the hash is that of the types, not that of where they come from', () => {

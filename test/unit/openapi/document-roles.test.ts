@@ -121,5 +121,7 @@ test('an entity with which a role can do nothing is not described, and relations
   );
   const read = auditor.components.schemas['comments.Read'];
   assert.deepEqual(read?.properties.ticket, { type: 'null' });
-  assert.deepEqual((read?.['x-wda'] as { relations: object } | undefined)?.relations, {});
+  assert.deepEqual((read?.['x-wda'] as { relations: object } | undefined)?.relations, {
+    ticket: { kind: 'belongsTo', entity: 'tickets', isList: false, isNullable: true, isEmpty: true, key: 'ticketId' },
+  });
 });
