@@ -143,7 +143,7 @@ export const REASONS = {
     STILL_REFERENCED: 'other records refer to what would be deleted',
     IMPORT_CONFLICT: 'rows of an import exist already or stand twice',
     IDS_USED_UP: 'the entity has no ids left',
-    RULES_CHANGED: 'the schema has changed while row rules were tried',
+    RULES_CHANGED: 'the schema has changed while row rules or grants were tried',
     CONFIRMATION_MISMATCH: 'the confirmation of an agent is for another change, or too old',
     ORGANIZATION_NOT_EMPTY: 'the organization still has workspaces',
     TOO_MANY_CREDENTIALS: 'the workspace has as many API keys or OAuth clients as it may have',

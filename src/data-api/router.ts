@@ -1,10 +1,10 @@
 // Routes the data API: request -> context -> operation -> retry -> authorization -> handler -> reply. context.ts has the order of refusals.
 
-import { methodNotAllowed } from '../errors.ts';
+import { methodNotAllowed, notFound } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import type { Mount } from '../http/router.ts';
 import { parseGroup } from '../limits/fair-scheduler.ts';
-import type { Principal } from '../model/principal.ts';
+import { mayWrite, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
 import { parseBatchOptions } from '../request/batch.ts';
@@ -69,8 +69,8 @@ export interface DataApi {
   /** Mount of /api/v1/. */
   readonly mount: Mount;
   /**
-   * Executes a request for records, or for the schema, as another principal, for an administrator. `selectPart`: limits
-   * the current snapshot.
+   * Executes a request for records, or for the schema, as another principal, for an administrator. A write is undone.
+   * `selectPart`: limits the current snapshot.
    */
   readonly executeAs: (
     principal: Principal,
@@ -181,6 +181,12 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
       : error;
   }
 
+  /** Returns the reply of a call whose writes are rolled back. */
+  const runDry = (context: RequestContext, call: Call): Promise<Reply> =>
+    runTransaction(idempotency, context, { isDryRun: true, isRepeatable: true }, (executor, current) =>
+      execute(current, call, executor),
+    );
+
   const agentApi: AgentApi = {
     async execute(sender, request) {
       const context = await forward(deps, sender, request);
@@ -188,10 +194,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     },
     async dryRun(sender, request) {
       const context = await forward(deps, sender, request);
-      const call = parseCall(context, splitSegments(request.path), config);
-      await runTransaction(idempotency, context, { isDryRun: true, isRepeatable: true }, (executor, current) =>
-        execute(current, call, executor),
-      );
+      await runDry(context, parseCall(context, splitSegments(request.path), config));
     },
     restrictContext: (context, ids) => restrictContext(deps, context, ids),
   };
@@ -202,7 +205,12 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
       const segments = splitSegments(request.path);
       const context = await impersonate(deps, request, parseAddress(segments), principal, selectPart);
       if (findWorkspaceOperation(segments) === 'schema') return descriptions.schema(context);
-      return executeCall(context, parseCall(context, segments, config));
+      const call = parseCall(context, segments, config);
+      if (OPERATIONS[call.operation].access === 'read') return executeCall(context, call);
+      // An import is a stream, which an internal request does not have.
+      if (call.operation === 'import' && mayWrite(principal))
+        throw notFound('UNKNOWN_OPERATION', 'An import cannot be tried: POST its records to _bulk instead');
+      return runDry(context, call);
     },
     oldestInFlight: retry.oldestInFlight,
   };

@@ -118,7 +118,7 @@ test('a body of another form is refused with every mistake', async () => {
     [{}, ['claims', 'requests']],
     [{ claims: [], requests: {} }, ['claims', 'requests']],
     [
-      { claims: 7, requests: [{ path: '' }, { path: 'notes', method: 'DELETE' }] },
+      { claims: 7, requests: [{ path: '' }, { path: 'notes', method: 'HEAD' }] },
       ['claims', 'requests.0.path', 'requests.1.method'],
     ],
     [paths(...Array.from({ length: 101 }, () => 'notes')), ['requests']],
