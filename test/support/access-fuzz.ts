@@ -2,15 +2,14 @@
 // must be equal byte for byte, and so must what is stored afterwards. ETags, versions, cursors and X-Request-Id are compared
 // by whether they are there, and ids that refused requests have used up are made equal before the next request.
 import fc, { type GeneratorValue } from 'fast-check';
-import { drawPrincipal } from './access-principal.ts';
+import { BLANKS, drawGrantedPrincipal, drawRuledPrincipal } from './access-principal.ts';
 import { drawRequest, type Request, reachesHidden, targetsHidden } from './access-requests.ts';
 import { findHidden, makeWorlds, type WorldKind, type Worlds } from './access-worlds.ts';
 import { noteAnswer } from './error-catalog.ts';
 import type { Issuer } from './issuer.ts';
-import { documentOf, drawEntities, drawRecords } from './row-rules-arbitrary.ts';
+import { drawRecords } from './row-rules-arbitrary.ts';
 import type { Model } from './row-rules-read-model.ts';
 import type { TestServer } from './server.ts';
-import { makeUsers } from './users.ts';
 
 /** How often a kind of request was answered with a status. */
 export type Tally = Map<string, number>;
@@ -35,16 +34,31 @@ export async function fuzzWorlds(
 
   async function fuzz(g: GeneratorValue): Promise<string | undefined> {
     const kind = (seed % 2 === 0 ? 'absent' : 'blank') satisfies WorldKind;
-    const schema = drawEntities(g);
-    const principal = drawPrincipal(g, schema);
+    const isGranted = Math.floor(seed / 2) % 2 === 0;
+    const principal = isGranted ? drawGrantedPrincipal(g, kind) : drawRuledPrincipal(g);
+    const { schema, document } = principal;
     const records = drawRecords(g, schema);
     const hidden = findHidden(records, (entity, id) => principal.isHidden(records, entity, id));
     const isHidden = (entity: string, id: number): boolean => hidden[entity]?.has(id) === true;
-    const document = documentOf(schema);
-    const worlds = await makeWorlds(server, { kind, path: `fuzz/w${seed}`, document, records, hidden });
+    const isMasked = (entity: string, id: number, field: string): boolean =>
+      !isHidden(entity, id) && principal.isMasked(records, entity, id, field);
+    const worlds = await makeWorlds(server, { kind, path: `fuzz/w${seed}`, document, records, hidden, isMasked });
     const credentials: string[] = [];
-    for (const workspace of worlds.workspaces)
-      credentials.push((await makeUsers(workspace, issuer, 'READ_WRITE'))(principal.claims));
+    for (const workspace of worlds.workspaces) credentials.push(await principal.makeCredential(workspace, issuer));
+    // Values that differ, and that the user must not see; a write may show them to it.
+    const secrets = Object.entries(records).flatMap(([entity, one]) =>
+      one.records.flatMap(({ id }) =>
+        BLANKS.filter((field) => isHidden(entity, id) || isMasked(entity, id, field)).map(
+          (field) => [entity, id, field] as const,
+        ),
+      ),
+    );
+    const isRevealed = (model: Model): boolean =>
+      isGranted &&
+      secrets.some(
+        ([entity, id, field]) =>
+          !principal.isHidden(model, entity, id) && !principal.isMasked(model, entity, id, field),
+      );
     const describe = (request: Request, what: string): string =>
       [
         `npm run access:fuzz -- --seed ${seed} --requests ${requests} (hidden records of the second world: ${kind})`,
@@ -58,7 +72,8 @@ export async function fuzzWorlds(
     for (let count = 0; count < requests; count++) {
       const model = worlds.model();
       const view = principal.view(model);
-      const request = drawRequest(g, schema, model, view);
+      const request = drawRequest(g, schema, model, { view, readable: principal.readable(model) });
+      if (principal.listStates(model, request.writes).some(isRevealed)) continue;
       if (kind === 'absent' && reachesHidden(request, schema, model, view, isHidden)) continue;
       const answers = await Promise.all([0, 1].map((index) => send(server, worlds, credentials, index, request)));
       const [one, other] = answers.map(({ text }) => text);

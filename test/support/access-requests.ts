@@ -26,7 +26,13 @@ export interface Request {
 const READS = ['list', 'list', 'query', 'query', 'walk', 'read', 'read', 'aggregate', 'export', 'description'] as const;
 const WRITES = ['write', 'write', 'write', 'write', 'import', 'conditional'] as const;
 
-export function drawRequest(g: GeneratorValue, schema: ReadonlyMap<string, Drawn>, model: Model, view: View): Request {
+/** `readable`: the entities, fields and relations of reads. */
+export function drawRequest(
+  g: GeneratorValue,
+  schema: ReadonlyMap<string, Drawn>,
+  model: Model,
+  { view, readable = model }: { readonly view: View; readonly readable?: Model },
+): Request {
   const pick = <T>(values: readonly T[]): T => g(fc.constantFrom, ...values) as T;
   // Integers that are drawn are small or large most of the time.
   const chance = (share: number): boolean => g(() => fc.noBias(fc.integer({ min: 1, max: 100 }))) <= share;
@@ -61,7 +67,7 @@ export function drawRequest(g: GeneratorValue, schema: ReadonlyMap<string, Drawn
   return chance(6) ? spoil(drawn) : drawn;
 
   function drawRead(kind: 'list' | 'query' | 'walk' | 'read' | 'aggregate' | 'export'): Request {
-    const wish = drawWish(g, model);
+    const wish = drawWish(g, readable);
     const { entity, size } = wish;
     const sort = wish.sort.map(([path, direction]) => `${path.join('.')},${direction}`);
     const expand = pathsOf(wish.expand);
@@ -83,7 +89,7 @@ export function drawRequest(g: GeneratorValue, schema: ReadonlyMap<string, Drawn
         size,
         ...(more.count === undefined ? {} : { count: more.count }),
         ...(kind === 'query' && chance(30) ? { page: pick([0, 1, 2]) } : {}),
-        ...(kind === 'query' && chance(25) ? { distinct: pick((model[entity] as ModelEntity).fields) } : {}),
+        ...(kind === 'query' && chance(25) ? { distinct: pick((readable[entity] as ModelEntity).fields) } : {}),
       };
       return { kind, method: 'POST', path: `${entity}/_query`, body, isWalk: kind === 'walk', writes: [] };
     }
@@ -122,7 +128,7 @@ export function drawRequest(g: GeneratorValue, schema: ReadonlyMap<string, Drawn
     for (const one of sort) parameters.append('sort', one);
     if (kind === 'export') {
       parameters.append('format', pick(['csv', 'ndjson']));
-      const fields = wish.fields?.filter((field) => (model[entity] as ModelEntity).fields.includes(field)) ?? [];
+      const fields = wish.fields?.filter((field) => (readable[entity] as ModelEntity).fields.includes(field)) ?? [];
       if (fields.length > 0) parameters.append('fields', fields.join());
       return { kind, method: 'GET', path: `${entity}/_export?${parameters}`, writes: [] };
     }
@@ -130,7 +136,7 @@ export function drawRequest(g: GeneratorValue, schema: ReadonlyMap<string, Drawn
     if (wish.fields !== undefined) parameters.append('fields', wish.fields.join());
     parameters.append('size', String(size));
     for (const [name, value] of Object.entries(more)) parameters.append(name, value);
-    const list = expand.filter((path) => (model[entity] as ModelEntity).relations[path]?.isToOne === false);
+    const list = expand.filter((path) => (readable[entity] as ModelEntity).relations[path]?.isToOne === false);
     for (const path of some(30, list)) {
       const [name, value] = pick([
         ['size', '1'],
@@ -244,6 +250,13 @@ export function reachesHidden(
     (model[name] as ModelEntity).records.filter(({ id }) => isHidden(name, id));
   const holds = (name: string, column: string, value: unknown): boolean =>
     value !== undefined && value !== null && listHidden(name).some((record) => record[column] === value);
+  const bodies = writes.flatMap((write) => ('bodies' in write ? write.bodies.map((body) => ({ write, body })) : []));
+  // PostgreSQL checks a reference that stays as it is when one transaction changes the record twice.
+  const isCheckedTwice = ({ write, body }: (typeof bodies)[number]): boolean =>
+    schema
+      .get(write.entity)
+      ?.references.some(({ column, to }) => typeof body[column] === 'number' && isHidden(to, body[column])) === true;
+  if (bodies.length > 1 && bodies.some(isCheckedTwice)) return true;
   return writes.some((write) => {
     const { entity } = write;
     if ('bodies' in write) {

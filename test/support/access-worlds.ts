@@ -18,12 +18,7 @@ export interface Worlds {
   model(): Model;
 }
 
-/** Makes the record of the second world, or undefined if it has none. */
-function makeTwin(kind: WorldKind, record: Rec, isHidden: boolean): Rec | undefined {
-  if (!isHidden) return record;
-  // A column of a rule that is null matches nobody.
-  return kind === 'absent' ? undefined : { ...record, word: null, number: null };
-}
+const blank = { word: null, number: null } as const;
 
 export interface WorldOptions {
   readonly kind: WorldKind;
@@ -32,10 +27,12 @@ export interface WorldOptions {
   readonly document: unknown;
   readonly records: Model;
   readonly hidden: Hidden;
+  /** Whether a field is hidden of a visible record; the second world has none of its values of `word` and `number`. */
+  readonly isMasked: (entity: string, id: number, field: string) => boolean;
 }
 
 export async function makeWorlds(server: TestServer, options: WorldOptions): Promise<Worlds> {
-  const { kind, path, document, records, hidden } = options;
+  const { kind, path, document, records, hidden, isMasked } = options;
   const names = Object.keys(records);
   const of = (name: string): ModelEntity => records[name] as ModelEntity;
   const make = async (suffix: string, twin: (name: string, record: Rec) => Rec | undefined) => {
@@ -58,14 +55,25 @@ select * from json_populate_recordset(null::${table}, '${JSON.stringify(twins)}'
     return { workspace, tables };
   };
   const first = await make('a', (_, record) => record);
-  const second = await make('b', (name, record) => makeTwin(kind, record, hidden[name]?.has(record.id) === true));
+  const masked = new Map(
+    names.map((name) => [name, new Map(of(name).records.map(({ id }) => [id, listMasked(name, id)]))]),
+  );
+  function listMasked(name: string, id: number): Partial<typeof blank> {
+    const fields = Object.keys(blank).filter((field) => isMasked(name, id, field));
+    return Object.fromEntries(fields.map((field) => [field, null]));
+  }
+  const second = await make('b', (name, record) => {
+    if (hidden[name]?.has(record.id) !== true) return { ...record, ...masked.get(name)?.get(record.id) };
+    // A column of a rule that is null matches nobody.
+    return kind === 'absent' ? undefined : { ...record, ...blank };
+  });
 
   const readState = async ({ tables }: typeof first): Promise<State> => {
     const members = [...tables].map(
       ([name, table]) => `'${name}', (select coalesce(json_agg(t order by id), '[]') from ${table} t)`,
     );
-    const [row] = await server.database.query(`select json_build_object(${members.join()}) as state`);
-    return row?.state as State;
+    const [row] = await server.database.query(`select json_build_object(${members.join()})::text as state`);
+    return JSON.parse(String(row?.state).replaceAll('+00:00"', 'Z"')) as State;
   };
   // Refused requests use up ids of their own number in each of the two, and no answer is to differ for them.
   const levelIds = async (): Promise<void> => {
@@ -89,7 +97,10 @@ from (select coalesce(pg_sequence_last_value(${one}), 0) as a, coalesce(pg_seque
       const after = [await readState(first), await readState(second)] as const;
       const differences = names.flatMap((name) => {
         const ids = hidden[name] as ReadonlySet<number>;
-        const shown = (state: State) => (state[name] as readonly Rec[]).filter(({ id }) => !ids.has(id));
+        const shown = (state: State) =>
+          (state[name] as readonly Rec[])
+            .filter(({ id }) => !ids.has(id))
+            .map((record) => ({ ...record, ...masked.get(name)?.get(record.id) }));
         const rest = (state: State) => (state[name] as readonly Rec[]).filter(({ id }) => ids.has(id));
         const now = after.map(rest) as [Rec[], Rec[]];
         // Writes reach a hidden record by the cascades of references alone, which are the same in both worlds.

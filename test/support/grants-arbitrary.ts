@@ -1,8 +1,13 @@
 // Random grants, and users and keys that are held to them, on the entities of row-rules-arbitrary.ts with fields of more
 // types.
+
+import assert from 'node:assert/strict';
 import fc, { type GeneratorValue } from 'fast-check';
 import type { GrantDocument, Grants, User, Where } from './grants-model.ts';
+import type { Issuer } from './issuer.ts';
 import { type Drawn, drawClaims, drawEntities, drawRules, NAMES, VALUES, WORDS } from './row-rules-arbitrary.ts';
+import type { TestWorkspace } from './server.ts';
+import { makeUsers } from './users.ts';
 
 export const ROLES = ['r', 's', 'long name'] as const;
 
@@ -12,31 +17,41 @@ export function drawGrantedEntities(g: GeneratorValue): Map<string, Drawn> {
   drawRules(g, drawn);
   for (const entity of drawn.values()) {
     if (g(fc.integer, { min: 0, max: 2 }) > 0) entity.rules = [];
-    entity.fields.push(...Object.keys(VALUES));
-    Object.assign(entity.document.fields, {
-      flag: { type: 'boolean' },
-      day: { type: 'date' },
-      at: { type: 'datetime' },
-    });
   }
+  typeFields(drawn);
   return drawn;
+}
+
+/** Adds fields of all types of which a claim can be a value. */
+export function typeFields(drawn: ReadonlyMap<string, Drawn>): void {
+  for (const { fields, document } of drawn.values()) {
+    fields.push(...Object.keys(VALUES));
+    Object.assign(document.fields, { flag: { type: 'boolean' }, day: { type: 'date' }, at: { type: 'datetime' } });
+  }
 }
 
 const CLAIMS = ['word', 'number', 'flag', 'day', 'at', 'list', 'words', 'deep.word', 'none'];
 
-/** Grants of each entity, or null for one without grants. `isLocal`: no condition crosses a relation. */
+/**
+ * Grants of each entity, or null for one without grants. `isLocal`: no condition crosses a relation, and none gives a
+ * record a reference; `unread`: fields that no condition compares.
+ */
 export function drawGrants(
   g: GeneratorValue,
   schema: ReadonlyMap<string, Drawn>,
-  { isLocal = false }: { readonly isLocal?: boolean } = {},
+  { isLocal = false, unread = [] }: { readonly isLocal?: boolean; readonly unread?: readonly string[] } = {},
 ): Grants {
   const pick = <T>(values: readonly T[]): T => g(fc.constantFrom, ...values) as T;
   const chance = (share: number): boolean => g(() => fc.noBias(fc.integer({ min: 1, max: 100 }))) <= share;
   const get = (name: string): Drawn => schema.get(name) as Drawn;
 
+  const listRead = ({ fields, references }: Drawn): readonly string[] =>
+    fields.filter(
+      (field) => !unread.includes(field) && !(isLocal && references.some(({ column }) => column === field)),
+    );
   function path(name: string, depth: number): string[] {
     const relations = Object.entries(get(name).relations);
-    if (isLocal || depth === 0 || relations.length === 0 || chance(60)) return [pick(get(name).fields)];
+    if (isLocal || depth === 0 || relations.length === 0 || chance(60)) return [pick(listRead(get(name)))];
     const [key, { to }] = pick(relations);
     return [key, ...path(to, depth - 1)];
   }
@@ -134,3 +149,18 @@ export const withGrants = (schema: ReadonlyMap<string, Drawn>, grants: Grants): 
     ]),
   ),
 });
+
+/** Signs in the user, or makes the key. */
+export async function makeCredential(workspace: TestWorkspace, issuer: Issuer, user: User): Promise<string> {
+  const { roles, claims, onlyGrants } = user;
+  if (onlyGrants) {
+    const body = { name: 'role', permissions: 'GRANTS', roles, claims };
+    const made = await workspace.admin('api-keys', { method: 'POST', body });
+    assert.equal(made.status, 201, made.text);
+    return made.json.data.key;
+  }
+  const tokenOf = await makeUsers(workspace, issuer);
+  const provider = { method: 'PUT', body: { roleClaim: 'realm.roles' } };
+  assert.equal((await workspace.admin('identity-provider', provider)).status, 200);
+  return tokenOf({ ...claims, realm: { roles: roles.length === 1 ? roles[0] : [...roles, 'other', 7] } });
+}

@@ -154,6 +154,17 @@ export class GrantsModel {
 
   #listRules = (entity: string) => (this.schema.get(entity) as Drawn).rules.filter(({ enabled }) => enabled);
 
+  /** Whether the user sees the field of the record. */
+  showsField(entity: string, id: number, field: string, model: Model): boolean {
+    const record = (model[entity] as ModelEntity).records.find((one) => one.id === id);
+    if (record === undefined || !this.exists(entity) || !this.#obeysRules(entity, record)) return false;
+    return this.listUsable(entity, 'read').some(
+      ({ where, fields }) =>
+        (field === 'id' || fields === undefined || fields.includes(field)) &&
+        this.matches(entity, where, record, model),
+    );
+  }
+
   /** Returns what the user sees of a record, or undefined if it is hidden. */
   show(entity: string, record: Rec, model: Model): Rec | undefined {
     if (!this.#obeysRules(entity, record)) return undefined;
