@@ -51,6 +51,8 @@ const routeTree = rootRoute.addChildren([
       ownersScreen('/$org/$ws/access/clients', () => import('./screens/credentials/clients-screen.tsx')),
       ownersScreen('/$org/$ws/access/provider', () => import('./screens/provider/screen.tsx')),
       ownersScreen('/$org/$ws/access/rules', () => import('./screens/rules/screen.tsx')),
+      ownersScreen('/$org/$ws/access/grants', () => import('./screens/grants/screen.tsx')),
+      ownersScreen('/$org/$ws/access/grants/$entity', () => import('./screens/grants/editor-screen.tsx')),
       ownersScreen('/$org/$ws/activity', () => import('./screens/activity/screen.tsx')),
       ownersScreen('/$org/$ws/settings', () => import('./screens/settings/screen.tsx')),
     ]),

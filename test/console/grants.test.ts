@@ -1,11 +1,13 @@
-// Roles and grants in the console, in a browser: keys that act as a role, and "View as" with a role.
+// Roles and grants in the console, in a browser: the matrix, the editor, keys that act as a role, and "View as" with a
+// role.
 import assert from 'node:assert/strict';
-import type { Page } from '../support/browser.ts';
+import { type Page, violationsOf } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
 import type { Issuer } from '../support/issuer.ts';
 import { prepare, useIssuer } from '../support/resources.ts';
 import type { TestWorkspace } from '../support/server.ts';
 import { LOCAL_PROVIDER } from '../support/users.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, keys, server } = useConsole(LOCAL_PROVIDER);
 const issuer: Issuer = consoleSkip === false ? useIssuer() : ({} as Issuer);
@@ -93,3 +95,122 @@ test('the page shows the entities, fields and records of a role', async ({ open 
   await page.locator('[role="grid"][aria-rowcount="4"]').waitFor();
   await navigation.getByRole('link', { name: 'rates' }).waitFor();
 });
+
+const EDITOR = '/acme/desk/access/grants/tickets';
+const grantsOf = async (entity: string) => (await desk.admin(`entities/${entity}/grants`)).json.data;
+const restore = (entity: keyof typeof SCHEMA.entities) => {
+  const { grants = null } = SCHEMA.entities[entity] as { readonly grants?: readonly object[] };
+  return desk.admin(`entities/${entity}/grants`, { method: 'PUT', body: grants });
+};
+const grantForm = (page: Page, at: number) => page.getByRole('region', { name: `Grant ${at}`, exact: true });
+
+test('the matrix shows what each role may do, and leads to the grants by keys', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/acme/desk/access/grants' });
+  const cell = (name: string) => page.getByRole('link', { name, exact: true });
+  await cell('tickets, agent: read all create all update all delete no').waitFor();
+  await cell('tickets, customer: read some create some update no delete no').waitFor();
+  await cell('tickets, No role: read no create no update no delete no').waitFor();
+  await cell('rates, agent: read no create no update no delete no').waitFor();
+  await page.getByText('1 entity has neither row rules nor grants').waitFor();
+  await cell('companies, agent: read all create all update all delete all').focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Grants of tickets' }).waitFor();
+});
+
+test('grants are edited, said in words, and refused at the place of the mistake', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: EDITOR });
+  const agent = grantForm(page, 1);
+  await agent.getByText('Users with the role agent may read, create and update all records of tickets').waitFor();
+  await agent.getByRole('button', { name: 'Add condition' }).click();
+  await agent.getByRole('combobox', { name: 'Field', exact: true }).fill('company.nam');
+  await agent.getByRole('combobox', { name: 'Value: claim' }).fill('company_names');
+  await agent.getByRole('combobox', { name: 'Operator' }).selectOption('in');
+  await button(page, 'Save grants').click();
+  await agent.getByText('there is no field nam on entity companies. Did you mean name?').waitFor();
+  assert.deepEqual(await grantsOf('tickets'), SCHEMA.entities.tickets.grants, 'nothing is in force');
+  await agent.getByRole('combobox', { name: 'Field', exact: true }).fill('company.');
+  await page.getByRole('option', { name: 'company.name' }).click();
+  await agent.getByText('where company.name is one of the claim company_names').waitFor();
+  await agent.getByRole('combobox', { name: 'Set a field' }).selectOption('status');
+  await agent.getByRole('combobox', { name: 'Value of status', exact: true }).selectOption('open');
+  await button(page, 'Move grant 1 down').click();
+  await button(page, 'Save grants').click();
+  await button(page, 'Save grants').waitFor({ state: 'hidden' });
+  const [customer] = SCHEMA.entities.tickets.grants.slice(1);
+  assert.deepEqual(await grantsOf('tickets'), [
+    customer,
+    {
+      role: 'agent',
+      can: ['read', 'create', 'update'],
+      where: { field: 'company.name', op: 'in', value: { claim: 'company_names' } },
+      set: { status: 'open' },
+    },
+  ]);
+  await restore('tickets');
+});
+
+test('no grants open an entity, which is asked before, and an empty list closes it', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: EDITOR });
+  await page.getByRole('radio', { name: 'No user' }).check();
+  await button(page, 'Save grants').click();
+  await until('it is closed', async () => JSON.stringify(await grantsOf('tickets')) === '[]');
+  await page.getByRole('radio', { name: 'Every user of the identity provider' }).check();
+  await button(page, 'Save grants').click();
+  const dialog = page.getByRole('dialog', { name: 'Open tickets to every user?' });
+  assert.deepEqual(await grantsOf('tickets'), []);
+  await dialog.getByRole('button', { name: 'Open to every user' }).click();
+  await page.getByText('2 entities have neither row rules nor grants').waitFor();
+  assert.equal(await grantsOf('tickets'), null);
+  await page.getByRole('radio', { name: 'Users by their grants' }).check();
+  await grantForm(page, 1).getByText('Users with the role agent may read').waitFor();
+  await button(page, 'Discard changes').click();
+  await restore('tickets');
+});
+
+test('grants that somebody else has changed meanwhile are not overwritten', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: EDITOR });
+  await grantForm(page, 1).getByRole('checkbox', { name: 'delete' }).check();
+  await desk.admin('entities/tickets/grants', { method: 'PUT', body: [{ can: ['read'] }] });
+  await button(page, 'Save grants').click();
+  const dialog = page.getByRole('dialog', { name: 'Conflicting changes' });
+  assert.match(
+    (await dialog.getByRole('region', { name: 'Current version' }).textContent()) ?? '',
+    /Every user may read/,
+  );
+  assert.deepEqual(await grantsOf('tickets'), [{ can: ['read'] }]);
+  await dialog.getByRole('button', { name: 'Take theirs' }).click();
+  await grantForm(page, 1).getByText('Every user may read all records of tickets').waitFor();
+  assert.equal(await button(page, 'Save grants').count(), 0);
+  await restore('tickets');
+});
+
+test('a role is added where it is needed', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/acme/desk/access/grants/rates' });
+  await page.getByRole('radio', { name: 'Users by their grants' }).check();
+  await button(page, 'New role').click();
+  const dialog = page.getByRole('dialog', { name: 'New role' });
+  await dialog.getByLabel('Name').fill('agent');
+  await dialog.getByRole('button', { name: 'Add' }).click();
+  await dialog.getByRole('alert').first().waitFor();
+  await dialog.getByLabel('Name').fill('<b>boss</b>');
+  await dialog.getByRole('button', { name: 'Add' }).click();
+  await grantForm(page, 1).getByText('Users with the role <b>boss</b> may read all records of rates').waitFor();
+  await button(page, 'Save grants').click();
+  await button(page, 'Save grants').waitFor({ state: 'hidden' });
+  assert.deepEqual(await grantsOf('rates'), [{ can: ['read'], role: '<b>boss</b>' }]);
+  await restore('rates');
+});
+
+for (const colorScheme of ['light', 'dark'] as const)
+  test(`axe finds nothing on the matrix and the editor, ${colorScheme}`, async ({ open }) => {
+    const page = await open({ key: keys.admin, path: '/acme/desk/access/grants', context: { colorScheme } });
+    await page.getByRole('table', { name: 'Entities and roles' }).waitFor();
+    assert.deepEqual(await violationsOf(page), []);
+    await page.getByRole('link', { name: /^tickets, agent/ }).click();
+    await grantForm(page, 2).getByRole('button', { name: 'And another condition' }).click();
+    await grantForm(page, 2).getByRole('button', { name: 'Negate' }).first().click();
+    assert.deepEqual(await violationsOf(page), []);
+    await button(page, 'Discard changes').click();
+  });

@@ -28,6 +28,8 @@ const SCREENS: readonly (readonly [path: string, heading: RegExp])[] = [
   ['/demo/shop/access/clients', /^OAuth clients$/],
   ['/demo/shop/access/provider', /^Identity provider$/],
   ['/demo/shop/access/rules', /^Row rules$/],
+  ['/demo/shop/access/grants', /^Roles and grants$/],
+  ['/demo/shop/access/grants/orders', /^Grants of orders$/],
   ['/demo/shop/api/orders', /^API of orders$/],
   ['/demo/shop/activity', /^Activity$/],
   ['/demo/shop/settings', /^Settings$/],
@@ -77,8 +79,8 @@ test('the overview tells of rules, provider, migrations and the last change, and
   assert.equal((await glance.admin('entities/orders/row-rules', { method: 'PUT', body: rules })).status, 200);
   const page = await open({ key: keys.admin, path: '/glance/shop' });
   const main = page.getByRole('main');
-  await main.getByRole('row', { name: /^orders 2 on/ }).waitFor();
-  await main.getByRole('row', { name: /^tags 0 none/ }).waitFor();
+  await main.getByRole('row', { name: /^orders 2 row rules/ }).waitFor();
+  await main.getByRole('row', { name: /^tags 0 open to every user/ }).waitFor();
   await main.getByText(/Identity provider: none/).waitFor();
   await main.getByText(/Last migration: succeeded, \d{4}-/).waitFor();
   await main.getByText(/Last change: .* by /).waitFor();

@@ -1,4 +1,4 @@
-// Layout of the access screens: four tabs, each a screen with its own address.
+// Layout of the access screens: tabs, each a screen with its own address.
 import { Group } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -14,6 +14,7 @@ const TABS = [
   { to: '/access/clients', label: 'OAuth clients' },
   { to: '/access/provider', label: 'Identity provider' },
   { to: '/access/rules', label: 'Row rules' },
+  { to: '/access/grants', label: 'Roles and grants' },
 ] as const;
 
 /** `wda` commands that print the same as the screen shows. */
@@ -22,17 +23,26 @@ const COMMANDS = {
   'oauth-clients': 'client list',
   'identity-provider': 'idp show',
   schema: 'schema show',
+  'access/report': 'access report',
 } as const;
 
 export interface AccessLayoutProps {
-  readonly title: (typeof TABS)[number]['label'];
+  readonly title: string;
   /** Path below the workspace in the admin API. */
-  readonly noun: keyof typeof COMMANDS;
+  readonly noun: string;
+  /** Command that prints the same; that of the path by default. */
+  readonly wda?: string;
   readonly actions?: ReactNode;
   readonly children: (workspace: WorkspaceRef) => ReactNode;
 }
 
-export function AccessLayout({ title, noun, actions, children }: AccessLayoutProps) {
+export function AccessLayout({
+  title,
+  noun,
+  wda = COMMANDS[noun as keyof typeof COMMANDS],
+  actions,
+  children,
+}: AccessLayoutProps) {
   const workspace = useCurrentWorkspace();
   if (workspace === undefined) return null;
   return (
@@ -40,11 +50,7 @@ export function AccessLayout({ title, noun, actions, children }: AccessLayoutPro
       title={title}
       actions={
         <>
-          <CopyAs
-            call={() =>
-              createAdminCall({ origin: location.origin, ...workspace }, { rest: `/${noun}`, wda: COMMANDS[noun] })
-            }
-          />
+          <CopyAs call={() => createAdminCall({ origin: location.origin, ...workspace }, { rest: `/${noun}`, wda })} />
           {actions}
         </>
       }

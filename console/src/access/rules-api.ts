@@ -4,9 +4,12 @@ import { queryOptions } from '@tanstack/react-query';
 import { ApiError, type ApiErrorFields, isApiError } from '../api/api-error.ts';
 import { type Digits, type Json, stringifyExact } from '../api/json.ts';
 import { request, requestExact } from '../api/request.ts';
+import { type CurrentDocument, documentQuery } from '../api/schema-document.ts';
 import type { RowRule, Versioned } from '../api/types.ts';
 import type { Claims } from '../api/view-as.ts';
 import { adminPath, type WorkspaceRef } from '../api/workspace.ts';
+import { getAt, isList, listMembers } from '../schema/json-value.ts';
+import type { Grants } from './grants.ts';
 import {
   compareVisibility,
   findUnmatchedIds,
@@ -40,6 +43,15 @@ export const rulesQuery = (workspace: WorkspaceRef) =>
     // A refetch would change the base of the draft.
     refetchOnWindowFocus: false,
   });
+
+/** Query for the names of entities with grants, which are not open to every user without a rule. */
+export const limitedQuery = (workspace: WorkspaceRef) => ({
+  ...documentQuery(workspace),
+  select: ({ document }: CurrentDocument): ReadonlySet<string> => {
+    const entities = listMembers(getAt(document, ['entities']));
+    return new Set(entities.filter(([, one]) => isList(getAt(one, ['grants']))).map(([name]) => name));
+  },
+});
 
 const rulesPath = (workspace: WorkspaceRef, entity: string): string =>
   adminPath(workspace, `/entities/${encodeURIComponent(entity)}/row-rules`);
@@ -78,18 +90,25 @@ export interface PreviewSide {
   readonly changes: ReadonlyMap<string, VisibilityChange>;
 }
 
-export interface RulesPreview {
+export interface AccessPreview {
   readonly current: PreviewSide;
   /** Records by the draft, or undefined if nothing is unsaved. */
   readonly draft: PreviewSide | undefined;
 }
 
-export interface RulesPreviewRequest {
+/** Rules and grants by entity that are tried in place of those in force. */
+export interface Trial {
+  readonly rules?: { readonly [entity: string]: readonly RowRule[] };
+  readonly grants?: { readonly [entity: string]: Grants };
+}
+
+export interface PreviewRequest {
   readonly claims: Claims;
   readonly entity: string;
-  /** Displayed fields, without `id`. */
-  readonly fields: readonly string[];
-  readonly draft: RulesByEntity;
+  /** Displayed fields, without `id`; undefined for all that the user sees. */
+  readonly fields: readonly string[] | undefined;
+  /** Unsaved rules or grants, or undefined if there are none. */
+  readonly trial: Trial | undefined;
 }
 
 /** Number of records of each side that are compared one by one. */
@@ -99,31 +118,31 @@ export const PREVIEW_SIZE = 50;
 const VALUE_LENGTH = 80;
 
 /**
- * Fetches the records of an entity that a user with these claims sees, now and with the unsaved rules. Throws ApiError.
+ * Fetches the records of an entity that a user with these claims sees, now and with what is tried. Throws ApiError.
  */
-export async function previewRules(
+export async function previewAccess(
   workspace: WorkspaceRef,
-  { claims, entity, fields, draft }: RulesPreviewRequest,
+  { claims, entity, fields, trial }: PreviewRequest,
   signal: AbortSignal,
-): Promise<RulesPreview> {
+): Promise<AccessPreview> {
   const name = encodeURIComponent(entity);
-  const fieldNames = ['id', ...fields].map(encodeURIComponent).join(',');
+  const fieldNames = fields === undefined ? '*' : ['id', ...fields].map(encodeURIComponent).join(',');
   const list = `${name}?sort=id&size=${PREVIEW_SIZE}&preview=${VALUE_LENGTH}&fields=${fieldNames}`;
-  const query = (path: string, rules: RulesByEntity | undefined): Promise<VisibleRecords> =>
-    queryAsUser(workspace, claims, path, rules, signal);
+  const query = (path: string, tried: Trial | undefined): Promise<VisibleRecords> =>
+    queryAsUser(workspace, claims, path, tried, signal);
   const now = await query(list, undefined);
-  if (draft.size === 0)
+  if (trial === undefined)
     return { current: { list: now, changes: compareVisibility(now, now, new Set(), 'stays') }, draft: undefined };
-  const next = await query(list, draft);
-  const among = async (ids: readonly string[], rules: RulesByEntity | undefined): Promise<ReadonlySet<string>> => {
+  const next = await query(list, trial);
+  const among = async (ids: readonly string[], tried: Trial | undefined): Promise<ReadonlySet<string>> => {
     if (ids.length === 0) return new Set();
-    const { records } = await query(`${name}?size=${PREVIEW_SIZE}&fields=id&filter=id,in,${ids.join(',')}`, rules);
+    const { records } = await query(`${name}?size=${PREVIEW_SIZE}&fields=id&filter=id,in,${ids.join(',')}`, tried);
     return new Set(records.map(({ id }) => stringifyExact(id)));
   };
   return {
     current: {
       list: now,
-      changes: compareVisibility(now, next, await among(findUnmatchedIds(now, next), draft), 'disappears'),
+      changes: compareVisibility(now, next, await among(findUnmatchedIds(now, next), trial), 'disappears'),
     },
     draft: {
       list: next,
@@ -145,10 +164,10 @@ async function queryAsUser(
   workspace: WorkspaceRef,
   claims: Claims,
   path: string,
-  rules: RulesByEntity | undefined,
+  trial: Trial | undefined,
   signal: AbortSignal,
 ): Promise<VisibleRecords> {
-  const body = { claims, requests: [{ path }], ...(rules === undefined ? {} : { rules: Object.fromEntries(rules) }) };
+  const body = { claims, requests: [{ path }], ...trial };
   const { data } = await requestExact<readonly TestAnswer[]>({
     method: 'POST',
     path: adminPath(workspace, '/access/test'),
@@ -158,6 +177,8 @@ async function queryAsUser(
   const [answer] = data;
   if (answer === undefined) throw new TypeError('a test of access has an answer for each request');
   const { data: records, meta, error } = answer.body;
+  // An entity without a grant for a role of the user does not exist for it.
+  if (error?.code === 'NOT_FOUND') return { records: [], total: 0 };
   if (records === undefined)
     throw new ApiError(error?.message ?? 'The records cannot be read', {
       status: Number(String(answer.status)),

@@ -26,6 +26,22 @@ export function listFilterPaths(schema: WorkspaceSchema, entity: EntityDocument)
   return [own, ...related];
 }
 
+/**
+ * Lists the paths that may follow a typed one: the columns of the entity that its relations lead to, and those relations
+ * with a dot. `company.na` gives `company.id`, `company.name`, `company.country.`.
+ */
+export function listPathsAfter(schema: WorkspaceSchema, entity: EntityDocument, typed: string): readonly string[] {
+  const names = typed.split('.').slice(0, -1);
+  let at: EntityDocument | undefined = entity;
+  for (const name of names) at = schema.entities.get(at?.relations.get(name)?.entity ?? '');
+  if (at === undefined) return [];
+  const prefix = names.map((name) => `${name}.`).join('');
+  return [
+    ...listColumns(at).map(({ name }) => prefix + name),
+    ...[...at.relations.keys()].map((name) => `${prefix}${name}.`),
+  ];
+}
+
 /** Returns the column at the end of a path through any relations, or undefined if the schema has none. */
 export function findColumn(schema: WorkspaceSchema, entity: EntityDocument, path: string): RecordColumn | undefined {
   const names = path.split('.');

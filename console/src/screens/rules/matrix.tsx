@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
 import { hasActiveRule, listRuleColumns, type RulesByEntity } from '../../access/rules.ts';
+import { limitedQuery } from '../../access/rules-api.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import type { RowRule } from '../../api/types.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
@@ -24,6 +25,7 @@ export interface MatrixProps {
 
 export function Matrix({ workspace, inForce, draft, error, onChange }: MatrixProps) {
   const schema = useQuery(schemaQuery(workspace));
+  const limited = useQuery(limitedQuery(workspace)).data;
   const [edited, setEdited] = useState<string>();
   const { page, searchField, pageLinks } = useSearchableList(
     [...inForce.keys()],
@@ -52,6 +54,7 @@ export function Matrix({ workspace, inForce, draft, error, onChange }: MatrixPro
                   key={entity}
                   entity={entity}
                   rules={draft.get(entity) ?? inForce.get(entity) ?? []}
+                  isLimited={limited?.has(entity) !== false}
                   isChanged={draft.has(entity)}
                   columns={document === undefined ? [] : listRuleColumns(document)}
                   isEdited={edited === entity}
@@ -71,6 +74,8 @@ export function Matrix({ workspace, inForce, draft, error, onChange }: MatrixPro
 interface EntityRulesProps {
   readonly entity: string;
   readonly rules: readonly RowRule[];
+  /** Whether grants limit it, too. */
+  readonly isLimited: boolean;
   readonly isChanged: boolean;
   readonly columns: readonly string[];
   readonly isEdited: boolean;
@@ -78,7 +83,7 @@ interface EntityRulesProps {
   readonly onChange: (rules: readonly RowRule[]) => void;
 }
 
-function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onChange }: EntityRulesProps) {
+function EntityRules({ entity, rules, isLimited, isChanged, columns, isEdited, onEdit, onChange }: EntityRulesProps) {
   const [added, setAdded] = useState<number>();
   const change = (at: number, part: Partial<RowRule>): void =>
     onChange(rules.map((rule, index) => (index === at ? { ...rule, ...part } : rule)));
@@ -89,7 +94,7 @@ function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onCh
       </Table.Th>
       <Table.Td>
         <Stack gap={6}>
-          {!hasActiveRule(rules) && (
+          {!hasActiveRule(rules) && !isLimited && (
             <Group gap={4} className={classes.warning ?? ''}>
               <Icon name="warning" />
               <Text size="xs">every external user sees all</Text>

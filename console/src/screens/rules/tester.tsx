@@ -4,15 +4,13 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
 import { type AccessCase, formatRules, hasActiveRule, type RulesByEntity } from '../../access/rules.ts';
-import { PREVIEW_SIZE, type PreviewSide, previewRules, type RulesPreview } from '../../access/rules-api.ts';
-import { formatJson, type Json, stringifyExact } from '../../api/json.ts';
+import { type AccessPreview, limitedQuery, previewAccess } from '../../access/rules-api.ts';
+import { SeenTable } from '../../access/seen-table.tsx';
+import { stringifyExact } from '../../api/json.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { type Claims, describeUser, parseClaims } from '../../api/view-as.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
-import { pluralize } from '../../format/amount.ts';
 import { getLabelField } from '../../records/fields.ts';
-import { getMember, type RecordValue } from '../../records/value.ts';
-import { DataTable } from '../../shell/data-table.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { TestCases } from './test-cases.tsx';
 
@@ -24,6 +22,7 @@ export interface TesterProps {
 
 export function Tester({ workspace, inForce, draft }: TesterProps) {
   const schema = useQuery(schemaQuery(workspace));
+  const limited = useQuery(limitedQuery(workspace)).data;
   const [text, setText] = useState('{"customer_id": 1}');
   const [chosen, setChosen] = useState<string>();
   const [claims, setClaims] = useState<Claims>();
@@ -49,7 +48,16 @@ export function Tester({ workspace, inForce, draft }: TesterProps) {
       [...inForce].map(([name, rules]) => [name, formatRules(rules)]),
     ],
     queryFn: ({ signal }) =>
-      previewRules(workspace, { claims: claims as Claims, entity: entity as string, fields, draft }, signal),
+      previewAccess(
+        workspace,
+        {
+          claims: claims as Claims,
+          entity: entity as string,
+          fields,
+          trial: draft.size === 0 ? undefined : { rules: Object.fromEntries(draft) },
+        },
+        signal,
+      ),
     enabled: claims !== undefined && entity !== undefined,
     placeholderData: keepPreviousData,
   });
@@ -106,7 +114,7 @@ export function Tester({ workspace, inForce, draft }: TesterProps) {
             <Result
               tried={trial.data}
               fields={fields}
-              isOpen={!hasActiveRule(draft.get(entity) ?? inForce.get(entity) ?? [])}
+              isOpen={limited?.has(entity) === false && !hasActiveRule(draft.get(entity) ?? inForce.get(entity) ?? [])}
               onKeep={() => setCases([...cases, toTestCase(claims, entity, trial.data)])}
             />
           )}
@@ -117,7 +125,7 @@ export function Tester({ workspace, inForce, draft }: TesterProps) {
   );
 }
 
-function toTestCase(claims: Claims, entity: string, { current, draft }: RulesPreview): AccessCase {
+function toTestCase(claims: Claims, entity: string, { current, draft }: AccessPreview): AccessCase {
   const { list } = draft ?? current;
   return {
     name: `${describeUser({ claims })} sees ${list.total} of ${entity}`,
@@ -129,7 +137,7 @@ function toTestCase(claims: Claims, entity: string, { current, draft }: RulesPre
 }
 
 interface ResultProps {
-  readonly tried: RulesPreview;
+  readonly tried: AccessPreview;
   readonly fields: readonly string[];
   /** Whether no rule applies. */
   readonly isOpen: boolean;
@@ -154,36 +162,5 @@ function Result({ tried: { current, draft }, fields, isOpen, onKeep }: ResultPro
         </Button>
       </Group>
     </>
-  );
-}
-
-const CHANGES = { stays: '', appears: 'would appear', disappears: 'would disappear' } as const;
-
-function SeenTable(props: { readonly title: string; readonly side: PreviewSide; readonly fields: readonly string[] }) {
-  const { title, side, fields } = props;
-  const { total, records } = side.list;
-  const getChange = (id: Json | undefined) => side.changes.get(stringifyExact(id)) ?? 'stays';
-  return (
-    <section aria-label={title}>
-      <Text size="sm" fw={600}>
-        {title}: {pluralize(total, 'record')}
-      </Text>
-      {total > PREVIEW_SIZE && <Text size="xs">The first {PREVIEW_SIZE} are shown.</Text>}
-      <DataTable
-        label={`${title}: records`}
-        rows={records}
-        rowKey={({ id }) => stringifyExact(id)}
-        rowProps={({ id }) => ({ className: classes[getChange(id)] })}
-        spacing={2}
-        columns={[
-          ...['id', ...fields].map((name) => ({
-            title: name,
-            cell: (record: RecordValue) => <bdi>{formatJson(getMember(record, name))}</bdi>,
-            className: classes.value,
-          })),
-          { title: 'Change', cell: ({ id }) => CHANGES[getChange(id)] },
-        ]}
-      />
-    </section>
   );
 }

@@ -3,14 +3,15 @@
 import { Anchor, Badge, Button, Group, Paper, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { rulesQuery } from '../../access/rules-api.ts';
+import { ACCESS_WORDS } from '../../access/grants.ts';
+import { reportQuery } from '../../access/grants-api.ts';
 import { providerQuery } from '../../api/identity-provider.ts';
 import { migrationsQuery } from '../../api/migrations.ts';
 import { type EntityDocument, schemaQuery } from '../../api/schema.ts';
 import { statisticsQuery } from '../../api/statistics.ts';
-import type { RowRule } from '../../api/types.ts';
+import type { AccessReport } from '../../api/types.ts';
 import { adminPath, screenPath, type WorkspaceRef } from '../../api/workspace.ts';
-import { formatBytes, formatCount } from '../../format/amount.ts';
+import { formatBytes, formatCount, pluralize } from '../../format/amount.ts';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
 import { DataTable } from '../../shell/data-table.tsx';
 import { DateTime } from '../../shell/datetime.tsx';
@@ -27,7 +28,8 @@ export function Screen() {
   const schema = useQuery(schemaQuery(workspace));
   const isAdministrator = useMayAdminister();
   const statistics = useQuery({ ...statisticsQuery(workspace), enabled: isAdministrator });
-  const rules = useQuery({ ...rulesQuery(workspace), enabled: isAdministrator });
+  const report = useQuery({ ...reportQuery(workspace), enabled: isAdministrator });
+  const access = new Map(report.data?.entities.map((entry) => [entry.entity, entry.access]));
   const entities = [...(schema.data?.entities.values() ?? [])];
   const { page, searchField, pageLinks } = useSearchableList(entities, ({ name }) => name);
   return (
@@ -47,7 +49,7 @@ export function Screen() {
       ) : (
         <ErrorAlert error={statistics.error} />
       )}
-      {isAdministrator && schema.data !== undefined && <Summary workspace={workspace} />}
+      {isAdministrator && schema.data !== undefined && <Summary workspace={workspace} report={report.data} />}
       {schema.data !== undefined && entities.length === 0 && (
         <FirstSteps workspace={workspace} isAdministrator={isAdministrator} />
       )}
@@ -76,8 +78,11 @@ export function Screen() {
               },
               { title: 'Fields', cell: ({ fields }) => fields.size, isNumeric: true },
               isAdministrator && {
-                title: 'Row rules',
-                cell: ({ name }: EntityDocument) => describeRules(rules.data?.get(name)),
+                title: 'Users',
+                cell: ({ name }: EntityDocument) => {
+                  const words = access.get(name);
+                  return words && ACCESS_WORDS[words];
+                },
               },
               isAdministrator && {
                 title: 'Records',
@@ -104,18 +109,18 @@ export function Screen() {
   );
 }
 
-/** Describes whether rules restrict external users; empty until they are loaded. */
-function describeRules(rules: readonly RowRule[] | undefined): string {
-  if (rules === undefined) return '';
-  return rules.some(({ enabled }) => enabled) ? 'on' : rules.length > 0 ? 'off' : 'none';
+interface SummaryProps {
+  readonly workspace: WorkspaceRef;
+  readonly report: AccessReport | undefined;
 }
 
-/** Identity provider, last migration and last change, each with a link. */
-function Summary({ workspace }: { readonly workspace: WorkspaceRef }) {
+/** Identity provider with the entities that are open to its users, last migration and last change, each with a link. */
+function Summary({ workspace, report }: SummaryProps) {
   const provider = useQuery(providerQuery(workspace));
   const migrations = useQuery(migrationsQuery(workspace, 0, 1));
   const migration = migrations.data?.migrations[0];
   const stored = provider.data?.value;
+  const openCount = report?.entities.filter(({ access }) => access === 'open').length ?? 0;
   return (
     <Group gap="lg" mb="sm" style={{ rowGap: 2 }}>
       {provider.data !== undefined && (
@@ -123,6 +128,14 @@ function Summary({ workspace }: { readonly workspace: WorkspaceRef }) {
           Identity provider:{' '}
           <Anchor component={Link} to={screenPath(workspace, '/access/provider')} size="sm" underline="always">
             {stored === undefined ? 'none' : stored.enabled ? 'on' : 'off'}
+          </Anchor>
+        </Text>
+      )}
+      {stored?.enabled === true && openCount > 0 && (
+        <Text size="sm" c="dimmed">
+          Open to every user:{' '}
+          <Anchor component={Link} to={screenPath(workspace, '/access/grants')} size="sm" underline="always">
+            {pluralize(openCount, 'entity', 'entities')}
           </Anchor>
         </Text>
       )}
