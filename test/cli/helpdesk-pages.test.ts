@@ -1,4 +1,4 @@
-// The recipes of the helpdesk: their commands are run and their requests made, in the order of the page, over a workspace of
+// The page of grants and the recipes of the helpdesk: their commands are run and their requests made, in the order of the page, over a workspace of
 // its own; and the grants that they show are those of the example.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
@@ -15,9 +15,10 @@ import { LOCAL_PROVIDER, makeUsers } from '../support/users.ts';
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const SCHEMA = parse(read('examples/helpdesk/schema.yaml'));
 const ENTITIES = ['teams', 'companies', 'users', 'tickets', 'comments', 'services', 'incidents'];
-const PAGES = globSync('docs/recipes/*.md', { cwd: ROOT })
+const RECIPES = globSync('docs/recipes/*.md', { cwd: ROOT })
   .filter((page) => read(page).includes('examples/helpdesk'))
   .sort();
+const PAGES = ['docs/reference/grants.md', ...RECIPES];
 
 const EXAMPLES = join(ROOT, 'examples/');
 const folder = useFolder();
@@ -26,7 +27,7 @@ const issuer = useIssuer();
 // The issuer of the pages is one of the test.
 const ISSUER = 'https://login.example.com/';
 
-test('the recipes of the helpdesk are all there', () => assert.ok(PAGES.length >= 4));
+test('the recipes of the helpdesk are all there', () => assert.ok(RECIPES.length >= 4));
 
 PAGES.forEach((name, index) => {
   const organization = `acme${index}`;
@@ -50,7 +51,8 @@ PAGES.forEach((name, index) => {
         const { stdout } = await run(block);
         key = /^Key +(wda_\S+)$/m.exec(stdout)?.[1] ?? key;
       } else if (language === 'yaml') {
-        for (const [entity, shown] of Object.entries<{ grants: unknown }>(parse(block)))
+        const document = parse(block);
+        for (const [entity, shown] of Object.entries<{ grants: unknown }>(document.entities ?? document))
           assert.deepEqual(shown.grants, SCHEMA.entities[entity].grants, entity);
       } else {
         await requestExamples(parseExamples(part), helpdesk, (value) =>
