@@ -6,8 +6,17 @@ import { type IncomingMessage, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { ADMIN_KEY, type Answer, type Call, startTestServer, type TestServer } from '../../support/server.ts';
+import { useIssuer } from '../../support/resources.ts';
+import {
+  ADMIN_KEY,
+  type Answer,
+  type Call,
+  startTestServer,
+  type TestServer,
+  type TestWorkspace,
+} from '../../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts';
+import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 import { until } from '../../support/wait-until.ts';
 
 /** One of the ways that several processes answer: `change` asks for changes, `use` meets whichever process. */
@@ -183,12 +192,137 @@ function holds(service: Service): void {
   });
 }
 
+/** Grants of two roles on three entities: `kind` says which records, `field` which column, each role sees the other half. */
+function grantDocument(
+  grants: ((role: 'red' | 'blue') => readonly [kind: number, field: string]) | null | [],
+): unknown {
+  const fields = { kind: { type: 'integer' }, a: { type: 'string' }, b: { type: 'string' } };
+  const limit = (can: readonly string[]): unknown => {
+    if (typeof grants !== 'function') return grants;
+    return (['red', 'blue'] as const).map((role) => {
+      const [kind, field] = grants(role);
+      const where = { field: 'kind', op: 'eq', value: kind };
+      const allowed = role === 'red' ? ['read'] : can;
+      const write = allowed.includes('create') ? { write: [field], set: { kind } } : {};
+      return { role, can: allowed, where, fields: ['kind', field, 'ownerId'], ...write };
+    });
+  };
+  const owner = { owner: { kind: 'belongsTo', entity: 'people' } };
+  return {
+    roles: ['red', 'blue'],
+    entities: {
+      people: { fields, grants: typeof grants === 'function' ? limitPeople(grants) : grants },
+      notes: { fields, relations: owner, grants: limit(['read', 'update']) },
+      logs: { fields, relations: owner, grants: limit(['read', 'create']) },
+    },
+  };
+}
+
+const limitPeople = (grants: (role: 'red' | 'blue') => readonly [number, string]): unknown =>
+  (['red', 'blue'] as const).map((role) => ({ role, can: ['read'], fields: [grants(role)[1]] }));
+
+const GRANT_PHASES = [
+  grantDocument((role) => (role === 'red' ? [1, 'a'] : [2, 'b'])),
+  grantDocument([]),
+  grantDocument((role) => (role === 'red' ? [2, 'b'] : [1, 'a'])),
+  grantDocument(null),
+];
+const GRANT_CALLS: readonly (readonly [path: string, call: Call])[] = [
+  ['notes?expand=owner&size=100', {}],
+  ['notes?filter=owner.a,eq,x', {}],
+  ['notes/_aggregate?select=count&group=kind', {}],
+  ['notes/1', {}],
+  ['notes/2', { method: 'PATCH', body: { b: 'x' } }],
+  ['logs', { method: 'POST', body: { a: 'x' } }],
+  ['logs', { method: 'POST', body: { b: 'x' } }],
+  ['logs/_bulk', { method: 'POST', body: { data: [{ a: 'x' }, { a: 'x' }] } }],
+  [
+    '_batch',
+    { method: 'POST', body: { operations: [1, 2].map(() => ({ method: 'POST', entity: 'logs', body: { b: 'x' } })) } },
+  ],
+];
+
+/** What grants decide of an answer: its status, and which records and fields it has. */
+function outlineOf({ status, json, text }: Answer): string {
+  if (status >= 400) return `${status} ${json.error.message}`;
+  const shapeOf = (value: unknown): unknown => {
+    if (Array.isArray(value)) return [...new Set(value.map((one) => JSON.stringify(shapeOf(one))))].sort();
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([name]) => !['id', 'createdAt', 'updatedAt', 'etag', 'headers', 'location'].includes(name))
+        .map(([name, one]) => [name, shapeOf(one)]),
+    );
+  };
+  const total = json.meta?.totalElements;
+  if (total !== undefined) assert.equal(json.data.length, total, text);
+  return `${status} ${JSON.stringify(shapeOf(json.data))}`;
+}
+
+function holdsGrants(service: Service): void {
+  const issuer = useIssuer();
+
+  test('grants are changed under load: each answer is by those of one moment, and after the acknowledgement by the new ones', async () => {
+    const { admin, data, put } = await makeWorkspace(service, 'grants');
+    const tokenOf = await makeUsers({ admin } as TestWorkspace, issuer);
+    assert.equal((await admin('identity-provider', { method: 'PUT', body: { roleClaim: 'roles' } })).status, 200);
+    await put(GRANT_PHASES[0]);
+    await data('people', { method: 'POST', body: { a: 'x', b: 'y' } });
+    for (const kind of [1, 2, 1, 2])
+      await data('notes', { method: 'POST', body: { kind, a: 'x', b: 'x', ownerId: 1 } });
+    const senders = ['red', 'blue', 'nobody'].map((roles) => tokenOf({ sub: roles, roles }));
+    const ask = async (sender: number, at: number): Promise<string> => {
+      const [path, call] = GRANT_CALLS[at] as (typeof GRANT_CALLS)[number];
+      return outlineOf(await data(path, { ...call, credential: senders[sender] as string }));
+    };
+    /** What each sender gets of each call while nothing changes, by phase. */
+    const outlines: string[][][] = [];
+    for (const document of GRANT_PHASES) {
+      await put(document);
+      outlines.push(
+        await Promise.all(senders.map((_, sender) => Promise.all(GRANT_CALLS.map((_, at) => ask(sender, at))))),
+      );
+    }
+    for (const sender of [0, 1]) assert.equal(new Set(outlines.map((phase) => phase[sender]?.[0])).size, 4);
+    for (const line of outlines.flat(2)) assert.match(line, /^[24]/);
+
+    let begun = GRANT_PHASES.length - 1;
+    let acknowledged = begun;
+    let isOver = false;
+    let answered = 0;
+    const load = async (first: number): Promise<void> => {
+      for (let turn = first; !isOver; turn++) {
+        const [sender, at] = [turn % senders.length, turn % GRANT_CALLS.length];
+        const from = acknowledged;
+        const outline = await ask(sender, at);
+        const phases = Array.from({ length: begun - from + 1 }, (_, index) => (from + index) % GRANT_PHASES.length);
+        const fits = phases.filter((phase) => outlines[phase]?.[sender]?.[at] === outline);
+        assert.ok(fits.length > 0, `${GRANT_CALLS[at]?.[0]} of sender ${sender} in phases ${phases}: ${outline}`);
+        if (phases.length === 1) answered = from;
+      }
+    };
+    const loads = Promise.all(Array.from({ length: 8 }, (_, index) => load(index)));
+    loads.catch(() => undefined);
+    try {
+      for (let change = 0; change < 12; change++) {
+        begun++;
+        await put(GRANT_PHASES[begun % GRANT_PHASES.length]);
+        acknowledged = begun;
+        await Promise.race([loads, until('a request is answered between two changes', () => answered === begun)]);
+      }
+    } finally {
+      isOver = true;
+    }
+    await loads;
+  });
+}
+
 describe('two servers', () => {
   let first: TestServer;
   let second: TestServer;
   before(async () => {
-    first = await startTestServer();
-    second = await startTestServer({}, first.database);
+    first = await startTestServer(LOCAL_PROVIDER);
+    second = await startTestServer(LOCAL_PROVIDER, first.database);
   });
   after(async () => {
     await second?.stop();
@@ -240,11 +374,13 @@ describe('two servers', () => {
     assert.deepEqual((await data('notes', { credential: key })).json.data, []);
   });
 
-  holds({
+  const service: Service = {
     database: () => first.database,
     change: (path, call) => first.call(`/api/admin/v1${path}`, { credential: ADMIN_KEY, ...call }),
     use: (path, call) => second.call(path, call),
-  });
+  };
+  holds(service);
+  holdsGrants(service);
 });
 
 describe('two workers', () => {
@@ -252,7 +388,8 @@ describe('two workers', () => {
   let server: ServerProcess;
   before(async () => {
     database = await createTestDatabase();
-    server = await startServerProcess({ DATABASE_URL: database.url, WDA_WORKERS: '2', PUBLIC_URL: 'http://localhost' });
+    const env = { ...LOCAL_PROVIDER, DATABASE_URL: database.url, WDA_WORKERS: '2', PUBLIC_URL: 'http://localhost' };
+    server = await startServerProcess(env);
   });
   after(async () => {
     await server?.stop();
@@ -279,9 +416,11 @@ describe('two workers', () => {
       json: text === '' ? undefined : JSON.parse(text),
     };
   };
-  holds({
+  const service: Service = {
     database: () => database,
     change: (path, options) => call(`/api/admin/v1${path}`, { credential: ADMIN_KEY, ...options }),
     use: call,
-  });
+  };
+  holds(service);
+  holdsGrants(service);
 });
