@@ -1,6 +1,7 @@
 // Builds the requests of an access test, each with a function that judges its response: every way in which a record could be
 // seen or inferred. Sends nothing itself.
 import { numberText } from '../model/exact-json.ts';
+import type { WriteTrial } from './access-file.ts';
 
 /** Relation that leads to the entity from another entity. */
 export interface InboundRelation {
@@ -22,9 +23,16 @@ export interface Expectation {
 
 export interface Check {
   readonly path: string;
+  /** Method of a write, which is rolled back. */
+  readonly method?: string;
   readonly body?: unknown;
   /** Returns what the response leaks or lacks, or undefined if it is right. */
   readonly judge: (response: CheckResponse) => string | undefined;
+  /** Returns a mistake by what the owner of the workspace is answered, where the response alone does not decide. */
+  readonly judgeForAll?: (
+    response: CheckResponse,
+    tryAsOwner: (operation: object) => Promise<string | undefined>,
+  ) => Promise<string | undefined>;
 }
 
 interface CheckResponse {
@@ -38,6 +46,30 @@ const CHUNK = 200;
 const NO_RECORD = String(Number.MAX_SAFE_INTEGER);
 
 export function buildChecks(expected: Expectation): Check[] {
+  const own = buildOwnChecks(expected).map(
+    (check): Check => ({
+      ...check,
+      // An entity that does not exist for a role shows no record.
+      judge: (response) =>
+        expected.visible.length === 0 && isUnknownEntity(response) ? undefined : check.judge(response),
+    }),
+  );
+  const inbound = expected.inboundRelations.flatMap((relation) =>
+    inboundChecks(expected.entity, relation, expected.hidden),
+  );
+  return [
+    ...own,
+    // Neither does an entity or a relation that does not exist for the role lead to one.
+    ...inbound.map(
+      (check): Check => ({
+        ...check,
+        judge: (response) => (response.status === 400 || isUnknownEntity(response) ? undefined : check.judge(response)),
+      }),
+    ),
+  ];
+}
+
+function buildOwnChecks(expected: Expectation): Check[] {
   const { entity, visible, hidden } = expected;
   const all = [...visible, ...hidden].sort(byNumber);
   const checks = expected.isAll ? [makeCountCheck(`${entity}?size=1&fields=id&expand=`, visible.length)] : [];
@@ -51,8 +83,63 @@ export function buildChecks(expected: Expectation): Check[] {
     );
   for (const ids of chunks(hidden)) checks.push(...absenceChecks(entity, ids));
   checks.push(...readChecks(entity, visible, hidden));
-  for (const inbound of expected.inboundRelations) checks.push(...inboundChecks(entity, inbound, hidden));
   return checks;
+}
+
+/** Builds checks that these fields are seen, and no other; without a field the entity is not there. */
+export function buildFieldChecks(entity: string, names: readonly string[], all: readonly string[]): Check[] {
+  const read = (fields: readonly string[], judge: Check['judge']): Check => ({
+    path: `${entity}?fields=${fields.map(encodeURIComponent).join()}&size=1&expand=&count=none`,
+    judge,
+  });
+  if (names.length === 0) {
+    return [
+      read(['id'], (response) =>
+        isUnknownEntity(response) ? undefined : `${entity} is there: ${describeAnswer(response)}`,
+      ),
+    ];
+  }
+  const unknown = names.filter((name) => !all.includes(name));
+  const others = all.filter((name) => name !== 'id' && !names.includes(name));
+  return [
+    read(names, (response) => {
+      if (unknown.length > 0) return `there is no field ${unknown.join(', ')}. Known: ${all.join(', ')}`;
+      return response.status === 200 ? undefined : `a field is not seen: ${describeAnswer(response)}`;
+    }),
+    ...others.map((name) =>
+      read([name], (response) =>
+        response.status === 400 ? undefined : `field ${name} is seen: ${describeAnswer(response)}`,
+      ),
+    ),
+  ];
+}
+
+const METHODS = { create: 'POST', update: 'PATCH', delete: 'DELETE' } as const;
+
+/** Builds a check that a write is allowed, or is not. */
+export function buildWriteCheck({ isAllowed, operation, entity, id, values }: WriteTrial): Check {
+  const method = METHODS[operation];
+  const words = id === undefined ? `create of ${JSON.stringify(values)}` : `${operation} of record ${id}`;
+  const body = values === undefined ? {} : { body: values };
+  const request = { path: id === undefined ? entity : `${entity}/${id}`, method, ...body };
+  if (isAllowed) {
+    return {
+      ...request,
+      judge: (response) => (response.status < 300 ? undefined : `${words} is refused: ${describeAnswer(response)}`),
+    };
+  }
+  return {
+    ...request,
+    judge: (response) => (response.status < 300 ? `${words} is allowed` : undefined),
+    // A body that is wrong for everybody would be refused whatever the grants are.
+    async judgeForAll(response, tryAsOwner) {
+      if (response.status === 403 || response.status === 404) return undefined;
+      const refusal = await tryAsOwner({ method, entity, ...(id === undefined ? {} : { id: Number(id) }), ...body });
+      return refusal === undefined
+        ? undefined
+        : `${words} is refused for everybody, so a test of it shows nothing: ${refusal}`;
+    },
+  };
 }
 
 /** Checks that lists, queries, exports and both directions of a sort return and count the visible records. */
@@ -202,6 +289,16 @@ function relatedIds(related: unknown): string[] {
 }
 
 const getId = (record: RecordValues): string => numberText(record.id) ?? '';
+
+function getError({ body }: CheckResponse): { readonly message?: string; readonly reason?: string } {
+  return (body as { error?: { message?: string; reason?: string } } | null)?.error ?? {};
+}
+
+const isUnknownEntity = (response: CheckResponse): boolean =>
+  response.status === 404 && getError(response).reason === 'UNKNOWN_ENTITY';
+
+const describeAnswer = (response: CheckResponse): string =>
+  [response.status, getError(response).message].filter((part) => part !== undefined).join(' ');
 
 const describeStatus = (status: number): string => `the answer is ${status}`;
 

@@ -128,10 +128,10 @@ describe('access test', () => {
     ['cases: []', /cases must be a list with a case or more/],
     [
       'cases:\n  - claims: {}\n    visble: { orders: [1] }',
-      /:3: visble means nothing here; known: name, claims, visible, hidden, only/,
+      /:3: visble means nothing here; known: name, claims, visible, hidden, only, fields, may, mayNot/,
     ],
     ['cases:\n  - visible: { orders: [1] }', /:2: claims must be an object/],
-    ['cases:\n  - claims: {}', /:2: a case without visible, hidden or only tests nothing/],
+    ['cases:\n  - claims: {}', /:2: a case without any of visible, hidden, only, fields, may, mayNot tests nothing/],
     ['cases:\n  - claims: {}\n    visible: { orders: [one] }', /:3: must be a list of ids such as \[1, 2\]/],
     [
       'cases:\n  - claims: {}\n    visible: { orders: [1] }\n    hidden: { orders: [1] }',
@@ -146,6 +146,19 @@ describe('access test', () => {
       'cases:\n  - visible: { orders: [1] }\n  - claims: {}\n    visble: { orders: [1] }\n    only: { orders: [one] }',
       /^Error: stdin has 3 mistakes\nstdin:2: claims must .*\nstdin:4: visble means nothing .*\nstdin:5: must be a list of ids/,
     ],
+    ['cases:\n  - claims: {}\n    fields: { orders: id }', /:3: must be a list of fields such as \[id, name\]/],
+    [
+      'cases:\n  - claims: {}\n    may: { creat: { orders: [] } }',
+      /:3: creat means nothing here; known: create, update, delete/,
+    ],
+    ['cases:\n  - claims: {}\n    may: { create: { orders: { 1: {} } } }', /:3: must be a list of records such as/],
+    [
+      'cases:\n  - claims: {}\n    mayNot:\n      update: { orders: { one: {} } }',
+      /:4: must be the new values of a record by its id, such as 7: { name: x }/,
+    ],
+    ['cases:\n  - claims: {}\n    mayNot: { delete: { orders: [one] } }', /:3: must be a list of ids/],
+    ['cases:\n  - claims: {}\n    mayNot: { delete: { orders: [99] } }', /record 99 of orders does not exist/],
+    ['cases:\n  - claims: {}\n    mayNot: { create: { order: [{}] } }', /there is no entity order$/m],
     ['- 1', /holds no access tests: an object with "cases" is expected/],
   ] as const) {
     test(`a mistake in the file: ${message.source}`, async () => {
