@@ -141,6 +141,37 @@ test('a provider is refused in the words of the server, and its warnings are tol
   await until('the provider is off', async () => (await shop.admin('identity-provider')).json.data.enabled === false);
 });
 
+test('a provider has a role claim and required claims, whose digits stay', async ({ open }) => {
+  const body = { issuerUrl: issuer.url, audience: 'api', defaultPermissions: 'READ_ONLY', enabled: true };
+  await shop.admin('identity-provider', { method: 'PUT', body });
+  const page = await open({ key: keys.admin, path: '/demo/shop/access/provider' });
+  await page.getByRole('textbox', { name: 'Role claim' }).fill('app.roles');
+  const required = page.getByRole('textbox', { name: 'Required claims' });
+  await required.fill('{"org_id":');
+  await button(page, 'Save provider').click();
+  await page.getByText('must be an object').waitFor();
+  await required.fill('{"org_id": 9007199254740993}');
+  await button(page, 'Save provider').click();
+  await until('it is stored', async () =>
+    (await shop.admin('identity-provider')).text.includes('"requiredClaims":{"org_id":9007199254740993}'),
+  );
+  await page.reload();
+  assert.match(await required.inputValue(), /9007199254740993/);
+  await page.getByRole('textbox', { name: 'Audience' }).fill('other');
+  await button(page, 'Save provider').click();
+  await until(
+    'the audience is stored',
+    async () => (await shop.admin('identity-provider')).json.data.audience === 'other',
+  );
+  const { text, json } = await shop.admin('identity-provider');
+  assert.ok(text.includes('"requiredClaims":{"org_id":9007199254740993}'), text);
+  assert.equal(json.data.roleClaim, 'app.roles');
+  await required.fill('');
+  await page.getByRole('textbox', { name: 'Role claim' }).fill('');
+  await button(page, 'Save provider').click();
+  await until('both are removed', async () => !/org_id|app.roles/.test((await shop.admin('identity-provider')).text));
+});
+
 test('a provider that somebody else has changed meanwhile is not overwritten', async ({ open }) => {
   const body = { issuerUrl: issuer.url, audience: 'first', defaultPermissions: 'READ_ONLY', enabled: true };
   await shop.admin('identity-provider', { method: 'PUT', body });

@@ -151,6 +151,27 @@ test('grants are edited, said in words, and refused at the place of the mistake'
   await restore('tickets');
 });
 
+test('the preview shows the records and fields of a role, now and with the draft', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: EDITOR });
+  await page.getByRole('combobox', { name: 'Roles of the user' }).fill('cust');
+  await page.getByRole('option', { name: 'customer' }).click();
+  await page.getByLabel('Claims of the user').fill('{"company_id": 2}');
+  await button(page, 'Show records').click();
+  const now = page.getByRole('region', { name: 'Now' });
+  await now.getByText('Now: 2 records').waitFor();
+  assert.equal(await now.getByRole('columnheader', { name: 'notes' }).count(), 0);
+  const customer = grantForm(page, 2);
+  await customer.getByRole('combobox', { name: 'Operator' }).selectOption('ne');
+  const then = page.getByRole('region', { name: 'With the unsaved grants' });
+  await then.getByText('With the unsaved grants: 1 record').waitFor();
+  await then.getByText('would appear').waitFor();
+  assert.equal(await now.getByText('would disappear').count(), 2);
+  await page.getByRole('radio', { name: 'No user' }).check();
+  await then.getByText('With the unsaved grants: 0 records').waitFor();
+  assert.deepEqual(await grantsOf('tickets'), SCHEMA.entities.tickets.grants);
+  await button(page, 'Discard changes').click();
+});
+
 test('no grants open an entity, which is asked before, and an empty list closes it', async ({ open }) => {
   const page = await open({ key: keys.admin, path: EDITOR });
   await page.getByRole('radio', { name: 'No user' }).check();

@@ -32,6 +32,14 @@ export const getRoles = ({ role }: JsonObject): readonly string[] =>
 export const toRole = (roles: readonly string[]): Json | undefined =>
   roles.length === 0 ? undefined : roles.length === 1 ? (roles[0] as string) : roles;
 
+/** Returns the grants of users with these roles alone, in a form that every user has: no token needs to name the roles. */
+export const selectGrants = (grants: Grants, roles: readonly string[]): Grants =>
+  grants === null
+    ? null
+    : grants
+        .filter((grant) => getRoles(grant).length === 0 || getRoles(grant).some((role) => roles.includes(role)))
+        .map(({ role: _, ...grant }) => grant);
+
 /** Moves the grant at an index by one position. */
 export function moveGrant(grants: readonly JsonObject[], from: number, by: -1 | 1): readonly JsonObject[] {
   const next = [...grants];

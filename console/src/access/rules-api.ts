@@ -107,6 +107,8 @@ export interface PreviewRequest {
   readonly entity: string;
   /** Displayed fields, without `id`; undefined for all that the user sees. */
   readonly fields: readonly string[] | undefined;
+  /** Rules or grants of the first side, in place of those in force. */
+  readonly current?: Trial | undefined;
   /** Unsaved rules or grants, or undefined if there are none. */
   readonly trial: Trial | undefined;
 }
@@ -122,7 +124,7 @@ const VALUE_LENGTH = 80;
  */
 export async function previewAccess(
   workspace: WorkspaceRef,
-  { claims, entity, fields, trial }: PreviewRequest,
+  { claims, entity, fields, current, trial }: PreviewRequest,
   signal: AbortSignal,
 ): Promise<AccessPreview> {
   const name = encodeURIComponent(entity);
@@ -130,7 +132,7 @@ export async function previewAccess(
   const list = `${name}?sort=id&size=${PREVIEW_SIZE}&preview=${VALUE_LENGTH}&fields=${fieldNames}`;
   const query = (path: string, tried: Trial | undefined): Promise<VisibleRecords> =>
     queryAsUser(workspace, claims, path, tried, signal);
-  const now = await query(list, undefined);
+  const now = await query(list, current);
   if (trial === undefined)
     return { current: { list: now, changes: compareVisibility(now, now, new Set(), 'stays') }, draft: undefined };
   const next = await query(list, trial);
@@ -146,7 +148,7 @@ export async function previewAccess(
     },
     draft: {
       list: next,
-      changes: compareVisibility(next, now, await among(findUnmatchedIds(next, now), undefined), 'appears'),
+      changes: compareVisibility(next, now, await among(findUnmatchedIds(next, now), current), 'appears'),
     },
   };
 }

@@ -10,13 +10,13 @@ import { adminPath, type WorkspaceRef } from './workspace.ts';
 
 const path = (workspace: WorkspaceRef): string => adminPath(workspace, '/identity-provider');
 
-/** Reads the current provider; `value` is undefined if there is none. Throws ApiError. */
+/** Reads the current provider, whose claims keep their digits; `value` is undefined if there is none. Throws ApiError. */
 export async function readProvider(
   workspace: WorkspaceRef,
   signal?: AbortSignal,
 ): Promise<Versioned<IdentityProvider | undefined>> {
   try {
-    const { data, etag } = await request<IdentityProvider>({ path: path(workspace), signal });
+    const { data, etag } = await requestExact<IdentityProvider>({ path: path(workspace), signal });
     return { value: data, etag };
   } catch (thrown) {
     if (isApiError(thrown, 'NOT_FOUND')) return { value: undefined, etag: undefined };
@@ -35,9 +35,10 @@ export const providerQuery = (workspace: WorkspaceRef) =>
 /** Saves the whole provider or some members. `meta.warnings` of the response are sentences. Throws ApiError. */
 export const putProvider = (
   workspace: WorkspaceRef,
-  body: Partial<IdentityProvider>,
+  body: object,
   etag: string | undefined,
-): Promise<ApiResponse<IdentityProvider>> => request({ method: 'PUT', path: path(workspace), body, ...ifMatch(etag) });
+): Promise<ApiResponse<IdentityProvider>> =>
+  requestExact({ method: 'PUT', path: path(workspace), body, ...ifMatch(etag) });
 
 const ifMatch = (etag: string | undefined) => (etag === undefined ? {} : { headers: { 'If-Match': etag } });
 
@@ -70,6 +71,7 @@ const CHECKS: ReadonlyMap<string, string> = new Map([
   ['expiry', 'It has not expired'],
   ['audience', 'It is meant for the configured audience'],
   ['requiredClaims', 'It is for this workspace'],
+  ['requiredClaims', 'It has the required claims'],
   ['subject', 'It has a subject'],
   ['expiryClaim', 'Its end is a number'],
   ['notBefore', 'It is valid already'],

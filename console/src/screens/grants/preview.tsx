@@ -3,14 +3,13 @@ import { Button, MultiSelect, Stack, Text, Textarea, Title } from '@mantine/core
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
-import { type Grants, listClaims } from '../../access/grants.ts';
-import { type PreviewSide, previewAccess } from '../../access/rules-api.ts';
+import { type Grants, listClaims, selectGrants } from '../../access/grants.ts';
+import { type PreviewSide, previewAccess, type Trial } from '../../access/rules-api.ts';
 import { SeenTable } from '../../access/seen-table.tsx';
-import { providerQuery } from '../../api/identity-provider.ts';
 import { stringifyExact } from '../../api/json.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import type { Versioned } from '../../api/types.ts';
-import { type Claims, parseClaims, withRoles } from '../../api/view-as.ts';
+import { type Claims, parseClaims } from '../../api/view-as.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 
@@ -27,21 +26,25 @@ export interface PreviewProps {
 }
 
 export function Preview({ workspace, entity, roles, stored, draft }: PreviewProps) {
-  const provider = useQuery(providerQuery(workspace)).data;
-  const roleClaim = provider?.value?.roleClaim;
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState<readonly string[]>([]);
-  const [claims, setClaims] = useState<Claims>();
+  const [user, setUser] = useState<{ readonly claims: Claims; readonly roles: readonly string[] }>();
   const [message, setMessage] = useState<string>();
   const named = listClaims({ entities: { [entity.name]: { grants: draft ?? stored.value } } });
   const example = `{${stringifyExact(named[0] ?? 'sub')}: 1}`;
+  // Without a role the claims decide, which may have some.
+  const toTrial = (grants: Grants): Trial => ({
+    grants: {
+      [entity.name]: user === undefined || user.roles.length === 0 ? grants : selectGrants(grants, user.roles),
+    },
+  });
   const preview = useQuery({
     queryKey: [
       'preview-grants',
       workspace.org,
       workspace.ws,
       entity.name,
-      claims === undefined ? '' : stringifyExact(claims),
+      user === undefined ? '' : stringifyExact(user),
       stored.etag,
       draft === undefined ? '' : stringifyExact(draft),
     ],
@@ -49,21 +52,22 @@ export function Preview({ workspace, entity, roles, stored, draft }: PreviewProp
       previewAccess(
         workspace,
         {
-          claims: claims as Claims,
+          claims: user?.claims ?? {},
           entity: entity.name,
           fields: undefined,
-          trial: draft === undefined ? undefined : { grants: { [entity.name]: draft } },
+          current: toTrial(stored.value),
+          trial: draft === undefined ? undefined : toTrial(draft),
         },
         signal,
       ),
-    enabled: claims !== undefined,
+    enabled: user !== undefined,
     placeholderData: keepPreviousData,
     retry: false,
   });
   function submit(): void {
     const parsed = text.trim() === '' ? {} : parseClaims(text);
     setMessage(parsed === undefined ? `must be a JSON object, such as ${example}` : undefined);
-    if (parsed !== undefined) setClaims(withRoles(parsed, roleClaim ?? '', roleClaim === undefined ? [] : chosen));
+    if (parsed !== undefined) setUser({ claims: parsed, roles: chosen });
   }
   const sides = preview.error === null ? preview.data : undefined;
   return (
@@ -81,16 +85,11 @@ export function Preview({ workspace, entity, roles, stored, draft }: PreviewProp
           <Stack gap="sm" align="start">
             <MultiSelect
               label="Roles of the user"
-              description={
-                provider !== undefined && roleClaim === undefined
-                  ? 'The identity provider has no role claim, so users have no roles'
-                  : undefined
-              }
+              description="None chosen: the roles in the claims"
               placeholder={chosen.length === 0 ? 'None' : ''}
               data={[...roles]}
               value={[...chosen]}
               onChange={setChosen}
-              disabled={roleClaim === undefined}
               searchable
               size="xs"
               w="100%"
@@ -115,12 +114,12 @@ export function Preview({ workspace, entity, roles, stored, draft }: PreviewProp
         </form>
         <Stack gap="sm" aria-busy={preview.isFetching}>
           <ErrorAlert error={preview.error} onRetry={() => void preview.refetch()} />
-          {claims === undefined && (
+          {user === undefined && (
             <Text size="sm" c="dimmed">
               Choose roles and claims of a user to see which records it would see. Nothing is saved by that.
             </Text>
           )}
-          {claims !== undefined && sides !== undefined && (
+          {user !== undefined && sides !== undefined && (
             <div className={classes.sides}>
               <SeenTable title="Now" side={sides.current} fields={listFields(entity, sides.current)} />
               {sides.draft !== undefined && (

@@ -1,14 +1,15 @@
 // Form for the provider, filled from a preset or from the current configuration.
 
-import { Button, Group, List, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, List, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ConflictDialog } from '../../access/conflict-dialog.tsx';
 import { listPlaceholders, PRESETS } from '../../access/presets.ts';
 import { fieldError, isApiError, isShownAtFields } from '../../api/api-error.ts';
 import { putProvider, readProvider, readWarnings } from '../../api/identity-provider.ts';
-import { prettyExact, stringifyExact } from '../../api/json.ts';
+import { type Json, prettyExact, stringifyExact } from '../../api/json.ts';
 import type { IdentityProvider, Versioned } from '../../api/types.ts';
+import { parseClaims } from '../../api/view-as.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
@@ -16,23 +17,37 @@ import { announce } from '../../shell/live-region.tsx';
 import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
 import { createAdminCall } from '../../snippets/admin.ts';
 
-const EMPTY: IdentityProvider = {
+/** Provider as the form has it: claims that are no JSON object are the typed text, which the server refuses. */
+interface Draft extends Omit<IdentityProvider, 'requiredClaims'> {
+  readonly requiredClaims: Json;
+}
+
+const EMPTY: Draft = {
   issuerUrl: '',
   jwksUri: null,
   audience: null,
   roleClaim: '',
+  requiredClaims: null,
   defaultPermissions: 'READ_ONLY',
   enabled: true,
 };
 
+/** Returns the draft of a stored provider. */
+const toDraft = (stored: IdentityProvider | undefined): Draft => ({
+  ...EMPTY,
+  ...(stored as Partial<Draft> | undefined),
+});
+
 /** Serializes the fields of the form, without the separate switch. */
-const serializeForm = ({ enabled: _, ...rest }: IdentityProvider): string => JSON.stringify(rest);
+const serializeForm = ({ enabled: _, ...rest }: Draft): string => stringifyExact(rest);
 
 /** Returns the stored provider with the fields that the draft changes. */
-const mergeDraft = (draft: IdentityProvider, before: IdentityProvider, stored: IdentityProvider): IdentityProvider => ({
+const mergeDraft = (draft: Draft, before: Draft, stored: Draft): Draft => ({
   ...stored,
   ...Object.fromEntries(
-    Object.entries(draft).filter(([name, value]) => value !== before[name as keyof IdentityProvider]),
+    Object.entries(draft).filter(
+      ([name, value]) => stringifyExact(value) !== stringifyExact(before[name as keyof Draft]),
+    ),
   ),
 });
 
@@ -45,15 +60,15 @@ export interface ProviderFormProps {
 export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFormProps) {
   // Provider that the draft started from: a newer one is compared when it is saved.
   const [stored, setStored] = useState(newest);
-  const before = { ...EMPTY, ...stored.value };
+  const before = toDraft(stored.value);
   const [draft, setDraft] = useState(before);
   const [theirs, setTheirs] = useState<Versioned<IdentityProvider | undefined>>();
   const [presetName, setPresetName] = useState<string | null>(null);
   const preset = PRESETS.find(({ name }) => name === presetName);
-  const change = (part: Partial<IdentityProvider>): void => setDraft({ ...draft, ...part });
-  const isDirty = JSON.stringify(draft) !== JSON.stringify(before);
+  const change = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
+  const isDirty = stringifyExact(draft) !== stringifyExact(before);
   const saving = useMutation({
-    mutationFn: async ({ etag, sent }: { readonly etag: string | undefined; readonly sent: IdentityProvider }) => {
+    mutationFn: async ({ etag, sent }: { readonly etag: string | undefined; readonly sent: Draft }) => {
       // A provider that does not exist yet has no ETag for If-Match.
       const there = etag === undefined ? await readProvider(workspace) : undefined;
       if (there?.value === undefined) return putProvider(workspace, sent, etag);
@@ -66,7 +81,7 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
       setTheirs(undefined);
       announce('Provider saved');
       setStored({ value: data, etag });
-      setDraft((now) => mergeDraft(now, sent, data));
+      setDraft((now) => mergeDraft(now, sent, toDraft(data)));
       onSaved({ value: data, etag }, readWarnings(meta));
     },
     onError: async (thrown) => {
@@ -74,11 +89,10 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
       setTheirs(await readProvider(workspace));
     },
   });
-  const isSwitched =
-    newest.value !== undefined && serializeForm({ ...EMPTY, ...newest.value }) === serializeForm(before);
+  const isSwitched = newest.value !== undefined && serializeForm(toDraft(newest.value)) === serializeForm(before);
   if (newest !== stored && !saving.isPending && (!isDirty || isSwitched)) {
     setStored(newest);
-    setDraft(mergeDraft(draft, before, { ...EMPTY, ...newest.value }));
+    setDraft(mergeDraft(draft, before, toDraft(newest.value)));
   }
   const placeholders = listPlaceholders(draft.issuerUrl);
   const error = theirs === undefined ? saving.error : null;
@@ -158,6 +172,11 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
           onChange={(event) => change({ roleClaim: event.currentTarget.value })}
           error={fieldError(error, 'roleClaim')}
         />
+        <ClaimsField
+          value={draft.requiredClaims}
+          onChange={(requiredClaims) => change({ requiredClaims })}
+          error={fieldError(error, 'requiredClaims')}
+        />
         <Select
           label="Permissions of all users"
           data={[
@@ -170,7 +189,9 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
           }
           allowDeselect={false}
         />
-        {!isShownAtFields(error, ['issuerUrl', 'audience', 'jwksUri', 'roleClaim']) && <ErrorAlert error={error} />}
+        {!isShownAtFields(error, ['issuerUrl', 'audience', 'jwksUri', 'roleClaim', 'requiredClaims']) && (
+          <ErrorAlert error={error} />
+        )}
         <Group>
           <Button type="submit" loading={saving.isPending} disabled={!isDirty}>
             Save provider
@@ -206,7 +227,7 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
           onClose={() => setTheirs(undefined)}
           onKeepDraft={() => saving.mutate({ etag: theirs.etag, sent: draft })}
           onTakeCurrent={() => {
-            setDraft({ ...EMPTY, ...theirs.value });
+            setDraft(toDraft(theirs.value));
             setStored(theirs);
             setTheirs(undefined);
             onSaved(theirs, []);
@@ -214,5 +235,40 @@ export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFor
         />
       )}
     </form>
+  );
+}
+
+const parseRequired = (text: string): Json => (text.trim() === '' ? null : (parseClaims(text) ?? text));
+const formatRequired = (value: Json): string =>
+  value === null ? '' : typeof value === 'string' ? value : prettyExact(value);
+
+interface ClaimsFieldProps {
+  readonly value: Json;
+  readonly onChange: (next: Json) => void;
+  readonly error: string | undefined;
+}
+
+/** Input for claims as JSON, which keeps the typed text while it means the value. */
+function ClaimsField({ value, onChange, error }: ClaimsFieldProps) {
+  const [typed, setTyped] = useState('');
+  const isTyped = stringifyExact(parseRequired(typed)) === stringifyExact(value);
+  return (
+    <Textarea
+      label="Required claims"
+      description={
+        'Claims that a token must have with these values, as JSON, such as {"org_id": "acme"}. They keep tokens of other workspaces with the same issuer and audience out'
+      }
+      value={isTyped ? typed : formatRequired(value)}
+      onChange={(event) => {
+        setTyped(event.currentTarget.value);
+        onChange(parseRequired(event.currentTarget.value));
+      }}
+      error={error}
+      autosize
+      minRows={1}
+      maxRows={10}
+      spellCheck={false}
+      styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+    />
   );
 }

@@ -53,7 +53,7 @@ export function TokenDebugger({ workspace }: { readonly workspace: WorkspaceRef 
 }
 
 function Explained({ workspace, explained }: { readonly workspace: WorkspaceRef; readonly explained: ExplainedToken }) {
-  const { accepted, permissions, checks, claims, entities } = explained;
+  const { accepted, permissions, checks, claims, entities, roles, unknownRoles } = explained;
   const begin = useBeginViewAs();
   const failed = checks.find(({ passed }) => passed === false);
   return (
@@ -79,6 +79,16 @@ function Explained({ workspace, explained }: { readonly workspace: WorkspaceRef;
         ]}
       />
       {claims !== null && <CopyableCode label="Claims" text={prettyExact(claims)} />}
+      {(roles.length > 0 || unknownRoles.length > 0) && (
+        <Text size="sm">
+          Roles: <bdi>{roles.join(', ') || 'none'}</bdi>
+          {unknownRoles.length > 0 && (
+            <>
+              ; not declared, and so ignored: <bdi>{unknownRoles.join(', ')}</bdi>
+            </>
+          )}
+        </Text>
+      )}
       {!accepted && entities.length > 0 && (
         <Text size="sm">
           Its user sees nothing, as every request with this token is refused. Accepted, it would see:
@@ -100,11 +110,27 @@ function Explained({ workspace, explained }: { readonly workspace: WorkspaceRef;
             ),
           },
           { title: 'Filter', cell: ({ filter }) => <bdi>{filter}</bdi>, className: classes.value },
+          entities.some(({ grants }) => grants.length > 0) && { title: 'Grants', cell: Grants },
         ]}
       />
     </Stack>
   );
 }
+
+/** Grants of an entity, each with why it does not apply. */
+const Grants = ({ grants }: Pick<TokenExplained['entities'][number], 'grants'>) => (
+  <Stack gap={4}>
+    {grants.map(({ grant, applies, reason }, at) => (
+      <Group key={at} gap={4} wrap="nowrap" align="start">
+        <Icon name={applies ? 'check' : 'close'} />
+        <Text size="sm" {...(!applies && { c: 'dimmed' })}>
+          <bdi>{grant}</bdi>
+          {applies ? '' : `: does not apply, ${reason ?? ''}`}
+        </Text>
+      </Group>
+    ))}
+  </Stack>
+);
 
 function Verdict({ passed }: Pick<TokenExplained['checks'][number], 'passed'>) {
   const [icon, word] =

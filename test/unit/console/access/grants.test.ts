@@ -9,6 +9,7 @@ import {
   parseLiteral,
   parseLiterals,
   sayGrant,
+  selectGrants,
   setOperator,
   toGroup,
   toRole,
@@ -59,6 +60,13 @@ test('a grant moves by one', () => {
   const [a, b] = [{ can: ['read'] }, { can: ['create'] }];
   assert.deepEqual(moveGrant([a, b], 0, 1), [b, a]);
   assert.deepEqual(moveGrant([a, b], 1, -1), [b, a]);
+});
+
+test('grants of some roles are those of every user, without the others', () => {
+  const grants = [{ can: ['read'] }, { role: 'a', can: ['create'] }, { role: ['b', 'c'], can: ['update'] }];
+  assert.deepEqual(selectGrants(grants, ['c']), [{ can: ['read'] }, { can: ['update'] }]);
+  assert.deepEqual(selectGrants(grants, ['d']), [{ can: ['read'] }]);
+  assert.equal(selectGrants(null, ['a']), null);
 });
 
 test('claims of rules and grants are suggested', () => {
