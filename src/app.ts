@@ -292,6 +292,7 @@ function buildMounts(
       publicUrl,
       mcp: config.mcp,
       findWorkspace: cache.get,
+      corsOrigins: records.mount.corsOrigins,
       waitForThrottle: errorThrottle.wait,
     }),
     makeRouteMount(health, { readyFirst: false, maxBodyBytes }),

@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { DatabaseUrlError, type Pooler, parseDatabaseUrl } from './database/connection-url.ts';
 import { closest } from './model/closest.ts';
+import { isOrigin } from './model/origin.ts';
 import { SETTINGS } from './setting-list.ts';
 
 export interface Config {
@@ -320,7 +321,7 @@ function parseCorsOrigins(value: string | undefined, mistakes: string[]): '*' | 
     .map((origin) => origin.trim())
     .filter((origin) => origin !== '');
   for (const origin of origins) {
-    if (!isHttpUrl(origin) || new URL(origin).origin !== origin) {
+    if (!isOrigin(origin)) {
       mistakes.push(
         `WDA_CORS_ORIGINS must list origins such as https://app.example.com, has ${JSON.stringify(origin)}`,
       );

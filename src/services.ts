@@ -14,7 +14,7 @@ import type { Config } from './config.ts';
 import { makeDataApi } from './data-api/router.ts';
 import { buildRoute, formatAddress, type Routes } from './database/connection-url.ts';
 import { type Database, getDatabaseMetrics, makeDatabase } from './database/pool.ts';
-import { makeHttpClient } from './http-client/http-client.ts';
+import { type HttpClient, makeHttpClient } from './http-client/http-client.ts';
 import { buildThrottleMetrics, makeErrorThrottle } from './limits/error-throttle.ts';
 import { buildAnswerMetrics, type MemoryBudget, makeAnswerBudget, UNMEASURED } from './limits/memory-budget.ts';
 import { makeConfirmations } from './mcp/confirmation.ts';
@@ -24,12 +24,13 @@ import { getRootCause, type Observer } from './observer.ts';
 import type { ReadinessState } from './readiness.ts';
 import { agentsPath } from './request/record-path.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
+import { type FindCorsOrigins, loadCorsOrigins, makeFindCorsOrigins } from './store/cors-origins.ts';
 import { findApiKey, touchApiKeys } from './store/credentials.ts';
 import { type Databases, makeDatabases } from './store/databases.ts';
 import { findProvidersByIssuer } from './store/identity-provider.ts';
 import { makeSecret } from './store/instance.ts';
 import { loadWorkspace } from './store/load-workspace.ts';
-import { makeClock, openProcessRegistry } from './store/process-registry.ts';
+import { makeClock, openProcessRegistry, type ProcessRegistry } from './store/process-registry.ts';
 import {
   consumeLink,
   createSession,
@@ -93,17 +94,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
 
   const findTopology = () => topology.find({ ...change, ...runner.sessions, ...nodes, db });
   const outbound = makeHttpClient({ allowPrivate: config.idpPrivateNetwork });
-  const keySets = makeKeySets({
-    outbound,
-    now: () => performance.now(),
-    onError: ({ issuerUrl }, { message }) =>
-      log.warn('keys of an identity provider could not be fetched', { issuer: issuerUrl, reason: message }),
-  });
-  const externalTokens = makeExternalTokens({
-    keySets,
-    clockSkewSeconds: config.clockSkewSeconds,
-    now: () => Date.now(),
-  });
+  const { keySets, externalTokens } = makeServerTokens(config, outbound, log);
   const oauth = makeInternalOAuth({
     db,
     issuer: config.publicUrl,
@@ -139,7 +130,8 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   });
   const agents = makeAgentHandler(config, db, log, logError);
   const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents };
-  const records = makeDataApi({ ...apiDeps, tokenUrl: config.publicUrl + TOKEN_PATH });
+  const findCorsOrigins = makeServerOrigins(config, db, registry, now);
+  const records = makeDataApi({ ...apiDeps, findCorsOrigins, tokenUrl: config.publicUrl + TOKEN_PATH });
   const metrics = [
     ...getDatabaseMetrics(db, () => topology.coordinator()?.databases() ?? []),
     ...getWorkspaceMetrics(cache),
@@ -175,6 +167,29 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     records,
     figures: metrics,
   };
+}
+
+/** Verifies tokens of identity providers, with their keys. */
+function makeServerTokens(config: Config, outbound: HttpClient, log: Observer['log']) {
+  const keySets = makeKeySets({
+    outbound,
+    now: () => performance.now(),
+    onError: ({ issuerUrl }, { message }) =>
+      log.warn('keys of an identity provider could not be fetched', { issuer: issuerUrl, reason: message }),
+  });
+  const externalTokens = makeExternalTokens({
+    keySets,
+    clockSkewSeconds: config.clockSkewSeconds,
+    now: () => Date.now(),
+  });
+  return { keySets, externalTokens };
+}
+
+/** Looks up the origins of pages in a bulkhead of their own: a flood of preflights must not block credentials. */
+function makeServerOrigins(config: Config, db: Database, { validFrom }: ProcessRegistry, now: () => number) {
+  const bulkhead = makeBulkhead(config.statementTimeoutMs);
+  const load: FindCorsOrigins = (organization, slug) => bulkhead(() => loadCorsOrigins(db, organization, slug));
+  return makeFindCorsOrigins({ load, validFrom, now });
 }
 
 /** Loads the code for a cluster when the database turns out to coordinate nodes. */

@@ -147,7 +147,7 @@ export const SETTINGS: readonly Setting[] = [
     name: 'WDA_CORS_ORIGINS',
     default: '*',
     description:
-      'origins whose browsers may call the API, of all workspaces alike, separated by commas; * for all; empty for none',
+      'origins whose browsers may call the API, separated by commas; * for all; empty for none. A workspace may have its own instead',
   },
   {
     name: 'WDA_RATE_LIMIT',

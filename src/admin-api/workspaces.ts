@@ -2,17 +2,18 @@
 import type { Static } from 'typebox';
 import { badRequest } from '../errors.ts';
 import { createWorkspace, deleteWorkspace } from '../migrations/workspace.ts';
+import { parseOrigin } from '../model/origin.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { DocumentShape, type SchemaDocument } from '../schema/format.ts';
-import type { Report } from '../schema/report.ts';
+import type { Path, Report } from '../schema/report.ts';
 import { Type } from '../schema/type.ts';
 import type { Databases } from '../store/databases.ts';
 import { loadStatistics, loadWorkspaceStatistics } from '../store/statistics.ts';
 import { loadWorkspaces, searchWorkspaces, updateWorkspace, type WorkspaceSummary } from '../store/workspaces.ts';
 import { noOrganization, noWorkspace, requireValue } from './access.ts';
-import { body, refinedBody } from './body.ts';
+import { refinedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
-import { DisplayName, Renaming, Slug } from './names.ts';
+import { DisplayName, Slug } from './names.ts';
 import { flag, PAGE, type Parameter, textParameter } from './query.ts';
 import {
   anyShape,
@@ -46,7 +47,36 @@ const NewWorkspaceDescribed = objectShape(
   { ...NAMES, schema: Type.Optional(nullableShape(DocumentShape)) },
   { title: 'NewWorkspace' },
 );
-const MEMBERS = { id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time };
+const CorsOrigins = {
+  description:
+    'Origins whose pages may use the data API of the workspace, in place of those of the server; [] for none. Left out: those of the server.',
+  items: { type: 'string', maxLength: 300 },
+  examples: [['https://app.example.com']],
+};
+const MAX_ORIGINS = 100;
+const Change = objectShape(
+  {
+    slug: Type.Optional(Slug),
+    name: Type.Optional(DisplayName),
+    corsOrigins: Type.Optional(
+      Type.Unsafe<readonly string[] | null>({
+        type: ['array', 'null'],
+        maxItems: MAX_ORIGINS,
+        uniqueItems: true,
+        ...CorsOrigins,
+      }),
+    ),
+  },
+  { title: 'WorkspaceChange', description: 'Members that are left out keep their values.' },
+);
+const MEMBERS = {
+  id: Id,
+  organization: Slug,
+  slug: Slug,
+  name: Type.String(),
+  createdAt: Time,
+  corsOrigins: Type.Optional(Type.Unsafe<readonly string[]>({ type: 'array', ...CorsOrigins })),
+};
 const WorkspaceResponse = objectShape(MEMBERS, { title: 'Workspace' });
 const SIZE = {
   records: Type.Number({ minimum: 0 }),
@@ -186,20 +216,23 @@ function resourceRoutes(services: AdminServices): AdminRoute[] {
       access: 'workspace',
       changes: 'workspace',
       activity: 'written',
-      summary: 'Renames a workspace',
+      summary: 'Renames a workspace, or changes the origins of its pages',
       description:
         'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had.',
       errors: { CONFLICT: 'the slug is, or was, that of another workspace; or the workspace has had too many' },
-      body: body(Renaming),
+      body: refinedBody(Change, (change, report) => {
+        change.corsOrigins?.forEach((origin: string | undefined, index) => {
+          if (origin !== undefined) checkOrigin(origin, report, ['corsOrigins', index]);
+        });
+        return change;
+      }),
       example: { name: 'Shop' },
       responses: { 200: data(WorkspaceResponse) },
-      async handle({ workspace: { id, slug }, principal, body: renaming, audit }) {
+      async handle({ workspace: { id, slug }, principal, body: change, audit }) {
         const workspace = await audit.change(
           (session) =>
-            requireValue(updateWorkspace(session, id, renaming, principal.kind === 'operator'), () =>
-              noWorkspace(slug),
-            ),
-          () => ({ subject: slug, details: renaming }),
+            requireValue(updateWorkspace(session, id, change, principal.kind === 'operator'), () => noWorkspace(slug)),
+          () => ({ subject: slug, details: change }),
         );
         return respondData(toResponse(workspace));
       },
@@ -287,6 +320,16 @@ function parseDocument(raw: unknown, report: Report): SchemaDocument | undefined
   return undefined;
 }
 
-function toResponse({ id, organization, slug, name, createdAt }: WorkspaceSummary): Static<typeof WorkspaceResponse> {
-  return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt) };
+/** Reports a text that is no origin as browsers send it. */
+function checkOrigin(text: string, report: Report, path: Path): void {
+  const origin = parseOrigin(text);
+  if (origin === text) return;
+  const suggestion = origin === undefined ? '' : `. Did you mean ${origin}?`;
+  report(path, 'INVALID', `must be an origin such as https://app.example.com, as browsers send it${suggestion}`);
+}
+
+function toResponse(workspace: WorkspaceSummary): Static<typeof WorkspaceResponse> {
+  const { id, organization, slug, name, createdAt, corsOrigins } = workspace;
+  const origins = corsOrigins === null ? {} : { corsOrigins };
+  return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt), ...origins };
 }

@@ -121,6 +121,7 @@ interface WorkspaceRow {
   readonly name: string;
   readonly schema: string;
   readonly createdAt: Date;
+  readonly corsOrigins: readonly string[] | null;
   readonly document: string;
   readonly names: PhysicalNames;
 }
@@ -137,7 +138,7 @@ where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from 
   for (let after = '0'; ; count++) {
     const [workspace] = await session.query<WorkspaceRow>(
       toQuery(sql`select w.id, o.slug as organization, w.slug, w.name, w.database_schema as schema, w.created_at as "createdAt",
-  w.document::text as document, w.names from ${WORKSPACES} where w.id > ${after}::bigint and ${buildTargetFilter(target)} order by w.id limit 1`),
+  w.cors_origins as "corsOrigins", w.document::text as document, w.names from ${WORKSPACES} where w.id > ${after}::bigint and ${buildTargetFilter(target)} order by w.id limit 1`),
     );
     if (workspace === undefined) break;
     after = workspace.id;
@@ -147,8 +148,8 @@ where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from 
 }
 
 async function* dumpWorkspace(session: Session, backend: Backend, workspace: WorkspaceRow): AsyncGenerator<Piece> {
-  const { id, organization, slug, name, schema, createdAt, document, names } = workspace;
-  yield { entry: { kind: 'workspace', organization, slug, name, createdAt } };
+  const { id, organization, slug, name, schema, createdAt, corsOrigins, document, names } = workspace;
+  yield { entry: { kind: 'workspace', organization, slug, name, createdAt, corsOrigins } };
   const text = Buffer.from(document);
   for (let at = 0; at < text.length; at += MAX_DATA) yield { data: text.subarray(at, at + MAX_DATA) };
   for (const table of buildTables(parseDocument(document), schema, names).values()) {

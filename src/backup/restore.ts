@@ -1,12 +1,14 @@
 // Restores workspaces from the pieces of a backup, in the caller's transaction: any error in the file, even at its last
 // byte, undoes everything. Ids, names of schemas and versions are new, so that no cached value of earlier workspaces is
 // valid for them.
+
 import { copyInto } from '../database/copy.ts';
 import { getSqlState } from '../database/errors.ts';
 import type { Session } from '../database/pool.ts';
 import { createEmptyWorkspace, type EmptyWorkspace } from '../migrations/workspace.ts';
 import { parseDateTime } from '../model/date-time.ts';
 import { parseExact } from '../model/exact-json.ts';
+import { isOrigin } from '../model/origin.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { SLUG_PATTERN } from '../schema/format.ts';
 import type { Table } from '../schema/tables.ts';
@@ -128,6 +130,15 @@ function getTime(entry: Entry, member: string): string {
   return time;
 }
 
+/** Returns the origins of a workspace, or null; a backup of an older version has none. */
+function getCorsOrigins(entry: Entry): readonly string[] | null {
+  const { corsOrigins = null } = entry;
+  if (corsOrigins === null) return null;
+  if (!Array.isArray(corsOrigins) || !corsOrigins.every((origin) => typeof origin === 'string' && isOrigin(origin)))
+    throw makeInvalidError(entry, 'corsOrigins');
+  return corsOrigins;
+}
+
 /**
  * Creates the organization unless it exists; an existing one is not changed. With a target address a new organization
  * is named after its slug.
@@ -152,6 +163,7 @@ async function startWorkspace(
 ): Promise<Current> {
   const original = { organization: getSlug(entry, 'organization'), slug: getSlug(entry, 'slug') };
   const [name, createdAt, address] = [getName(entry), getTime(entry, 'createdAt'), as ?? original];
+  const origins = getCorsOrigins(entry);
   const parsed = parseSchemaDocument(parseDocumentText(text));
   if (!parsed.ok) throw backupDamaged(`its schema document is not valid (${parsed.details[0]?.message ?? ''})`);
   const { document } = parsed;
@@ -164,7 +176,8 @@ where o.slug = ${address.organization} and w.slug = ${address.slug}`),
   if (emptyWorkspace === undefined) throw backupDamaged(`it has no organization ${address.organization}`);
   await session.query(
     toQuery(
-      sql`update wda.workspace set created_at = ${createdAt}::timestamptz where id = ${emptyWorkspace.workspace.id}`,
+      sql`update wda.workspace set created_at = ${createdAt}::timestamptz, cors_origins = ${origins === null ? null : JSON.stringify(origins)}::json
+where id = ${emptyWorkspace.workspace.id}`,
     ),
   );
   return { emptyWorkspace, address, records: 0 };

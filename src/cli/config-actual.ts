@@ -61,6 +61,7 @@ async function readWorkspace(client: AdminClient, desired: DesiredWorkspace): Pr
           .catch((error) => rethrowWithLines(error, schema));
   return {
     name: String(values.name),
+    corsOrigins: (values.corsOrigins ?? null) as ActualWorkspace['corsOrigins'],
     document: (await client.send('GET', `${path}/schema`)).data as Values,
     plan,
     ...(await readParts(client, address, Object.keys(desired.parts), Object.keys(desired.lists))),

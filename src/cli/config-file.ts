@@ -142,6 +142,8 @@ export interface DesiredWorkspace {
   readonly address: WorkspaceAddress;
   /** Display name, or undefined if the file leaves it as it is (also below). */
   readonly name: string | undefined;
+  /** Origins of its pages, or null for those of the server. */
+  readonly corsOrigins: readonly string[] | null | undefined;
   /** Schema with the settings, row rules, grants and roles of the file, so that no entity is ever in force without them. */
   readonly schema: SchemaFile | undefined;
   /** Complete settings by entity; only without a schema. */
@@ -165,6 +167,7 @@ export interface DesiredOrganization {
 const FORM = 'configuration: an object with "organizations"';
 const WORKSPACE_MEMBERS = [
   'name',
+  'corsOrigins',
   'schema',
   'settings',
   'rowRules',
@@ -239,6 +242,7 @@ async function parseWorkspace(source: Source, address: WorkspaceAddress, value: 
   return {
     address,
     name: parseText(file, `${path}.name`, members.name),
+    corsOrigins: parseOrigins(file, `${path}.corsOrigins`, members.corsOrigins),
     schema:
       schema === undefined ? undefined : withAdditions({ file, path }, schema, { settings, rowRules, grants, roles }),
     settings: schema === undefined ? settings : {},
@@ -366,6 +370,12 @@ function parseEntries(file: SchemaFile, path: string, value: unknown): readonly 
 function requireSlug(file: SchemaFile, path: string, slug: string): void {
   if (!isSlug(slug))
     throw makeMistake(file, path, `${slug} is no slug: lower-case letters, digits and hyphens, 63 at most`);
+}
+
+function parseOrigins(file: SchemaFile, path: string, origins: unknown): readonly string[] | null | undefined {
+  if (origins !== undefined && origins !== null && !names.accepts(origins))
+    throw makeMistake(file, path, 'corsOrigins must be a list of origins, or null for those of the server');
+  return origins as readonly string[] | null | undefined;
 }
 
 function parseText(file: SchemaFile, path: string, value: unknown): string | undefined {

@@ -18,6 +18,7 @@ import { isObject, type SchemaFile } from './schema-file.ts';
 
 export interface ActualWorkspace {
   readonly name: string;
+  readonly corsOrigins: readonly string[] | null;
   readonly document: Values;
   /** Plan of the desired schema, or null without one. */
   readonly plan: Plan | null;
@@ -144,22 +145,12 @@ function organizationSteps({ slug, name }: DesiredOrganization, actual: ActualOr
 }
 
 function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | undefined): Step[] {
-  const { address, name } = desired;
+  const { address } = desired;
   const place = workspaceName(address);
   return [
-    ...(actual === undefined
-      ? [creation(desired, place)]
-      : [
-          ...(name === undefined || name === actual.name
-            ? []
-            : [
-                put(place, 'workspace', workspacePath(address), {
-                  body: { name },
-                  details: [difference('name', actual.name, name)],
-                }),
-              ]),
-          ...schemaSteps(desired, actual.plan),
-        ]),
+    ...(actual === undefined ? [creation(desired, place)] : []),
+    ...settingSteps(desired, actual),
+    ...(actual === undefined ? [] : schemaSteps(desired, actual.plan)),
     ...roleSteps(desired, actual?.document ?? {}),
     ...entitySteps(desired, actual?.document ?? {}),
     ...Object.entries(desired.parts).flatMap(([member, values]) =>
@@ -169,6 +160,20 @@ function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | und
       listSteps(address, member, items, actual?.lists[member] ?? []),
     ),
   ];
+}
+
+/** Returns the step for the name and the origins; a new workspace is created with its name. */
+function settingSteps({ address, name, corsOrigins }: DesiredWorkspace, actual: ActualWorkspace | undefined): Step[] {
+  const actualSettings = { name: actual?.name ?? name, corsOrigins: actual?.corsOrigins ?? null };
+  const settings = {
+    ...(name === undefined || name === actualSettings.name ? {} : { name }),
+    ...(corsOrigins === undefined || isSame(corsOrigins, actualSettings.corsOrigins) ? {} : { corsOrigins }),
+  };
+  const details = Object.entries(settings).map(([member, value]) =>
+    difference(member, actualSettings[member as keyof typeof settings], value),
+  );
+  if (details.length === 0) return [];
+  return [put(workspaceName(address), 'workspace', workspacePath(address), { body: settings, details })];
 }
 
 function creation({ address, name, schema }: DesiredWorkspace, place: string): Step {

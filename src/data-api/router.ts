@@ -2,7 +2,7 @@
 
 import { methodNotAllowed, notFound } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
-import type { Mount } from '../http/router.ts';
+import type { Mount, UrlOrigins } from '../http/router.ts';
 import { parseGroup } from '../limits/fair-scheduler.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -21,6 +21,7 @@ import { parseQueryString } from '../request/query-string.ts';
 import { agentsPath, getOperationName, PREFIX, RESOURCE_METADATA, splitSegments } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
+import type { FindCorsOrigins } from '../store/cors-origins.ts';
 import type { Totals } from '../workspace-schema/totals.ts';
 import { aggregate, summarize } from './aggregate.ts';
 import { batch, replayBatch } from './batch.ts';
@@ -63,6 +64,7 @@ export interface DataApiDeps extends OperationDeps, Pick<AuthenticationDeps, 'au
   readonly agents: AgentHandler;
   /** URL of the token endpoint. */
   readonly tokenUrl: string;
+  readonly findCorsOrigins: FindCorsOrigins;
 }
 
 export interface DataApi {
@@ -200,7 +202,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   };
 
   return {
-    mount: makeMount(handle, deps.authenticator.isVerified),
+    mount: makeMount(handle, deps),
     async executeAs(principal, request, selectPart) {
       const segments = splitSegments(request.path);
       const context = await impersonate(deps, request, parseAddress(segments), principal, selectPart);
@@ -252,18 +254,37 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
   };
 }
 
-function makeMount(handle: Mount['handle'], isVerified: (authorization: string | undefined) => boolean): Mount {
+function makeMount(handle: Mount['handle'], { authenticator, cache, findCorsOrigins }: DataApiDeps): Mount {
   return {
     matches: (url) => url.startsWith(PREFIX),
     // Each workspace has its own operations.
     operations: [],
     readyFirst: true,
     getGroup: (url) => parseGroup(url, PREFIX),
-    isVerified,
+    isVerified: authenticator.isVerified,
+    corsOrigins: makeUrlOrigins({ cache, findCorsOrigins }),
     getOperationName,
     handle,
     toErrorReply: errorReply,
     isThrottled: ({ status }) => status === 401,
+  };
+}
+
+/** Makes the look-up of the origins of a workspace by a URL below it. */
+export function makeUrlOrigins({ cache, findCorsOrigins }: Pick<DataApiDeps, 'cache' | 'findCorsOrigins'>): UrlOrigins {
+  const parse = (url: string): readonly string[] => {
+    const query = url.indexOf('?');
+    return splitSegments(query < 0 ? url : url.slice(0, query));
+  };
+  return {
+    getCached(url) {
+      const [organization = '', slug = ''] = parse(url);
+      return slug === '' ? null : cache.getCached(organization, slug)?.corsOrigins;
+    },
+    async find(url) {
+      const [organization = '', slug = ''] = parse(url);
+      return slug === '' ? null : findCorsOrigins(organization, slug);
+    },
   };
 }
 

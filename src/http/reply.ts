@@ -3,13 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import type { Release, Transfer } from '../limits/memory-budget.ts';
 import { type MinRate, makeRateMeter } from '../limits/upload.ts';
+import type { CorsOrigins } from '../model/origin.ts';
 import type { Reply } from '../response/reply.ts';
 
 /** Builds the headers of every response, flat as name, value, name, value: Node.js writes such a list without converting it. */
-export function buildCommonHeaders(
-  corsOrigins: '*' | readonly string[],
-  origin: string | undefined,
-): readonly string[] {
+export function buildCommonHeaders(corsOrigins: CorsOrigins, origin: string | undefined): readonly string[] {
   if (corsOrigins === '*') return OPEN;
   return origin !== undefined && corsOrigins.includes(origin)
     ? [...CLOSED, 'Access-Control-Allow-Origin', origin, ...EXPOSED]

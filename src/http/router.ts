@@ -16,6 +16,7 @@ import {
 } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Credential } from '../model/credential.ts';
+import type { CorsOrigins } from '../model/origin.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { isJsonType } from '../request/body.ts';
 import { parseQueryString } from '../request/query-string.ts';
@@ -36,6 +37,11 @@ export interface Mount {
    * pages of other origins learn nothing. By default pages of all configured origins may use the mount.
    */
   readonly ownHeaders?: readonly string[];
+  /**
+   * Origins that replace those of the server for a URL; null where they do not. Without this member all URLs of the mount have
+   * those of the server.
+   */
+  readonly corsOrigins?: UrlOrigins;
   /** Operations in the OpenAPI document of everything outside the data API; none for a mount that is not described there. */
   readonly operations: readonly Operation[];
   /**
@@ -56,6 +62,12 @@ export interface Mount {
   readonly toErrorReply: (error: ApiError) => Reply;
   /** True for the refusal of a request without a valid credential: its rate is limited, as for all requests that are UNKNOWN. */
   readonly isThrottled: (error: ApiError) => boolean;
+}
+
+export interface UrlOrigins {
+  /** Returns what is in memory, or undefined. */
+  readonly getCached: (url: string) => CorsOrigins | null | undefined;
+  readonly find: (url: string) => Promise<CorsOrigins | null>;
 }
 
 /** Operation name in metrics of a request that leads nowhere. */
@@ -105,6 +117,16 @@ export const PREFLIGHT: Mount = {
     body: { kind: 'empty' },
   }),
 };
+
+/** Makes the answer to CORS preflights of a mount. When the origins cannot be looked up they are those of the server. */
+const makePreflight = ({ corsOrigins }: Mount): Mount =>
+  corsOrigins === undefined
+    ? PREFLIGHT
+    : {
+        ...PREFLIGHT,
+        // Whether a workspace is in memory must not show in the time of an answer.
+        corsOrigins: { getCached: () => undefined, find: (url) => corsOrigins.find(url).catch(() => null) },
+      };
 
 /** Refuses requests without a Host, or with several (RFC 9112 section 3.2). */
 export const BAD_HOST: Mount = {
@@ -183,6 +205,7 @@ export function makeRouter(
   const notFoundMount = makeNotFound(mounts.flatMap(({ operations }) => operations.map(({ pattern }) => pattern)));
   const candidates = [...mounts, notFoundMount].map((mount) => ({
     open: mount,
+    preflight: makePreflight(mount),
     unreadyMount: makeUnreadyMount(mount, unready),
   }));
   return (message, url) => {
@@ -190,9 +213,9 @@ export function makeRouter(
     if (hosts > 1 || (hosts === 0 && message.httpVersion === '1.1')) return BAD_HOST;
     const isOptions = message.method === 'OPTIONS';
     if (url === '*') return isOptions ? PREFLIGHT : BAD_TARGET;
-    for (const { open: mount, unreadyMount } of candidates) {
+    for (const { open: mount, preflight, unreadyMount } of candidates) {
       if (!mount.matches(url)) continue;
-      if (isOptions && mount.ownHeaders === undefined) return PREFLIGHT;
+      if (isOptions && mount.ownHeaders === undefined) return unready() === undefined ? preflight : PREFLIGHT;
       return mount.readyFirst && unready() !== undefined ? unreadyMount : mount;
     }
     return notFoundMount;

@@ -5,6 +5,7 @@ import { badRequest } from '../errors.ts';
 import { type FairScheduler, makeFairScheduler } from '../limits/fair-scheduler.ts';
 import { type MemoryBudget, makeMemoryBudget } from '../limits/memory-budget.ts';
 import type { MinRate } from '../limits/upload.ts';
+import type { CorsOrigins } from '../model/origin.ts';
 import type { Observer } from '../observer.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
@@ -21,7 +22,7 @@ export interface HttpOptions {
   /** Slowest reading of an answer above 64 KiB, and the memory of those that are not read yet. */
   readonly minAnswerRate: MinRate;
   readonly answerBudget: MemoryBudget;
-  readonly corsOrigins: '*' | readonly string[];
+  readonly corsOrigins: CorsOrigins;
   /** Mounts of the server. A request goes to the first that matches its URL. */
   readonly mounts: readonly Mount[];
   /** Resolves when a request without a valid credential may be refused. */
@@ -143,13 +144,13 @@ function makeResponder(
     const { method, path } = raw;
     const operation = mount.getOperationName(method, message.url ?? '/');
     const trace = REQUESTS.hasSubscribers ? toRequestTrace(raw, operation) : undefined;
-    const common = mount.ownHeaders ?? buildCommonHeaders(corsOrigins, message.headers.origin);
     const observe = (status: number, error: unknown, name = operation): void => {
       const milliseconds = performance.now() - arrivedAt;
       observer.request({ id, method, path, operation: name, status, milliseconds, error });
       if (trace !== undefined) endRequest(trace, name, status);
     };
-    const finish = (reply: Reply | Delegation, error: unknown): void => {
+    const send = (reply: Reply | Delegation, error: unknown, origins: CorsOrigins | null): void => {
+      const common = mount.ownHeaders ?? buildCommonHeaders(origins ?? corsOrigins, message.headers.origin);
       raw.finish();
       // Node.js drops the answers of all requests after the one with this header.
       if (isClosing() && isNewest(message)) response.setHeader('Connection', 'close');
@@ -164,17 +165,37 @@ function makeResponder(
       if (isSent(response)) end(message);
       else response.once('close', () => end(message));
     };
+    const finish = (reply: Reply | Delegation, error: unknown): void => {
+      const origins = findOrigins(mount, message);
+      if (!(origins instanceof Promise)) send(reply, error, origins);
+      else {
+        // Without the database no records are in the answer, and pages may read why.
+        const isUnavailable = 'status' in reply && reply.status >= 500;
+        origins.then(
+          (value) => send(reply, error, value),
+          () => send(reply, error, isUnavailable ? null : []),
+        );
+      }
+    };
     const pendingReply = trace === undefined ? mount.handle(raw) : REQUESTS.runStores(trace, () => mount.handle(raw));
     pendingReply.then(
       (reply) => finish(reply, undefined),
       (error) => {
         const apiError = toApiError(error);
-        const send = (): void => finish(mount.toErrorReply(apiError), error);
-        if (operation === UNKNOWN || mount.isThrottled(apiError)) options.waitForThrottle().then(send);
-        else send();
+        const refuse = (): void => finish(mount.toErrorReply(apiError), error);
+        if (operation === UNKNOWN || mount.isThrottled(apiError)) options.waitForThrottle().then(refuse);
+        else refuse();
       },
     );
   };
+}
+
+/** Finds the origins that replace those of the server. Programs send no origin, and no look-up is made for them. */
+function findOrigins({ corsOrigins }: Mount, { url = '/', headers }: IncomingMessage) {
+  if (corsOrigins === undefined) return null;
+  const cachedOrigins = corsOrigins.getCached(url);
+  if (cachedOrigins !== undefined) return cachedOrigins;
+  return headers.origin === undefined ? null : corsOrigins.find(url);
 }
 
 const getNoGroup = (): string => '';

@@ -9,6 +9,7 @@ import type { RawRequest } from '../http/request.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
 import { closest } from '../model/closest.ts';
 import { mayWrite } from '../model/principal.ts';
+import type { Workspace } from '../model/workspace.ts';
 import { buildViews, getPrincipalClass } from '../openapi/view.ts';
 import { isJsonType } from '../request/body.ts';
 import { isRecord } from '../request/members.ts';
@@ -43,7 +44,7 @@ export function makeAgents(deps: AgentDeps): AgentHandler {
   return async (context, api) => {
     const { request, principal } = context;
     if (!config.mcp || !context.workspace.agents.enabled) throw agentsNotServed();
-    checkOrigin(request.headers.origin, config);
+    checkOrigin(request.headers.origin, config, context.workspace);
     const narrowing = parseNarrowing(request.query);
     const narrowedContext = narrow(context, api, narrowing.entities);
     const message = await parseMessage(request, config.maxBodyBytes);
@@ -97,9 +98,15 @@ function narrow(
 }
 
 /** Checks the Origin header of browsers: a foreign page must not use a server that only this machine reaches. */
-function checkOrigin(origin: string | undefined, { publicUrl, corsOrigins }: AgentDeps['config']): void {
-  if (origin === undefined || corsOrigins === '*' || corsOrigins.includes(origin)) return;
-  if (origin !== new URL(publicUrl).origin) throw foreignOrigin(origin);
+function checkOrigin(
+  origin: string | undefined,
+  { publicUrl, corsOrigins }: AgentDeps['config'],
+  { corsOrigins: own }: Workspace,
+): void {
+  const allowedOrigins = own ?? corsOrigins;
+  if (origin === undefined || allowedOrigins === '*' || allowedOrigins.includes(origin)) return;
+  if (origin !== new URL(publicUrl).origin)
+    throw foreignOrigin(origin, own === null ? 'WDA_CORS_ORIGINS' : 'corsOrigins');
 }
 
 async function parseMessage(raw: RawRequest, maxBytes: number): Promise<Message> {

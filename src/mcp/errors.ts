@@ -20,11 +20,9 @@ export const noSuchEntities = (name: string, suggestion: string | null, names: I
     `entities: there is no entity ${shorten(name)}.${hint(suggestion)} Known: ${listNames(names)}`,
   );
 
-export const foreignOrigin = (origin: string): ApiError =>
-  forbidden(
-    'FOREIGN_ORIGIN',
-    `Pages of ${shorten(origin)} may not use this server: WDA_CORS_ORIGINS does not list them`,
-  );
+/** `setting`: what does not list the origin. */
+export const foreignOrigin = (origin: string, setting: 'WDA_CORS_ORIGINS' | 'corsOrigins'): ApiError =>
+  forbidden('FOREIGN_ORIGIN', `Pages of ${shorten(origin)} may not use this server: ${setting} does not list them`);
 
 export const resultTooLarge = (bytes: number, limit: number): ApiError =>
   badRequest(

@@ -60,6 +60,8 @@ export interface Workspace {
   readonly roles: readonly string[];
   readonly identityProvider: IdentityProvider | null;
   readonly agents: AgentSettings;
+  /** Origins whose pages may use the workspace (CORS), or null for those of the server. */
+  readonly corsOrigins: readonly string[] | null;
   /**
    * Names of entities -> their ids, which stay when an entity is renamed and never name another one. An entity without
    * an id is in no scope.

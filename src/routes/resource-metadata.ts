@@ -1,7 +1,7 @@
 // Serves resource metadata to agents' clients before they have a credential (RFC 9728): required resource of tokens,
 // and their issuers.
 import { methodNotAllowed, notFound } from '../errors.ts';
-import { DEFAULT_ERROR_HANDLING, type Mount } from '../http/router.ts';
+import { DEFAULT_ERROR_HANDLING, type Mount, type UrlOrigins } from '../http/router.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { type Operation, objectShape, TEXT, TEXTS } from '../openapi/operation.ts';
 import { agentsPath, PREFIX, RESOURCE_METADATA, splitSegments } from '../request/record-path.ts';
@@ -15,6 +15,8 @@ export interface ResourceMetadataServices {
     organization: string,
     slug: string,
   ) => Workspace | undefined | Promise<Workspace | undefined>;
+  /** Origins of workspaces, by the URLs of the data API. */
+  readonly corsOrigins: UrlOrigins | undefined;
   /** Resolves when an unauthenticated request may get its response. */
   readonly waitForThrottle: () => Promise<void>;
 }
@@ -62,6 +64,7 @@ export function resourceMetadataMount({
   publicUrl,
   mcp,
   findWorkspace,
+  corsOrigins,
   waitForThrottle,
 }: ResourceMetadataServices): Mount {
   return {
@@ -69,6 +72,14 @@ export function resourceMetadataMount({
     matches: (url) => url.startsWith(RESOURCE_METADATA + PREFIX),
     readyFirst: true,
     operations: [METADATA],
+    ...(corsOrigins === undefined
+      ? {}
+      : {
+          corsOrigins: {
+            getCached: (url: string) => corsOrigins.getCached(url.slice(RESOURCE_METADATA.length)),
+            find: (url: string) => corsOrigins.find(url.slice(RESOURCE_METADATA.length)),
+          },
+        }),
     getOperationName: () => RESOURCE_METADATA,
     async handle({ method, path }) {
       const [organization = '', slug = '', ...segments] = splitSegments(path.slice(RESOURCE_METADATA.length));

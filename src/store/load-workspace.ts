@@ -32,6 +32,7 @@ export interface WorkspaceRow {
   readonly statementForms?: object | undefined;
   /** Number of moves between nodes of a cluster that have started plus those that have ended. */
   readonly moves?: number;
+  readonly corsOrigins?: readonly string[] | null;
   /** Requests that a running migration refuses, by entity. */
   readonly gates: Readonly<Record<string, MigrationGate>>;
 }
@@ -65,6 +66,7 @@ export function makeWorkspace(
     roles: row.document.roles ?? [],
     identityProvider,
     agents,
+    corsOrigins: row.corsOrigins ?? null,
     entityIds: new Map(
       Object.entries(row.entityIds).flatMap(([name, id]) => (entities.has(name) ? [[name, String(id)]] : [])),
     ),
@@ -91,7 +93,7 @@ function* collectOwners(table: Table): Iterable<readonly [string, ConstraintOwne
 }
 
 const COLUMNS =
-  (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
+  (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text, w.cors_origins::text,
   ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled, p.role_claim, p.required_claims::text`;
 
 /**
@@ -129,6 +131,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     entityIds,
     epoch,
     moves,
+    corsOrigins,
     isCurrent,
     ...settings
   ] = row as readonly string[];
@@ -151,6 +154,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       epoch: epoch as string,
       statementForms: topology.statementForms,
       moves: Number(moves),
+      corsOrigins: JSON.parse(corsOrigins ?? 'null'),
     },
     parseIdentityProvider(settings.slice(3)),
     parseAgentSettings(settings),

@@ -19,9 +19,11 @@ export interface WorkspaceSummary {
   readonly name: string;
   readonly databaseSchema: string;
   readonly createdAt: Date;
+  /** Origins whose pages may use it, or null for those of the server. */
+  readonly corsOrigins: readonly string[] | null;
 }
 
-const COLUMNS: Fragment = sql`w.id, o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt"`;
+const COLUMNS: Fragment = sql`w.id, o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt", w.cors_origins as "corsOrigins"`;
 /** The directory's rows of workspaces, with those of their organizations: `w` and `o`. */
 export const WORKSPACES: Fragment = sql`wda.workspace w join wda.organization o on o.id = w.organization_id`;
 
@@ -106,7 +108,7 @@ select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${document}::js
 from (select array(select json_object_keys(${document}::json -> 'entities')) as names) e, wda.organization o where o.slug = ${organization}
 returning created_at as "createdAt"`),
   );
-  return row && { id, organization, slug, name, databaseSchema, createdAt: row.createdAt };
+  return row && { id, organization, slug, name, databaseSchema, createdAt: row.createdAt, corsOrigins: null };
 }
 
 /** Deletes the row with all rows that reference it, for a transaction that drops the tables. */
@@ -128,15 +130,21 @@ const MAX_SLUGS = 20;
 export async function updateWorkspace(
   db: Pick<Session, 'query'>,
   id: string,
-  change: { readonly slug?: string | undefined; readonly name?: string | undefined },
+  change: {
+    readonly slug?: string | undefined;
+    readonly name?: string | undefined;
+    readonly corsOrigins?: readonly string[] | null | undefined;
+  },
   isOperator: boolean,
 ): Promise<WorkspaceSummary | undefined> {
-  const { slug = null } = change;
+  const { slug = null, corsOrigins } = change;
+  const origins = corsOrigins === undefined || corsOrigins === null ? null : JSON.stringify(corsOrigins);
   const rows = await db
     .query<WorkspaceSummary>(
       toQuery(sql`with changed as (
   update wda.workspace as w
-  set slug = coalesce(${slug}, w.slug), name = coalesce(${change.name ?? null}, w.name)
+  set slug = coalesce(${slug}, w.slug), name = coalesce(${change.name ?? null}, w.name),
+    cors_origins = case when ${corsOrigins === undefined}::bool then w.cors_origins else ${origins}::json end
   where w.id = ${id} and (${isOperator}::bool or ${slug}::text is null or coalesce(
     (select s.workspace_id = w.id from wda.slug_holder s where s.organization_id = w.organization_id and s.slug = ${slug}),
     (select count(*) < ${MAX_SLUGS}::int8 from wda.slug_holder s where s.workspace_id = w.id)))

@@ -18,7 +18,17 @@ const there = (shop: object = {}): Actual => ({
   organizations: {
     acme: {
       name: 'acme',
-      workspaces: { shop: { name: 'shop', document: { entities: {} }, plan: null, parts: {}, lists: {}, ...shop } },
+      workspaces: {
+        shop: {
+          name: 'shop',
+          corsOrigins: null,
+          document: { entities: {} },
+          plan: null,
+          parts: {},
+          lists: {},
+          ...shop,
+        },
+      },
     },
   },
   unlisted: [],
@@ -49,6 +59,17 @@ const line = ({ change, place, what, needs, requests }: Step): string =>
 for (const [says, wanted, actual, lines] of [
   ['nothing is asked', '', there(), []],
   ['the same name', 'name: shop', there(), []],
+  ['the same origins', 'corsOrigins: null', there(), []],
+  ['other origins', 'corsOrigins: []', there(), ['change acme/shop: workspace PUT …']],
+  [
+    'a new workspace with origins',
+    'corsOrigins: ["https://a.example"]',
+    { ...NOTHING, organizations: { acme: { name: 'acme', workspaces: {} } } },
+    [
+      'create acme/shop: workspace POST /api/admin/v1/organizations/acme/workspaces',
+      'change acme/shop: workspace PUT …',
+    ],
+  ],
   ['another name', 'name: Shop', there(), ['change acme/shop: workspace PUT …']],
   [
     'nothing is there',
@@ -286,13 +307,14 @@ for (const [members, message] of [
   ['mcp: null', 'config.yaml:5: must be an object with enabled, writes, entities'],
   [
     'apiKey: {}',
-    /apiKey means nothing here\. Known: name, schema, settings, rowRules, roles, grants, identityProvider, mcp, apiKeys/,
+    /apiKey means nothing here\. Known: name, corsOrigins, schema, settings, rowRules, roles, grants, identityProvider, mcp, apiKeys/,
   ],
   ['schema: { $file: a, entities: {} }', /entities means nothing here\. Known: \$file/],
   ['schema: shop.yaml', /schema must be a document or/],
   ['schema: { $file: a }\n        rowRules: { order: [] }', /the schema has no entity order\. Known: orders/],
   ['schema: { entities: { a: { settings: {} } } }\n        settings: { a: {} }', /the schema has settings of a, too/],
   ['rowRules: { orders: { column: a } }', /row rules must be a list/],
+  ['corsOrigins: "*"', /corsOrigins must be a list of origins, or null for those of the server/],
   ['roles: agent', 'config.yaml:5: roles must be a list of names'],
   ['grants: { orders: { can: [read] } }', /grants must be a list of objects with role and can, or null/],
   ['schema: { roles: [a], entities: {} }\n        roles: [a]', /the schema has roles, too: write them in one place/],

@@ -217,8 +217,8 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   },
   foreignOrigin: {
     file: 'api/agents/protocol.test.ts',
-    words: /^Pages of \S+ may not use this server: WDA_CORS_ORIGINS does not list them$/,
-    made: () => errors.foreignOrigin('https://app.example.com'),
+    words: /^Pages of \S+ may not use this server: (WDA_CORS_ORIGINS|corsOrigins) does not list them$/,
+    made: () => errors.foreignOrigin('https://app.example.com', 'WDA_CORS_ORIGINS'),
   },
   schemaTooLong: {
     file: 'api/admin/document-size.test.ts',

@@ -237,7 +237,7 @@ async function exportWorkspace(
   client: AdminClient,
   address: WorkspaceAddress,
 ): Promise<Values> {
-  const { data } = await client.send('GET', workspacePath(address));
+  const { name, corsOrigins = null } = (await client.send<Values>('GET', workspacePath(address))).data;
   const schema = (await client.send('GET', `${workspacePath(address)}/schema`)).data;
   const { parts, lists } = await readParts(client, address, Object.keys(PARTS), Object.keys(LISTS));
   const listMembers = Object.entries(lists).flatMap(([member, items]) => {
@@ -256,7 +256,7 @@ async function exportWorkspace(
     member,
     values === null ? null : complete(PARTS[member]!, values),
   ]);
-  return { name: (data as Values).name, schema, ...Object.fromEntries(single), ...Object.fromEntries(listMembers) };
+  return { name, corsOrigins, schema, ...Object.fromEntries(single), ...Object.fromEntries(listMembers) };
 }
 
 interface ConfigDifference {

@@ -1,7 +1,7 @@
 // `wda org` and `wda workspace`: organizations, and the workspaces in them. Organizations and new workspaces require the
 // operator's credential.
 import type { Command } from 'commander';
-import type { EntityStatistics, Organization, WorkspaceListed } from '../../../admin-types/admin-api.d.ts';
+import type { EntityStatistics, Organization, Workspace, WorkspaceListed } from '../../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX } from '../admin-client.ts';
 import {
   action,
@@ -19,7 +19,7 @@ import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
 import { formatBytes } from '../progress.ts';
 import { readSchemaFile, rethrowWithLines } from '../schema-file.ts';
-import { formatCount, printable, renderTable } from '../table.ts';
+import { formatCount, printable, renderPairs, renderTable } from '../table.ts';
 import { registerMove } from './cluster.ts';
 
 const ORGANIZATIONS = `${ADMIN_PREFIX}/organizations`;
@@ -53,6 +53,16 @@ export function register(program: Command): void {
     .option('--name <name>', 'name for people (default: the slug)')
     .option('--schema <file>', 'schema document, YAML or JSON, that it starts with')
     .action(action(create));
+  group
+    .command('set')
+    .description('change the name of a workspace, or the origins of the web pages that may use it')
+    .argument('<org/workspace>')
+    .option('--name <name>', 'name for people')
+    .option(
+      '--cors-origins <origins>',
+      'origins, separated by commas, in place of those of the server; none: no page; server: those of the server',
+    )
+    .action(action(set));
   group.command('list').description('list the workspaces of an organization').argument('<org>').action(action(list));
   group
     .command('statistics')
@@ -67,6 +77,7 @@ export function register(program: Command): void {
   registerMove(group);
   examples(group, [
     'wda workspace create acme/shop --name "Shop" --schema schema.yaml',
+    'wda workspace set acme/shop --cors-origins https://app.example.com',
     'wda workspace list acme',
     'wda workspace statistics -w acme/shop',
     'wda workspace delete acme/shop --confirm shop',
@@ -110,6 +121,41 @@ async function create(
     .catch((error) => rethrowWithLines(error, file, ['schema']));
   await printResult(options, data, () => `Created workspace ${organization}/${workspace}`);
 }
+
+interface SetOptions extends GlobalOptions {
+  readonly name?: string;
+  readonly corsOrigins?: string;
+}
+
+async function set(address: string, options: SetOptions): Promise<void> {
+  const { name, corsOrigins } = options;
+  const body = {
+    ...(name === undefined ? {} : { name }),
+    ...(corsOrigins === undefined ? {} : { corsOrigins: parseOrigins(corsOrigins) }),
+  };
+  if (Object.keys(body).length === 0) throw usageFailure('Nothing to set', ['Pass --name or --cors-origins.']);
+  const workspace = parseWorkspace(address);
+  const { data } = await connect(options).send<Workspace>('PUT', workspacePath(workspace), { body });
+  await printResult(options, data, () =>
+    renderPairs([
+      ['Workspace', workspaceName(workspace)],
+      ['Name', data.name],
+      ['CORS origins', describeOrigins(data.corsOrigins)],
+    ]),
+  );
+}
+
+function parseOrigins(text: string): readonly string[] | null {
+  if (text === 'server') return null;
+  if (text === 'none') return [];
+  return text
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== '');
+}
+
+const describeOrigins = (origins: Workspace['corsOrigins']): string =>
+  origins === undefined ? '(those of the server)' : origins.length === 0 ? '(none)' : origins.join(', ');
 
 async function list(organization: string, options: GlobalOptions): Promise<void> {
   const workspaces = await connect(options).readAll<WorkspaceListed>(`${organizationPath(organization)}/workspaces`);

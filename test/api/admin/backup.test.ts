@@ -183,6 +183,9 @@ test('settings, scopes, clients, the identity provider and the history come alon
   schema.entities.notes = { fields: { text: { type: 'text' } } };
   assert.equal((await ask(server, '/schema', 'PUT', schema)).status, 200);
 
+  const corsOrigins = ['https://app.example.com'];
+  assert.equal((await ask(server, '', 'PUT', { corsOrigins })).status, 200);
+
   const bytes = await backupOf(types);
   assert.equal((await restore(elsewhere, bytes, 'other/types')).status, 200);
   const there = `${ADMIN}/organizations/other/workspaces/types`;
@@ -192,6 +195,7 @@ test('settings, scopes, clients, the identity provider and the history come alon
       JSON.parse(text, (name, value) => (['id', 'createdBy', 'lastUsedAt'].includes(name) ? undefined : value));
     assert.deepEqual(strip(copy.text).data, strip(here.text).data, path);
   };
+  assert.deepEqual((await ask(elsewhere, '', 'GET', undefined, there)).json.data.corsOrigins, corsOrigins);
   await told('/oauth-clients');
   await told('/identity-provider');
   await told('/mcp');

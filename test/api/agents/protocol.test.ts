@@ -122,6 +122,24 @@ test('a page of somebody else may not use the endpoint', async () => {
   assert.equal((await list({ headers: { origin: 'http://localhost:0' } })).status, 200);
 });
 
+test('the origins of the workspace take the place of those of the server, for its metadata, too', async () => {
+  const allow = (corsOrigins: readonly string[] | null) => shop.admin('', { method: 'PUT', body: { corsOrigins } });
+  await allow(['https://own.example.com']);
+  const refused = await list({ headers: { origin: 'https://app.example.com' } });
+  assert.equal(refused.status, 403);
+  assert.equal(
+    refused.json.error.message,
+    'Pages of https://app.example.com may not use this server: corsOrigins does not list them',
+  );
+  const origin = 'https://own.example.com';
+  assert.equal((await list({ headers: { origin } })).status, 200);
+  const metadata = await server.call(`/.well-known/oauth-protected-resource/api/v1/${shop.path}/_mcp`, {
+    headers: { origin },
+  });
+  assert.equal(metadata.headers.get('access-control-allow-origin'), origin);
+  await allow(null);
+});
+
 test('what narrows the endpoint is spelt right or refused', async () => {
   assert.equal((await list({ query: '?access=read' })).status, 200);
   const misspelt = await list({ query: '?acces=read' });

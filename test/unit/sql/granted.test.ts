@@ -48,6 +48,7 @@ function makeWorkspace(entities: unknown): Workspace {
     entities: buildEntities(document, 'ws_7'),
     roles: [],
     identityProvider: null,
+    corsOrigins: null,
     agents: { enabled: false, writes: 'off', entities: null },
     entityIds: new Map(),
     constraints: new Map(),

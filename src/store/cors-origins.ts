@@ -1,0 +1,45 @@
+// Looks up the origins that a workspace allows, for requests without a credential: as little is read for a workspace that
+// does not exist as for one that does, so that the time of an answer does not tell.
+import { LRUCache } from 'lru-cache';
+import type { Database } from '../database/pool.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+import type { ProcessRegistry } from './process-registry.ts';
+import { WORKSPACES } from './workspaces.ts';
+
+/** Origins of a workspace; null: those of the server, as for a workspace that does not exist. */
+export type FindCorsOrigins = (organization: string, slug: string) => Promise<readonly string[] | null>;
+
+export interface CorsOriginsOptions {
+  readonly load: FindCorsOrigins;
+  readonly validFrom: ProcessRegistry['validFrom'];
+  /** Monotonic milliseconds, on the clock of the registry. */
+  readonly now: () => number;
+}
+
+const MAX_ENTRIES = 2000;
+
+/** Makes the lookup, which keeps what it has read for as long as the registry allows. */
+export function makeFindCorsOrigins({ load, validFrom, now }: CorsOriginsOptions): FindCorsOrigins {
+  const entries = new LRUCache<string, { readonly origins: readonly string[] | null; readonly asOf: number }>({
+    max: MAX_ENTRIES,
+  });
+  return async (organization, slug) => {
+    const asOf = now();
+    const key = `${organization}/${slug}`;
+    const entry = entries.get(key);
+    if (entry !== undefined && entry.asOf >= validFrom(asOf)) return entry.origins;
+    const origins = await load(organization, slug);
+    entries.set(key, { origins, asOf });
+    return origins;
+  };
+}
+
+export async function loadCorsOrigins(db: Database, organization: string, slug: string) {
+  const [row] = await db.query<{ origins: readonly string[] | null }>(
+    toQuery(
+      sql`select w.cors_origins as origins from ${WORKSPACES} where o.slug = ${organization} and w.slug = ${slug}`,
+      'load-cors-origins',
+    ),
+  );
+  return row?.origins ?? null;
+}
