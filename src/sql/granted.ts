@@ -169,17 +169,20 @@ ${renderResult(plan, maxBytes)}`;
 
 /**
  * Renders the records with the key, as `data`, a JSON array of ExistingRecord: that of the grant under which a create
- * would store the record, or else one that some grant leads to. One that is hidden tells nothing but that it is there.
+ * would store the record, or else one that some grant leads to. One that is hidden, or whose key is, tells nothing but
+ * that it is there.
  */
 function renderFind(plan: GrantedPlan): Fragment {
   const A = ident('a');
   const K = ident('k');
   const visible = renderScan(plan.scan, K);
   const all = renderScan(plan.all, A);
-  const same = plan.key.map(({ column }) => sql`${A}.${ident(column)} = ${N}.${ident(column)}`);
+  const hasKey = (row: Fragment): readonly Fragment[] =>
+    plan.key.map(({ column }) => sql`${row}.${ident(column)} = ${N}.${ident(column)}`);
+  const same = hasKey(A);
   const key = join(plan.key.map(({ column }) => sql`${N}.${ident(column)}::text`));
   const rows = sql`select ${N}.*, (${holdsChosen(plan.before, N)}) is true as "$holds" from "$rows" ${N}`;
-  const one = sql`(select ${K}."id" from ${visible.table}${where(sql`${K}."id" = ${A}."id"`, visible.condition)})`;
+  const one = sql`(select ${K}."id" from ${visible.table}${where(sql`${K}."id" = ${A}."id"`, ...hasKey(K), visible.condition)})`;
   const matches = sql`select ${N}.${ITEM}, ${N}.${GRANT}::int4 as "grant", ${N}."$holds" as "holds", ${A}."id" is not null as "isThere", ${one} as "found", json_build_array(${key}) as "key" from (${rows}) ${N} left join ${all.table} on ${join(all.condition === empty ? same : [...same, all.condition], ' and ')}`;
   const first = sql`select distinct on (q.${ITEM}) q.* from (${matches}) q order by q.${ITEM}, q."holds" desc, case when not q."holds" then q."found" is null end, q."grant"`;
   return sql`with ${renderCandidates(plan, keyword('null'))}

@@ -8,6 +8,7 @@ import { projectRecord } from '../../../src/plan/projection.ts';
 import { buildEntities } from '../../../src/schema/entities.ts';
 import type { SchemaDocument } from '../../../src/schema/format.ts';
 import { compile } from '../../../src/sql/compile.ts';
+import { skipOnCluster } from '../../support/citus.ts';
 import { external } from '../../support/field-types-fixture.ts';
 import { prepare, useIssuer, useServer } from '../../support/resources.ts';
 import type { Answer, Call, TestWorkspace } from '../../support/server.ts';
@@ -179,7 +180,9 @@ describe('a reference that a record has already', () => {
   });
 });
 
-test('conditions that cross the table of the record read it by its index', async () => {
+const skip = skipOnCluster('explains a statement without its values, which PostgreSQL 15 does not');
+
+test('conditions that cross the table of the record read it by its index', skip, async () => {
   const [row] = await server.database.query(
     `select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relname = 'notes'`,
   );
