@@ -85,9 +85,8 @@ export function makeJudge(document: Described): Judge {
   return (asked, answer) => {
     const operation = operationOf(document, asked);
     if (operation === undefined) {
-      // Who may not read the records of an entity gets none, and is described no read.
-      const isEmpty = answer.status === 200 && asked.method === 'GET' && answer.text.startsWith('{"data":[],');
-      return answer.status >= 400 ? judgeError(answer) : isEmpty ? undefined : 'the operation is not described';
+      if (answer.status >= 400) return judgeError(answer);
+      return isEmpty(asked, answer) || isUpsert(asked, answer) ? undefined : 'the operation is not described';
     }
     const named =
       operation.responses[answer.status] ?? (answer.status >= 400 ? operation.responses.default : undefined);
@@ -101,6 +100,19 @@ export function makeJudge(document: Described): Judge {
     return type === 'application/json' ? validate(validatorOf(media.schema), answer.text) : undefined;
   };
 }
+
+/** Whether a read shows nothing: who may not read the records of an entity gets none, and is described no read. */
+function isEmpty({ method, segments }: Asked, { text }: Answered): boolean {
+  const [, tail] = segments;
+  if (!(method === 'GET' || method === 'HEAD' || tail === '_query' || tail === '_aggregate')) return false;
+  if (tail === '_export') return text.trimEnd().split('\n').length === 1 && !text.startsWith('{');
+  const values: unknown[] = text === '' ? [] : JSON.parse(text).data.flatMap(Object.values);
+  return values.every((value) => value === null || value === 0);
+}
+
+/** Whether a create has found an existing record: who may not create records may change them so, and is described no create. */
+const isUpsert = ({ method, segments }: Asked, { status }: Answered): boolean =>
+  method === 'POST' && status === 200 && (segments.length === 1 || segments[1] === '_bulk');
 
 const partAt = ({ components }: Described, reference: string): AnySchemaObject => {
   const [, , kind = '', name = ''] = reference.split('/');
@@ -140,6 +152,7 @@ const CHAPTERS = ['access', 'admin', 'description', 'operation', 'reading', 'req
 const FOLDERS = ['/test/schema-changes/', ...CHAPTERS.map((chapter) => `/test/api/${chapter}/`)];
 const state = perFile(() => ({
   isJudged: FOLDERS.some((folder) => testFile().includes(folder)),
+  mostDocuments: 30,
   /** By server, workspace and who asks; undefined while there was none. */
   judges: new Map<string, Judge | undefined>(),
 }));
@@ -149,8 +162,10 @@ export function judgeNothing(): void {
   state().isJudged = false;
 }
 
-// A file that makes more workspaces and credentials than this has its first ones looked at.
-const MOST_DOCUMENTS = 30;
+/** Looks at the answers to so many credentials of workspaces; of more, at those of the first ones. */
+export function judgeUpTo(documents: number): void {
+  state().mostDocuments = documents;
+}
 
 /** By entity tag. */
 const byTag = new Map<string, Judge>();
@@ -186,7 +201,7 @@ function holderOf(authorization: string): string {
 export async function checkDataAnswer(base: string, path: string, call: Call, answer: Answer): Promise<void> {
   const { pathname, origin } = new URL(`${base}${path}`);
   const method = call.method ?? 'GET';
-  const { isJudged, judges } = state();
+  const { isJudged, judges, mostDocuments } = state();
   if (!isJudged || !pathname.startsWith('/api/v1/') || method === 'OPTIONS') return;
   const authorization =
     call.headers?.authorization ?? ((call.credential ?? null) === null ? undefined : `Bearer ${call.credential}`);
@@ -197,7 +212,7 @@ export async function checkDataAnswer(base: string, path: string, call: Call, an
   const asked: Asked = { method, segments: rest.map(decoded) };
   const url = `${origin}/api/v1/${organization}/${workspace}`;
   const key = `${url} ${holderOf(authorization)}`;
-  if (!judges.has(key) && judges.size >= MOST_DOCUMENTS) return;
+  if (!judges.has(key) && judges.size >= mostDocuments) return;
   const known = judges.get(key);
   if (known !== undefined && known(asked, answer) === undefined) return;
   // The first one, or the schema has changed since.

@@ -2,11 +2,15 @@
 // says and nothing else. `npm run access:fuzz -- --seed 7 --requests 20000` draws others.
 import { test } from 'node:test';
 import { fuzzGrants, type Tally } from '../../support/grants-fuzz.ts';
+import { judgeUpTo } from '../../support/openapi-conformance.ts';
 import { useIssuer, useServer } from '../../support/resources.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261);
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2500);
+
+// Every answer is as the document of its user describes it.
+judgeUpTo(Number.POSITIVE_INFINITY);
 
 const issuer = useIssuer();
 const server = useServer(LOCAL_PROVIDER);
