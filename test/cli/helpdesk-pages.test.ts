@@ -55,8 +55,12 @@ PAGES.forEach((name, index) => {
         for (const [entity, shown] of Object.entries<{ grants: unknown }>(document.entities ?? document))
           assert.deepEqual(shown.grants, SCHEMA.entities[entity].grants, entity);
       } else {
-        await requestExamples(parseExamples(part), helpdesk, (value) =>
-          value.replace(/\{.*\}/, tokenOf).replace('wda_…', key),
+        await requestExamples(
+          parseExamples(part),
+          helpdesk,
+          (value) => value.replace(/\{.*\}/, tokenOf).replace('wda_…', key),
+          // Creates that an access test has rolled back have used ids.
+          (answer) => answer.replace(/^\{"data":\{"id":[5-9],/, '{"data":{"id":5,'),
         );
       }
     }

@@ -52,11 +52,15 @@ const saidBy = (cursor: string): string =>
 /** A page cannot know when it is read. */
 const withoutTimes = (text: string): string => text.replaceAll(/"(createdAt|updatedAt)":"[^"]+"/g, '"$1":"…"');
 
-/** Requests the examples one after the other, and compares the answers. `toHeader`: the value that a request sends for that of the page. */
+/**
+ * Requests the examples one after the other, and compares the answers. `toHeader`: the value that a request sends for that of
+ * the page; `normalize`: an answer without what differs from run to run.
+ */
 export async function requestExamples(
   examples: readonly Example[],
   workspace: TestWorkspace,
   toHeader: (value: string) => string,
+  normalize: (answer: string) => string = (answer) => answer,
 ): Promise<void> {
   /** Cursors of this workspace, by those of the page. */
   const cursors = new Map<string, string>();
@@ -74,7 +78,7 @@ export async function requestExamples(
       ...(body === '' ? {} : { body }),
     });
     assert.equal(found.status, status, `${method} ${path}: ${found.text}`);
-    const [shown, text] = [packed(answer), packed(found.text)].map(withoutTimes) as [string, string];
+    const [shown, text] = [answer, found.text].map((one) => normalize(withoutTimes(packed(one)))) as [string, string];
     const [before, after] = [shown, text].map((one) => CURSOR.exec(one)?.[1]);
     if (before === undefined || after === undefined) {
       assert.equal(text, shown, `${method} ${path}`);
