@@ -196,9 +196,9 @@ function parseRequest(url: string, method: string | undefined, body: unknown): I
   };
 }
 
-/** Returns the reply to an error of the client; internal and temporary errors (5xx) end the whole test. */
+/** Returns the reply to an error of the client. Temporary errors (5xx), and a change of the schema, end the whole test. */
 function toErrorReply(error: unknown): Reply {
-  if (error instanceof ApiError && error.status < 500) return errorReply(error);
+  if (error instanceof ApiError && error.status < 500 && error.reason !== 'RULES_CHANGED') return errorReply(error);
   throw error;
 }
 

@@ -1,6 +1,6 @@
 // Reports what users may do with each entity by their roles, as grants are resolved for them (granted.ts).
 import type { Entity, ResolvedGrant } from './entity.ts';
-import { GRANT_OPERATIONS, type Grant, type GrantOperation, isGrantFor } from './grant.ts';
+import { type Grant, type GrantOperation, isGrantFor } from './grant.ts';
 import { describeGrant, describeRule, describeWhere } from './grant-words.ts';
 import { grantWorkspace } from './granted.ts';
 import type { Workspace } from './workspace.ts';
@@ -39,32 +39,34 @@ export interface AccessReport {
 const DENIED: OperationReport = { allowed: false, records: [], fields: null };
 const EVERYTHING: OperationReport = { allowed: true, records: [], fields: null };
 
+/** A grant as it is written, and as it is resolved. */
+type GrantPair = readonly [Grant, ResolvedGrant];
+
 /** Reports the rights of users of the provider; without a provider those that they would have with READ_WRITE. */
 export function reportAccess(workspace: Workspace, roles: readonly string[]): AccessReport {
   const permission = workspace.identityProvider?.defaultPermissions ?? null;
-  const parts = [...roles, null].map((role) => ({
-    role,
-    entities: grantWorkspace(workspace, { roles: role === null ? [] : [role], onlyGrants: false }).entities,
-  }));
+  // A user with every role has every grant.
+  const granted = grantWorkspace(workspace, { roles, onlyGrants: false }).entities;
   const entities = [...workspace.entities.values()].map((entity): EntityReport => {
-    const rules = entity.rowRules.filter(({ enabled }) => enabled);
+    const resolved = granted.get(entity.name)?.access?.grants ?? [];
+    const grants = entity.grants?.map((grant, at): GrantPair => [grant, resolved[at] as ResolvedGrant]) ?? null;
     return {
       entity: entity.name,
       access: classify(entity),
-      rowRules: rules.map(describeRule),
+      rowRules: entity.rowRules.filter(({ enabled }) => enabled).map(describeRule),
       grants: (entity.grants ?? []).map((grant) => describeGrant(grant, entity.name)),
-      roles: parts.map(({ role, entities: visible }) => {
+      roles: [...roles, null].map((role): RoleReport => {
+        const held = new Set(role === null ? [] : [role]);
+        const own = grants?.filter(([grant]) => isGrantFor(grant, held)) ?? null;
         const report = (operation: GrantOperation): OperationReport =>
-          operation !== 'read' && permission === 'READ_ONLY'
-            ? DENIED
-            : reportOperation(operation, entity, role, visible.get(entity.name));
-        const [read, create, update, remove] = GRANT_OPERATIONS.map(report) as [
-          OperationReport,
-          OperationReport,
-          OperationReport,
-          OperationReport,
-        ];
-        return { role, read, create, update, delete: remove };
+          operation !== 'read' && permission === 'READ_ONLY' ? DENIED : reportOperation(operation, entity, own);
+        return {
+          role,
+          read: report('read'),
+          create: report('create'),
+          update: report('update'),
+          delete: report('delete'),
+        };
       }),
     };
   });
@@ -76,34 +78,26 @@ function classify({ grants, rowRules }: Entity): EntityReport['access'] {
   return rowRules.some(({ enabled }) => enabled) ? 'rowRules' : 'open';
 }
 
+/** Reports an operation. `grants`: those of the role, or null for an entity without grants. */
 function reportOperation(
   operation: GrantOperation,
   entity: Entity,
-  role: string | null,
-  visible: Entity | undefined,
+  grants: readonly GrantPair[] | null,
 ): OperationReport {
   // The server chooses the id of a new record, so that a rule by id allows none.
   const isById = entity.rowRules.some(({ enabled, column }) => enabled && column === 'id');
   if (operation === 'create' && isById) return DENIED;
-  if (entity.grants === null) return EVERYTHING;
-  if (visible?.access === undefined) return DENIED;
-  const held = new Set(role === null ? [] : [role]);
-  const grants = entity.grants.filter((grant) => isGrantFor(grant, held));
-  const pairs = grants.map((grant, at) => [grant, visible.access?.grants[at] as ResolvedGrant] as const);
+  if (grants === null) return EVERYTHING;
   // A record that cannot be read is neither changed nor deleted.
-  const isFound = operation === 'create' || grants.some(({ can }) => can.has('read'));
-  const usable = pairs.filter(
+  const isFound = operation === 'create' || grants.some(([{ can }]) => can.has('read'));
+  const usable = grants.filter(
     ([{ can }, { demandsId }]) => can.has(operation) && isFound && !(operation === 'create' && demandsId),
   );
   return usable.length === 0 ? DENIED : combine(operation, entity, usable);
 }
 
 /** Reports grants with the operation, of which each alone allows it. */
-function combine(
-  operation: GrantOperation,
-  { fields }: Entity,
-  grants: readonly (readonly [Grant, ResolvedGrant])[],
-): OperationReport {
+function combine(operation: GrantOperation, { fields }: Entity, grants: readonly GrantPair[]): OperationReport {
   const usedFields = grants.map(([, grant]) => getFields(operation, grant));
   const names = [...fields.values()]
     .filter(({ role }) => operation === 'read' || role === 'data' || role === 'reference')

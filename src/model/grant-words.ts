@@ -6,6 +6,9 @@ import type { Grant, GrantOperator, GrantValue, GrantWhere } from './grant.ts';
 /** Most values of a list that are said one by one. */
 const MAX_LISTED = 10;
 
+/** Most characters of a value that are said. */
+const MAX_VALUE = 100;
+
 /** Words between the path of a field and its values. */
 const OPERATOR_WORDS: Readonly<Record<GrantOperator, string>> = {
   eq: 'is',
@@ -82,7 +85,10 @@ function listWords(words: readonly string[]): string {
   return more > 0 ? `${listed} and ${more} more` : listed;
 }
 
-const describeJson = (value: unknown): string => numberText(value) ?? JSON.stringify(value);
+function describeJson(value: unknown): string {
+  const text = numberText(value) ?? JSON.stringify(value);
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
+}
 
 function describeValue(value: GrantValue, describeClaim: DescribeClaim = nameClaim): string {
   switch (value.kind) {

@@ -54,6 +54,7 @@ for (const [where, words] of [
     '{"and":[{"field":"a","op":"eq","value":true},{"or":[{"field":"b","op":"notNull"},{"not":{"field":"c","op":"gt","value":1}}]}]}',
     'a is true and (b is not null or not (c is greater than 1))',
   ],
+  [`{"field":"a","op":"eq","value":"${'x'.repeat(200)}"}`, `a is "${'x'.repeat(99)}…`],
   ['{"or":[{"and":[{"field":"a","op":"eq","value":1}]}]}', 'a is 1'],
 ] as const) {
   test(`a condition: ${words}`, () => {
