@@ -16,7 +16,7 @@ import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts'
 
 const inAccount = (claim: string) => ({ field: 'accountId', op: 'eq', value: { claim } });
 const DOCUMENT = {
-  roles: ['writer', 'child'],
+  roles: ['writer', 'half', 'child'],
   entities: {
     accounts: {
       fields: { name: { type: 'string' } },
@@ -47,6 +47,8 @@ const DOCUMENT = {
           can: ['read', 'create', 'update'],
           where: { and: [inAccount('second'), { field: 'text', op: 'startsWith', value: 'b' }] },
         },
+        { role: 'half', can: ['read', 'create', 'update'], where: { field: 'text', op: 'eq', value: 'mine' } },
+        { role: 'half', can: ['read', 'update'], fields: ['text'] },
         {
           role: 'child',
           can: ['read', 'update'],
@@ -165,6 +167,23 @@ describe('several grants for a create', () => {
     );
     assert.equal(status, 409, JSON.stringify(json));
   });
+});
+
+test('an upsert by a value that the record does not show is a conflict', async () => {
+  const [note] = await desk.create('notes', [{ text: 'open', code: 'secret' }]);
+  const credential = tokenOf({ sub: 'h', roles: ['half'] });
+  const read = await desk.call(`notes/${note.id}`, { credential });
+  assert.deepEqual([read.status, read.json.data.code], [200, null]);
+  const body = { code: 'secret', text: 'mine' };
+  for (const [path, call] of [
+    ['notes?onConflict=code', post(body)],
+    ['notes?onConflict=code&conflict=skip', post(body)],
+    ['notes/_bulk?onConflict=code', many([body])],
+  ] as const) {
+    const { status, text } = await desk.call(path, { ...call, credential });
+    assert.equal(status, 409, text);
+    assert.doesNotMatch(text, new RegExp(`"id":${note.id}`));
+  }
 });
 
 describe('a reference that a record has already', () => {
