@@ -1,4 +1,4 @@
-// `npm run bench:access`: what it costs to know who asks and to show only what is theirs. Four questions, each answered by
+// `npm run bench:access`: what it costs to know who asks and to show only what is theirs. Five questions, each answered by
 // variants that take turns on one server of ours; prints the table of docs/performance-access.md.
 
 import { spawn } from 'node:child_process';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import { type DataSet, dataSetOf, loadDataSet, schemaDocument } from './dataset.ts';
+import { makeGranted, roleHeaders } from './grants.ts';
 import { findLoadGenerator, type LoadGenerator } from './load.ts';
 import { compareVariants, type Figures, renderTable, type Variant } from './measure.ts';
 import {
@@ -45,7 +46,7 @@ type Options = {
   readonly markdown?: true;
 };
 
-const QUESTIONS = ['token', 'rule', 'list', 'flood'].map((name) => ({ name }));
+const QUESTIONS = ['token', 'rule', 'list', 'grants', 'flood'].map((name) => ({ name }));
 const CONNECTIONS = 32;
 const VALID_CONNECTIONS = 16;
 const FLOOD_CONNECTIONS = 16;
@@ -57,7 +58,7 @@ const CORNER = SHOP.replace(/[^/]+$/, 'corner');
 const smallPrefix = dataPrefix.replace(/[^/]+$/, 'corner');
 
 const command = new Command('npm run bench:access --')
-  .description('Measures what tokens of an identity provider, row rules and floods of invalid tokens cost.')
+  .description('Measures what tokens of an identity provider, row rules, grants and floods of invalid tokens cost.')
   .option('--rounds <n>', 'rounds of each variant', wholeNumber, 7)
   .option('--seconds <s>', 'length of one round', wholeNumber, 2)
   .option('--scale <share>', 'size of the large workspace, 1 being a million orders; at least 0.01', share, 1)
@@ -84,6 +85,7 @@ await runBench<Options>(command, async (options) => {
       await setRules(stage);
       if (asks('rule')) comparisons.push(await measureRule(stage));
       if (asks('list')) comparisons.push(await measureList(stage));
+      if (asks('grants')) comparisons.push(...(await measureGrants(stage)));
       if (asks('flood')) comparisons.push(...(await measureFlood(stage)));
       const table = renderTable(HEADINGS, comparisons.map(cells), {
         markdown: options.markdown === true,
@@ -111,6 +113,8 @@ type Stage = {
   readonly server: RunningServer;
   readonly provider: Provider;
   readonly adminKey: string;
+  readonly url: string;
+  readonly settings: object;
   readonly data: DataSet;
   readonly generator: LoadGenerator;
   /** A second one, for load beside the load. */
@@ -148,6 +152,8 @@ async function prepareStage(
     server,
     provider,
     adminKey,
+    url,
+    settings,
     data,
     generator: await findLoadGenerator(makeScratch()),
     generatorBeside: await findLoadGenerator(makeScratch()),
@@ -214,6 +220,57 @@ async function measureList(stage: Stage): Promise<Comparison> {
     });
   const [small, large] = await compare(stage, title, [list(smallPrefix), list(dataPrefix)]);
   return { title, figure: 'p50 ms at 1', of: 'p50', before: small, after: large, below: 1.5 };
+}
+
+/** Lists of records of which a thousandth is the user's, by row rule and by grants. */
+async function measureGrants(stage: Stage): Promise<readonly Comparison[]> {
+  progress('grants: making two tables ...');
+  await makeGranted(stage.server, stage, stage.settings, stage.options.scale);
+  const prefix = dataPrefix.replace(/[^/]+$/, 'granted');
+  const list = (connections: number, entity: string, role: string, query = '?size=20') => {
+    const request: PreparedRequest = { method: 'GET', path: `${prefix}/${entity}${query}`, body: null };
+    const headers = roleHeaders(stage.provider, role);
+    return () => stage.generator.apply({ ...loadOf(stage, connections), headers, requests: [request] });
+  };
+  const [byRule, byGrant] = await compare(stage, 'a list by row rule and by grant', [
+    list(CONNECTIONS, 'ruled', 'company'),
+    list(CONNECTIONS, 'granted', 'company'),
+  ]);
+  const page = '?size=20&count=none';
+  const [one, other, both] = await compare(stage, 'two grants', [
+    list(1, 'granted', 'company', page),
+    list(1, 'granted', 'team', page),
+    list(1, 'granted', 'both', page),
+  ]);
+  const [all, some] = await compare(stage, 'fields that depend on the record', [
+    list(CONNECTIONS, 'granted', 'both'),
+    list(CONNECTIONS, 'granted', 'partial'),
+  ]);
+  const perSecond = { figure: `req/s at ${CONNECTIONS}`, of: 'perSecond' } as const;
+  return [
+    {
+      ...perSecond,
+      title: 'list of 20 and total: under a row rule, under a grant',
+      before: byRule,
+      after: byGrant,
+      atLeast: 0.97,
+    },
+    {
+      title: 'list of 20: the faster of two grants, both ORed over two indexes',
+      figure: 'p50 ms at 1',
+      of: 'p50',
+      before: one.p50 < other.p50 ? one : other,
+      after: both,
+      below: 1.3,
+    },
+    {
+      ...perSecond,
+      title: 'list of 20: two grants with all fields, and with 16 that depend on the record',
+      before: all,
+      after: some,
+      atLeast: 0.95,
+    },
+  ];
 }
 
 /** Reads under a rule at 16 connections: alone, and beside 16 that send invalid tokens, or as many that send valid ones. */

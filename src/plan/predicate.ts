@@ -54,6 +54,25 @@ export function hasSearch(predicate: Predicate): boolean {
   return predicate.kind === 'search' || (predicate.kind === 'and' && predicate.members.some(hasSearch));
 }
 
+/** Returns whether the predicate reads one of the columns of the record itself. */
+export function readsColumn(predicate: Predicate, columns: Pick<ReadonlySet<string>, 'has'>): boolean {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or':
+      return predicate.members.some((member) => readsColumn(member, columns));
+    case 'not':
+      return readsColumn(predicate.member, columns);
+    case 'exists':
+      return predicate.link.kind === 'key' && columns.has(predicate.link.parentColumn);
+    case 'search':
+      return predicate.search.through.fields.some(({ column }) => columns.has(column));
+    case 'compare':
+      return columns.has(predicate.field.column);
+    default:
+      return predicate satisfies never;
+  }
+}
+
 /** Returns whether the predicate depends on records of an entity of which the principal may not see all. */
 export function crossesHidden(predicate: Predicate): boolean {
   switch (predicate.kind) {

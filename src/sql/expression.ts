@@ -40,12 +40,14 @@ export function bind(operand: Operand): Fragment {
  * Renders the table of a scan under an alias, and the condition that must stand in the same where clause. `isLocated`:
  * for a few rows that other conditions find, to lock them or to read their versions. A cluster fails at that when it
  * knows that there is no row, as for a claim that is null. Elsewhere `=` stays, by which an index returns rows in their
- * order.
+ * order. `page`: conditions and the end of the select that leave a few of the rows, where both read only columns that
+ * every record shows; the others are then decided for these rows alone.
  */
 export function renderScan(
   scan: Scan,
   alias: Fragment,
   isLocated = false,
+  page?: { readonly conditions: readonly Fragment[]; readonly end: Fragment },
 ): { readonly table: Fragment; readonly condition: Fragment } {
   if (scan.isWritten) return { table: sql`"$now" ${alias}`, condition: empty };
   const { schema, name } = scan.entity.table;
@@ -64,7 +66,13 @@ export function renderScan(
   // A cluster lacks these columns of a list that it knows to be empty.
   const system = !isLocated ? [] : (scan.entity.moves ?? 0) % 2 === 0 ? ['xmin'] : ['xmin', 'tableoid'];
   const selected = join([...columns, ...system.map((column) => sql`${inner}.${ident(column)}`)]);
-  const conditions = where(guard, ...renderFilter(scan, inner, isLocated));
+  const conditions = where(guard, ...renderFilter(scan, inner, isLocated), ...(page?.conditions ?? []));
+  if (page !== undefined) {
+    const { base = scan.entity } = scan.entity.access ?? {};
+    const whole = [...[...base.fields.values()].map(({ column }) => ident(column)), ...system.map(ident)];
+    const rows = sql`select ${join(whole.map((column) => sql`${inner}.${column}`))} from ${source} ${inner}${conditions} ${page.end}`;
+    return { table: sql`(select ${selected} from (${rows}) ${inner}) ${alias}`, condition: empty };
+  }
   return { table: sql`(select ${selected} from ${source} ${inner}${conditions}) ${alias}`, condition: empty };
 }
 

@@ -4,7 +4,7 @@ import type { Field } from '../model/entity.ts';
 import type { Link } from '../plan/link.ts';
 import { ID_OPERAND } from '../plan/operand.ts';
 import { type ExportPlan, getNextPageCheck, type ListPlan, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
-import { hasSearch } from '../plan/predicate.ts';
+import { hasSearch, readsColumn } from '../plan/predicate.ts';
 import type { Output, Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
 import {
@@ -136,6 +136,11 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
     );
   }
   const pageIds = isSearched(plan) || isDeep(plan) ? orderedIds(plan, aliases, limit) : undefined;
+  if (pageIds === undefined && readsShownColumns(plan)) {
+    // In a list of 400 records of which 20 are shown, to decide of 16 fields for all took a third of the time.
+    const page = { conditions: [predicate, after], end: clauses(order, limit) };
+    return clauses(sql`select ${columns}`, sql`from ${renderScan(plan.scan, root, plan.versions, page).table}`, order);
+  }
   if (pageIds === undefined) {
     return clauses(sql`select ${columns}`, sql`from ${table}${where(condition, predicate, after)}`, order, limit);
   }
@@ -145,6 +150,13 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
     sql`join ${table} on ${root}."id" = chosen."id"${where(condition)}`,
     order,
   );
+}
+
+/** Returns whether some columns depend on the record, and neither the filter nor the order reads one of them. */
+function readsShownColumns({ scan: { columns }, ordering, predicate }: ListPlan): boolean {
+  if (columns === undefined) return false;
+  const isShown = ordering.keys.every(({ links, field }) => links.length === 0 && !columns.has(field.column));
+  return isShown && (predicate === undefined || !readsColumn(predicate, columns));
 }
 
 /**

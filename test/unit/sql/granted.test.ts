@@ -86,13 +86,36 @@ test('a list is a derived table with the filter, and a case for a field that som
   const workspace = makeWorkspace({ ...ENTITIES, tickets: { ...ENTITIES.tickets, grants } });
   const part = grantWorkspace(workspace, { roles: ['a'], onlyGrants: false });
   const entity = getEntity(part, 'tickets');
-  const plan = planList(parseListRequest('count=none', LIMITS), entity, { workspace: part, principal: USER });
-  const { text } = compile(plan, OPTIONS);
+  const context = { workspace: part, principal: USER };
+  const render = (query: string): string =>
+    compile(planList(parseListRequest(query, LIMITS), entity, context), OPTIONS).text.replaceAll(/\$\d+/g, '$N');
   const first = `"r0"."companyId" = $N::int8`;
   const second = `$N::bool and ((exists (select from "ws_7"."companies" "gf0" where "gf0"."id" = "r0"."companyId" and "gf0"."name" = $N::text)) is not true)`;
-  const numberless = text.replaceAll(/\$\d+/g, '$N');
-  assert.ok(numberless.includes(`case when (${second}) then "r0"."notes" end as "notes"`), numberless);
-  assert.ok(numberless.includes(`where "r0"."subject" = $N::text and ((${first}) or (${second}))) "r0"`), numberless);
+  const filter = `where "r0"."subject" = $N::text and ((${first}) or (${second}))`;
+  // The filter or the order of the list reads that field: it is decided for every record.
+  for (const query of [
+    'count=none&sort=notes',
+    'count=none&filter=notes,eq,x',
+    'count=none&filter=company.name,eq,x&sort=subject',
+  ]) {
+    const text = render(query);
+    assert.ok(text.includes(`case when (${second}) then "r0"."notes" end as "notes"`), text);
+    assert.ok(text.includes(`${filter}) "r0"`), text);
+  }
+  // Neither does: it is decided for the records of the page.
+  for (const [query, condition] of [
+    ['count=none', ''],
+    ['count=none&filter=subject,eq,x&page=2', ' and "r0"."subject" = $N::text'],
+    ['count=none&filter=id,gt,3&sort=subject', ' and "r0"."id" > $N::int8'],
+  ] as const) {
+    const text = render(query);
+    assert.ok(text.includes(`case when (${second}) then "r0"."notes" end as "notes"`), text);
+    const from = text.slice(text.indexOf(filter) + filter.length);
+    assert.ok(
+      from.startsWith(condition) && /^[^;]*? order by "r0"\.[^)]* limit \d+[^)]*\) "r0"\) "r0" order by/.test(from),
+      text,
+    );
+  }
 });
 
 test('a statement without the checks of grants is not made', () => {
