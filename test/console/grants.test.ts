@@ -224,6 +224,33 @@ test('a role is added where it is needed', async ({ open }) => {
   await restore('rates');
 });
 
+test('a plan says new grants in words, and the migration which entities are open', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/acme/desk/schema?tab=document' });
+  const { tickets, rates, ...others } = SCHEMA.entities;
+  const entities = {
+    ...others,
+    tickets: { ...tickets, grants: null },
+    rates: { ...rates, grants: [{ role: 'agent', can: ['read'] }] },
+  };
+  const editor = page.getByRole('textbox', { name: 'Schema document' });
+  await editor.waitFor();
+  await editor.press('Control+a');
+  await page.evaluate(`{
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', ${JSON.stringify(JSON.stringify({ roles: SCHEMA.roles, entities }))});
+    const paste = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true });
+    document.querySelector('.cm-content').dispatchEvent(paste);
+  }`);
+  await page.getByRole('link', { name: 'Plan', exact: true }).click();
+  await page.getByText('Users with the role agent may read all records of rates').waitFor();
+  await page.getByText('opens to every user').waitFor();
+  await button(page, 'Apply').click();
+  await page.getByRole('heading', { level: 1, name: /^Migration/ }).waitFor();
+  await page.getByText('2 entities have neither row rules nor grants').waitFor();
+  await restore('tickets');
+  await restore('rates');
+});
+
 for (const colorScheme of ['light', 'dark'] as const)
   test(`axe finds nothing on the matrix and the editor, ${colorScheme}`, async ({ open }) => {
     const page = await open({ key: keys.admin, path: '/acme/desk/access/grants', context: { colorScheme } });

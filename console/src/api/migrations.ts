@@ -1,5 +1,6 @@
 // Requests for migrations: plan, start, progress and cancellation.
 import { queryOptions } from '@tanstack/react-query';
+import { readWarnings } from './identity-provider.ts';
 import { type Json, stringifyExact } from './json.ts';
 import { request } from './request.ts';
 import type { Migration, Plan, RunningMigration } from './types.ts';
@@ -76,11 +77,15 @@ export interface Change {
 }
 
 /** Starts the migration to a document, without waiting for its end. */
-export async function startMigration(workspace: WorkspaceRef, change: Change): Promise<Migration> {
+export async function startMigration(
+  workspace: WorkspaceRef,
+  change: Change,
+): Promise<{ readonly migration: Migration; readonly warnings: readonly string[] }> {
   const { document, strategy, allowDestructive, basedOn } = change;
   const path = adminPath(workspace, `/schema?strategy=${strategy}&allowDestructive=${allowDestructive}&wait=0`);
   const headers = { 'If-Match': `"${basedOn}"` };
-  return (await request<Migration>({ method: 'PUT', path, body: document, headers })).data;
+  const { data, meta } = await request<Migration>({ method: 'PUT', path, body: document, headers });
+  return { migration: data, warnings: readWarnings(meta) };
 }
 
 /** Cancels a migration; the response comes after the rollback, or after five seconds. */

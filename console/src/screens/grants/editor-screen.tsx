@@ -1,7 +1,7 @@
 // Screen for the grants of an entity. Changes are a draft until they are saved; the preview shows the records of a user
 // now and with the draft.
 
-import { Alert, Anchor, Button, Group, List, Radio, Stack, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Group, Radio, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -22,6 +22,7 @@ import { ConfirmDialog } from '../../shell/dialogs.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { announce } from '../../shell/live-region.tsx';
 import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
+import { WarningsAlert } from '../../shell/warnings-alert.tsx';
 import { createAdminCall } from '../../snippets/admin.ts';
 import { quoteShell } from '../../snippets/snippets.ts';
 import { AddRoleDialog } from './add-role-dialog.tsx';
@@ -174,18 +175,7 @@ function Editor({ workspace, schema, entity, newest }: EditorProps) {
         </Group>
       )}
       <ErrorAlert error={others} />
-      {warnings.length > 0 && (
-        <Alert color="yellow" variant="light" p="xs" role="status">
-          <Text size="sm" fw={600}>
-            Saved, but:
-          </Text>
-          <List size="sm">
-            {warnings.map((warning) => (
-              <List.Item key={warning}>{warning}</List.Item>
-            ))}
-          </List>
-        </Alert>
-      )}
+      <WarningsAlert title="Saved, but:" warnings={warnings} />
       {isDirty && (
         <div className={classes.unsaved}>
           <Alert role="group" aria-label="Unsaved grants" color="accent" variant="light" p="xs">

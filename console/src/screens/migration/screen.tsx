@@ -2,7 +2,7 @@
 
 import { Alert, Anchor, Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useLocation, useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import {
   addSample,
@@ -26,11 +26,14 @@ import { announce } from '../../shell/live-region.tsx';
 import { ProgressBar } from '../../shell/progress-bar.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useWorkspace } from '../../shell/use-address.ts';
+import { WarningsAlert } from '../../shell/warnings-alert.tsx';
 import { workspaceOption } from '../../snippets/admin.ts';
 
 export function Screen() {
   const workspace = useWorkspace();
   const { id } = useParams({ strict: false }) as { readonly id: string };
+  // Warnings of the request that started it, if it was sent from this tab.
+  const { warnings = [] } = useLocation().state as { readonly warnings?: readonly string[] };
   const { data, error, refetch, dataUpdatedAt } = useQuery(migrationQuery(workspace, id));
   // Drops the draft when the migration has applied it.
   useDraft(workspace);
@@ -48,6 +51,7 @@ export function Screen() {
       }
     >
       <ErrorAlert error={error} onRetry={() => void refetch()} />
+      {data?.state === 'succeeded' && <WarningsAlert title="Applied, but:" warnings={warnings} />}
       {data !== undefined && <Body workspace={workspace} migration={data} at={dataUpdatedAt} />}
     </ScreenFrame>
   );

@@ -148,10 +148,10 @@ function Apply({ workspace, state, plan, strategy }: ApplyProps) {
         allowDestructive: plan.destructive,
         basedOn: plan.basedOn,
       }),
-    onSuccess: ({ id }) => {
+    onSuccess: ({ migration: { id }, warnings }) => {
       state.begin(String(id));
       void client.invalidateQueries({ queryKey: ['migrations', workspace.org, workspace.ws] });
-      return navigate({ to: screenPath(workspace, `/migrations/${id}`) });
+      return navigate({ to: screenPath(workspace, `/migrations/${id}`), state: { warnings } as never });
     },
     onError: (thrown) => hasStatus(thrown, 412) && client.invalidateQueries({ queryKey: ['document'] }),
   });

@@ -1,6 +1,6 @@
 // Steps of a plan: effects, estimated time, and conflicting records.
 
-import { Badge, Group, Text } from '@mantine/core';
+import { Badge, Group, List, Text } from '@mantine/core';
 import { formatDuration } from '../../api/migration-progress.ts';
 import type { Plan, PlannedStep } from '../../api/types.ts';
 
@@ -18,7 +18,7 @@ export function Steps({ workspace, plan: { steps } }: { readonly workspace: Work
       rowKey={(_, index) => index}
       minWidth={560}
       columns={[
-        { title: 'Step', cell: ({ description }) => <bdi>{description}</bdi> },
+        { title: 'Step', cell: Description },
         { title: 'Effect', cell: Effects },
         {
           title: 'Estimated time',
@@ -44,7 +44,23 @@ export function Steps({ workspace, plan: { steps } }: { readonly workspace: Work
   );
 }
 
-function Effects({ destructive, blocksReads, blocksWrites }: PlannedStep) {
+/** Description of a step, with the new grants of an entity in words. */
+const Description = ({ description, grants = [] }: PlannedStep) => (
+  <>
+    <bdi>{description}</bdi>
+    {grants.length > 0 && (
+      <List size="xs" type="ordered">
+        {grants.map((grant) => (
+          <List.Item key={grant}>
+            <bdi>{grant}</bdi>
+          </List.Item>
+        ))}
+      </List>
+    )}
+  </>
+);
+
+function Effects({ destructive, opens, blocksReads, blocksWrites }: PlannedStep) {
   const closed = [...(blocksReads ? ['reads'] : []), ...(blocksWrites ? ['writes'] : [])].join(' and ');
   return (
     <Group gap={4}>
@@ -53,12 +69,17 @@ function Effects({ destructive, blocksReads, blocksWrites }: PlannedStep) {
           destroys
         </Badge>
       )}
+      {opens && (
+        <Badge color="yellow" tt="none">
+          opens to every user
+        </Badge>
+      )}
       {closed !== '' && (
         <Badge color="yellow" tt="none">
           blocks {closed}
         </Badge>
       )}
-      {!destructive && closed === '' && <Text size="sm">does not block</Text>}
+      {!destructive && opens !== true && closed === '' && <Text size="sm">does not block</Text>}
     </Group>
   );
 }

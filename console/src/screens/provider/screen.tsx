@@ -1,6 +1,6 @@
 // Screen of the identity provider, whose users may use the workspace, with the token debugger.
 
-import { Alert, Button, Group, List, Stack, Switch, Text } from '@mantine/core';
+import { Button, Group, Stack, Switch, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { AccessLayout } from '../../access/access-layout.tsx';
@@ -11,6 +11,7 @@ import type { WorkspaceRef } from '../../api/workspace.ts';
 import { ConfirmDialog } from '../../shell/dialogs.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { announce } from '../../shell/live-region.tsx';
+import { WarningsAlert } from '../../shell/warnings-alert.tsx';
 import { ProviderForm } from './provider-form.tsx';
 import { TokenDebugger } from './token-debugger.tsx';
 
@@ -47,18 +48,7 @@ function Configuration({ workspace }: { readonly workspace: WorkspaceRef }) {
           onSaved={onSaved}
         />
       )}
-      {warnings.length > 0 && (
-        <Alert color="yellow" variant="light" p="xs" role="status">
-          <Text size="sm" fw={600}>
-            Stored, but:
-          </Text>
-          <List size="sm">
-            {warnings.map((warning) => (
-              <List.Item key={warning}>{warning}</List.Item>
-            ))}
-          </List>
-        </Alert>
-      )}
+      <WarningsAlert title="Stored, but:" warnings={warnings} />
       <ProviderForm workspace={workspace} stored={stored} onSaved={onSaved} />
     </Stack>
   );
