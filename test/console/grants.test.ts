@@ -224,6 +224,29 @@ test('a role is added where it is needed', async ({ open }) => {
   await restore('rates');
 });
 
+test('a workspace has origins of its own, those of the server, or none', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/acme/desk/settings' });
+  const row = page.getByRole('row', { name: /^Origins of web pages/ });
+  await row.getByText('those of the server').waitFor();
+  const change = async (text: string): Promise<void> => {
+    await page.getByRole('textbox', { name: 'Origins' }).fill(text);
+    await button(page, 'Save').click();
+  };
+  await button(page, 'Change origins').click();
+  await page.getByRole('checkbox', { name: /^The origins of the server/ }).click();
+  await change('https://app.example.com/path');
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+  await change('https://app.example.com\n\nhttps://b.example.com:8443\n');
+  await row.getByText('https://app.example.com, https://b.example.com:8443').waitFor();
+  await button(page, 'Change origins').click();
+  await change('');
+  await row.getByText('none').waitFor();
+  await button(page, 'Change origins').click();
+  await page.getByRole('checkbox', { name: /^The origins of the server/ }).click();
+  await button(page, 'Save').click();
+  await row.getByText('those of the server').waitFor();
+});
+
 test('a plan says new grants in words, and the migration which entities are open', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/acme/desk/schema?tab=document' });
   const { tickets, rates, ...others } = SCHEMA.entities;

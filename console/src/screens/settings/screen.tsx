@@ -1,9 +1,10 @@
-// Settings of a workspace: name, slug and deletion.
+// Settings of a workspace: name, slug, origins of web pages, and deletion.
 
-import { Anchor, Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Button, Checkbox, Group, Paper, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { fieldError } from '../../api/api-error.ts';
 import { CONSOLE_API, request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
 import type { WorkspaceListed } from '../../api/types.ts';
@@ -11,8 +12,9 @@ import { adminPath } from '../../api/workspace.ts';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
 import { PropertyTable } from '../../shell/data-table.tsx';
 import { DateTime } from '../../shell/datetime.tsx';
-import { ConfirmByNameDialog } from '../../shell/dialogs.tsx';
+import { ConfirmByNameDialog, FormDialog } from '../../shell/dialogs.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
 import { NameDialog } from '../../shell/name-dialog.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useWorkspace } from '../../shell/use-address.ts';
@@ -22,7 +24,7 @@ export function Screen() {
   const { data: session } = useQuery(sessionQuery);
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [dialog, setDialog] = useState<'rename' | 'delete'>();
+  const [dialog, setDialog] = useState<'rename' | 'origins' | 'delete'>();
   const close = (): void => setDialog(undefined);
   const { data, error, refetch } = useQuery({
     queryKey: ['workspace', workspace.org, workspace.ws],
@@ -39,11 +41,15 @@ export function Screen() {
               ['Name', <bdi key="name">{data.name}</bdi>],
               ['Slug', data.slug],
               ['Created', <DateTime key="created" instant={data.createdAt} />],
+              ['Origins of web pages', <bdi key="origins">{formatOrigins(data.corsOrigins)}</bdi>],
             ]}
           />
           <Group>
             <Button variant="default" onClick={() => setDialog('rename')}>
               Rename
+            </Button>
+            <Button variant="default" onClick={() => setDialog('origins')}>
+              Change origins
             </Button>
             <Anchor
               size="sm"
@@ -78,6 +84,18 @@ export function Screen() {
               await navigate({ to: `/${workspace.org}/${named.slug}/settings`, replace: true });
             }}
           />
+          {dialog === 'origins' && (
+            <OriginsDialog
+              before={data.corsOrigins}
+              onClose={close}
+              save={async (corsOrigins) => {
+                await request({ method: 'PUT', path: adminPath(workspace), body: { corsOrigins } });
+                await refetch();
+                announce('Origins changed');
+                close();
+              }}
+            />
+          )}
           <ConfirmByNameDialog
             title="Delete workspace"
             name={workspace.ws}
@@ -98,5 +116,57 @@ export function Screen() {
         </Stack>
       )}
     </ScreenFrame>
+  );
+}
+
+const formatOrigins = (origins: readonly string[] | undefined): string =>
+  origins === undefined ? 'those of the server' : origins.length === 0 ? 'none' : origins.join(', ');
+
+interface OriginsDialogProps {
+  readonly before: readonly string[] | undefined;
+  readonly onClose: () => void;
+  readonly save: (origins: readonly string[] | null) => Promise<void>;
+}
+
+/** Dialog for the origins whose pages may use the data API. */
+function OriginsDialog({ before, onClose, save }: OriginsDialogProps) {
+  const [isOwn, setOwn] = useState(before !== undefined);
+  const [text, setText] = useState((before ?? []).join('\n'));
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  return (
+    <FormDialog
+      title="Origins of web pages"
+      action="Save"
+      fields={['corsOrigins']}
+      onClose={onClose}
+      onSubmit={() => save(isOwn ? lines : null)}
+    >
+      {(error) => (
+        <>
+          <Checkbox
+            label="The origins of the server (WDA_CORS_ORIGINS)"
+            checked={!isOwn}
+            onChange={(event) => setOwn(!event.currentTarget.checked)}
+          />
+          {isOwn && (
+            <Textarea
+              label="Origins"
+              description="Web pages that browsers let use the data API of this workspace, one per line, such as https://app.example.com. Empty: none"
+              value={text}
+              onChange={(event) => setText(event.currentTarget.value)}
+              error={fieldError(error, 'corsOrigins')}
+              autosize
+              minRows={3}
+              maxRows={12}
+              spellCheck={false}
+              data-autofocus
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
   );
 }
