@@ -1,11 +1,13 @@
 // Clients that other people's generators make of the document of the demo workspace: they compile, and a program that uses
-// them creates, changes, lists, reads, deletes, and is told why not.
+// them creates, changes, lists, reads, deletes, and is told why not. Of the documents of users with roles they compile.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { generateDocument } from '../../src/openapi/document.ts';
+import { deskFor } from '../support/desk-document.ts';
 import { prepare } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { useFolder } from '../support/temporary-folder.ts';
@@ -30,6 +32,21 @@ const ORVAL = {
     output: { target: './orval.ts', client: 'fetch', baseUrl: { getBaseUrlFromSpecification: true } },
   },
 };
+/** A role that reads and creates, and one that only creates some records. */
+const ROLES = ['customer', 'robot'] as const;
+const FACTS = {
+  publicUrl: 'https://api.acme.org',
+  tokenUrl: 'https://api.acme.org/oauth/token',
+  maxPageSize: 1000,
+  maxBulk: 1000,
+  maxBatch: 100,
+};
+const USERS = { kind: 'external', mayWrite: true } as const;
+
+/** Text of the document of users with the role. */
+const documentFor = (role: string): string =>
+  [...generateDocument(deskFor(role), USERS, { selection: 'fixed', entities: undefined }, FACTS)].join('');
+
 const COMPILER = {
   target: 'es2022',
   lib: ['es2023', 'dom', 'dom.iterable'],
@@ -65,6 +82,30 @@ if (isInstalled) {
       copyFileSync(join(TOOLS, 'programs', `${name}.ts`), join(folder, `program-${name}.ts`));
     }
   });
+
+  for (const role of ROLES) {
+    test(`what the generators make of the document of a role compiles: ${role}`, async () => {
+      const place = join(folder, role);
+      mkdirSync(place);
+      symlinkSync(join(TOOLS, 'node_modules'), join(place, 'node_modules'));
+      writeFileSync(join(place, 'document.json'), documentFor(role));
+      writeFileSync(join(place, 'package.json'), '{"type": "module"}');
+      const tsconfig = { compilerOptions: { ...COMPILER, noEmit: true }, include: ['*.ts', 'hey-api/**/*.ts'] };
+      writeFileSync(join(place, 'tsconfig.json'), JSON.stringify(tsconfig));
+      writeFileSync(join(place, 'orval.config.mjs'), `export default ${JSON.stringify(ORVAL)};`);
+      const inPlace = (script: string, ...args: readonly string[]) =>
+        run(process.execPath, [script, ...args], { cwd: place, env: { ...process.env, NO_COLOR: '1' } });
+      for (const [generator, ...options] of Object.values(GENERATORS))
+        await inPlace(join('node_modules/.bin', generator), ...options);
+      const mistakes = await inPlace('node_modules/typescript/bin/tsc', '-p', '.').then(
+        () => '',
+        ({ stdout }: { stdout: string }) => stdout,
+      );
+      assert.equal(mistakes, '');
+      // Fields that the role may not read or write are nowhere.
+      assert.equal(/\brate\b/.exec(readFileSync(join(place, 'oazapfts.ts'), 'utf8'))?.[0], undefined);
+    });
+  }
 
   test('the page of generators has the commands', () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/clients/generators.md'), 'utf8');
