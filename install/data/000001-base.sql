@@ -38,7 +38,7 @@ create table wda.workspace (
   -- the workspace moves.
   moves int4 not null default 0,
   -- Origins whose pages may use the workspace, a list of texts; null for those of the server.
-  cors_origins json,
+  cors_origins json constraint workspace_cors_origins check (json_typeof(cors_origins) = 'array'),
   created_at timestamptz(3) not null default now(),
   constraint workspace_slug unique (organization_id, slug)
 );
@@ -97,7 +97,7 @@ create table wda.identity_provider (
   -- Claim with the roles of a user.
   role_claim text,
   -- Claims that a token must carry, with their values; null for none. json, not jsonb: numbers keep their digits.
-  required_claims json,
+  required_claims json constraint identity_provider_required_claims check (json_typeof(required_claims) = 'object'),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now()
 );

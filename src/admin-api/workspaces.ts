@@ -2,7 +2,7 @@
 import type { Static } from 'typebox';
 import { badRequest } from '../errors.ts';
 import { createWorkspace, deleteWorkspace } from '../migrations/workspace.ts';
-import { parseOrigin } from '../model/origin.ts';
+import { MAX_ORIGIN_LENGTH, MAX_ORIGINS, parseOrigin } from '../model/origin.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { DocumentShape, type SchemaDocument } from '../schema/format.ts';
 import type { Path, Report } from '../schema/report.ts';
@@ -50,10 +50,9 @@ const NewWorkspaceDescribed = objectShape(
 const CorsOrigins = {
   description:
     'Origins whose pages may use the data API of the workspace, in place of those of the server; [] for none. Left out: those of the server.',
-  items: { type: 'string', maxLength: 300 },
+  items: { type: 'string', maxLength: MAX_ORIGIN_LENGTH },
   examples: [['https://app.example.com']],
 };
-const MAX_ORIGINS = 100;
 const Change = objectShape(
   {
     slug: Type.Optional(Slug),

@@ -8,7 +8,7 @@ import type { Session } from '../database/pool.ts';
 import { createEmptyWorkspace, type EmptyWorkspace } from '../migrations/workspace.ts';
 import { parseDateTime } from '../model/date-time.ts';
 import { parseExact } from '../model/exact-json.ts';
-import { isOrigin } from '../model/origin.ts';
+import { isOriginList } from '../model/origin.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { SLUG_PATTERN } from '../schema/format.ts';
 import type { Table } from '../schema/tables.ts';
@@ -134,8 +134,7 @@ function getTime(entry: Entry, member: string): string {
 function getCorsOrigins(entry: Entry): readonly string[] | null {
   const { corsOrigins = null } = entry;
   if (corsOrigins === null) return null;
-  if (!Array.isArray(corsOrigins) || !corsOrigins.every((origin) => typeof origin === 'string' && isOrigin(origin)))
-    throw makeInvalidError(entry, 'corsOrigins');
+  if (!isOriginList(corsOrigins)) throw makeInvalidError(entry, 'corsOrigins');
   return corsOrigins;
 }
 

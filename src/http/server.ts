@@ -166,7 +166,7 @@ function makeResponder(
       else response.once('close', () => end(message));
     };
     const finish = (reply: Reply | Delegation, error: unknown): void => {
-      const origins = findOrigins(mount, message);
+      const origins = findOrigins(mount, message, 'status' in reply && reply.status === 401);
       if (!(origins instanceof Promise)) send(reply, error, origins);
       else {
         // Without the database no records are in the answer, and pages may read why.
@@ -190,10 +190,13 @@ function makeResponder(
   };
 }
 
-/** Finds the origins that replace those of the server. Programs send no origin, and no look-up is made for them. */
-function findOrigins({ corsOrigins }: Mount, { url = '/', headers }: IncomingMessage) {
+/**
+ * Finds the origins that replace those of the server. Programs send no origin, and no look-up is made for them. Refusals of
+ * a credential must not show, also not by their time, whether a workspace is in memory.
+ */
+function findOrigins({ corsOrigins }: Mount, { url = '/', headers }: IncomingMessage, isRefusal: boolean) {
   if (corsOrigins === undefined) return null;
-  const cachedOrigins = corsOrigins.getCached(url);
+  const cachedOrigins = isRefusal ? undefined : corsOrigins.getCached(url);
   if (cachedOrigins !== undefined) return cachedOrigins;
   return headers.origin === undefined ? null : corsOrigins.find(url);
 }

@@ -3,6 +3,10 @@
 /** Origins whose pages may use the API: all, or those of a list. */
 export type CorsOrigins = '*' | readonly string[];
 
+/** Most origins of a workspace. */
+export const MAX_ORIGINS = 100;
+export const MAX_ORIGIN_LENGTH = 300;
+
 /** Returns the origin of an http or https URL as browsers send it: host in ASCII, no default port. Undefined for others. */
 export function parseOrigin(text: string): string | undefined {
   const url = URL.parse(text);
@@ -12,3 +16,9 @@ export function parseOrigin(text: string): string | undefined {
 }
 
 export const isOrigin = (text: string): boolean => parseOrigin(text) === text;
+
+/** Returns whether the value is a list of origins that a workspace may have. */
+export const isOriginList = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) &&
+  value.length <= MAX_ORIGINS &&
+  value.every((one) => typeof one === 'string' && one.length <= MAX_ORIGIN_LENGTH && isOrigin(one));

@@ -16,12 +16,14 @@ export interface CorsOriginsOptions {
   readonly now: () => number;
 }
 
-const MAX_ENTRIES = 2000;
+// Workspaces and origins in memory, which have some 100 bytes each.
+const MAX_ENTRIES = 20_000;
 
 /** Makes the lookup, which keeps what it has read for as long as the registry allows. */
 export function makeFindCorsOrigins({ load, validFrom, now }: CorsOriginsOptions): FindCorsOrigins {
   const entries = new LRUCache<string, { readonly origins: readonly string[] | null; readonly asOf: number }>({
-    max: MAX_ENTRIES,
+    maxSize: MAX_ENTRIES,
+    sizeCalculation: ({ origins }) => (origins?.length ?? 0) + 1,
   });
   return async (organization, slug) => {
     const asOf = now();

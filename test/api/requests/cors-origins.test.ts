@@ -85,6 +85,16 @@ test('a workspace that does not exist answers as one without a list, and the res
   }
 });
 
+test('a refusal of the credential without an origin is the same for a workspace that does not exist', async () => {
+  await allow([APP]);
+  assert.equal((await open.call('/api/v1/acme/notes/notes', { credential: notes.key })).status, 200);
+  const refuse = async (path: string) => {
+    const { status, headers } = await open.call(path, { credential: 'wda_no' });
+    return [status, [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name))];
+  };
+  assert.deepEqual(await refuse('/api/v1/acme/notes/notes'), await refuse('/api/v1/acme/none/notes'));
+});
+
 test('a program, which sends no origin, is served, and the answer allows no page', async () => {
   await allow([APP]);
   const answer = await open.call('/api/v1/acme/notes/notes', { credential: notes.key });
