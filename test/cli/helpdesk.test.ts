@@ -20,15 +20,18 @@ const helpdesk = use(
   (started) => started.close(),
 );
 const server: TestServer = use(
-  () => startTestServer({ WDA_IDP_PRIVATE_NETWORK: 'allow', WDA_CORS_ORIGINS: helpdesk.url }),
+  () => startTestServer({ WDA_IDP_PRIVATE_NETWORK: 'allow', WDA_CORS_ORIGINS: 'https://elsewhere.example' }),
   (started) => started.stop(),
 );
 prepare(async () => {
   const [start = '', setUp = '', pages = '', ...more] = readCommands('examples/helpdesk/README.md');
-  assert.match(start, /WDA_IDP_PRIVATE_NETWORK=allow WDA_CORS_ORIGINS=http:\/\/127\.0\.0\.1:4001 npm start/);
+  assert.match(start, /WDA_IDP_PRIVATE_NETWORK=allow npm start/);
   assert.match(pages, /STATUS_KEY=wda_… npm run helpdesk/);
   assert.deepEqual(more, []);
-  const commands = setUp.replace('wda_admin_…', ADMIN_KEY).replace('http://127.0.0.1:4000', helpdesk.issuer);
+  const commands = setUp
+    .replace('wda_admin_…', ADMIN_KEY)
+    .replace('http://127.0.0.1:4000', helpdesk.issuer)
+    .replace('http://127.0.0.1:4001', helpdesk.url);
   const { stdout } = await runCommands(commands, { WDA_URL: server.url });
   state.printed = stdout;
   state.statusKey = /^Key +(wda_\S+)$/m.exec(stdout)?.[1] ?? '';
