@@ -413,6 +413,21 @@ const RULES: readonly (readonly [rule: string, breaches: (sources: readonly Sour
   ],
 ];
 
+/** Functions that make Scans without the filter of the principal, and the files that call them. */
+const UNFILTERED = { scanAll: ['plan/bulk.ts', 'plan/granted.ts'], scanNothing: ['plan/references.ts'] };
+
+test('table references have one maker, and few callers leave out the filter of the principal', () => {
+  const makers = SOURCES.flatMap(({ path, code }) =>
+    [...code.matchAll(/(?<!readonly )\[brand\]: true/g)].map(() => path),
+  );
+  assert.deepEqual(makers, ['plan/scan.ts']);
+  const restricted = SOURCES.filter(({ path }) => path !== 'plan/scan.ts');
+  for (const [name, callers] of Object.entries(UNFILTERED)) {
+    const paths = restricted.filter(({ code }) => code.includes(`${name}(`)).map(({ path }) => path);
+    assert.deepEqual(paths, callers, name);
+  }
+});
+
 for (const [rule, breaches] of RULES) {
   test(rule, () => assert.deepEqual(breaches(SOURCES), []));
 }
