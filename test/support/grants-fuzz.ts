@@ -51,10 +51,12 @@ export async function fuzzGrants(
         const model = new GrantsModel(schema, grants, user);
         const credential = await makeCredential(workspace, issuer, user);
         // To compare an answer with the document costs more than the request; reads are described where a grant allows them.
-        const isDescribed = (path: string): boolean =>
-          sent % 10 === 0 && model.getGrants(/^\w+/.exec(path)?.[0] ?? '', 'read').length > 0;
+        const isDescribed = (path: string, { method = 'GET' }: Call): boolean =>
+          sent % 10 === 0 &&
+          (method === 'GET' || path.includes('/_query')) &&
+          model.getGrants(/^\w+/.exec(path)?.[0] ?? '', 'read').length > 0;
         const ask = (path: string, call: Call): Promise<Answer> =>
-          isDescribed(path)
+          isDescribed(path, call)
             ? workspace.call(path, { credential, ...call })
             : send(`${server.url}/api/v1/${workspace.path}/${path}`, { credential, ...call });
         try {
@@ -123,6 +125,11 @@ async function fuzzUser(g: GeneratorValue, setting: Setting): Promise<Model> {
   for (let index = 0; index < WRITES; index++) {
     const view = model.view(records);
     const wish = drawGranted(g, setting, records, view);
+    const [first] = wish.writes;
+    if (wish.form === 'bulk' && chance(40) && (first?.kind === 'create' || first?.kind === 'upsert')) {
+      records = await compareImport(setting, records, first);
+      continue;
+    }
     const key = !wish.isDry && chance(15) ? randomUUID() : undefined;
     const write: Send = async (path, method, body) => {
       const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
@@ -139,6 +146,61 @@ async function fuzzUser(g: GeneratorValue, setting: Setting): Promise<Model> {
     records = await compareWrite({ ask: write, workspace, run }, records, wish);
   }
   return records;
+}
+
+/** Imports the rows, which have the same members, and compares what is stored with the model. */
+async function compareImport(
+  { model, ask, count, workspace }: Setting,
+  before: Model,
+  write: Extract<Write, { kind: 'create' | 'upsert' }>,
+): Promise<Model> {
+  const { entity } = write;
+  const names = Object.keys(write.bodies[0] ?? {});
+  const rows = write.bodies.map((body) => Object.fromEntries(names.map((name) => [name, body[name] ?? null])));
+  const next = Math.max(0, ...Object.values(before).flatMap(({ records }) => records.map(({ id }) => id))) + 1_000_000;
+  const ids = rows.map((_, index) => next + index);
+  const expected = model.importRows(before, { ...write, bodies: rows }, ids);
+  const query = write.kind === 'upsert' ? `?onConflict=${write.skips ? 'skip' : 'update'}&conflictOn=code` : '';
+  const body = rows.map((row) => JSON.stringify(row)).join('\n');
+  const headers = { 'content-type': 'application/x-ndjson' };
+  const answer = count(await ask(`${entity}/_import${query}`, { method: 'POST', headers, body }), 'import');
+  const note = JSON.stringify({ write: { ...write, bodies: rows }, answer: [answer.status, answer.text] });
+  const stored = await loadRecords(workspace, before);
+  if (expected.isRefused) {
+    assert.ok([400, 403, 404, 409].includes(answer.status), note);
+    assert.deepEqual(stored, before, note);
+    return before;
+  }
+  assert.equal(answer.status, 200, note);
+  assert.deepEqual(answer.json.data, expected.data, note);
+  const fresh = (state: Model): readonly number[] =>
+    (state[entity] as ModelEntity).records
+      .map(({ id }) => id)
+      .filter((id) => !(before[entity] as ModelEntity).records.some((one) => one.id === id))
+      .sort((a, b) => a - b);
+  const real = new Map(fresh(expected.model).map((id, index) => [id, fresh(stored)[index]]));
+  const after = Object.fromEntries(
+    Object.entries(expected.model).map(([name, one]) => [
+      name,
+      {
+        ...one,
+        records: one.records
+          .map((record) => ({ ...record, id: real.get(record.id) ?? record.id }))
+          .sort((a, b) => a.id - b.id),
+      },
+    ]),
+  ) as Model;
+  assert.deepEqual(stored, after, note);
+  return stored;
+}
+
+/** Reads all records as an owner. */
+async function loadRecords(workspace: TestWorkspace, model: Model): Promise<Model> {
+  const operations = Object.keys(model).map((entity) => ({ method: 'GET', entity, query: 'size=1000' }));
+  const lists = await workspace.call('_batch', { method: 'POST', body: { operations } });
+  return Object.fromEntries(
+    Object.entries(model).map(([name, one], index) => [name, { ...one, records: lists.json.data[index].data }]),
+  );
 }
 
 /** A wish about what there is for the user. */

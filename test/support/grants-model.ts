@@ -288,7 +288,7 @@ export class GrantsModel {
     const after = replaceRecords(model, entity, records);
     if (chosen.some(({ grant, record }) => !this.matches(entity, grant.where, record, after))) faults.add('column');
     if (this.#isTaken(entity, after[entity] as ModelEntity)) faults.add('conflict');
-    return { faults, isDangling, model: after, ids: [...ids] };
+    return { faults, isDangling, model: after, ids: ids.slice(0, bodies.length) };
   }
 
   /** Returns the first grant that allows the body and the record, or undefined. */
@@ -445,43 +445,81 @@ export class GrantsModel {
     }
   }
 
-  /** Finds a record with the key among those that the user sees, and creates or updates it: one after the other. */
-  #upsert(model: Model, write: Extract<Write, { kind: 'upsert' }>, context: RunContext): Done {
-    const { entity, skips } = write;
-    const bodies = write.bodies.map(
-      (body): Values => Object.fromEntries(Object.entries(body).map(([name, value]) => [name, context.resolve(value)])),
+  /** Imports rows. `ids`: of new records, one for each row. */
+  importRows(model: Model, write: Extract<Write, { kind: 'create' | 'upsert' }>, ids: readonly number[]): Imported {
+    const { entity, kind } = write;
+    const {
+      statuses,
+      isSeen,
+      model: after,
+    } = this.#writeKeyed(
+      model,
+      { entity, kind, skips: kind === 'upsert' && write.skips, bodies: write.bodies as readonly Values[] },
+      ids,
     );
-    if (!this.listFields(entity).includes('code')) return this.#refuse(model, [400]);
-    if (bodies.some((body) => this.#isMistaken(entity, body, true))) return this.#refuse(model, [400]);
+    if (statuses.length > 0) return { isRefused: true };
+    const seen = isSeen.filter(Boolean).length;
+    const [updated, skipped] = kind === 'upsert' && write.skips ? [0, seen] : [seen, 0];
+    return { isRefused: false, model: after, data: { inserted: isSeen.length - seen, updated, skipped } };
+  }
+
+  /** Writes records that the user sees with the key first, then new ones. `statuses`: of refusals, in any order. */
+  #writeKeyed(
+    model: Model,
+    { entity, kind, skips, bodies }: { entity: string; kind: string; skips: boolean; bodies: readonly Values[] },
+    ids: readonly number[],
+  ) {
+    const isUpsert = kind === 'upsert';
+    const statuses: number[] = [];
+    if (isUpsert && !this.listFields(entity).includes('code')) statuses.push(400);
+    if (isUpsert && bodies.some((body) => this.#isMistaken(entity, body, true))) statuses.push(400);
     const codes = bodies.map(({ code }) => code ?? null).filter((code) => code !== null);
-    if (new Set(codes).size < codes.length) return this.#refuse(model, [409]);
-    const records: Rec[] = [];
-    const drawn: number[] = [];
-    let now = model;
-    for (const body of bodies) {
-      const { code = null, ...changes } = body;
-      const seen = this.view(now)[entity]?.records.find((one) => code !== null && one.code === code);
-      if (seen !== undefined && skips) {
-        records.push(seen);
-        continue;
-      }
-      const ids = seen === undefined ? [context.draw()] : [];
-      drawn.push(...ids);
-      const step =
-        seen === undefined
-          ? this.create(now, entity, [body], ids)
-          : this.update(now, entity, [{ ...changes, id: seen.id }]);
-      const refusals = refusalsOf(step.faults, context.isBatch);
-      if (refusals.length > 0 || step.isDangling)
-        return this.#refuse(model, step.isDangling ? [...refusals, 400] : refusals);
-      now = step.model;
-      const [id] = step.ids as [number];
-      const record = (now[entity] as ModelEntity).records.find((one) => one.id === id) as Rec;
-      records.push(this.show(entity, record, now) ?? { id });
-    }
-    return { refusals: [], allowed: [], model: now, records, drawn };
+    if (isUpsert && new Set(codes).size < codes.length) statuses.push(409);
+    const seen = isUpsert ? (this.view(model)[entity]?.records ?? []) : [];
+    const found = bodies.map(({ code = null }) => seen.find((one) => code !== null && one.code === code));
+    const updates = bodies.flatMap(({ code, ...changes }, index) => {
+      const record = found[index];
+      return record === undefined || skips ? [] : [{ ...changes, id: record.id }];
+    });
+    const updated = this.update(model, entity, updates);
+    const creates = bodies.filter((_, index) => found[index] === undefined);
+    const created = this.create(updated.model, entity, creates, ids);
+    for (const { faults, isDangling } of [updated, created])
+      statuses.push(
+        ...[...faults].flatMap((fault) => refusalsOf(new Set([fault]), true)),
+        ...(isDangling ? [400] : []),
+      );
+    const fresh = [...created.ids];
+    const answered = found.map((record) => record?.id ?? (fresh.shift() as number));
+    const isSeen = found.map((record) => record !== undefined);
+    return { statuses, isSeen, ids: answered, model: created.model, mayConflict: updated.mayConflict === true };
+  }
+
+  #upsert(model: Model, write: Extract<Write, { kind: 'upsert' }>, { draw, resolve }: RunContext): Done {
+    const { entity, kind, skips } = write;
+    const bodies = write.bodies.map(
+      (body): Values => Object.fromEntries(Object.entries(body).map(([name, value]) => [name, resolve(value)])),
+    );
+    const drawn = bodies.map(draw);
+    const done = this.#writeKeyed(model, { entity, kind, skips, bodies }, drawn);
+    if (done.statuses.length > 0) return this.#refuse(model, done.statuses);
+    const { records } = done.model[entity] as ModelEntity;
+    const answer = done.ids.map(
+      (id) => this.show(entity, records.find((one) => one.id === id) as Rec, done.model) ?? { id },
+    );
+    const made = done.ids.filter((_, index) => !done.isSeen[index]);
+    return { refusals: [], allowed: done.mayConflict ? [409] : [], model: done.model, records: answer, drawn: made };
   }
 }
+
+/** What an import leaves: refused, or the state and the numbers of rows. */
+export type Imported =
+  | { readonly isRefused: true }
+  | {
+      readonly isRefused: false;
+      readonly model: Model;
+      readonly data: { readonly inserted: number; readonly updated: number; readonly skipped: number };
+    };
 
 interface RunContext {
   readonly isBatch: boolean;
