@@ -103,6 +103,23 @@ test('strange headers are mapped and tried; bad rows are a file, and a broken fi
   assert.equal(await total(), before + 60);
 });
 
+test('a reference is looked up by a unique field, and dates and numbers of another country are read', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders/import' });
+  const [customer] = (await shop.call('customers?size=1&sort=id')).json.data;
+  const csv = Buffer.from(`Customer E-Mail,status,total\n${customer.email},open,"1.234,50"\n`);
+  await page.locator('input[type=file]').setInputFiles({ name: 'orders.csv', mimeType: 'text/csv', buffer: csv });
+  const field = page.getByRole('combobox', { name: 'Field for Customer E-Mail' });
+  await field.waitFor();
+  assert.equal(await field.inputValue(), 'customer.email');
+  await page.getByRole('combobox', { name: 'Numbers, by the example of 1234.5' }).fill('1.234,50');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/^1 record inserted/).waitFor();
+  const [order] = (await shop.call('orders?sort=id,desc&size=1')).json.data;
+  assert.deepEqual([order.customerId, order.status, Number(order.total)], [customer.id, 'open', 1234.5]);
+});
+
 test('what is copied runs with a key, gives the rows that are shown, and has no credential', async ({ open }) => {
   // More than a page has when no size is asked for.
   const data = Array.from({ length: 30 }, () => ({ customerId: 1, status: 'paid', total: '40.10' }));

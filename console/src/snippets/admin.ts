@@ -59,10 +59,11 @@ export interface Imported extends Target {
 export function createImportCall({ origin, org, ws, entity, file, parameters }: Imported): AdminCall {
   const entries = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   const query = entries.length === 0 ? '' : `?${new URLSearchParams(entries)}`;
-  const { map, onConflict, conflictOn, rejects } = parameters;
+  const { map, formats, onConflict, conflictOn, rejects } = parameters;
   const conflict = conflictOn ?? onConflict;
   const options = [
     ...(map === undefined ? [] : [` --map ${quoteShell(map)}`]),
+    ...(formats === undefined ? [] : [` --formats ${quoteShell(formats)}`]),
     ...(conflict === undefined ? [] : [` --on-conflict ${quoteShell(conflict)}`]),
     ...(rejects === undefined ? [] : [' --rejects rejected-rows']),
   ].join('');

@@ -53,7 +53,25 @@ export function guessMapping(headers: readonly string[], fields: readonly string
 
 /** Prints the parameter `map` of an import, or undefined if all names are equal. */
 export function printMapParameter(mapping: Mapping): string | undefined {
-  const entries = [...mapping].filter(([header, field]) => header !== field);
+  // A look-up is named also where the header is the same.
+  const entries = [...mapping].filter(([header, field]) => header !== field || field.includes('.'));
   if (entries.length === 0) return undefined;
   return entries.map(([header, field]) => `${header.replace(/[\\,]/g, '\\$&')}:${field ?? ''}`).join(',');
+}
+
+/** Forms of cells, empty for those of the API. */
+export interface Formats {
+  readonly date: string;
+  readonly decimal: string;
+  readonly boolean: string;
+}
+
+export const NO_FORMATS: Formats = { date: '', decimal: '', boolean: '' };
+
+/** Prints the parameter `formats` of an import, or undefined without any. */
+export function printFormats({ date, decimal, boolean }: Formats): string | undefined {
+  const parts = Object.entries({ date, decimal, boolean }).flatMap(([type, form]) =>
+    form.trim() === '' ? [] : [`${type}:${form.trim()}`],
+  );
+  return parts.length === 0 ? undefined : parts.join(';');
 }

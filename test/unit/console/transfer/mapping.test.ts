@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { guessMapping, printMapParameter } from '../../../../console/src/transfer/mapping.ts';
+import { guessMapping, NO_FORMATS, printFormats, printMapParameter } from '../../../../console/src/transfer/mapping.ts';
 
 test('headers find the fields that are written alike, each field once', () => {
   const mapping = guessMapping(
@@ -39,5 +39,19 @@ test('the parameter names what has another name, and what is left out', () => {
       ]),
     ),
     'E\\, mail:email,x:',
+  );
+});
+
+test('a look-up is found by its words, and named also where the header has its name', () => {
+  const fields = ['customerId', 'total', 'customer.email'];
+  assert.deepEqual([...guessMapping(['Customer E-Mail', 'total'], fields).values()], ['customer.email', 'total']);
+  assert.equal(printMapParameter(new Map([['customer.email', 'customer.email']])), 'customer.email:customer.email');
+});
+
+test('forms that are given are one parameter', () => {
+  assert.equal(printFormats(NO_FORMATS), undefined);
+  assert.equal(
+    printFormats({ date: 'dd.MM.yyyy', decimal: '', boolean: ' ja/nein ' }),
+    'date:dd.MM.yyyy;boolean:ja/nein',
   );
 });
