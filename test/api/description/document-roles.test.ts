@@ -14,6 +14,8 @@ const PATH = '_openapi.json';
 prepare(async () => {
   const { status } = await desk.admin('identity-provider', { method: 'PUT', body: { roleClaim: 'roles' } });
   assert.equal(status, 200);
+  await desk.create('companies', [{ name: 'One' }]);
+  await desk.create('news', [{ title: 'new' }]);
 });
 
 for (const [query, roles] of [
@@ -119,11 +121,35 @@ test('the index and the schema have the operations of the role', async () => {
 });
 
 test('answers to a role are as its document says: the id alone where the record cannot be read', async () => {
-  await desk.create('companies', [{ name: 'One' }]);
   const credential = tokenOf({ roles: ['robot'] });
   const body = { subject: 'a', status: 'open', companyId: 1 };
   const created = await desk.call('tickets', { method: 'POST', body, credential });
   assert.deepEqual([created.status, created.json], [201, { data: { id: 1 } }]);
   const many = await desk.call('tickets/_bulk', { method: 'POST', body: { data: [body, body] }, credential });
   assert.deepEqual(many.json.data, [{ id: 2 }, { id: 3 }]);
+});
+
+test('examples of bodies in the document of a role are accepted', async () => {
+  const users = { agent: {}, customer: { company_id: 1, sub: 'cid' }, robot: {} };
+  for (const [role, claims] of Object.entries(users)) {
+    const credential = tokenOf({ roles: [role], ...claims });
+    const ticket = { subject: 'a', ...(role === 'customer' ? {} : { status: 'open', companyId: 1 }) };
+    const created = await desk.call('tickets', { method: 'POST', body: ticket, credential });
+    assert.equal(created.status, 201, created.text);
+    const { components } = (await desk.call(PATH, { credential })).json;
+    for (const [name, { content }] of Object.entries<{
+      content: Record<string, { examples: Record<string, { value: Record<string, unknown> }> }>;
+    }>(components.requestBodies)) {
+      const [entity, kind] = name.split('.');
+      if (kind !== 'Create' && kind !== 'Update') continue;
+      for (const { value } of Object.values(content['application/json']?.examples ?? {})) {
+        const id = entity === 'tickets' ? created.json.data.id : 1;
+        const [method, item, expected]: readonly [string, object, number] =
+          kind === 'Create' ? ['POST', value, 201] : ['PATCH', { ...value, id }, 200];
+        const body = { data: [item] };
+        const { status, text } = await desk.call(`${entity}/_bulk?dryRun=true`, { method, body, credential });
+        assert.equal(status, expected, `${role} ${name} ${JSON.stringify(value)}: ${text}`);
+      }
+    }
+  }
 });
