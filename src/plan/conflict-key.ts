@@ -33,7 +33,9 @@ export function planKey(
   );
   if (key !== undefined) return { fields: key, mode };
   const unknown = fields.find((name) => !entity.fields.has(name));
-  const suggestion = unknown === undefined ? null : closest(unknown, entity.fields.keys());
+  const isMode = parameter === 'onConflict' && (unknown === 'update' || unknown === 'skip');
+  const suggestion =
+    unknown === undefined ? null : isMode ? `conflict=${unknown}` : closest(unknown, entity.fields.keys());
   const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
   const possible = keys.slice(0, MAX_LISTED).map((each) => each.map(({ name }) => name).join());
   const further = keys.length > MAX_LISTED ? ` and ${keys.length - MAX_LISTED} more` : '';

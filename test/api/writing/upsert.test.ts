@@ -195,7 +195,7 @@ describe('one record', () => {
     ['a part of an index', 'onConflict=number', /and number are none. Possible/],
     ['more than an index', 'onConflict=email,number', /and email,number are none. Possible/],
     ['a typo', 'onConflict=emial', /and emial are none. Did you mean email\? Possible/],
-    ['a mode', 'onConflict=skip', /and skip are none/],
+    ['a mode', 'onConflict=skip', /and skip are none\. Did you mean conflict=skip\? Possible/],
     ['nothing', 'onConflict=', /and an empty text are none\. Possible: id; teamId,number; email/],
     ['an empty name', 'onConflict=email,', /and email, are none\. Possible: id; /],
   ] as const)

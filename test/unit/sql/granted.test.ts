@@ -139,3 +139,16 @@ test('a statement without the checks of grants is not made', () => {
   );
   assert.match(compile(plan, OPTIONS).text, /where not exists \(select from "\$problems"\)/);
 });
+
+test('a migration of an entity on the path of a grant is told under the name of the entity with the grant', () => {
+  const workspace = makeWorkspace({ ...ENTITIES, tickets: { ...ENTITIES.tickets, grants } });
+  const gate = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 7 };
+  const entities = new Map(workspace.entities).set('companies', { ...getEntity(workspace, 'companies'), gate });
+  const part = grantWorkspace({ ...workspace, entities }, { roles: ['a'], onlyGrants: false });
+  const context = { workspace: part, principal: USER };
+  assert.throws(
+    () => planList(parseListRequest('count=none', LIMITS), getEntity(part, 'tickets'), context),
+    (error: { status?: number; message: string }) =>
+      error.status === 503 && /tickets/.test(error.message) && !/companies/.test(error.message),
+  );
+});
