@@ -1,9 +1,12 @@
 // Imports of users whose grants limit the entity: which rows are written, and what a file cannot find out.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { before, describe, test } from 'node:test';
 import { useIssuer, useServer } from '../../support/resources.ts';
 import type { Answer, TestWorkspace } from '../../support/server.ts';
 import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
+import { until } from '../../support/wait-until.ts';
 
 const byCompany = { field: 'companyId', op: 'eq', value: { claim: 'company_id' } };
 const SCHEMA = {
@@ -253,5 +256,55 @@ describe('an import under grants', () => {
     );
     assert.deepEqual(counts(await load(AGENT, '', wide.join('\n'), NDJSON)), [12, 0, 0]);
     assert.equal((await find('w11')).notes.length, 900_000);
+  });
+
+  test('obeys the grants that are in force when its file has arrived', async () => {
+    const { grants } = SCHEMA.entities.tickets;
+    const setGrants = async (value: unknown): Promise<void> => {
+      const answer = await desk.admin('entities/tickets/grants', { method: 'PUT', body: value });
+      assert.equal(answer.status, 200, answer.text);
+    };
+    const narrower = grants.map((grant) =>
+      grant.role === 'agent' ? { ...grant, where: { field: 'teamId', op: 'eq', value: 2 } } : grant,
+    );
+    const before = await total();
+    for (const [changed, status, message] of [
+      [narrower, 403, 'You may not create records of tickets'],
+      [[], 404, 'Entity tickets does not exist. Known'],
+      [null, 503, 'The schema or who may see what changed while the file came in; nothing was imported, retry'],
+    ] as const) {
+      const sent = request(`${server.url}/api/v1/${desk.path}/tickets/_import`, {
+        method: 'POST',
+        headers: { ...CSV, authorization: `Bearer ${tokenOf(AGENT)}` },
+      });
+      const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+      sent.write('subject,teamId\nslow,1\n');
+      await until('the file is copied', async () => {
+        const rows = await server.database.query(
+          `select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy pg_temp%'`,
+        );
+        return rows.length > 0;
+      });
+      await setGrants(changed);
+      sent.end('slower,1\n');
+      const [response] = await answered;
+      const text = Buffer.concat(await response.toArray()).toString();
+      assert.deepEqual([response.statusCode, JSON.parse(text).error.message.replace(/: .*/, '')], [status, message]);
+      assert.equal(await total(), before);
+      await setGrants(grants);
+    }
+  });
+
+  test('is done once for a key, and its replay needs the right to import', async () => {
+    const headers = { ...CSV, 'idempotency-key': 'import-1' };
+    const before = await total();
+    const send = (): Promise<Answer> => load(AGENT, '', 'subject,teamId\nonce,1\n', headers);
+    assert.deepEqual(counts(await send()), [1, 0, 0]);
+    assert.deepEqual(counts(await send()), [1, 0, 0]);
+    assert.equal(await total(), before + 1);
+    const reader = [{ role: 'agent', can: ['read'] }];
+    await desk.admin('entities/tickets/grants', { method: 'PUT', body: reader });
+    assert.deepEqual(refusal(await send()), [403, 'You may not create records of tickets']);
+    await desk.admin('entities/tickets/grants', { method: 'PUT', body: SCHEMA.entities.tickets.grants });
   });
 });
