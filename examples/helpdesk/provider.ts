@@ -47,7 +47,8 @@ function configure(pages: readonly string[]): Configuration {
     clientBasedCORS: (_context, origin) => pages.some((page) => page.startsWith(`${origin}/`)),
     cookies: { keys: [randomUUID()] },
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'helpdesk', alg: 'RS256', use: 'sig' } as JWK] },
-    findAccount: (_context, id) => (id in USERS ? { accountId: id, claims: () => ({ sub: id }) } : undefined),
+    findAccount: (_context, id) =>
+      Object.hasOwn(USERS, id) ? { accountId: id, claims: () => ({ sub: id }) } : undefined,
     interactions: { url: (_context, { uid }) => `/sign-in/${uid}` },
     // Nobody is asked for consent.
     async loadExistingGrant({ oidc }) {
@@ -82,6 +83,7 @@ async function showUsers(provider: Provider, request: IncomingMessage, response:
     await provider.interactionDetails(request, response);
     if (request.method === 'POST') {
       const user = new URL(request.url ?? '', 'http://provider').searchParams.get('user') ?? '';
+      if (!Object.hasOwn(USERS, user)) throw new Error('no such user');
       await provider.interactionFinished(request, response, { login: { accountId: user } });
       return;
     }

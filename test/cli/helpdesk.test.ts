@@ -56,6 +56,30 @@ test('the key of the status page has what is published, and nothing else', async
   assert.equal((await call('services/2', state.statusKey, 'PATCH', { state: 'up' })).status, 403);
 });
 
+test('the provider for trying signs in its users alone, for the pages alone', async () => {
+  const authorize = (page: string): Promise<Response> => {
+    const parameters = {
+      response_type: 'code',
+      client_id: 'helpdesk',
+      redirect_uri: page,
+      scope: 'openid',
+      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+      code_challenge_method: 'S256',
+    };
+    return fetch(`${helpdesk.issuer}/auth?${new URLSearchParams(parameters)}`, { redirect: 'manual' });
+  };
+  assert.equal((await authorize('https://elsewhere.example/')).status, 400);
+  const started = await authorize(`${helpdesk.url}/agent.html`);
+  const cookie = started.headers
+    .getSetCookie()
+    .map((one) => one.split(';')[0])
+    .join('; ');
+  for (const user of ['nobody', '__proto__', 'constructor']) {
+    const url = new URL(`${started.headers.get('location')}?user=${user}`, helpdesk.issuer);
+    assert.equal((await fetch(url, { method: 'POST', headers: { cookie }, redirect: 'manual' })).status, 400, user);
+  }
+});
+
 if (browserSkip === false) {
   const browser = useBrowser();
 
