@@ -8,6 +8,7 @@ import {
   LineCounter,
   type Node,
   parseDocument,
+  type ScalarTag,
   stringify,
   visit as walkNodes,
 } from 'yaml';
@@ -62,17 +63,20 @@ export function parseSchema(
   return { name, document, getLine: (path) => findLine(parsed.contents, path, lines) };
 }
 
+/** Writes numbers that a double would change with the digits of their source, which parseSchema() reads back. */
+const EXACT_NUMBER: ScalarTag = {
+  tag: 'tag:yaml.org,2002:float',
+  default: true,
+  identify: (value) => typeof value === 'object' && numberText(value) !== undefined,
+  // Reads nothing: the tags of YAML come next.
+  test: /(?!)/,
+  resolve: (text) => text,
+  stringify: ({ value }) => numberText(value) ?? '',
+};
+
 /** Formats a schema document as YAML, for `schema show` and `schema apply`. */
 export function schemaAsYaml(document: unknown): string {
-  return stringify(
-    document,
-    (_key, value) => {
-      const number = typeof value === 'object' ? numberText(value) : undefined;
-      if (number === undefined) return value;
-      return /^-?\d+$/.test(number) ? BigInt(number) : number;
-    },
-    { lineWidth: 0 },
-  ).trimEnd();
+  return stringify(document, null, { lineWidth: 0, customTags: (tags) => [EXACT_NUMBER, ...tags] }).trimEnd();
 }
 
 /** Rethrows an error with lines of the file in its details. `prefix`: path of the document in the body. */

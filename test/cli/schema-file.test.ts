@@ -48,8 +48,10 @@ test('numbers keep every digit on the way to the server', () => {
 });
 
 test('a document printed as YAML is read back as it was', () => {
-  const text = '{"a":{"default":9007199254740993,"s":"12","n":null,"t":"now","e":"","x":"a: b","list":[],"big":1e400}}';
-  const { document } = parseSchema(text.replace(',"big":1e400', ''), 'x');
+  const text =
+    '{"a":{"default":9007199254740993,"s":"12","n":null,"t":"now","e":"","x":"a: b","list":[],"big":1e400,"fraction":1.50,"f":"1.50","zero":-0,"one":[1.0,"1e5"]}}';
+  const { document } = parseSchema(text, 'x');
+  assert.equal(JSON.stringify(document), text);
   assert.equal(JSON.stringify(parseSchema(schemaAsYaml(document), 'y').document), JSON.stringify(document));
 });
 

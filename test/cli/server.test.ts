@@ -94,6 +94,25 @@ test('a workspace is created and listed', async () => {
   assert.equal((await json<{ slug: string }[]>(['workspace', 'list', 'acme']))[0]?.slug, 'shop');
 });
 
+test('the name of a workspace and the origins of its pages are set and shown', async () => {
+  const set = (...args: string[]) => done(['workspace', 'set', 'acme/shop', ...args]);
+  const origins = 'https://app.example.com, http://localhost:5173';
+  assert.match(
+    (await set('--name', 'The shop', '--cors-origins', origins)).stdout,
+    /^Workspace +acme\/shop\nName +The shop\nCORS origins +https:\/\/app\.example\.com, http:\/\/localhost:5173\n$/,
+  );
+  assert.match((await set('--cors-origins', 'none')).stdout, /^CORS origins +\(none\)$/m);
+  assert.match(
+    (await set('--cors-origins', 'server', '--name', 'Shop')).stdout,
+    /^CORS origins +\(those of the server\)$/m,
+  );
+  assert.equal((await wda(['workspace', 'set', 'acme/shop'], { env })).code, 2);
+  assert.match(
+    (await wda(['workspace', 'set', 'acme/shop', '--cors-origins', '*'], { env })).stderr,
+    /must be an origin such as/,
+  );
+});
+
 test('a schema is planned, applied, found in force and shown as it was written', async () => {
   const plan = await done(['schema', 'plan', file('schema.yaml')]);
   assert.match(plan.stdout, /# +STEP +DESTROYS DATA +BLOCKS +TIME +IN THE WAY/);
