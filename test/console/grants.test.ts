@@ -67,12 +67,12 @@ test('a key acts as a role with claims', async ({ open }) => {
   await dialog.getByLabel('Claims').fill('company_id');
   await dialog.getByRole('button', { name: 'Create' }).click();
   await dialog.getByText('must be an object').waitFor();
-  await dialog.getByLabel('Claims').fill('{"company_id": 1}');
+  await dialog.getByLabel('Claims').fill('{"company_id": 1, "n": 9007199254740993}');
   await dialog.getByRole('button', { name: 'Create' }).click();
   const created = page.getByRole('dialog', { name: 'New key' });
   const secret = await created.getByRole('textbox', { name: 'Key' }).inputValue();
   await created.getByRole('button', { name: 'I have stored it' }).click();
-  await page.getByText('GRANTS: customer, {"company_id":1}').waitFor();
+  await page.getByText('GRANTS: customer, {"company_id":1,"n":9007199254740993}').waitFor();
   const { json } = await desk.call('tickets?fields=subject', { credential: secret });
   assert.deepEqual(json.data, [{ subject: 'Printer' }]);
 });
@@ -222,6 +222,42 @@ test('a role is added where it is needed', async ({ open }) => {
   await button(page, 'Save grants').waitFor({ state: 'hidden' });
   assert.deepEqual(await grantsOf('rates'), [{ can: ['read'], role: '<b>boss</b>' }]);
   await restore('rates');
+});
+
+test('an entity that is renamed meanwhile keeps the form, and odd names are names', async ({ open }) => {
+  const fields = { toString: { type: 'text' }, valueOf: { type: 'json' } };
+  const odd = await server.workspace('t/odd-grants', {
+    roles: ['constructor', '__proto__'],
+    entities: {
+      constructor: {
+        fields,
+        grants: [
+          {
+            role: ['constructor', '__proto__'],
+            can: ['read', 'create'],
+            where: {
+              or: [{ not: { and: [{ field: 'valueOf', op: 'notNull' }] } }, { field: 'id', op: 'nin', value: [1] }],
+            },
+            fields: [],
+            write: ['valueOf'],
+            set: { toString: null },
+          },
+        ],
+      },
+    },
+  });
+  const page = await open({ key: keys.admin, path: '/t/odd-grants/access/grants' });
+  await page.getByRole('link', { name: 'constructor, __proto__: read some create some update no delete no' }).click();
+  await grantForm(page, 1).waitFor();
+  const text = (await grantForm(page, 1).textContent()) ?? '';
+  assert.match(text, /Users with the role constructor or __proto__ may read and create records of constructor where/);
+  await grantForm(page, 1).getByRole('checkbox', { name: 'delete' }).check();
+  await odd.admin('schema', { method: 'PUT', body: { entities: { renamed: { renamedFrom: 'constructor', fields } } } });
+  await page.getByText('The entity constructor was renamed or dropped').waitFor({ timeout: 20_000 });
+  assert.equal(await grantForm(page, 1).getByRole('checkbox', { name: 'delete' }).isChecked(), true);
+  await button(page, 'Save grants').click();
+  await page.getByText('Entity constructor does not exist').waitFor();
+  await button(page, 'Discard changes').click();
 });
 
 test('a workspace has origins of its own, those of the server, or none', async ({ open }) => {

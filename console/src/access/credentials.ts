@@ -2,13 +2,14 @@
 // texts.
 
 import { queryOptions } from '@tanstack/react-query';
-import { stringifyExact } from '../api/json.ts';
-import { request } from '../api/request.ts';
+import { Digits, stringifyExact } from '../api/json.ts';
+import { requestExact } from '../api/request.ts';
 import type { Permissions } from '../api/session.ts';
 import type { ApiKey, OAuthClient } from '../api/types.ts';
 import { parseClaims } from '../api/view-as.ts';
 import { adminPath, type WorkspaceRef } from '../api/workspace.ts';
 import { formatLocal, type TimeZone } from '../format/datetime.ts';
+import type { JsonObject } from '../schema/json-value.ts';
 import { quoteShell } from '../snippets/snippets.ts';
 
 /** Rights of a new credential. */
@@ -36,8 +37,12 @@ const ALL = 'size=1000';
 export const credentialQuery = <T>(workspace: WorkspaceRef, noun: 'api-keys' | 'oauth-clients') =>
   queryOptions({
     queryKey: [noun, workspace.org, workspace.ws],
-    queryFn: async ({ signal }) =>
-      (await request<readonly T[]>({ path: adminPath(workspace, `/${noun}?${ALL}`), signal })).data,
+    queryFn: async ({ signal }): Promise<readonly T[]> => {
+      const path = adminPath(workspace, `/${noun}?${ALL}`);
+      const { data } = await requestExact<readonly JsonObject[]>({ path, signal });
+      // Claims keep their digits; the id is the only other number.
+      return data.map((one) => ({ ...one, ...(one.id instanceof Digits && { id: Number(one.id.text) }) }) as T);
+    },
   });
 
 export const apiKeysQuery = (workspace: WorkspaceRef) => credentialQuery<ApiKey>(workspace, 'api-keys');

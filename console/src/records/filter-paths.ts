@@ -36,10 +36,8 @@ export function listPathsAfter(schema: WorkspaceSchema, entity: EntityDocument, 
   for (const name of names) at = schema.entities.get(at?.relations.get(name)?.entity ?? '');
   if (at === undefined) return [];
   const prefix = names.map((name) => `${name}.`).join('');
-  return [
-    ...listColumns(at).map(({ name }) => prefix + name),
-    ...[...at.relations.keys()].map((name) => `${prefix}${name}.`),
-  ];
+  const columns = listColumns(at).map(({ name }) => prefix + name);
+  return [...new Set([...columns, ...[...at.relations.keys()].map((name) => `${prefix}${name}.`)])];
 }
 
 /** Returns the column at the end of a path through any relations, or undefined if the schema has none. */

@@ -61,9 +61,9 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
           onCommit={(text) => set(['searchLanguage'], text === '' ? undefined : text)}
         />
       </div>
-      {isList(getValue(form, ['rowRules'])) && (
+      {(isList(getValue(form, ['rowRules'])) || isList(getValue(form, ['grants']))) && (
         <Text size="xs" c="dimmed" mt={4}>
-          Row rules are changed under Access.
+          Row rules and grants are changed under Access.
         </Text>
       )}
     </section>

@@ -47,13 +47,23 @@ export function Screen() {
 function Loaded({ workspace, name }: { readonly workspace: WorkspaceRef; readonly name: string }) {
   const grants = useQuery(grantsQuery(workspace, name));
   const schema = useQuery(schemaQuery(workspace));
-  const entity = schema.data?.entities.get(name);
+  const current = schema.data?.entities.get(name);
+  // An entity that was renamed or dropped meanwhile keeps its form, and so what was typed.
+  const [entity, setEntity] = useState(current);
+  if (current !== undefined && current !== entity) setEntity(current);
   return (
     <Stack gap="sm">
       <Anchor component={Link} to={screenPath(workspace, '/access/grants')} size="sm">
         All entities and roles
       </Anchor>
       <ErrorAlert error={grants.error ?? schema.error} onRetry={() => void grants.refetch()} />
+      {entity !== undefined && current === undefined && (
+        <Alert role="alert" color="yellow" variant="light" p="xs">
+          <Text size="sm">
+            The entity <bdi>{name}</bdi> was renamed or dropped: its grants cannot be saved here.
+          </Text>
+        </Alert>
+      )}
       {grants.data !== undefined && schema.data !== undefined && entity !== undefined && (
         <Editor workspace={workspace} schema={schema.data} entity={entity} newest={grants.data} />
       )}
