@@ -217,7 +217,9 @@ type Text = Omit<Statement, 'expected'>;
 function compileText(plan: Plan, options: CompileOptions): Text {
   switch (plan.kind) {
     case 'list':
-      return close(selectPage(plan, options.maxResponseBytes), plan.projection, makeBoundedPage(plan, options));
+      return planEachTime(
+        close(selectPage(plan, options.maxResponseBytes), plan.projection, makeBoundedPage(plan, options)),
+      );
     case 'read':
       return tagContent(
         close(selectRecord(plan, options.maxResponseBytes), plan.projection, makeBoundedRecord(plan, options)),
@@ -234,7 +236,7 @@ function compileText(plan: Plan, options: CompileOptions): Text {
     case 'references':
       return close(selectMissingReferences(plan));
     case 'aggregate':
-      return close(selectAggregate(plan, options.maxResponseBytes));
+      return planEachTime(close(selectAggregate(plan, options.maxResponseBytes)));
     case 'export':
       return close(selectExport(plan), plan.projection);
     case 'bulkCreate':
@@ -261,6 +263,14 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return plan satisfies never;
   }
 }
+
+/**
+ * Leaves the name out where a claim is a list: PostgreSQL plans for ten values if it keeps the plan, and then rather
+ * follows the order of the list than an index on the column. For one value of 200,000 records that was 7 ms instead of
+ * 0.4; to plan each time takes 0.2.
+ */
+const planEachTime = (text: Text): Text =>
+  text.operands.some(({ kind }) => kind === 'claims') ? { ...text, name: undefined } : text;
 
 /** Without a tag the content is hashed: grants may show more or less of one version of a record. */
 const tagContent = (text: Text, { columns }: Scan): Text =>

@@ -152,3 +152,18 @@ test('a migration of an entity on the path of a grant is told under the name of 
       error.status === 503 && /tickets/.test(error.message) && !/companies/.test(error.message),
   );
 });
+
+test('a list under a claim that is a list is planned for its values', () => {
+  const render = (op: 'eq' | 'in') => {
+    const where = { field: 'companyId', op, value: { claim: 'c' } };
+    const workspace = makeWorkspace({
+      ...ENTITIES,
+      tickets: { ...ENTITIES.tickets, grants: [{ role: 'a', can: ['read'], where }] },
+    });
+    const part = grantWorkspace(workspace, { roles: ['a'], onlyGrants: false });
+    const context = { workspace: part, principal: USER };
+    return compile(planList(parseListRequest('', LIMITS), getEntity(part, 'tickets'), context), OPTIONS);
+  };
+  assert.equal(render('in').name, undefined);
+  assert.notEqual(render('eq').name, undefined);
+});
