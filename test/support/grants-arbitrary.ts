@@ -97,7 +97,7 @@ export function drawGrants(
     const set = (): Record<string, unknown> => {
       const references = get(name).references.map(({ column }) => column);
       const column = pick(['word', 'number', 'flag', 'day', ...(isLocal ? [] : references)]);
-      const claim = { word: 'word', flag: 'flag', day: 'day' }[column] ?? 'number';
+      const claim = chance(25) ? pick(CLAIMS) : ({ word: 'word', flag: 'flag', day: 'day' }[column] ?? 'number');
       const literal = pick<unknown>([...(column === 'word' ? WORDS : (VALUES[column] ?? [1, 2, 3])), null]);
       const isRequired = get(name).references.some((one) => one.column === column && one.required);
       return { [column]: chance(50) || (isRequired && literal === null) ? { claim } : literal };
@@ -115,7 +115,7 @@ export function drawGrants(
   }
   return Object.fromEntries(
     [...NAMES, 'link'].map((name) => {
-      if (chance(name === 'link' ? 50 : 12)) return [name, null];
+      if (chance(name === 'link' ? 30 : 12)) return [name, null];
       return [name, Array.from({ length: pick([1, 2, 2, 3, 3, 4]) }, () => grant(name))];
     }),
   );

@@ -291,11 +291,18 @@ export class GrantsModel {
     return { faults, isDangling, model: after, ids: ids.slice(0, bodies.length) };
   }
 
+  /** Whether some record may be created. */
+  mayCreate(entity: string): boolean {
+    const isIdRuled = this.#listRules(entity).some(({ column }) => column === 'id');
+    return !isIdRuled && this.#listCreators(entity).length > 0;
+  }
+
+  #listCreators = (entity: string): readonly GrantDocument[] =>
+    this.listUsable(entity, 'create').filter(({ where }) => !listDemands(where).some(([name]) => name === 'id'));
+
   /** Returns the first grant that allows the body and the record, or undefined. */
   #chooseGrant(model: Model, entity: string, body: Values, id: number) {
-    const candidates = this.listUsable(entity, 'create').filter(
-      ({ where }) => !listDemands(where).some(([name]) => name === 'id'),
-    );
+    const candidates = this.#listCreators(entity);
     const rules = this.#listRules(entity);
     const rows = candidates.flatMap((grant) => {
       const set = grant.set ?? {};
