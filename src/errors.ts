@@ -38,6 +38,9 @@ export const unknownName = (
   );
 
 /** `limit`: in bytes, or undefined if it is not known. */
+export const reportTooLarge = (limit: number): ApiError =>
+  new ApiError('RESPONSE_TOO_LARGE', `The report would be larger than ${limit} bytes. Ask for one entity, by entity=`);
+
 export const responseTooLarge = (limit?: number, cause?: unknown): ApiError =>
   new ApiError(
     'RESPONSE_TOO_LARGE',

@@ -1,11 +1,17 @@
 // /access/report: what users of the identity provider may do with each entity, by their roles.
+import { setImmediate } from 'node:timers/promises';
+import { reportTooLarge, unknownEntity } from '../errors.ts';
 import { ENTITY_ACCESS, reportAccess } from '../model/access-report.ts';
+import { closest } from '../model/closest.ts';
+import { member } from '../schema/renames.ts';
 import { Type } from '../schema/type.ts';
 import { loadWorkspaceRow } from '../store/documents.ts';
 import { findIdentityProvider } from '../store/identity-provider.ts';
 import { makeWorkspace } from '../store/load-workspace.ts';
 import { requireValue, workspaceDeleted } from './access.ts';
-import { arrayShape, data, enumShape, nullableShape, objectShape, respondData } from './response.ts';
+import type { AccessTestServices } from './access-test.ts';
+import { textParameter } from './query.ts';
+import { arrayShape, data, enumShape, nullableShape, objectShape, respondText } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 
 const OperationAccess = objectShape(
@@ -50,7 +56,9 @@ const AccessReport = objectShape(
   { title: 'AccessReport', description: '`permission`: that of all users; null without an identity provider.' },
 );
 
-export function accessReportRoutes(services: AdminServices): AdminRoute[] {
+export function accessReportRoutes(
+  services: AdminServices & Pick<AccessTestServices, 'maxResponseBytes'>,
+): AdminRoute[] {
   const { databases } = services;
   const route = routeMaker(services);
   return [
@@ -62,12 +70,28 @@ export function accessReportRoutes(services: AdminServices): AdminRoute[] {
       summary: 'What users may do with each entity, by their roles',
       description:
         'For users with one role each, and for those without any (`role: null`); a user with several roles has the rights of each. Without an identity provider the rights that users would have.',
-      errors: {},
+      errors: { BAD_REQUEST: 'the report is larger than a response may be' },
+      query: { entity: textParameter('Of this entity alone.', 'orders') },
       responses: { 200: data(AccessReport) },
-      async handle({ workspace: { id } }) {
+      async handle({ workspace: { id }, query: { entity: name } }) {
         const row = await requireValue(loadWorkspaceRow(databases.forWorkspace({ id }), id), workspaceDeleted);
         const provider = await findIdentityProvider(databases.directory, id);
-        return respondData(reportAccess(makeWorkspace(row, provider ?? null), row.document.roles ?? []));
+        const { entities: documents, roles: declared = [] } = row.document;
+        if (name !== undefined && member(documents, name) === undefined)
+          throw unknownEntity(name, closest(name, Object.keys(documents)), Object.keys(documents));
+        const report = reportAccess(makeWorkspace(row, provider ?? null), declared, name);
+        const { roles, permission } = report;
+        const entities: string[] = [];
+        let bytes = 0;
+        for (const entity of report.entities) {
+          const text = JSON.stringify(entity);
+          bytes += text.length;
+          if (bytes > services.maxResponseBytes) throw reportTooLarge(services.maxResponseBytes);
+          entities.push(text);
+          await setImmediate();
+        }
+        const head = `"roles":${JSON.stringify(roles)},"permission":${JSON.stringify(permission)}`;
+        return respondText(`{"data":{${head},"entities":[${entities.join()}]}}`);
       },
     }),
   ];

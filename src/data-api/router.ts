@@ -206,17 +206,20 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     async executeAs(principal, request, selectPart) {
       const segments = splitSegments(request.path);
       const context = await impersonate(deps, request, parseAddress(segments), principal, selectPart);
-      if (findWorkspaceOperation(segments) === 'schema') return descriptions.schema(context);
+      if (request.method === 'GET' && findWorkspaceOperation(segments) === 'schema')
+        return descriptions.schema(context);
       const call = parseCall(context, segments, config);
       if (OPERATIONS[call.operation].access === 'read') return executeCall(context, call);
-      // An import is a stream, which an internal request does not have.
-      if (call.operation === 'import' && mayWrite(principal))
-        throw notFound('UNKNOWN_OPERATION', 'An import cannot be tried: POST its records to _bulk instead');
+      if (call.operation === 'import' && mayWrite(principal)) throw importNotTried();
       return runDry(context, call);
     },
     oldestInFlight: retry.oldestInFlight,
   };
 }
+
+/** Error of a write that is a stream, which an internal request does not have. */
+const importNotTried = (): Error =>
+  notFound('UNKNOWN_OPERATION', 'An import cannot be tried: POST its records to _bulk instead');
 
 /** Creates the operations on entities, for external and internal calls. */
 export function makeOperations(deps: OperationDeps): { readonly execute: ExecuteCall; readonly retry: SnapshotRetry } {

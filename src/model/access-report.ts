@@ -33,8 +33,12 @@ export interface AccessReport {
   readonly roles: readonly string[];
   /** Permission of users, or null without a provider. */
   readonly permission: 'READ_ONLY' | 'READ_WRITE' | null;
-  readonly entities: readonly EntityReport[];
+  /** Computed one by one, as there may be many. */
+  readonly entities: Iterable<EntityReport>;
 }
+
+/** Most characters of a condition in a cell of the matrix; the sentence of the grant has all of them. */
+const MAX_CONDITION = 500;
 
 const DENIED: OperationReport = { allowed: false, records: [], fields: null };
 const EVERYTHING: OperationReport = { allowed: true, records: [], fields: null };
@@ -42,12 +46,16 @@ const EVERYTHING: OperationReport = { allowed: true, records: [], fields: null }
 /** A grant as it is written, and as it is resolved. */
 type GrantPair = readonly [Grant, ResolvedGrant];
 
-/** Reports the rights of users of the provider; without a provider those that they would have with READ_WRITE. */
-export function reportAccess(workspace: Workspace, roles: readonly string[]): AccessReport {
+/**
+ * Reports the rights of users of the provider; without a provider those that they would have with READ_WRITE. `name`: of
+ * one entity alone.
+ */
+export function reportAccess(workspace: Workspace, roles: readonly string[], name?: string): AccessReport {
   const permission = workspace.identityProvider?.defaultPermissions ?? null;
   // A user with every role has every grant.
   const granted = grantWorkspace(workspace, { roles, onlyGrants: false }).entities;
-  const entities = [...workspace.entities.values()].map((entity): EntityReport => {
+  const selected = [...workspace.entities.values()].filter((entity) => name === undefined || entity.name === name);
+  const entities = selected.values().map((entity): EntityReport => {
     const resolved = granted.get(entity.name)?.access?.grants ?? [];
     const grants = entity.grants?.map((grant, at): GrantPair => [grant, resolved[at] as ResolvedGrant]) ?? null;
     return {
@@ -111,7 +119,7 @@ function combine(operation: GrantOperation, { fields }: Entity, grants: readonly
     records: isUnlimited
       ? []
       : grants.map(([{ where }], at) => {
-          const words = where === null ? 'every record' : describeWhere(where);
+          const words = where === null ? 'every record' : shorten(describeWhere(where));
           const some = usedFields[at] as ReadonlySet<string>;
           if (!hasFields || isWhole(some)) return words;
           return `${words} (only ${names.filter((name) => some.has(name)).join(', ') || 'no field'})`;
@@ -119,6 +127,8 @@ function combine(operation: GrantOperation, { fields }: Entity, grants: readonly
     fields: !hasFields || named.length === names.length ? null : named,
   };
 }
+
+const shorten = (words: string): string => (words.length > MAX_CONDITION ? `${words.slice(0, MAX_CONDITION)}…` : words);
 
 function getFields(operation: GrantOperation, { fields, write, set }: ResolvedGrant): ReadonlySet<string> {
   switch (operation) {

@@ -245,6 +245,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^Expand depth exceeds maximum of \d+: \w+(\.\w+)+$/,
     made: () => errors.expandTooDeep(5, 'a.b.c.d.e.f'),
   },
+  reportTooLarge: {
+    file: 'api/access/access-report.test.ts',
+    words: /^The report would be larger than \d+ bytes\. Ask for one entity, by entity=$/,
+    made: () => errors.reportTooLarge(5),
+  },
   responseTooLarge: {
     file: HOSTILE,
     words: /^The response would be larger than 33554432 bytes\. Narrow it: a smaller size, fewer fields /,

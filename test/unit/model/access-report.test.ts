@@ -34,7 +34,7 @@ function report(tickets: object, defaultPermissions: 'READ_ONLY' | 'READ_WRITE' 
   } as const;
   const { roles, permission, entities } = reportAccess({ ...workspace, identityProvider }, ROLES);
   assert.deepEqual([roles, permission], [ROLES, defaultPermissions]);
-  const found = entities.find(({ entity }) => entity === 'tickets');
+  const found = [...entities].find(({ entity }) => entity === 'tickets');
   assert.ok(found);
   assert.deepEqual(
     found.roles.map(({ role }) => role),
