@@ -16,6 +16,8 @@ type Responses = Readonly<Record<string, AnySchemaObject>>;
 
 export interface Asked {
   readonly method: string;
+  /** JSON of the request, if it is known. */
+  readonly body?: unknown;
   /** Segments after the workspace, decoded. */
   readonly segments: readonly string[];
 }
@@ -93,12 +95,34 @@ export function makeJudge(document: Described): Judge {
     if (named === undefined) return `status ${answer.status} is not described`;
     const response = named.$ref === undefined ? named : partAt(document, named.$ref);
     if (asked.method === 'HEAD' || answer.status === 304) return undefined;
+    const undescribed = answer.status < 300 ? findUndescribedField(document, asked, answer) : undefined;
+    if (undescribed !== undefined) return `the body is accepted, and ${undescribed} is not as it is described`;
     if (response.content === undefined) return answer.text === '' ? undefined : 'a body is not described';
     const type = (answer.headers.get('content-type') ?? '').split(';')[0] as string;
     const media = response.content[type];
     if (media === undefined) return `media type ${type} is not described`;
     return type === 'application/json' ? validate(validatorOf(media.schema), answer.text) : undefined;
   };
+}
+
+/** Finds a field of an accepted body that is not described, or one that should be required and was not given. */
+function findUndescribedField({ components }: Described, { method, segments, body }: Asked, { status }: Answered) {
+  const [entity = '', tail] = segments;
+  const isCreate = method === 'POST' && (tail === undefined || tail === '_bulk');
+  if (!(isCreate || method === 'PUT' || method === 'PATCH') || typeof body !== 'object' || body === null)
+    return undefined;
+  const schema = components.schemas?.[`${entity}.${isCreate ? 'Create' : 'Update'}`];
+  const records: unknown = tail === '_bulk' ? (body as { readonly data?: unknown }).data : [body];
+  if (schema === undefined || !Array.isArray(records)) return undefined;
+  for (const record of records) {
+    // Upserts and updates may name the id, and give less than a create; null is as good as a reference that is left out.
+    const names = Object.keys(record).filter((name) => record[name] !== null);
+    const unknown = names.find((name) => !['id', '$version'].includes(name) && !Object.hasOwn(schema.properties, name));
+    const missing =
+      isCreate && status === 201 ? schema.required?.find((name: string) => !names.includes(name)) : undefined;
+    if (unknown !== undefined || missing !== undefined) return unknown ?? missing;
+  }
+  return undefined;
 }
 
 /** Whether a read shows nothing: who may not read the records of an entity gets none, and is described no read. */
@@ -209,7 +233,7 @@ export async function checkDataAnswer(base: string, path: string, call: Call, an
     return assert.equal(judgeError(answer), undefined, answer.text);
   const [, , , organization, workspace, ...rest] = pathname.split('/');
   if (rest.at(-1) === '') rest.pop();
-  const asked: Asked = { method, segments: rest.map(decoded) };
+  const asked: Asked = { method, segments: rest.map(decoded), body: call.body };
   const url = `${origin}/api/v1/${organization}/${workspace}`;
   const key = `${url} ${holderOf(authorization)}`;
   if (!judges.has(key) && judges.size >= mostDocuments) return;
