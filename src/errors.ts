@@ -274,3 +274,21 @@ export const notAnAddress = (text: string): ApiError =>
     'INVALID_WORKSPACE_PATH',
     `as must be <organization>/<workspace>, such as acme/shop, not ${shorten(text)}`,
   );
+
+/* ---- feeds of changes ---- */
+
+/** Members of a 410: the time of the oldest change that is kept, or null, and the path of a request that begins again. */
+export interface FeedRestart {
+  readonly oldest: string | null;
+  readonly restart: string;
+}
+
+export const cursorExpired = ({ oldest, restart }: FeedRestart): ApiError =>
+  new ApiError('CURSOR_EXPIRED', 'Changes after this place are not all kept any more: read the records again', {
+    members: { oldest, restart },
+  });
+
+export const viewChanged = ({ oldest, restart }: FeedRestart): ApiError =>
+  new ApiError('VIEW_CHANGED', 'You see other records than when this cursor was given: read the records again', {
+    members: { oldest, restart },
+  });

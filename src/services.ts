@@ -129,7 +129,8 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     maxKeys: config.idempotencyMaxKeys,
   });
   const agents = makeAgentHandler(config, db, log, logError);
-  const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents };
+  const feedSecret = makeSecret(db, 'feed_secret');
+  const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
   const findCorsOrigins = makeServerOrigins(config, db, registry, now);
   const records = makeDataApi({ ...apiDeps, findCorsOrigins, tokenUrl: config.publicUrl + TOKEN_PATH });
   const metrics = [

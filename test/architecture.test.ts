@@ -599,6 +599,7 @@ const CHAPTERS = [
   'operation',
   'reading',
   'requests',
+  'events',
   'transfer',
   'types',
   'writing',

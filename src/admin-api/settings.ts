@@ -37,6 +37,13 @@ const Settings = objectShape(
     maxExpandDepth: nullableShape(Type.Integer()),
     defaultFields: Paths,
     label: nullableShape(Type.String({ description: 'Field that names a record to people.' })),
+    changes: Type.Unsafe<'off' | 'feed' | 'history' | null>({
+      enum: ['off', 'feed', 'history', null],
+      description: 'What is kept of changes of its records.',
+    }),
+    historyDays: nullableShape(Type.Integer({ description: 'Days for which history is kept.' })),
+    historyForUsers: nullableShape(Type.Boolean({ description: 'Whether external users may read history.' })),
+    changesOmit: Paths,
   },
   { title: 'Settings', description: 'What an entity is read by; null: not configured.' },
 );

@@ -23,7 +23,7 @@ import { applyRowRulesIfAllowed } from '../plan/row-rules.ts';
 import { MAX_DETAILS } from '../plan/unknown-name.ts';
 import type { Target } from '../request/bulk.ts';
 import { compile, type Inputs } from '../sql/compile.ts';
-import type { EntityContext } from './context.ts';
+import { describeActor, type EntityContext } from './context.ts';
 import { recordsChanged, recordsNotFound, recordsStillReferenced } from './errors.ts';
 import { runRead, type WriteDeps } from './reads.ts';
 import type { WriteKind } from './record-error.ts';
@@ -182,7 +182,7 @@ export async function findMissingReferences(
   return rows.map((row) => ({ ...row, code, message: 'refers to a record that does not exist' }));
 }
 
-export function buildInputs({ principal }: EntityContext, { items, listed, targets }: BulkWrite): Inputs {
+export function buildInputs(context: EntityContext, { items, listed, targets }: BulkWrite): Inputs {
   const lists = listed === undefined ? new Map<string, readonly (string | null)[]>() : buildLists(items, listed);
   if (targets !== undefined) {
     lists.set(
@@ -194,5 +194,5 @@ export function buildInputs({ principal }: EntityContext, { items, listed, targe
       targets.map(({ version }) => version ?? null),
     );
   }
-  return { principal, lists };
+  return { principal: context.principal, actor: describeActor(context), lists };
 }

@@ -11,7 +11,7 @@ import { ApiError, invalidCredential, noSuchWorkspace, workspaceUnavailable } fr
 import type { RawRequest } from '../http/request.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
 import type { Entity } from '../model/entity.ts';
-import { isValidIn, narrowScope, type Principal } from '../model/principal.ts';
+import { CLIENT_ID, isValidIn, KEY_ID, narrowScope, type Principal } from '../model/principal.ts';
 import { getUnrestricted } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
@@ -31,6 +31,8 @@ export interface RequestContext extends Access {
   readonly deadline: Deadline;
   /** Time of the oldest check of credential and snapshot, on the clock of performance.now(). */
   readonly checkedAt: number;
+  /** How the request came, if not by the API itself. */
+  readonly via?: 'mcp';
   /** Returns the request with the current credential and snapshot; 401 or 404 when it is no longer allowed. */
   readonly refresh: () => Promise<RequestContext>;
 }
@@ -144,9 +146,9 @@ export async function impersonate(
   return makeContext(deps, request, await loadAccess(), loadAccess);
 }
 
-/** Creates the context of another request of the same sender, with its own deadline. */
+/** Creates the context of a request that an agent makes for the same sender, with its own deadline. */
 export async function forward(deps: ContextDeps, context: RequestContext, request: RawRequest) {
-  return makeContext(deps, request, await context.refresh(), context.refresh);
+  return makeContext(deps, request, await context.refresh(), context.refresh, 'mcp');
 }
 
 /** Limits the context to the entities with these ids. */
@@ -168,9 +170,11 @@ function makeContext(
   request: RawRequest,
   { workspace, principal }: Access,
   loadAccess: () => Promise<Access>,
+  via?: RequestContext['via'],
 ): RequestContext {
   const common = {
     request,
+    ...(via === undefined ? {} : { via }),
     signal: request.signal,
     deadline: new Deadline(config.statementTimeoutMs),
     refresh: async (): Promise<RequestContext> => {
@@ -297,4 +301,22 @@ export function buildStatementOptions(context: EntityContext, expected: Expected
   const { signal, workspace, deadline, isStale, confirm, node, request } = context;
   const { answerMemory } = request;
   return { expected, tenant: workspace.id, deadline: deadline.at, signal, answerMemory, isStale, confirm, node };
+}
+
+/**
+ * Returns the principal and the request of a write as JSON, for stored changes, or undefined where no entity keeps any.
+ * The name of a key is not part of it, as it may change.
+ */
+export function describeActor({ entity, principal, request, via }: EntityContext): string | undefined {
+  if (!entity.namesActor) return undefined;
+  const isSession = principal.kind !== 'external' && principal.sessionId !== undefined;
+  return JSON.stringify({ ...identify(principal), via: via ?? (isSession ? 'console' : 'api'), requestId: request.id });
+}
+
+function identify(principal: Principal): object {
+  const { credentialId } = principal;
+  if (credentialId.startsWith(KEY_ID)) return { kind: 'key', id: credentialId.slice(KEY_ID.length) };
+  if (credentialId.startsWith(CLIENT_ID)) return { kind: 'client', id: credentialId.slice(CLIENT_ID.length) };
+  if (principal.kind === 'external') return { kind: 'user', id: principal.claims.sub, issuer: principal.claims.iss };
+  return { kind: 'operator', id: 'operator' };
 }

@@ -98,3 +98,9 @@ export const writeUnknown = (cause: unknown): ApiError =>
 /** Error of a request for the OpenAPI document of other users. */
 export const usersDocumentRefused = (): ApiError =>
   forbidden('ADMIN_RIGHT_REQUIRED', 'Only owners may ask for the OpenAPI document of other users');
+
+export const notCursor = (): ApiError =>
+  new ApiError(
+    'INVALID_CURSOR',
+    'after is not a cursor of this feed: take meta.cursor of a response with the same entities, types, fields and filter, or now, or oldest',
+  );

@@ -30,7 +30,7 @@ import { PREFIX } from '../request/record-path.ts';
 import { recordReply } from '../response/entity-tag.ts';
 import { jsonText, noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Statement } from '../sql/compile.ts';
-import { buildStatementOptions, type EntityContext } from './context.ts';
+import { buildStatementOptions, describeActor, type EntityContext } from './context.ts';
 import { recordsChanged, recordsNotFound } from './errors.ts';
 import { buildEntityTag, runRead, type WriteDeps } from './reads.ts';
 import { toRecordError } from './record-error.ts';
@@ -268,7 +268,11 @@ async function write(deps: WriteDeps, context: GrantedContext, what: GrantedWrit
   const guarded = targets?.some((target) => target?.version !== undefined) === true;
   const plan = planGranted(operation, rows, entity, context, { guarded, projection });
   const statement = deps.prepared.write(context, plan);
-  const bound = bindQuery(statement, { principal, lists: buildGrantedLists(plan, rows, targets) });
+  const bound = bindQuery(statement, {
+    principal,
+    actor: describeActor(context),
+    lists: buildGrantedLists(plan, rows, targets),
+  });
   return retryWrite(context, async () => {
     try {
       const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));

@@ -40,6 +40,9 @@ import {
 } from './context.ts';
 import { makeDescriptions } from './describe.ts';
 import { exportRecords } from './export/export.ts';
+import { answerFeed, type FeedDeps } from './feed.ts';
+import { makeLoadSeals } from './feed-cursor.ts';
+import { makeFeedWatch } from './feed-watch.ts';
 import { type GrantedContext, isLimited, removeGranted, updateGranted } from './granted.ts';
 import { createOrUpsert } from './granted-upsert.ts';
 import { executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
@@ -65,6 +68,8 @@ export interface DataApiDeps extends OperationDeps, Pick<AuthenticationDeps, 'au
   /** URL of the token endpoint. */
   readonly tokenUrl: string;
   readonly findCorsOrigins: FindCorsOrigins;
+  /** Returns the secret that seals cursors of feeds. */
+  readonly feedSecret: () => Promise<string>;
 }
 
 export interface DataApi {
@@ -101,12 +106,13 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   const { config, databases } = deps;
   const { execute, retry } = makeOperations(deps);
   const descriptions = makeDescriptions({ ...config, tokenUrl: deps.tokenUrl }, deps.cache);
+  const feed: FeedDeps = { config, databases, retry, seals: makeLoadSeals(deps.feedSecret), watch: makeFeedWatch() };
   const idempotency: IdempotencyDeps = { config, databases, retry, execute, keys: deps.keys };
 
   async function handle(request: RawRequest): Promise<Reply> {
     const segments = splitSegments(request.path);
     const operation = findWorkspaceOperation(segments);
-    const context = await authenticate(deps, request, parseAddress(segments, operation));
+    const context = await authenticate(deps, request, parseAddress(config, segments, operation));
     if (operation === undefined) return executeCall(context, parseCall(context, segments, config));
     const { methods } = WORKSPACE_OPERATIONS[operation];
     if (!methods.some((one) => one === request.method)) throw methodNotAllowed(request.method, [...methods, 'OPTIONS']);
@@ -118,6 +124,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     openapi: (context) => descriptions.document(context),
     schema: (context) => descriptions.schema(context),
     batch: executeBatch,
+    workspaceChanges: (context) => answerFeed(feed, context, undefined),
     mcp: (context) => deps.agents(context, agentApi),
   };
 
@@ -133,9 +140,12 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
       return rejectAuthorized(context, call, error);
     }
     if (body === 'none') context.deadline.start(context.request.arrivedAt);
+    if (call.operation === 'changes') return answerFeed(feed, context, call.entity);
     const reply = isIdempotent
       ? executeCallIdempotent(idempotency, context, call, body === 'none' ? undefined : makeReadBody(context))
       : execute(context, call, databases.forWorkspace(context.workspace));
+    if (access === 'write' && namesActors(context.workspace))
+      void reply.finally(() => feed.watch.touch(context.workspace.id)).catch(() => undefined);
     return reply.catch((error) => rethrow(error, context, isWrite && !isIdempotent));
   }
 
@@ -161,14 +171,6 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
         )
       : batch(idempotency, context, parts);
     return reply.catch((error) => rethrow(error, context, false));
-  }
-
-  /** Parses the workspace in a path and the resource that its tokens must be for. */
-  function parseAddress([organization = '', workspace = '']: readonly string[], operation?: string): Address {
-    if (operation !== 'mcp') return { organization, workspace };
-    const path = agentsPath(organization, workspace);
-    const metadata = config.mcp ? config.publicUrl + RESOURCE_METADATA + path : undefined;
-    return { organization, workspace, resource: config.publicUrl + path, metadata };
   }
 
   const makeReadBody =
@@ -205,7 +207,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     mount: makeMount(handle, deps),
     async executeAs(principal, request, selectPart) {
       const segments = splitSegments(request.path);
-      const context = await impersonate(deps, request, parseAddress(segments), principal, selectPart);
+      const context = await impersonate(deps, request, parseAddress(config, segments), principal, selectPart);
       if (request.method === 'GET' && findWorkspaceOperation(segments) === 'schema')
         return descriptions.schema(context);
       const call = parseCall(context, segments, config);
@@ -246,6 +248,7 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
     bulkDeleteListed: (context) => bulkDeleteListed(recordDeps, context),
     import: (context) => importRecords(transfer, context),
     export: (context) => exportRecords(transfer, context),
+    changes: () => Promise.reject(new TypeError('the feed of an entity is answered without its context')),
   };
   return {
     retry,
@@ -298,4 +301,19 @@ function usesKey({ request }: RequestContext, { query }: Call): boolean {
   if (parseQueryString(query).some(({ name, value }) => name === 'dryRun' && value === 'true')) return false;
   parseIdempotencyKey(String(request.headers['idempotency-key']));
   return true;
+}
+
+/** Returns whether some entity of the workspace keeps changes. */
+const namesActors = ({ entities }: Workspace): boolean => [...entities.values()].some(({ namesActor }) => namesActor);
+
+/** Parses the workspace in a path and the resource that its tokens must be for. */
+function parseAddress(
+  config: OperationDeps['config'],
+  [organization = '', workspace = '']: readonly string[],
+  operation?: string,
+): Address {
+  if (operation !== 'mcp') return { organization, workspace };
+  const path = agentsPath(organization, workspace);
+  const metadata = config.mcp ? config.publicUrl + RESOURCE_METADATA + path : undefined;
+  return { organization, workspace, resource: config.publicUrl + path, metadata };
 }

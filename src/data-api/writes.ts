@@ -27,7 +27,7 @@ import { noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled, compile, type Inputs, type Statement } from '../sql/compile.ts';
 import type { ResponseForm } from '../workspace-schema/idempotency-keys.ts';
 import { findConflicts } from './bulk-errors.ts';
-import { buildStatementOptions, type EntityContext } from './context.ts';
+import { buildStatementOptions, describeActor, type EntityContext } from './context.ts';
 import { upsertWithVersion } from './errors.ts';
 import { buildEntityTag, runRead, type WriteDeps } from './reads.ts';
 import { toRecordError, type WriteKind } from './record-error.ts';
@@ -200,9 +200,10 @@ async function findVersion(
   return row?.version;
 }
 
-function buildInputs({ principal }: EntityContext, { target, values }: Write): Inputs {
+function buildInputs(context: EntityContext, { target, values }: Write): Inputs {
   return {
-    principal,
+    principal: context.principal,
+    actor: describeActor(context),
     ...(values === undefined ? {} : { body: values }),
     ...(target === undefined ? {} : { id: target.id, versions: target.versions }),
   };

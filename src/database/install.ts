@@ -1,5 +1,5 @@
 // Runs the numbered SQL files of install/: `control` and `data` in the schema `wda` when a server starts, `workspace` in the
-// PostgreSQL schema of each workspace. A file runs once in a schema, however many processes come to it at the same time, in
+// PostgreSQL schema of each workspace, `changes` there as well when its first entity keeps changes. A file runs once in a schema, however many processes come to it at the same time, in
 // the transaction that records it in `wda.installed`.
 import { readdirSync, readFileSync } from 'node:fs';
 import type pg from 'pg';
@@ -12,7 +12,7 @@ import type { Session } from './pool.ts';
 import { inTransaction } from './transaction.ts';
 
 type Queryable = Pick<Session, 'query' | 'execute'>;
-export type InstallFolder = 'control' | 'data' | 'workspace';
+export type InstallFolder = 'control' | 'data' | 'workspace' | 'changes';
 
 interface InstallFile {
   /** Name of the file, such as `000001-base`. */
@@ -45,6 +45,7 @@ export const INSTALL_FILES: Readonly<Record<InstallFolder, readonly InstallFile[
   control: readFiles('control'),
   data: readFiles('data'),
   workspace: readFiles('workspace'),
+  changes: readFiles('changes'),
 };
 
 /** Returns the name of the last file of a folder: a schema that has run it has run all of them. */
@@ -66,6 +67,18 @@ export async function runFiles(session: Queryable, folder: InstallFolder, schema
     );
   }
   return missingFiles.map(({ name }) => name);
+}
+
+/** Returns whether some file of the folder has run in the schema. */
+export async function hasFiles(
+  session: Pick<Queryable, 'query'>,
+  folder: InstallFolder,
+  schema: string,
+): Promise<boolean> {
+  const [file] = await session.query(
+    toQuery(sql`select from wda.installed where schema = ${schema} and folder = ${folder} limit 1`),
+  );
+  return file !== undefined;
 }
 
 /** Waits until no other process runs files in the schema, and locks it until the transaction ends. */

@@ -11,6 +11,7 @@ import type { EntityDocument, SchemaDocument } from '../schema/format.ts';
 import { buildGrants } from '../schema/grants.ts';
 import { member, type Renames } from '../schema/renames.ts';
 import { buildTable, type Check, constraintNames, hasTextIndex, type Reference, type Table } from '../schema/tables.ts';
+import type { KeptChanges } from '../workspace-schema/record-changes.ts';
 import { dropUnusedSearchFunction, type Extensions } from './ddl.ts';
 import {
   assignConstraintNames,
@@ -32,6 +33,7 @@ import {
 import { createEntity, dropEntity } from './operations/entity.ts';
 import { addField, addRelation, type ChangedTable, changeDefault, dropField, pathOfField } from './operations/field.ts';
 import { addIndex, removeIndex } from './operations/indexing.ts';
+import { startChanges, stopChanges, toKeptChanges } from './operations/record-changes.ts';
 import { changeType } from './operations/type.ts';
 
 export interface ChangeRequest {
@@ -72,6 +74,7 @@ export function diffDocuments(request: ChangeRequest): Change {
     const old = origin === undefined ? undefined : before.get(origin.name);
     if (old === undefined) {
       operations.push(createEntity(side.table, isNew, extensions));
+      if (side.keptChanges !== null) operations.push(startChanges(side.table, side.keptChanges, true));
       continue;
     }
     remainingEntities.add(old.table.entity);
@@ -95,6 +98,7 @@ export function diffDocuments(request: ChangeRequest): Change {
 interface Side {
   readonly document: EntityDocument;
   readonly table: Table;
+  readonly keptChanges: KeptChanges | null;
 }
 
 const isSearched = (sides: ReadonlyMap<string, Side>): boolean =>
@@ -127,7 +131,11 @@ function buildSides(
   const sides = new Map<string, Side>();
   for (const entity of entities.values()) {
     const entityDocument = member(document.entities, entity.name) ?? {};
-    sides.set(entity.name, { document: entityDocument, table: buildTable(entity, entityDocument, entities, names) });
+    sides.set(entity.name, {
+      document: entityDocument,
+      table: buildTable(entity, entityDocument, entities, names),
+      keptChanges: toKeptChanges(entity),
+    });
   }
   return sides;
 }
@@ -313,6 +321,11 @@ function compareMetadata({ old, side, renames, operations }: Comparison): void {
   }
   if (differs(from.settings, to.settings)) {
     operations.push(changeMetadata('changeSettings', entity, `${path}.settings`, `change the settings of ${entity}`));
+  }
+  if (differs(old.keptChanges, side.keptChanges)) {
+    operations.push(
+      side.keptChanges === null ? stopChanges(side.table) : startChanges(side.table, side.keptChanges, false),
+    );
   }
   if (differs(from.rowRules, to.rowRules)) {
     operations.push(changeMetadata('changeRowRules', entity, `${path}.rowRules`, `change the row rules of ${entity}`));

@@ -2,6 +2,7 @@
 // file for each kind of change.
 import type { Fragment } from '../sql/fragment.ts';
 import type { TableLocks } from '../topology/topology.ts';
+import type { ChangeNote } from '../workspace-schema/record-changes.ts';
 import type { Stripe } from './ddl.ts';
 
 export type OperationKind =
@@ -30,7 +31,9 @@ export type OperationKind =
   | 'changeSettings'
   | 'changeRowRules'
   | 'changeGrants'
-  | 'changeRoles';
+  | 'changeRoles'
+  | 'keepChanges'
+  | 'dropChanges';
 
 /**
  * Order of statements. The first five phases prepare objects that no request sees yet: tables, references between them,
@@ -117,6 +120,8 @@ export interface Operation {
   /** Objects that its preparing statements create, and that are dropped when the migration ends without the switch. */
   readonly temporaryObjects: readonly TemporaryObject[];
   readonly locks: readonly TableLock[];
+  /** Notes for readers of stored changes, written in the transaction of the switch. */
+  readonly changeNotes: readonly ChangeNote[];
   readonly conflictCheck: ConflictCheck | null;
   /** Check for records that became conflicting while the change was prepared; it runs under the locks of the switch. */
   readonly lateConflictCheck: ConflictCheck | null;
@@ -129,6 +134,7 @@ const DEFAULTS = {
   runsBeforeSwitch: false,
   temporaryObjects: [],
   locks: [],
+  changeNotes: [],
   conflictCheck: null,
   lateConflictCheck: null,
 } as const;

@@ -11,6 +11,7 @@ import {
   lockTable,
   takeLocks,
 } from '../database/transaction.ts';
+import type { Entity } from '../model/entity.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import { buildEntities } from '../schema/entities.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
@@ -22,6 +23,7 @@ import {
   type StoredWorkspace,
   storeNames,
 } from '../store/documents.ts';
+import { type ChangeNote, keepChanges, noteChanges } from '../workspace-schema/record-changes.ts';
 import { renameTotal } from '../workspace-schema/totals.ts';
 import { rename } from './ddl.ts';
 import {
@@ -32,6 +34,7 @@ import {
   type RenamedTable,
   type Renaming,
 } from './names.ts';
+import { toKeptChanges } from './operations/record-changes.ts';
 import type { Sessions } from './workspace-lock.ts';
 
 export interface RenameFinalizerOptions {
@@ -153,7 +156,12 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
         locks.map((name) => lockTable({ schema: databaseSchema, name }, 'access exclusive')),
       );
       const present = await loadRelationNames(session, databaseSchema);
-      for (const table of tables) await executeEach(session, buildStatements(databaseSchema, table, present));
+      for (const table of tables) {
+        await executeEach(session, buildStatements(databaseSchema, table, present));
+        await noteChanges(session, databaseSchema, toChangeNotes(table));
+      }
+      // Triggers have the names of the columns that they omit.
+      if (tables.length > 0) await executeEach(session, keepOmitted(entities(next)));
       await session.query(toQuery(storeNames(id, next, findReleasedKeys(entities(names), entities(next)))));
     });
     changed(id);
@@ -199,4 +207,20 @@ function buildStatements(
   const statements = renamings.filter(exists).map((renaming) => rename({ schema, name: table }, renaming));
   const to = renamings.find(({ kind }) => kind === 'table')?.to;
   return to === undefined ? statements : [...statements, renameTotal({ schema, name: table }, { schema, name: to })];
+}
+
+const toChangeNotes = ({ table, renamings }: RenamedTable): readonly ChangeNote[] =>
+  renamings
+    .filter(({ from, to }) => from !== to)
+    .flatMap(({ kind, from, to }): readonly ChangeNote[] => {
+      if (kind === 'column') return [{ kind: 'renameColumn', table, column: from, name: to }];
+      return kind === 'table' ? [{ kind: 'renameTable', table, name: to }] : [];
+    });
+
+/** Builds the statements for entities that keep changes without some of their columns. */
+function keepOmitted(entities: ReadonlyMap<string, Entity>): readonly Fragment[] {
+  return [...entities.values()].flatMap((entity) => {
+    const keptChanges = toKeptChanges(entity);
+    return keptChanges === null || keptChanges.omitted.length === 0 ? [] : [keepChanges(entity.table, keptChanges)];
+  });
 }

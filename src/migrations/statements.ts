@@ -14,6 +14,7 @@ import {
   withLockRetry,
 } from '../database/transaction.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
+import { installChanges, noteChanges, SILENCE } from '../workspace-schema/record-changes.ts';
 import { deleteConflicts, dropSync } from '../workspace-schema/sync.ts';
 import {
   dropColumn,
@@ -122,7 +123,11 @@ export async function backfill(run: Run, operation: Operation, batch: Batch): Pr
       // Asynchronous commits are safe: a crash that loses the last stripes comes before the switch, so the whole
       // migration is reverted.
       await withLockRetry(
-        () => withAsyncCommit(session, () => fillStripeOnce(session, statement)),
+        () =>
+          withAsyncCommit(session, async () => {
+            await session.execute(SILENCE.text);
+            await fillStripeOnce(session, statement);
+          }),
         getLockRetryOptions(run, operation, 'rows'),
       );
       longest = Math.max(longest, performance.now() - started);
@@ -168,6 +173,11 @@ export async function switchOver(run: Run, commit: () => Promise<void>): Promise
       await takeLocks(session, locks);
       await rejectDisabledTriggers(run);
       await rejectLateConflicts(run);
+      await session.execute(SILENCE.text);
+      if (change.operations.some(({ kind }) => kind === 'keepChanges'))
+        await installChanges(session, change.databaseSchema);
+      const notes = change.operations.flatMap(({ changeNotes }) => changeNotes);
+      await noteChanges(session, change.databaseSchema, notes);
       for (const { statement, operation } of statements) {
         progress.setCurrent(operation);
         await session.execute(statement.sql.text);

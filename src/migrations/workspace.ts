@@ -3,6 +3,7 @@
 import { runFiles } from '../database/install.ts';
 import type { Session } from '../database/pool.ts';
 import { executeEach, inTransaction, LOCK_BUDGET_MS, withLockRetry } from '../database/transaction.ts';
+import { buildEntities } from '../schema/entities.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../schema/format.ts';
 import { buildTables, type Table } from '../schema/tables.ts';
 import type { WriteActivity } from '../store/activity.ts';
@@ -10,8 +11,10 @@ import type { Databases } from '../store/databases.ts';
 import { deleteWorkspaceRow, insertWorkspace, toWorkspaceError, type WorkspaceSummary } from '../store/workspaces.ts';
 import type { Topology } from '../topology/topology.ts';
 import { throwWhenUnavailable } from '../topology/unavailable.ts';
+import { installChanges, keepChanges } from '../workspace-schema/record-changes.ts';
 import { addKeys, createBareTable, createSchema, createTables, dropSchema, finishTable } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
+import { toKeptChanges } from './operations/record-changes.ts';
 import { makeBusyError, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
@@ -52,6 +55,7 @@ export async function createWorkspace(
         const tables = [...buildTables(document, databaseSchema).values()];
         await makeSchema(session, databaseSchema, tables, databases.topology);
         await executeEach(session, createTables(tables, extensions));
+        await keepAllChanges(session, document, databaseSchema);
         await writeActivity?.(session, { workspace: created });
         return created;
       },
@@ -102,8 +106,20 @@ export async function createEmptyWorkspace(
       // References of a table need the keys of other tables.
       for (const table of all) await runForEntity(table.entity, executeEach(session, addKeys(table)));
       for (const table of all) await runForEntity(table.entity, executeEach(session, finishTable(table, extensions)));
+      await keepAllChanges(session, document, created.databaseSchema);
     },
   };
+}
+
+/** Makes new tables keep changes where their entities do. */
+async function keepAllChanges(session: Session, document: SchemaDocument, databaseSchema: string): Promise<void> {
+  const keptChanges = [...buildEntities(document, databaseSchema).values()].flatMap((entity) => {
+    const changes = toKeptChanges(entity);
+    return changes === null ? [] : [keepChanges(entity.table, changes)];
+  });
+  if (keptChanges.length === 0) return;
+  await installChanges(session, databaseSchema);
+  await executeEach(session, keptChanges);
 }
 
 async function makeSchema(

@@ -43,6 +43,14 @@ export interface EntitySettings {
   readonly defaultFields: readonly string[] | null;
   /** Field that names a record to people, or null to choose one (findLabel). */
   readonly label: string | null;
+  /** Whether changes of its records are kept, and as what; null: off. */
+  readonly changes: 'off' | 'feed' | 'history' | null;
+  /** Days for which history is kept, or null for the default of the installation. */
+  readonly historyDays: number | null;
+  /** Whether external users may read the history of records that they can see; null: no. */
+  readonly historyForUsers: boolean | null;
+  /** Own fields whose values are never stored with changes; null: none. */
+  readonly changesOmit: readonly string[] | null;
 }
 
 export const NO_SETTINGS: EntitySettings = {
@@ -51,7 +59,15 @@ export const NO_SETTINGS: EntitySettings = {
   maxExpandDepth: null,
   defaultFields: null,
   label: null,
+  changes: null,
+  historyDays: null,
+  historyForUsers: null,
+  changesOmit: null,
 };
+
+/** Returns whether changes of the entity's records are kept. */
+export const keepsChanges = ({ changes }: Pick<EntitySettings, 'changes'>): boolean =>
+  changes === 'feed' || changes === 'history';
 
 export const isTextual = (type: FieldTypeName): boolean => type === 'string' || type === 'text';
 
@@ -153,6 +169,8 @@ export interface Entity {
   /** Access of the users that the snapshot was made for (granted.ts), or missing without limits by grants. */
   readonly access?: EntityAccess;
   readonly gate: MigrationGate | null;
+  /** Whether a write may change records of an entity that keeps changes, so that it names its principal. */
+  readonly namesActor: boolean;
 }
 
 /** Returns the key of the node on which the entity is read, for keys of caches; '' for the database itself. */

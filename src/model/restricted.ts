@@ -49,7 +49,7 @@ type Entities = ReadonlyMap<string, Entity>;
 
 /** Returns the settings without the names that do not exist in the part. */
 export function restrictSettings(entity: Entity, entities: Entities): EntitySettings {
-  const { defaultExpand, expandable, defaultFields, maxExpandDepth, label } = entity.settings;
+  const { defaultExpand, expandable, defaultFields, changesOmit, ...rest } = entity.settings;
   return {
     // Cuts a path before the first relation that leads out.
     defaultExpand:
@@ -58,8 +58,8 @@ export function restrictSettings(entity: Entity, entities: Entities): EntitySett
     expandable: expandable?.filter((name) => entity.relations.has(name)) ?? null,
     defaultFields:
       defaultFields?.filter((path) => keepKnownNames(path, entity, entities).length === path.split('.').length) ?? null,
-    maxExpandDepth,
-    label,
+    changesOmit: changesOmit?.filter((name) => entity.fields.has(name)) ?? null,
+    ...rest,
   };
 }
 

@@ -67,6 +67,7 @@ export function* generateDocument(
       };
     },
   };
+  const hasFeed = views.some(({ operations }) => operations.includes('changes'));
   const schemas = new Map<string, string[]>();
   const parameters = new Map<string, string[]>();
   const responses: string[] = [];
@@ -94,7 +95,7 @@ export function* generateDocument(
       mayWrite: principal.mayWrite,
     },
   });
-  yield `{${head},"paths":{${toMembers(workspacePaths(context, principal))}`;
+  yield `{${head},"paths":{${toMembers(workspacePaths(context, principal, hasFeed))}`;
   for (const view of views) {
     const own = entityParameters(view, facts.maxPageSize, hasFields);
     addByKind(schemas, view, recordSchemas(view, certain.get(view.entity.name) ?? NONE));
@@ -153,6 +154,9 @@ const ENVELOPE_USERS: Readonly<Record<string, readonly OperationName[]>> = {
   'wda.Ids': ['bulkDeleteListed'],
   'wda.UpdateItem': ['bulkUpdate'],
   'wda.ImportResult': ['import'],
+  'wda.FeedMeta': ['changes'],
+  'wda.ControlEvent': ['changes'],
+  'wda.Actor': ['changes'],
 };
 
 /** Adds components of the entity to those of the same kind of others: together they are shorter when zipped. */

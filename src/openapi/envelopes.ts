@@ -78,6 +78,29 @@ const RESPONSES: Properties = {
       versions: { ...TEXTS, description: 'Of an update with `versions=true`: of each record, in its place.' },
     },
   ),
+  'wda.FeedMeta': responseSchema({
+    cursor: { type: 'string', description: 'The place after these events: `after` of the next request.' },
+    more: { ...FLAG, description: 'Whether there is more to look at now.' },
+    size: COUNT,
+  }),
+  'wda.ControlEvent': responseSchema(
+    {
+      id: { type: 'string' },
+      type: { enum: ['schema', 'reset', 'ended'] },
+      entity: { type: 'string' },
+      at: { type: 'string', format: 'date-time' },
+    },
+    { reason: { type: 'string' } },
+  ),
+  'wda.Actor': responseSchema(
+    { kind: { enum: ['operator', 'key', 'client', 'user'] }, id: { type: 'string' } },
+    {
+      name: { type: 'string' },
+      issuer: { type: 'string' },
+      via: { enum: ['api', 'console', 'mcp'] },
+      requestId: { type: 'string' },
+    },
+  ),
   'wda.Id': responseSchema({ id: ID_SCHEMA }),
   'wda.ImportResult': responseSchema({ inserted: COUNT, updated: COUNT, skipped: COUNT }, { rejected: COUNT }),
   'wda.BatchResult': responseSchema(

@@ -4,6 +4,7 @@ import * as errors from '../errors.ts';
 import { type ApiError, DETAIL_CODES, ERROR_CODES, type ErrorCode } from '../errors.ts';
 import type { JsonSchema } from '../model/field-types.ts';
 import { MAX_IMPORT_ERRORS } from '../request/parameters.ts';
+import { PREFIX } from '../request/record-path.ts';
 import { errorText } from '../response/error-body.ts';
 
 /** A part of a document: plain JSON. */
@@ -41,6 +42,11 @@ export const ERROR_SCHEMAS: Readonly<Record<'wda.Error' | 'wda.Detail', JsonSche
           },
         },
       },
+      oldest: {
+        type: ['string', 'null'],
+        description: 'Of a feed: the time of the oldest change that is kept.',
+      },
+      restart: { type: 'string', description: 'Of a feed: the path of a request that begins again.' },
       retryAfterSeconds: { type: 'integer', minimum: 0, description: 'As the header Retry-After.' },
       blocksReads: { type: 'boolean', description: 'Of a running migration: whether reads wait, too.' },
       blocksWrites: { type: 'boolean', description: 'Of a running migration: whether writes wait.' },
@@ -75,6 +81,10 @@ const ERROR_DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
   CONFLICT: 'what is stored stands against it; `details` says what',
   IDEMPOTENCY_KEY_IN_USE: 'the request with this Idempotency-Key is still being answered',
   IDEMPOTENCY_KEY_REUSED: 'the Idempotency-Key was used for another request',
+  CHANGES_OFF: 'the entity keeps no changes',
+  CHANGES_UNAVAILABLE: 'changes cannot be kept here, or not be read with this role',
+  CURSOR_EXPIRED: 'the changes after the cursor are not all there any more; `restart` is the path of a new begin',
+  VIEW_CHANGED: 'you see other records than when the cursor was given; `restart` is the path of a new begin',
   DESTRUCTIVE_CHANGE: 'the change would destroy data, and that was not allowed',
   PRECONDITION_FAILED: 'the record is not of the version that was asked for',
   PAYLOAD_TOO_LARGE: 'the body has too many bytes or records',
@@ -102,6 +112,8 @@ const HEADERS = {
 } as const;
 
 const GATE = { blocksReads: false, blocksWrites: true, retryAfterSeconds: 5 };
+
+const RESTART = { oldest: '2026-01-31T12:00:00Z', restart: `${PREFIX}demo/shop/orders/_changes?after=now` };
 
 /** Name of the example of a unique conflict in published documents. */
 const UNIQUE_EXAMPLE = 'taken';
@@ -131,6 +143,7 @@ const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
       referenced: errors.stillReferenced({ entity: 'orders', relation: 'customer' }, undefined),
     },
   },
+  410: { name: 'Gone', examples: { expired: errors.cursorExpired(RESTART), view: errors.viewChanged(RESTART) } },
   412: { name: 'PreconditionFailed', examples: { changed: errors.preconditionFailed() } },
   413: { name: 'PayloadTooLarge', examples: { bytes: errors.payloadTooLarge(1_048_576) } },
   415: { name: 'UnsupportedMediaType', examples: { type: errors.unsupportedMediaType('application/json') } },

@@ -271,7 +271,26 @@ const MANY_DELETED: Parts = { 200: responseRef('wda.Checked'), 204: responseRef(
 
 type FormOf = (view: EntityView) => Form;
 
-const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'export' | 'read', FormOf>> = {
+const FEED_CODES: readonly ErrorCode[] = ['CHANGES_OFF', 'CHANGES_UNAVAILABLE', 'CURSOR_EXPIRED', 'VIEW_CHANGED'];
+
+const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'export' | 'changes' | 'read', FormOf>> = {
+  changes: ({ entity }) => ({
+    summary: 'Changes',
+    description:
+      'What happened to the records that you may see, in one order: nothing is missing after a cursor, and nothing comes twice.',
+    responses: {
+      200: {
+        description: 'Events, and the cursor after them.',
+        ...json(
+          object({
+            data: list({ anyOf: [schemaRef(schemaNames(entity.name).event), schemaRef('wda.ControlEvent')] }),
+            meta: schemaRef('wda.FeedMeta'),
+          }),
+        ),
+      },
+    },
+    codes: FEED_CODES,
+  }),
   list: (view) => ({
     summary: 'List',
     description: 'A page of the records that the filters let through.',

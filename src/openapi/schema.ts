@@ -5,6 +5,7 @@ import { type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { exactNumber } from '../model/exact-json.ts';
 import { decodeValue, fieldType, type JsonSchema } from '../model/field-types.ts';
 import { ID_SCHEMA } from '../request/forms.ts';
+import { EVENT_TYPES } from '../request/parameters.ts';
 import { type FieldTree, parseFields } from '../request/paths.ts';
 import type { Part } from './error-responses.ts';
 import type { EntityView, RelationView } from './view.ts';
@@ -19,6 +20,7 @@ export const schemaNames = (entity: string) => ({
   read: `${entity}.Read`,
   create: `${entity}.Create`,
   update: `${entity}.Update`,
+  event: `${entity}.Event`,
 });
 
 /** Returns the schemas that operations of an entity refer to, for `components.schemas`. `certain`: columns in every read. */
@@ -36,8 +38,31 @@ export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): R
   return {
     ...(creates || updates ? { [names.full]: full } : {}),
     ...(isRead ? { [names.read]: readSchema(view, certain) } : {}),
+    ...(operations.includes('changes') ? { [names.event]: eventSchema(view) } : {}),
     ...(creates ? { [names.create]: body([...view.required], bodyProperties(view, true)) } : {}),
     ...(updates ? { [names.update]: body([], bodyProperties(view, false)) } : {}),
+  };
+}
+
+/** Returns the schema of events of the entity's records. */
+function eventSchema(view: EntityView): JsonSchema {
+  const record = object([], columns(view, false));
+  return {
+    ...object(['id', 'type', 'entity', 'recordId', 'at', 'transaction'], {
+      id: { type: 'string' },
+      type: { enum: [...EVENT_TYPES] },
+      cause: { enum: ['created', 'changed', 'deleted'] },
+      entity: { const: view.entity.name },
+      recordId: ID_SCHEMA,
+      at: { type: 'string', format: 'date-time' },
+      transaction: { type: 'string' },
+      changed: { type: 'array', items: { type: 'string' } },
+      record,
+      previous: record,
+      truncated: { const: true },
+      version: { type: 'string' },
+      actor: { anyOf: [{ $ref: '#/components/schemas/wda.Actor' }, { type: 'null' }] },
+    }),
   };
 }
 

@@ -1,6 +1,12 @@
 // Access of a class of principals to each entity of a workspace, as values. Descriptions of a workspace are built from
 // it: the OpenAPI document, the index, the tools of agents.
-import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, type Field, type ResolvedGrant } from '../model/entity.ts';
+import {
+  DEFAULT_MAX_EXPAND_DEPTH,
+  type Entity,
+  type Field,
+  keepsChanges,
+  type ResolvedGrant,
+} from '../model/entity.ts';
 import { GRANT_OPERATIONS, type GrantOperation } from '../model/grant.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
 import { isToOne, type Relation } from '../model/relation.ts';
@@ -87,6 +93,7 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
   aggregate: ['read'],
   summarize: ['read'],
   export: ['read'],
+  changes: ['read'],
   read: ['read'],
   create: ['create'],
   bulkCreate: ['create'],
@@ -108,6 +115,7 @@ export function getOperations(
   return (Object.keys(OPERATIONS) as OperationName[]).filter(
     (name) =>
       (principal.mayWrite || OPERATIONS[name].access === 'read') &&
+      (name !== 'changes' || keepsChanges(entity.settings)) &&
       NEEDS[name].some((operation) => granted.has(operation)),
   );
 }

@@ -82,17 +82,36 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
       'OUTCOME_UNKNOWN',
     ],
   },
+  workspaceChanges: {
+    summary: 'Changes of several entities',
+    description: 'What happened to the records that you may see, of all entities that keep changes, in one order.',
+    responses: {
+      200: {
+        description: 'Events, and the cursor after them.',
+        ...json({
+          type: 'object',
+          required: ['data', 'meta'],
+          properties: { data: { type: 'array', items: { type: 'object' } }, meta: schemaRef('wda.FeedMeta') },
+        }),
+      },
+    },
+    codes: [...READ, 'CHANGES_OFF', 'CHANGES_UNAVAILABLE', 'CURSOR_EXPIRED', 'VIEW_CHANGED', 'QUERY_TIMEOUT'],
+  },
   mcp: null,
 };
 
 const OF_OWNERS: readonly ParameterKey[] = ['principal', 'role'];
 
-/** Returns path items, by their paths. */
-export function workspacePaths(context: OperationContext, { kind }: PrincipalClass): Readonly<Record<string, Part>> {
+/** Returns path items, by their paths. `hasFeed`: whether some entity keeps changes. */
+export function workspacePaths(
+  context: OperationContext,
+  { kind }: PrincipalClass,
+  hasFeed: boolean,
+): Readonly<Record<string, Part>> {
   return Object.fromEntries(
     (Object.keys(FORMS) as WorkspaceOperationName[]).flatMap((id) => {
       const form = FORMS[id];
-      if (form === null) return [];
+      if (form === null || (id === 'workspaceChanges' && !hasFeed)) return [];
       const { methods, name } = WORKSPACE_OPERATIONS[id];
       const { summary, description, headers = [], body, responses, codes } = form;
       const keys = getParameters(id, 'query').filter((key) => kind === 'owner' || !OF_OWNERS.includes(key));

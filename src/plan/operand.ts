@@ -19,6 +19,8 @@ export type Operand =
   | { readonly kind: 'claims'; readonly claim: string; readonly field: Field; readonly type: string }
   /** Whether all claims can be read as values of their columns. */
   | { readonly kind: 'applies'; readonly claims: readonly ClaimUse[]; readonly type: 'bool' }
+  /** Principal and request of a write, as JSON for stored changes. */
+  | { readonly kind: 'actor'; readonly type: 'text' }
   /** Time of the statement, which PostgreSQL knows. */
   | { readonly kind: 'now'; readonly type: string };
 
@@ -52,5 +54,7 @@ export function bodyOperand(field: Field): Operand {
 export function listOperand(field: Field): Operand {
   return { kind: 'list', name: field.name, type: `${fieldType(field.type).bindType}[]` };
 }
+
+export const ACTOR_OPERAND: Operand = { kind: 'actor', type: 'text' };
 
 export const ID_OPERAND: Operand = { kind: 'id', type: 'int8' };

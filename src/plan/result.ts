@@ -130,3 +130,32 @@ export interface HeldValueRow {
 export interface MissingReference {
   readonly field: string;
 }
+
+/** A change as it looks in a view, or with `kind` null what the page has looked at. */
+export interface FeedRow {
+  /** Position, digits; of the last row the last position that was looked at, or null if there was no change. */
+  readonly pos: string | null;
+  /** i, u, d, t, s or x (install/changes). */
+  readonly kind: string | null;
+  /** Index of the view; of the last row the number of events that there were to show. */
+  readonly view: number;
+  readonly recordId: string | null;
+  /** Time of the transaction as in answers. */
+  readonly at: string;
+  /** Number of the transaction, and of the change. */
+  readonly xid: string;
+  readonly seq: string;
+  readonly actor: string | null;
+  /** Whether the record was in the view before, and is after. */
+  readonly before: boolean;
+  readonly after: boolean;
+  /** JSON text of the record before and after, as far as the view shows it. */
+  readonly old: string | null;
+  readonly new: string | null;
+  /** JSON text of the names of fields that differ. */
+  readonly changed: string | null;
+  /** JSON text of the fields in `changed` before. */
+  readonly previous: string | null;
+  /** Whether there may be more changes than the page has looked at; in the last row alone. */
+  readonly isCut: boolean;
+}

@@ -2,11 +2,12 @@
 // gate and attaches the row filter, so that neither can be forgotten at the root, in an expansion, a filter or a sort.
 import { migrationInProgress } from '../errors.ts';
 import type { Entity, ResolvedGrant } from '../model/entity.ts';
-import type { GrantOperation } from '../model/grant.ts';
+import type { GrantOperation, GrantWhere } from '../model/grant.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Relation } from '../model/relation.ts';
 import { getEntity, type Workspace } from '../model/workspace.ts';
 import { type Condition, planCondition } from './condition.ts';
+import { changesUnavailable } from './errors.ts';
 import type { Operand } from './operand.ts';
 import { type RowFilter, type RuleFilter, rowFilter } from './row-rules.ts';
 
@@ -18,6 +19,8 @@ export interface Scan {
   readonly filter: RowFilter | GrantFilter;
   /** Columns that some records do not show, with the alternatives of which one must hold. */
   readonly columns?: ReadonlyMap<string, readonly Alternative[]>;
+  /** Whether it reads images of records in stored changes, in place of the table. */
+  readonly isImage?: true;
   /** Whether it reads the records as the statement leaves them, by the name `"$now"`. */
   readonly isWritten?: true;
   readonly [brand]: true;
@@ -65,6 +68,34 @@ export function scan(entity: Entity, principal: Principal, operation: Operation)
   // Statements without the checks of grants must never write.
   if (operation === 'write') throw new TypeError(`a write of ${entity.name} does not check its grants`);
   return scanGranted(entity, filter);
+}
+
+/**
+ * Returns the records that the principal may read, for images of stored changes in place of the table: `isImage`. Throws
+ * 409 when a grant for reading cannot be judged by an image alone.
+ */
+export function scanImages(entity: Entity, principal: Principal): Scan {
+  const images = scan(entity, principal, 'read');
+  for (const [index, grant] of (entity.access?.grants ?? []).entries()) {
+    if (grant.can.has('read') && grant.where !== null && !isOwnCondition(grant.where))
+      throw changesUnavailable(entity.name, index);
+  }
+  return { ...images, isImage: true };
+}
+
+/** Returns whether the condition looks at columns of the record alone, and not at the time. */
+function isOwnCondition(condition: GrantWhere): boolean {
+  switch (condition.kind) {
+    case 'and':
+    case 'or':
+      return condition.members.every(isOwnCondition);
+    case 'not':
+      return isOwnCondition(condition.member);
+    case 'compare':
+      return condition.path.length === 1 && condition.values.every(({ kind }) => kind !== 'now');
+    default:
+      return condition satisfies never;
+  }
 }
 
 /**

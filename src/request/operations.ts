@@ -32,6 +32,7 @@ export const OPERATIONS = {
   bulkDelete: { methods: ['DELETE'], tail: '_bulk', access: 'write', body: 'none' },
   bulkDeleteListed: { methods: ['POST'], tail: '_bulk/delete', access: 'write', body: 'bulk' },
   export: { methods: ['GET', 'HEAD'], tail: '_export', access: 'read', body: 'none' },
+  changes: { methods: ['GET', 'HEAD'], tail: '_changes', access: 'read', body: 'none' },
   read: { methods: ['GET', 'HEAD'], tail: 'id', access: 'read', body: 'none' },
   update: { methods: ['PUT', 'PATCH'], tail: 'id', access: 'write', body: 'json' },
   delete: { methods: ['DELETE'], tail: 'id', access: 'write', body: 'none' },
@@ -42,6 +43,7 @@ export const WORKSPACE_OPERATIONS = {
   index: { methods: ['GET', 'HEAD'], name: '', body: 'none' },
   openapi: { methods: ['GET', 'HEAD'], name: '_openapi.json', body: 'none' },
   schema: { methods: ['GET', 'HEAD'], name: '_schema', body: 'none' },
+  workspaceChanges: { methods: ['GET', 'HEAD'], name: '_changes', body: 'none' },
   batch: { methods: ['POST'], name: '_batch', body: 'bulk' },
   mcp: { methods: ['POST'], name: '_mcp', body: 'json' },
 } as const satisfies Record<string, WorkspaceOperation>;

@@ -1,6 +1,8 @@
 // The parameters of the data API: one entry each, with its form, its description and the operations that take it.
 // Parsers of query strings and bodies (read-parameters.ts), the OpenAPI document, the tools of agents and, by `npm run
 // generate`, the options of the client follow from it.
+import { badRequest } from '../errors.ts';
+import { parseDateTime } from '../model/date-time.ts';
 import { MAX_SIZE, parseGroups, parseSelect } from './aggregate-terms.ts';
 import { parseFormats } from './cell-formats.ts';
 import { parseHeaderMap, parseKeyFields } from './field-names.ts';
@@ -15,6 +17,7 @@ import {
   ID_SCHEMA,
   integer,
   listed,
+  parseChoice,
   text,
   texts,
 } from './forms.ts';
@@ -61,6 +64,23 @@ const parameter = <T, const P extends Omit<Parameter<T>, 'form'>>(
   ...rest,
 });
 
+/** Kinds of events of a view. */
+export const EVENT_TYPES = ['created', 'updated', 'removed'] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** Events of one page of a feed. */
+export const MAX_FEED_SIZE = 1000;
+
+function parseSince(text: string): string {
+  const time = parseDateTime(text);
+  if (time === undefined)
+    throw badRequest(
+      'INVALID_PARAMETER',
+      'since must be an ISO 8601 datetime with Z or an offset such as 2026-01-31T12:00:00Z',
+    );
+  return time;
+}
+
 /** Mistakes of an import that can be listed. */
 export const MAX_IMPORT_ERRORS = 100_000;
 
@@ -90,6 +110,7 @@ const NARROW: Form<Narrowing[]> = {
 
 const list = { query: ['list'], body: ['query'] } as const;
 const aggregate = { query: ['aggregate'], body: ['summarize'] } as const;
+const feed = { query: ['changes', 'workspaceChanges'] } as const;
 const records = { query: ['list', 'aggregate', 'export'], body: ['query', 'summarize'] } as const;
 
 export const PARAMETERS = {
@@ -111,14 +132,15 @@ export const PARAMETERS = {
     client: 'Sort<S, E> | readonly Sort<S, E>[]',
   }),
   filter: parameter(FILTER, {
-    ...records,
+    query: [...records.query, ...feed.query],
+    body: records.body,
     description: 'Conditions that must all hold.',
     agents:
       'A condition {"field": "total", "op": "gte", "value": 20}, or {"and": […]}, {"or": […]}, {"not": {…}} of them.',
     client: 'Filter<S, E>',
   }),
   or: parameter(ALTERNATIVES, {
-    query: ['list', 'aggregate', 'export'],
+    query: ['list', 'aggregate', 'export', ...feed.query],
     description: 'A group of alternatives, `<filter>;<filter>`; repeated groups must all hold.',
     client: false,
   }),
@@ -178,6 +200,45 @@ export const PARAMETERS = {
     ...list,
     description: 'Long values are cut to so many characters; `meta.previews` names them.',
   }),
+
+  feedAfter: parameter(
+    text((cursor) => cursor),
+    {
+      ...feed,
+      name: 'after',
+      description:
+        '`meta.cursor` of the page before; `now` if not given: nothing yet; `oldest`: from the oldest change that is kept.',
+    },
+  ),
+  since: parameter(text(parseSince), {
+    ...feed,
+    excludes: ['after', 'both say where the page begins'],
+    description: 'A datetime: from the first change at or after it.',
+  }),
+  feedSize: parameter(integer(1, MAX_FEED_SIZE), {
+    ...feed,
+    name: 'size',
+    description: 'Events of a page; 100 if not given.',
+  }),
+  wait: parameter(integer(0, 60), {
+    ...feed,
+    description: 'Seconds for which an answer without events waits for the first one; 0 if not given.',
+  }),
+  types: parameter(
+    listed((names) => names.split(',').map((name) => parseChoice(EVENT_TYPES, name.trim(), 'types')), {
+      enum: EVENT_TYPES,
+    }),
+    { ...feed, description: 'Only these events, and those of schema and gaps.' },
+  ),
+  previous: parameter(flag, { ...feed, description: 'Events have the values before, too.' }),
+  feedFields: parameter(
+    texts('listed', (names) => parseFields(names) ?? ('all' as const)),
+    { ...feed, name: 'fields', description: 'Own fields to show of each record, and nothing else.', client: false },
+  ),
+  feedEntities: parameter(
+    listed((names) => names.split(',').map((name) => name.trim()), { type: 'string' }),
+    { query: ['workspaceChanges'], name: 'entities', description: 'Only the events of these entities.' },
+  ),
 
   select: parameter(texts('listed', parseSelect, { pattern: '^(count|(count|countDistinct|sum|avg|min|max):.+)$' }), {
     ...aggregate,

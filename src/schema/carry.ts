@@ -70,6 +70,9 @@ export function makeCarrier(documents: EntityDocuments, inForce: SchemaDocument,
         ...(settings.expandable === undefined ? {} : { expandable: each(settings.expandable) }),
         ...(settings.defaultExpand === undefined ? {} : { defaultExpand: each(settings.defaultExpand) }),
         ...(typeof settings.label === 'string' ? { label: field(old, settings.label) } : {}),
+        ...(Array.isArray(settings.changesOmit)
+          ? { changesOmit: settings.changesOmit.map((name: string) => field(old, name)) }
+          : {}),
         ...(settings.defaultFields === undefined ? {} : { defaultFields: each(settings.defaultFields) }),
       } as EntityDocument['settings'];
     },

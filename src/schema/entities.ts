@@ -4,6 +4,7 @@ import {
   type Entity,
   type Field,
   type JsonValue,
+  keepsChanges,
   NO_LANGUAGE,
   NO_SETTINGS,
   type RowRule,
@@ -29,6 +30,10 @@ export function buildEntities(
   databaseSchema: string,
   names: PhysicalNames = NO_NAMES,
 ): ReadonlyMap<string, Entity> {
+  // A delete may cascade to any other entity.
+  const namesActor = Object.values(document.entities).some(({ settings }) =>
+    keepsChanges({ changes: settings?.changes ?? null }),
+  );
   return new Map(
     Object.entries(document.entities).map(([name, entity]) => {
       const fields = buildFields(entity, (field) => physicalColumn(names, name, field));
@@ -51,6 +56,7 @@ export function buildEntities(
         rowRules: getRowRules(entity),
         grants: buildGrants(entity),
         gate: null,
+        namesActor,
       };
       return [name, built];
     }),

@@ -224,6 +224,28 @@ export const SettingsShape = Type.Object(
     defaultFields: Type.Optional(
       paths('Fields returned when a request has no `fields`; `*` is every column. null: all.'),
     ),
+    changes: Type.Optional(
+      Type.Unsafe<'off' | 'feed' | 'history' | null>({
+        enum: ['off', 'feed', 'history', null],
+        description:
+          'What is kept of changes of its records: feed for `_changes`, history for `_history`, too. null: off.',
+      }),
+    ),
+    historyDays: Type.Optional(
+      Type.Unsafe<number | null>({
+        type: ['integer', 'null'],
+        minimum: 1,
+        maximum: 36_500,
+        description: 'Days for which history is kept. null: the default of the installation.',
+      }),
+    ),
+    historyForUsers: Type.Optional(
+      Type.Unsafe<boolean | null>({
+        type: ['boolean', 'null'],
+        description: 'Whether external users may read the history of records that they can see. null: no.',
+      }),
+    ),
+    changesOmit: Type.Optional(paths('Own fields whose values are never stored with changes. null: none.')),
   },
   { ...strict, description: 'How the entity is read. Left out: the settings in force stay; {}: none.' },
 );

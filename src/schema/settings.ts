@@ -27,9 +27,28 @@ export function checkSettings(entity: EntityView, document: DocumentView, report
     report([...path, 'defaultExpand'], 'OUT_OF_RANGE', `must follow at most ${MAX_STEPS} relations`);
   }
   if (typeof settings.label === 'string') checkLabel([...path, 'label'], settings.label, entity, report);
+  each(settings.changesOmit, (name, at) => {
+    checkOmitted([...path, 'changesOmit', at], name, entity, report);
+  });
   each(settings.defaultFields, (text, at) => {
     checkFieldPath([...path, 'defaultFields', at], text, entity, document, report);
   });
+}
+
+/** Requires an own field that no reader of changes needs: no id, no column of a relation or row rule. */
+function checkOmitted(location: Path, name: string, entity: EntityView, report: Report): void {
+  if (!entity.columns.has(name)) {
+    if (!entity.opaque)
+      report(location, 'REFERENCE_NOT_FOUND', missing('field', name, entity.columns.keys(), report, entity.name));
+  } else if (name === 'id' || !(entity.fields.has(name) || isServerSet(name, entity))) {
+    report(
+      location,
+      'INVALID',
+      `must be a field, and ${name} is ${name === 'id' ? 'the id' : 'the field of a relation'}`,
+    );
+  } else if (entity.document.rowRules?.some((rule) => rule?.column === name)) {
+    report(location, 'INVALID', `must be no column of a row rule, and ${name} is one`);
+  }
 }
 
 /** Requires a text, as a name for people is displayed whole. */

@@ -18,7 +18,7 @@ import {
   setUpdatedAt,
   W,
 } from './bulk.ts';
-import { bind, makeAliases, renderScan, where } from './expression.ts';
+import { bind, makeAliases, renderActor, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, sql } from './fragment.ts';
 import { internalRef } from './internal-names.ts';
 import { makeSizeLimit } from './size-limit.ts';
@@ -79,7 +79,7 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
   const renderResult = (records: Fragment, count: Fragment): Fragment => {
     const from = sql`${S} join (${records}) ${W} on ${W}.${AT} = ${S}.${ROW}`;
     const expectedCount = sql`cardinality(${bind(listOperand(first))})::int8`;
-    return sql`select ${RECORDS} as data, (select count(*) from ${W} where ${W}.${CREATED})::text as inserted
+    return sql`select ${RECORDS} as data, (select count(*) from ${W} where ${W}.${CREATED})::text as inserted${renderActor(scan)}
 from (${recordRows(plan.projection, from, sizeLimit)}) q having ${internalRef(sizeLimit.schema, 'is_whole')}(${count}, ${expectedCount})`;
   };
   const hasDuplicates = sql`exists (select from ${S}${where(...keys.map((value) => sql`${value} is not null`))} group by ${join(keys)} having count(*) > 1)`;

@@ -21,7 +21,7 @@ import { valueOperand } from '../plan/operand.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Reference } from '../plan/references.ts';
 import type { Scan } from '../plan/scan.ts';
-import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
+import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderActor, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 import { limitRunningSize, makeSizeLimit, type SizeLimit } from './size-limit.ts';
 import { insertRows } from './statement-forms.ts';
@@ -64,7 +64,7 @@ export function insertRecords(plan: BulkCreatePlan, maxBytes: number): Fragment 
   ${source} returning ${R}.*`;
   return sql`with ${rows},${before}
 ${W} as (${insert})
-${selectRecords(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, makeSizeLimit(plan.scan, maxBytes))}`;
+${selectRecords(plan, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, maxBytes)}`;
 }
 
 /**
@@ -89,8 +89,7 @@ export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment 
   // Columns of a record and its version.
   const row = plan.versions ? sql`${R}.*, ${renderRowMark(plan.scan, R)} as ${VERSION}` : sql`${R}.*`;
   const version = plan.versions ? renderVersion(plan.scan, W, VERSION) : undefined;
-  const result = (from: Fragment): Fragment =>
-    selectRecords(plan.projection, from, makeSizeLimit(plan.scan, maxBytes), version);
+  const result = (from: Fragment): Fragment => selectRecords(plan, from, maxBytes, version);
   const withClause = sql`with ${S} as materialized (${rows}),
 ${LOCKED} as materialized (${lockedRows}),
 "$whole" as materialized (select true as "is"${completeCondition})`;
@@ -122,7 +121,7 @@ export function deleteRecords(plan: BulkDeletePlan): Fragment {
 ${LOCKED} as materialized (select ${R}."id" as ${ID}, ${renderVersion(plan.scan, R)} as ${VERSION} from ${table}${where(own, condition)} order by ${R}."id" for update of ${R}),
 "$whole" as materialized (select true as "is"${completeCondition}),
 ${W} as (delete from ${table}${where(own, condition, sql`exists (select from "$whole")`)} returning 1)
-select count(*)::text as count from ${W}`;
+select count(*)::text as count${renderActor(plan.scan)} from ${W}`;
 }
 
 /** Selects `id` and `version` of the listed records that the principal can see. */
@@ -177,9 +176,15 @@ export function listedRows(
  * Selects `data`: the records of `w` as a JSON array, in the order of the rows; fails with an error of our own beyond
  * the size limit. No row without records.
  */
-function selectRecords(projection: Projection, from: Fragment, sizeLimit: SizeLimit, version?: Fragment): Fragment {
+function selectRecords(
+  { scan, projection }: Pick<BulkCreatePlan, 'scan' | 'projection'>,
+  from: Fragment,
+  maxBytes: number,
+  version?: Fragment,
+): Fragment {
   const versions = version === undefined ? empty : sql`, ${VERSIONS} as versions`;
-  return sql`select ${RECORDS} as data${versions} from (${recordRows(projection, from, sizeLimit, version)}) q having count(*) > 0`;
+  const rows = recordRows(projection, from, makeSizeLimit(scan, maxBytes), version);
+  return sql`select ${RECORDS} as data${versions}${renderActor(scan)} from (${rows}) q having count(*) > 0`;
 }
 
 const VERSIONS = sql`'[' || string_agg(to_json(q.${VERSION})::text, ',' order by q.${ROW}) || ']'`;

@@ -12,6 +12,7 @@ import type {
   ChangedRows,
   DeletedRow,
   DeletedRows,
+  FeedRow,
   GrantedRowResult,
   HeldValueRow,
   MissingBulkReference,
@@ -38,6 +39,7 @@ import {
   updateRecords,
 } from './bulk.ts';
 import { upsertRecords } from './bulk-upsert.ts';
+import { selectFeed } from './feed.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { writeGranted } from './granted.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
@@ -73,6 +75,8 @@ export interface Inputs {
   /** Lists of many records. */
   readonly lists?: Lists;
   readonly principal: Principal;
+  /** JSON of the principal and the request, for stored changes. */
+  readonly actor?: string | undefined;
 }
 
 type Shape = Pick<Statement, 'text' | 'name'>;
@@ -117,6 +121,7 @@ interface Results {
   readonly bulkUpsert: UpsertedRows;
   readonly bulkDelete: DeletedRows;
   readonly granted: GrantedRowResult;
+  readonly feed: FeedRow;
   readonly find: RecordVersionRow;
   readonly dangling: MissingBulkReference;
   readonly uniqueConflict: UniqueConflictRow;
@@ -152,6 +157,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   bulkUpsert: ([data, inserted]) => ({ data: requireCell(data), inserted: Number(requireCell(inserted)) }),
   bulkDelete: ([count]) => ({ count: Number(requireCell(count)) }),
   granted: ([data = null, versions = null, problems = null, sizes = null]) => ({ data, versions, problems, sizes }),
+  feed: readFeedRow,
   find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
   dangling: ([index, field]) => ({ index: Number(requireCell(index)), field: requireCell(field) }),
   uniqueConflict: ([index, other = null, isThere]) => ({
@@ -167,6 +173,27 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   }),
   referred: ([index]) => ({ index: Number(requireCell(index)) }),
 };
+
+function readFeedRow(row: Cells): FeedRow {
+  const [pos, kind, view, recordId, at, xid, seq, actor, before, after, old, record, changed, previous, isCut] = row;
+  return {
+    pos: pos ?? null,
+    kind: kind ?? null,
+    view: Number(view),
+    recordId: recordId ?? null,
+    at: at ?? '',
+    xid: xid ?? '',
+    seq: seq ?? '',
+    actor: actor ?? null,
+    before: before === 't',
+    after: after === 't',
+    old: old ?? null,
+    new: record ?? null,
+    changed: changed ?? null,
+    previous: previous ?? null,
+    isCut: isCut === 't',
+  };
+}
 
 function readWrittenRow([data, version, id]: Cells): WrittenRow {
   return { data: requireCell(data), version: requireCell(version), id: requireCell(id) };
@@ -201,6 +228,7 @@ function getExpectedDuration(plan: Plan): Statement['expected'] {
     case 'bulkUpsert':
     case 'bulkDelete':
     case 'granted':
+    case 'feed':
     case 'find':
     case 'dangling':
     case 'uniqueConflict':
@@ -249,6 +277,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(deleteRecords(plan));
     case 'granted':
       return tagContent(close(writeGranted(plan, options.maxResponseBytes), plan.projection), plan.scan);
+    case 'feed':
+      return close(selectFeed(plan, options.maxResponseBytes));
     case 'find':
       return close(findRecords(plan));
     case 'dangling':
@@ -398,6 +428,8 @@ function valueFor(operand: Operand, inputs: Inputs): unknown {
     }
     case 'applies':
       return String(inputs.principal.kind === 'external' && areUsable(inputs.principal.claims, operand.claims));
+    case 'actor':
+      return inputs.actor ?? null;
     case 'now':
       throw new TypeError('the time of a statement is part of its text');
     default:

@@ -3,7 +3,7 @@
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { Link } from '../plan/link.ts';
-import type { Operand } from '../plan/operand.ts';
+import { ACTOR_OPERAND, type Operand } from '../plan/operand.ts';
 import type { Ordering, OrderKey } from '../plan/ordering.ts';
 import type { ReferenceCheck } from '../plan/plan.ts';
 import type { Predicate } from '../plan/predicate.ts';
@@ -110,6 +110,13 @@ export function renderColumn({ columns }: Pick<Scan, 'columns'>, field: Field, r
   const alternatives = columns?.get(field.column);
   return alternatives && sql`case when ${renderAlternatives(alternatives, row)} then ${row}.${ident(field.column)} end`;
 }
+
+/**
+ * Renders a further column of a write's result that names its principal for the triggers of kept changes, which run at
+ * the end of the statement; nothing where no entity keeps changes.
+ */
+export const renderActor = ({ entity }: Pick<Scan, 'entity'>): Fragment =>
+  entity.namesActor ? sql`, (select set_config('wda_changes.actor', ${bind(ACTOR_OPERAND)}, true)) as "$actor"` : empty;
 
 /** Renders a value for the right of `=` that may be null, so that the planner does not assume an empty result. */
 export const maybeNull = (value: Fragment): Fragment => sql`any(array[${value}])`;

@@ -11,6 +11,7 @@ import {
   bind,
   outputColumn,
   RECORD,
+  renderActor,
   renderAlternatives,
   renderColumn,
   renderFilter,
@@ -278,7 +279,7 @@ function renderDelete(plan: GrantedPlan): Fragment {
 ${renderHeld(plan, keyword('for update'))},
 ${renderProblems(findTargets(plan))},
 ${W} as (delete from ${renderTarget(plan.scan)} ${R} using "$whole"${own} returning 1)
-select case when exists (select from "$whole") then (select count(*) from ${W})::text end as data, null::text as versions, ${PROBLEMS} as problems, null::text as sizes`;
+select case when exists (select from "$whole") then (select count(*) from ${W})::text end as data, null::text as versions, ${PROBLEMS} as problems, null::text as sizes${renderActor(plan.scan)}`;
 }
 
 /** Renders the one row of a create or update. */
@@ -301,7 +302,7 @@ function renderResult(plan: GrantedPlan, maxBytes: number): Fragment {
 ) t order by t.${ITEM}`;
   const sized = sql`select t.*, octet_length(t."$text") + 1 as "$size" from (${texts}) t`;
   const limited = limitRunningSize(sized, makeSizeLimit(plan.scan, maxBytes));
-  return sql`select '[' || string_agg(q."$text", ',' order by q.${ROW}) || ']' as data, '[' || string_agg(coalesce(to_json(q.${VERSION})::text, 'null'), ',' order by q.${ROW}) || ']' as versions, ${PROBLEMS} as problems, '[' || string_agg((q."$size" - 1)::text, ',' order by q.${ROW}) || ']' as sizes from (${limited}) q`;
+  return sql`select '[' || string_agg(q."$text", ',' order by q.${ROW}) || ']' as data, '[' || string_agg(coalesce(to_json(q.${VERSION})::text, 'null'), ',' order by q.${ROW}) || ']' as versions, ${PROBLEMS} as problems, '[' || string_agg((q."$size" - 1)::text, ',' order by q.${ROW}) || ']' as sizes${renderActor(plan.scan)} from (${limited}) q`;
 }
 
 const renderShown = (result: Scan, field: Field): Fragment =>

@@ -49,6 +49,9 @@ export function importSettings(entity: Entity): Fragment {
   return sql`${nodeForms(entity)?.importSettings ?? empty}set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
 }
 
+/** Names the principal of the transaction for the triggers of kept changes. */
+export const setActor = (actor: string): Query => toQuery(sql`select set_config('wda_changes.actor', ${actor}, true)`);
+
 /**
  * Creates the staging table: `$row`, `$line`, the plan's columns and look-ups, and for a sparse plan `$given`, a bit for each of
  * the columns; for one with rejects also `$source`, the row as it came, and `$reason` of a rejected one.

@@ -31,6 +31,18 @@ export type InternalName =
   /** Tokens of imports, and the function that resolves their outcome. */
   | 'import_outcome'
   | 'settle_import'
+  /** Changes of records: the tables, and the functions that start, end, number and read them. */
+  | 'change'
+  | 'change_position'
+  | 'change_progress'
+  | 'change_seq'
+  | 'changed_column'
+  | 'changed_entity'
+  | 'keep_changes'
+  | 'drop_changes'
+  | 'note_column'
+  | 'number_changes'
+  | 'rename_image'
   /** Limits of responses. */
   | 'bounded_text'
   | 'goes_on'

@@ -56,3 +56,9 @@ export const getSchema = (entity: Entity): string => entity.table.schema;
 export function renderSequence({ entity }: Scan): Fragment {
   return sql`(select pg_get_serial_sequence(${literal(tableRef(entity.table).text)}, 'id')::regclass)`;
 }
+
+/** Renders no row of the table, whose type `json_populate_record` takes for images of stored changes. */
+export const renderRowType = ({ entity }: Scan): Fragment => sql`null::${tableRef(entity.table)}`;
+
+/** Renders the name of the table as text, as stored changes have it. */
+export const renderTableName = ({ entity }: Scan): Fragment => literal(entity.table.name);

@@ -6,7 +6,7 @@ import type { ConflictKey } from '../plan/conflict-key.ts';
 import { bodyOperand } from '../plan/operand.ts';
 import type { UpsertPlan } from '../plan/plan.ts';
 import type { Scan } from '../plan/scan.ts';
-import { bind, makeAliases, maybeNull, renderScan, where } from './expression.ts';
+import { bind, makeAliases, maybeNull, renderActor, renderScan, where } from './expression.ts';
 import { type Fragment, ident, join, keyword, sql } from './fragment.ts';
 import { renderTarget } from './table.ts';
 import { insertedRow, renderInsertedColumns, resultColumns } from './write.ts';
@@ -33,7 +33,7 @@ export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
   if (plan.changes.length > 0) {
     const sets = plan.changes.map(({ column }) => sql`${ident(column)} = excluded.${ident(column)}`);
     return sql`with ${before}"$r" as (${target} do update set ${join([...sets, ...setExcludedUpdatedAt(plan.scan)])}${where(condition)} returning ${insertedColumns}, (${root}.xmax = 0) as "$created"),
-"$w" as (select ${result}, ${root}."$created"::text as created from "$r" ${root}) select * from "$w"`;
+"$w" as (select ${result}, ${root}."$created"::text as created${renderActor(plan.scan)} from "$r" ${root}) select * from "$w"`;
   }
   const existing = aliases.next('r');
   const existingScan = renderScan(plan.scan, existing, true);
@@ -41,8 +41,8 @@ export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
     (field) => sql`${existing}.${ident(field.column)} = ${maybeNull(asStored(bind(bodyOperand(field)), field))}`,
   );
   return sql`with ${before}"$r" as (${target} do nothing returning ${insertedColumns}),
-"$w" as (select ${result}, 'true' as created from "$r" ${root}
-union all select ${resultColumns(plan, existing, maxBytes)}, 'false' as created from ${existingScan.table}${where(...same, existingScan.condition, keyword('not exists (select from "$r")'))}) select * from "$w"`;
+"$w" as (select ${result}, 'true' as created${renderActor(plan.scan)} from "$r" ${root}
+union all select ${resultColumns(plan, existing, maxBytes)}, 'false' as created${renderActor(plan.scan)} from ${existingScan.table}${where(...same, existingScan.condition, keyword('not exists (select from "$r")'))}) select * from "$w"`;
 }
 
 export function conflictTarget({ fields }: ConflictKey): Fragment {

@@ -12,6 +12,7 @@ import {
   makeAliases,
   outputColumn,
   RECORD,
+  renderActor,
   renderScan,
   where,
 } from './expression.ts';
@@ -49,7 +50,7 @@ export function renderInsertedColumns({ scan, projection }: WritePlan, root: Fra
 
 /** Renders `"$w"`, the response from the row of `"$r"`, and the rest. The idempotency key goes between. */
 function renderResult(plan: WritePlan, root: Fragment, maxBytes: number): Fragment {
-  return sql`"$w" as (select ${resultColumns(plan, root, maxBytes, VERSION)} from "$r" ${root}) select * from "$w"`;
+  return sql`"$w" as (select ${resultColumns(plan, root, maxBytes, VERSION)}${renderActor(plan.scan)} from "$r" ${root}) select * from "$w"`;
 }
 
 /** Parts of an insert of one row. */
@@ -129,18 +130,14 @@ export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
     return sql`${ident(field.column)} = ${bind(bodyOperand(field))}`;
   });
   if (entity.timestamps) sets.push(sql`${ident(getField(plan.scan, 'updatedAt').column)} = now()`);
-  return sql`update ${table} set ${join(sets)}${conditions} ${returning(plan, root, maxBytes)}`;
+  return sql`update ${table} set ${join(sets)}${conditions} returning ${resultColumns(plan, root, maxBytes)}${renderActor(plan.scan)}`;
 }
 
 /** Renders delete … returning the id; no row when the record does not exist (or not in that version). */
 export function deleteRecord(plan: DeletePlan): Fragment {
   const root = makeAliases().next('r');
   const { table, condition } = renderScan(plan.scan, root, true);
-  return sql`delete from ${table}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(plan.scan, root) : empty)} returning ${root}."id"::text`;
-}
-
-function returning(plan: WritePlan, root: Fragment, maxBytes: number): Fragment {
-  return sql`returning ${resultColumns(plan, root, maxBytes)}`;
+  return sql`delete from ${table}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(plan.scan, root) : empty)} returning ${root}."id"::text${renderActor(plan.scan)}`;
 }
 
 type WritePlan = Pick<CreatePlan, 'scan' | 'projection'>;

@@ -118,3 +118,16 @@ export async function storeOperatorHash(db: Database, hash: string): Promise<str
   if (stored === undefined) throw new Error('the operator key hash was not stored');
   return stored;
 }
+
+/** Returns the names of keys and clients of a workspace that exist. `credentials`: `key:` or `client:` and the id of each. */
+export async function loadCredentialNames(
+  db: Pick<Database, 'query'>,
+  workspaceId: string,
+  credentials: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.query<{ credential: string; name: string }>(
+    toQuery(sql`select ${KEY_ID} || id as credential, name from wda.api_key where workspace_id = ${workspaceId} and ${KEY_ID} || id = any(${credentials}::text[])
+union all select ${CLIENT_ID} || client_id, name from wda.oauth_client where workspace_id = ${workspaceId} and ${CLIENT_ID} || client_id = any(${credentials}::text[])`),
+  );
+  return new Map(rows.map(({ credential, name }) => [credential, name]));
+}

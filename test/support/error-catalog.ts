@@ -65,6 +65,7 @@ const MOVES = 'cluster/moves.test.ts';
 const MOUNTS = 'console/api-mounts.test.ts';
 const FORGED = 'api/access/external-forged.test.ts';
 const TOKENS = 'api/access/external-tokens.test.ts';
+const FEED = 'api/events/feed.test.ts';
 const BULK = 'api/writing/bulk.test.ts';
 const ERRORS = 'api/requests/errors.test.ts';
 const HOSTILE = 'api/requests/hostile.test.ts';
@@ -287,6 +288,34 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     file: BULK,
     words: 'The request names 1001 records, and 1000 are the most; send them in parts',
     made: () => errors.tooManyRecords(1001, 1000),
+  },
+  changesOff: {
+    file: FEED,
+    words:
+      /^(\w+ keeps no changes|No entity of the workspace keeps changes)\. An owner turns it on by "changes": "feed" in the settings of (the|an) entity$/,
+    made: () => errors.changesOff('orders'),
+  },
+  changesUnavailable: {
+    file: FEED,
+    words:
+      /^Changes of \w+ cannot be read with your role: its grant \d+ depends on other records or on the time, so that a change alone does not show whether it holds$/,
+    made: () => errors.changesUnavailable('tickets', 0),
+  },
+  notCursor: {
+    file: FEED,
+    words:
+      /^after is not a cursor of this feed: take meta\.cursor of a response with the same entities, types, fields and filter, or now, or oldest$/,
+    made: () => errors.notCursor(),
+  },
+  cursorExpired: {
+    file: FEED,
+    words: 'Changes after this place are not all kept any more: read the records again',
+    made: () => errors.cursorExpired({ oldest: null, restart: '/x' }),
+  },
+  viewChanged: {
+    file: FEED,
+    words: 'You see other records than when this cursor was given: read the records again',
+    made: () => errors.viewChanged({ oldest: null, restart: '/x' }),
   },
   notGranted: {
     file: 'api/access/grants.test.ts',

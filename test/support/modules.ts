@@ -102,6 +102,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'compile.ts',
       'unique-values.ts',
       'expression.ts',
+      'feed.ts',
       'fragment.ts',
       'import.ts',
       'text-expressions.ts',
@@ -150,8 +151,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   'workspace-schema': {
     purpose:
-      'internal tables and triggers in the schema of a workspace: totals, idempotency keys, columns that change their type',
-    entryFiles: ['count.ts', 'idempotency-keys.ts', 'sync.ts', 'totals.ts'],
+      'internal tables and triggers in the schema of a workspace: totals, idempotency keys, stored changes, columns that change their type',
+    entryFiles: ['count.ts', 'idempotency-keys.ts', 'record-changes.ts', 'sync.ts', 'totals.ts'],
     imports: ['database', 'type metric.ts', 'model', 'sql/internal-names.ts', 'sql/fragment.ts'],
   },
   store: {

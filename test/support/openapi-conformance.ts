@@ -172,7 +172,18 @@ function validate(validator: ValidateFunction, text: string): string | undefined
 }
 
 /** Chapters whose answers are judged; those of agents are not answers of the data API. */
-const CHAPTERS = ['access', 'admin', 'description', 'operation', 'reading', 'requests', 'transfer', 'types', 'writing'];
+const CHAPTERS = [
+  'access',
+  'admin',
+  'description',
+  'events',
+  'operation',
+  'reading',
+  'requests',
+  'transfer',
+  'types',
+  'writing',
+];
 const FOLDERS = ['/test/schema-changes/', ...CHAPTERS.map((chapter) => `/test/api/${chapter}/`)];
 const state = perFile(() => ({
   isJudged: FOLDERS.some((folder) => testFile().includes(folder)),

@@ -19,9 +19,10 @@ import {
   openRejects,
   recordOutcome,
   resolveOutcome,
+  setActor,
 } from '../../sql/import.ts';
 import { insertActivity, loadActor } from '../../store/activity.ts';
-import type { EntityContext } from '../context.ts';
+import { describeActor, type EntityContext } from '../context.ts';
 import { writeUnknown } from '../errors.ts';
 import type { ImportKey } from '../idempotency.ts';
 import { toRecordError } from '../record-error.ts';
@@ -225,6 +226,8 @@ async function importStaged(
   { deps, reader, interrupt, key, maxErrors }: IncomingBody,
 ): Promise<ImportCounts> {
   await session.execute(importSettings(initial.plan.scan.entity).text);
+  const actor = describeActor(initial.context);
+  if (actor !== undefined) await session.query(setActor(actor));
   await session.execute(createStaging(initial.plan).text);
   try {
     await copyInto(session, copyToStaging().text, reader.lines(), interrupt);

@@ -38,6 +38,7 @@ export function dropEntity(table: Table): Operation {
       ...table.references.map(({ name }) => inSharedTransaction('detach', dropConstraint(table, name))),
       inSharedTransaction('drop', dropTable(table)),
     ],
+    changeNotes: [{ kind: 'dropTable', table: table.name }],
     locks: [lockExclusive(table.name), ...table.references.map(({ target }) => lockExclusive(target))],
   });
 }

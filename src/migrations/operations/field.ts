@@ -142,6 +142,7 @@ export function dropField(table: Table, field: Field, reference: Reference | und
         : `drop relation ${relation} of ${table.entity} and its field ${field.name} with its values`,
     destructive: true,
     statements: [inSharedTransaction('detach', dropColumn(table, field.column))],
+    changeNotes: [{ kind: 'dropColumn', table: table.name, column: field.column }],
     locks: [lockExclusive(table.name), ...getTargetLocks(table, reference, lockExclusive)],
   });
 }

@@ -81,7 +81,11 @@ export function changeType(change: TypeChange): Operation | undefined {
       });
     case 'convert':
     case 'never':
-      return buildOperation({ ...parts, ...(changedTable.isBlocking ? rewrite(change, cast) : convert(change, cast)) });
+      return buildOperation({
+        ...parts,
+        ...(changedTable.isBlocking ? rewrite(change, cast) : convert(change, cast)),
+        changeNotes: [{ kind: 'dropColumn', table: changedTable.table.name, column: previous.column }],
+      });
     default:
       return cast satisfies never;
   }

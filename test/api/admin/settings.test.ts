@@ -31,7 +31,17 @@ const rules = (body?: unknown): Promise<Answer> =>
 const details = ({ json }: Answer): string[] =>
   json.error.details.map(({ field, code }: { field: string; code: string }) => `${field} ${code}`);
 
-const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null, label: null };
+const NONE = {
+  defaultExpand: null,
+  expandable: null,
+  maxExpandDepth: null,
+  defaultFields: null,
+  label: null,
+  changes: null,
+  historyDays: null,
+  historyForUsers: null,
+  changesOmit: null,
+};
 
 test('settings that are not configured are null', async () => {
   assert.deepEqual((await settings()).json, { data: NONE });

@@ -47,8 +47,18 @@ const issuer = useIssuer();
 const shop = use(() => server.workspace('acme/shop', parseExact(DOCUMENT)));
 
 const schemaFor = (credential: string, headers = {}): Promise<Answer> => shop.call('_schema', { credential, headers });
-const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null, label: null };
-const READS = Object.entries(OPERATIONS).flatMap(([name, { access }]) => (access === 'read' ? [name] : []));
+const NO_CHANGES = { changes: null, historyDays: null, historyForUsers: null, changesOmit: null };
+const NONE = {
+  defaultExpand: null,
+  expandable: null,
+  maxExpandDepth: null,
+  defaultFields: null,
+  label: null,
+  ...NO_CHANGES,
+};
+const READS = Object.entries(OPERATIONS).flatMap(([name, { access }]) =>
+  access === 'read' && name !== 'changes' ? [name] : [],
+);
 
 test('everything that the document says is there, but row rules; columns of relations have their names', async () => {
   const { data } = (await schemaFor(shop.key)).json;
@@ -57,7 +67,7 @@ test('everything that the document says is there, but row rules; columns of rela
   delete entities.customers.rowRules;
   entities.orders.relations.customer.column = 'customerId';
   entities.labels.relations.tag.column = 'tagId';
-  const operations = Object.keys(OPERATIONS);
+  const operations = Object.keys(OPERATIONS).filter((name) => name !== 'changes');
   const rest = { relations: {}, fields: {}, indexes: [], timestamps: false, operations };
   const { settings } = entities.orders;
   assert.deepEqual(data.entities, {

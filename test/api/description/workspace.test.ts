@@ -21,7 +21,11 @@ test('an owner is shown every entity with every operation', async () => {
     data.entities.map(({ name }: { name: string }) => name),
     Object.keys(SHOP_SCHEMA.entities),
   );
-  for (const { operations } of data.entities) assert.deepEqual(operations, Object.keys(OPERATIONS));
+  for (const { operations } of data.entities)
+    assert.deepEqual(
+      operations,
+      Object.keys(OPERATIONS).filter((name) => name !== 'changes'),
+    );
 });
 
 test('who may only read is shown the operations that read', async () => {
@@ -66,7 +70,7 @@ runScenarios(shop, [
     status: 404,
     code: 'NOT_FOUND',
     message:
-      'There is no operation _batches here. Did you mean _batch? Known of a workspace: _openapi.json, _schema, _batch, _mcp',
+      'There is no operation _batches here. Did you mean _batch? Known of a workspace: _openapi.json, _schema, _changes, _batch, _mcp',
   },
   {
     name: 'an operation of a workspace has nothing below it',
@@ -74,7 +78,7 @@ runScenarios(shop, [
     path: '_batch/5',
     status: 404,
     code: 'NOT_FOUND',
-    message: 'There is no operation _batch here. Known of a workspace: _openapi.json, _schema, _batch, _mcp',
+    message: 'There is no operation _batch here. Known of a workspace: _openapi.json, _schema, _changes, _batch, _mcp',
   },
 ]);
 

@@ -9,7 +9,17 @@ import { COUNTRIES, CUSTOMERS, makeShop, ORDERS } from '../../support/shop.ts';
 const server = useServer();
 const workspace = use(() => makeShop(server));
 
-const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null, label: null };
+const NONE = {
+  defaultExpand: null,
+  expandable: null,
+  maxExpandDepth: null,
+  defaultFields: null,
+  label: null,
+  changes: null,
+  historyDays: null,
+  historyForUsers: null,
+  changesOmit: null,
+};
 const country = (id: number) => ({ id, ...COUNTRIES[id - 1] });
 const customer = (id: number) => ({ id, ...CUSTOMERS[id - 1] });
 const order = (id: number) => ({ id, ...ORDERS[id - 1] });

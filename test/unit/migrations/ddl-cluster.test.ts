@@ -16,7 +16,7 @@ import { shop } from './exact-shop.ts';
 type Json = any;
 
 /** What makes each kind of operation of the shop. */
-const KINDS: Readonly<Record<OperationKind, (json: Json) => void>> = {
+const KINDS: Readonly<Record<Exclude<OperationKind, 'keepChanges' | 'dropChanges'>, (json: Json) => void>> = {
   createEntity: ({ entities }) => {
     entities.notes = {
       fields: { text: { type: 'text', searchable: true, maxLength: 9, index: 'substring' } },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { EntitySettings } from '../../../src/model/entity.ts';
+import { type EntitySettings, NO_SETTINGS } from '../../../src/model/entity.ts';
 import { narrowScope } from '../../../src/model/principal.ts';
 import { getUnrestricted, restrictWorkspace } from '../../../src/model/restricted.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
@@ -38,8 +38,11 @@ test('a column that stores the key of an entity outside is a plain one', () => {
   assert.equal(getEntity(part('orders', 'customers'), 'orders').fields.get('customerId')?.relation, 'customer');
 });
 
+const NO_CHANGES = { changes: null, historyDays: null, historyForUsers: null, changesOmit: null };
+
 test('settings say nothing about what lies outside', () => {
   const settings: EntitySettings = {
+    ...NO_SETTINGS,
     defaultExpand: ['items', 'customer.profile', 'tags'],
     expandable: ['items', 'customer', 'tags'],
     maxExpandDepth: 4,
@@ -54,6 +57,7 @@ test('settings say nothing about what lies outside', () => {
     maxExpandDepth: 4,
     defaultFields: ['id', '*', 'customerId'],
     label: null,
+    ...NO_CHANGES,
   });
   assert.deepEqual(within('orders', 'customers'), {
     defaultExpand: ['customer'],
@@ -61,6 +65,7 @@ test('settings say nothing about what lies outside', () => {
     maxExpandDepth: 4,
     defaultFields: ['id', '*', 'customerId', 'customer', 'customer.*'],
     label: null,
+    ...NO_CHANGES,
   });
   assert.deepEqual(within(...IDS.keys()), settings);
 });

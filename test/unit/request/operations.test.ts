@@ -61,6 +61,8 @@ test('no two operations share a method and a place', () => {
   }
 });
 
+const toWords = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
 test('the reference page shows each operation with its methods and its path', () => {
   const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'data-api.md'), 'utf8');
   const rows = new Map(
@@ -68,10 +70,10 @@ test('the reference page shows each operation with its methods and its path', ()
   );
   for (const [name, operation] of Object.entries(WORKSPACE_OPERATIONS)) {
     const methods = operation.methods.filter((method) => method !== 'HEAD');
-    assert.equal(rows.get(name), `\`${methods.join(' or ')} /${operation.name}\``);
+    assert.equal(rows.get(toWords(name)), `\`${methods.join(' or ')} /${operation.name}\``);
   }
   for (const [name, { methods, tail }] of Object.entries(OPERATIONS)) {
-    const place = rows.get(name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)) ?? '';
+    const place = rows.get(toWords(name)) ?? '';
     for (const method of methods.filter((one) => one !== 'HEAD'))
       assert.ok(place.includes(method), `${name}: ${place}`);
     const path = `/{entity}${tail === '' ? '' : tail === 'id' ? '/{id}' : `/${tail}`}`;

@@ -1,0 +1,121 @@
+// Cursors of feeds and ids of events: opaque texts, sealed with keys that only this installation has.
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto';
+
+/** A place in the feed of a workspace, and the view that it continues. */
+export interface FeedCursor {
+  readonly position: number;
+  /** Epoch of the workspace (install/data). */
+  readonly epoch: string;
+  /** Text of the parameters: entities, types, fields, filter. */
+  readonly query: string;
+  /** Text of the rules, grants and claims of the principal. */
+  readonly view: string;
+}
+
+/** A cursor that was opened; queries and views are known by their hashes alone. */
+export type OpenedCursor = Pick<FeedCursor, 'position' | 'epoch'> & {
+  readonly isSameQuery: boolean;
+  readonly isSameView: boolean;
+};
+
+export interface FeedSeals {
+  readonly seal: (workspaceId: string, cursor: FeedCursor) => string;
+  /** Opens a cursor of the workspace, or returns undefined for any other text. */
+  readonly open: (
+    workspaceId: string,
+    text: string,
+    now: Pick<FeedCursor, 'query' | 'view'>,
+  ) => OpenedCursor | undefined;
+  /** Returns the id of the event of a change; the same whenever it is read. */
+  readonly toEventId: (workspaceId: string, seq: string) => string;
+  readonly toTransactionId: (workspaceId: string, xid: string) => string;
+  /** Returns the change of an event id, or undefined for any other text. */
+  readonly toChange: (workspaceId: string, eventId: string) => string | undefined;
+}
+
+const HASH_BYTES = 16;
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+const EPOCH_BYTES = 8;
+const BLOCK_BYTES = 16;
+const CURSOR = /^c_[\w-]{20,400}$/;
+const EVENT = /^e_([\w-]{22})$/;
+
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer').subarray(0, HASH_BYTES);
+
+/** `secret`: the same in all processes. */
+export function makeFeedSeals(secret: string): FeedSeals {
+  const deriveKey = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
+  const cursorKey = deriveKey('feed cursor');
+  const idKey = deriveKey('event id');
+
+  /** One block of AES is a permutation: equal numbers give equal texts, which tell nothing of the order (FIPS 197). */
+  function toId(workspaceId: string, purpose: number, number: string): string {
+    const block = Buffer.alloc(BLOCK_BYTES);
+    block.writeBigUInt64BE(BigInt(number), 0);
+    block.writeUIntBE(Number(workspaceId), 8, 6);
+    block.writeUInt16BE(purpose, 14);
+    const cipher = createCipheriv('aes-256-ecb', idKey, null).setAutoPadding(false);
+    return Buffer.concat([cipher.update(block), cipher.final()]).toString('base64url');
+  }
+
+  return {
+    seal(workspaceId, { position, epoch, query, view }) {
+      const iv = randomBytes(IV_BYTES);
+      const plain = Buffer.alloc(8 + EPOCH_BYTES);
+      plain.writeBigUInt64BE(BigInt(position), 0);
+      plain.write(epoch.padEnd(EPOCH_BYTES, ' '), 8, EPOCH_BYTES, 'latin1');
+      const cipher = createCipheriv('aes-256-gcm', cursorKey, iv).setAAD(Buffer.from(workspaceId));
+      const body = Buffer.concat([plain, digest(query), digest(view)]);
+      const sealed = Buffer.concat([iv, cipher.update(body), cipher.final(), cipher.getAuthTag()]);
+      return `c_${sealed.toString('base64url')}`;
+    },
+    open(workspaceId, text, now) {
+      if (!CURSOR.test(text)) return undefined;
+      const sealed = Buffer.from(text.slice(2), 'base64url');
+      if (sealed.length !== IV_BYTES + 8 + EPOCH_BYTES + 2 * HASH_BYTES + TAG_BYTES) return undefined;
+      if (sealed.toString('base64url') !== text.slice(2)) return undefined;
+      const decipher = createDecipheriv('aes-256-gcm', cursorKey, sealed.subarray(0, IV_BYTES));
+      decipher.setAAD(Buffer.from(workspaceId)).setAuthTag(sealed.subarray(-TAG_BYTES));
+      let body: Buffer;
+      try {
+        body = Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]);
+      } catch {
+        return undefined;
+      }
+      const hashes = body.subarray(8 + EPOCH_BYTES);
+      return {
+        position: Number(body.readBigUInt64BE(0)),
+        epoch: body.toString('latin1', 8, 8 + EPOCH_BYTES).trimEnd(),
+        isSameQuery: hashes.subarray(0, HASH_BYTES).equals(digest(now.query)),
+        isSameView: hashes.subarray(HASH_BYTES).equals(digest(now.view)),
+      };
+    },
+    toEventId: (workspaceId, seq) => `e_${toId(workspaceId, 1, seq)}`,
+    toTransactionId: (workspaceId, xid) => `t_${toId(workspaceId, 2, xid)}`,
+    toChange(workspaceId, eventId) {
+      const encrypted = EVENT.exec(eventId)?.[1];
+      if (encrypted === undefined) return undefined;
+      const bytes = Buffer.from(encrypted, 'base64url');
+      if (bytes.length !== BLOCK_BYTES) return undefined;
+      const decipher = createDecipheriv('aes-256-ecb', idKey, null).setAutoPadding(false);
+      const block = Buffer.concat([decipher.update(bytes), decipher.final()]);
+      const isOwn = block.readUIntBE(8, 6) === Number(workspaceId) && block.readUInt16BE(14) === 1;
+      return isOwn ? String(block.readBigUInt64BE(0)) : undefined;
+    },
+  };
+}
+
+/** Makes the function that derives the seals once from a secret. */
+export function makeLoadSeals(loadSecret: () => Promise<string>): () => Promise<FeedSeals> {
+  let seals: Promise<FeedSeals> | undefined;
+  return () => {
+    seals ??= loadSecret()
+      .then(makeFeedSeals)
+      .catch((error) => {
+        seals = undefined;
+        throw error;
+      });
+    return seals;
+  };
+}

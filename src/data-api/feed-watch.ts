@@ -1,0 +1,92 @@
+// Waits for changes of workspaces: one poll of a workspace for all who wait in this process, and at once after a write of
+// this process.
+import type { RequestSignal } from '../http/request.ts';
+
+export interface FeedWatch {
+  /**
+   * Resolves when the workspace may have changes after the position, when `until` of performance.now() has come, or when
+   * the client has left. `poll` gives positions to new changes and returns the last position.
+   */
+  readonly wait: (workspaceId: string, options: WaitOptions) => Promise<void>;
+  /** Tells that this process has written to the workspace. */
+  readonly touch: (workspaceId: string) => void;
+}
+
+export interface WaitOptions {
+  readonly after: number;
+  readonly until: number;
+  readonly signal: RequestSignal;
+  readonly poll: () => Promise<number>;
+}
+
+interface Waiter {
+  readonly after: number;
+  readonly wake: () => void;
+}
+
+interface WatchedWorkspace {
+  readonly waiters: Set<Waiter>;
+  /** Poll of the first of those who wait, which all of them share. */
+  readonly poll: () => Promise<number>;
+  timer: NodeJS.Timeout | undefined;
+  isPolling: boolean;
+  isTouched: boolean;
+}
+
+// Changes of other processes and of SQL are met by the poll: 0.3 ms of the database each.
+const POLL_MS = 250;
+// A burst of writes is one poll.
+const GATHER_MS = 25;
+
+export function makeFeedWatch(): FeedWatch {
+  const workspaces = new Map<string, WatchedWorkspace>();
+
+  function schedule(id: string, one: WatchedWorkspace, delayMs: number): void {
+    clearTimeout(one.timer);
+    one.timer = setTimeout(run, delayMs, id, one);
+    one.timer.unref();
+  }
+
+  async function run(id: string, one: WatchedWorkspace): Promise<void> {
+    one.isPolling = true;
+    one.isTouched = false;
+    // A database that is away is asked again; whoever waits is answered when its time is over.
+    const last = await one.poll().catch(() => undefined);
+    one.isPolling = false;
+    if (last !== undefined) for (const waiter of [...one.waiters]) if (waiter.after < last) waiter.wake();
+    if (one.waiters.size === 0) workspaces.delete(id);
+    else schedule(id, one, one.isTouched ? GATHER_MS : POLL_MS);
+  }
+
+  return {
+    wait(id, { after, until, signal, poll }) {
+      const one = workspaces.get(id) ?? {
+        waiters: new Set(),
+        poll,
+        timer: undefined,
+        isPolling: false,
+        isTouched: false,
+      };
+      workspaces.set(id, one);
+      return new Promise((resolve) => {
+        const wake = (): void => {
+          clearTimeout(timer);
+          unsubscribe();
+          one.waiters.delete(waiter);
+          resolve();
+        };
+        const waiter = { after, wake };
+        const timer = setTimeout(wake, Math.max(0, until - performance.now()));
+        const unsubscribe = signal.onAbort(wake);
+        one.waiters.add(waiter);
+        if (!one.isPolling) schedule(id, one, 0);
+      });
+    },
+    touch(id) {
+      const one = workspaces.get(id);
+      if (one === undefined) return;
+      one.isTouched = true;
+      if (!one.isPolling) schedule(id, one, GATHER_MS);
+    },
+  };
+}

@@ -1,0 +1,271 @@
+// Answers the feed of changes: gives positions to what has been committed, then reads one page of the principal's view, or
+// waits for its first event.
+import type { Config } from '../config.ts';
+import { isStaleSnapshot } from '../database/errors.ts';
+import type { Executor, PoolName, Row } from '../database/pool.ts';
+import { cursorExpired, type FeedRestart, viewChanged } from '../errors.ts';
+import type { Principal } from '../model/principal.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { describeView, type FeedView, MAX_LOOKED_AT, planFeed, planFeedViews } from '../plan/feed.ts';
+import { admit } from '../plan/plan.ts';
+import type { FeedRow } from '../plan/result.ts';
+import { type FeedRequest, parseFeedRequest } from '../request/feed-request.ts';
+import { PREFIX } from '../request/record-path.ts';
+import { type EventContext, formatEvent } from '../response/feed.ts';
+import { jsonText, type Reply } from '../response/reply.ts';
+import { bindQuery, compile } from '../sql/compile.ts';
+import { numberChanges as renderNumbering, selectLastPosition, selectOldest, selectSince } from '../sql/feed.ts';
+import type { Query } from '../sql/fragment.ts';
+import { loadCredentialNames } from '../store/credentials.ts';
+import type { Databases } from '../store/databases.ts';
+import { Deadline, type RequestContext } from './context.ts';
+import { notCursor } from './errors.ts';
+import type { FeedSeals, OpenedCursor } from './feed-cursor.ts';
+import type { FeedWatch } from './feed-watch.ts';
+import { toRecordError } from './record-error.ts';
+import type { SnapshotRetry } from './retry.ts';
+
+export interface FeedDeps {
+  readonly databases: Databases;
+  readonly config: Pick<Config, 'maxResponseBytes' | 'statementTimeoutMs'>;
+  readonly retry: SnapshotRetry;
+  readonly seals: () => Promise<FeedSeals>;
+  readonly watch: FeedWatch;
+}
+
+/** A page of events. */
+interface FeedPage {
+  /** JSON texts. */
+  readonly events: readonly string[];
+  readonly cursor: string;
+  readonly position: number;
+  /** Whether there is more to look at now. */
+  readonly more: boolean;
+}
+
+// Changes that get positions in one transaction.
+const NUMBERED_AT_ONCE = 5000;
+
+/** Answers a page. `entity`: that of the path, or undefined for the feed of the workspace. */
+export async function answerFeed(deps: FeedDeps, context: RequestContext, entity: string | undefined): Promise<Reply> {
+  const feed = parseFeedRequest(context.request.query, entity);
+  const executor = deps.databases.forWorkspace(context.workspace);
+  const until = performance.now() + feed.waitSeconds * 1000;
+  let current = context;
+  let start = feed.start;
+  for (;;) {
+    const page = await deps.retry.run(current, { executor }, (now) =>
+      readPage(deps, now, executor, { ...feed, start }),
+    );
+    const isOver = page.events.length > 0 || page.more || performance.now() >= until || context.signal.isAborted();
+    if (isOver) {
+      const meta = JSON.stringify({ cursor: page.cursor, more: page.more, size: feed.size });
+      return jsonText(200, `{"data":[${page.events.join()}],"meta":${meta}}`, { 'Cache-Control': 'no-store' });
+    }
+    const { workspace } = current;
+    await deps.watch.wait(workspace.id, {
+      after: page.position,
+      until,
+      signal: context.signal,
+      poll: () => numberChanges((query, pool) => executor.run(query, pool, { tenant: workspace.id }), workspace),
+    });
+    // The credential may have been revoked and the view may be another one meanwhile.
+    current = { ...(await current.refresh()), deadline: new Deadline(deps.config.statementTimeoutMs) };
+    start = { kind: 'cursor', text: page.cursor };
+  }
+}
+
+type Run = (query: Query, pool: PoolName) => Promise<readonly Row[]>;
+
+async function readPage(
+  deps: FeedDeps,
+  context: RequestContext,
+  executor: Executor,
+  feed: FeedRequest,
+): Promise<FeedPage> {
+  const { workspace, principal } = context;
+  const named = feed.entities?.map((name) => admit(workspace, principal, name, 'read'));
+  const views = planFeedViews(feed, named, context);
+  const seals = await deps.seals();
+  const entities = views.map((view) => view.entity);
+  const ids = entities.map(({ name }) => workspace.entityIds.get(name) ?? name);
+  const identity = { query: JSON.stringify([feed.key, ids.sort()]), view: describeView(entities, principal) };
+  const run: Run = (query, pool) =>
+    executor
+      .run(query, pool, {
+        tenant: workspace.id,
+        deadline: context.deadline.at,
+        signal: context.signal,
+        answerMemory: context.request.answerMemory,
+        expected: 'unknown',
+      })
+      .catch((error) => {
+        throw isStaleSnapshot(error) ? error : toRecordError(error, workspace, entities[0]?.name ?? '');
+      });
+  const last = await numberChanges(run, workspace);
+  const start = await findStart({
+    run,
+    workspace,
+    feed,
+    last,
+    open: (text) => seals.open(workspace.id, text, identity),
+  });
+  const { rows, position, more } = await collectRows({
+    maxResponseBytes: deps.config.maxResponseBytes,
+    run,
+    context,
+    feed,
+    views,
+    start,
+  });
+  const names = await loadActorNames(deps, workspace.id, rows, principal);
+  const epoch = getEpoch(workspace);
+  const eventContext: EventContext = {
+    views,
+    epoch,
+    toEventId: (seq) => seals.toEventId(workspace.id, seq),
+    toTransactionId: (xid) => seals.toTransactionId(workspace.id, xid),
+    showActor: (actor) => (names === undefined ? undefined : showActor(actor, names)),
+  };
+  return {
+    events: rows.map((row) => formatEvent(row, eventContext)),
+    position,
+    cursor: seals.seal(workspace.id, { position, epoch, ...identity }),
+    more,
+  };
+}
+
+interface RowReading {
+  readonly run: Run;
+  readonly context: RequestContext;
+  readonly feed: FeedRequest;
+  readonly views: readonly FeedView[];
+  /** Position after which it begins. */
+  readonly start: number;
+  readonly maxResponseBytes: number;
+}
+
+/** Reads changes until the page is full, nothing is left, or it has looked at enough. */
+async function collectRows({
+  run,
+  context,
+  feed,
+  views,
+  start,
+  ...limits
+}: RowReading): Promise<{ readonly rows: readonly FeedRow[]; readonly position: number; readonly more: boolean }> {
+  const { principal } = context;
+  const rows: FeedRow[] = [];
+  // Two statements of half the size are within the limit of an answer.
+  const maxResponseBytes = Math.floor(limits.maxResponseBytes / 2);
+  let position = start;
+  let seen = 0;
+  let looks = feed.size + 1;
+  for (;;) {
+    const size = feed.size - rows.length;
+    const statement = compile(planFeed(feed, views, context, { after: position, size, looks }), { maxResponseBytes });
+    const results = (await run(bindQuery(statement, { principal }), 'read')).map(statement.read);
+    const events = results.slice(0, -1);
+    const end = results.at(-1) as FeedRow;
+    rows.push(...events);
+    if (end.view > events.length) return { rows, position: Number(events.at(-1)?.pos ?? position), more: true };
+    position = Number(end.pos ?? position);
+    seen += looks;
+    if (!end.isCut) return { rows, position, more: false };
+    if (rows.length >= feed.size || seen >= MAX_LOOKED_AT || measure(rows) > maxResponseBytes)
+      return { rows, position, more: true };
+    looks = Math.min(4 * looks, MAX_LOOKED_AT - seen);
+  }
+}
+
+const measure = (rows: readonly FeedRow[]): number =>
+  rows.reduce((sum, row) => sum + (row.old?.length ?? 0) + (row.new?.length ?? 0) + (row.previous?.length ?? 0), 0);
+
+/** Gives positions to everything that is committed; returns the last position. */
+async function numberChanges(run: Run, workspace: Workspace): Promise<number> {
+  const { databaseSchema: schema } = workspace;
+  for (;;) {
+    const [numbered] = await run(renderNumbering(schema, NUMBERED_AT_ONCE, getEpoch(workspace)), 'write');
+    if (Number(numbered?.[0]) < NUMBERED_AT_ONCE) break;
+  }
+  const [row] = await run(selectLastPosition(schema), 'write');
+  return Number(row?.[0] ?? 0);
+}
+
+interface StartContext {
+  readonly run: Run;
+  readonly workspace: Workspace;
+  readonly feed: FeedRequest;
+  /** Last position. */
+  readonly last: number;
+  readonly open: (text: string) => OpenedCursor | undefined;
+}
+
+/** Returns the position after which the page begins. Throws 400 or 410 for a cursor. */
+async function findStart({ run, workspace, feed, last, open }: StartContext): Promise<number> {
+  const { start } = feed;
+  if (start.kind === 'now') return last;
+  const { expired, oldest } = await findOldest(run, workspace);
+  if (start.kind === 'oldest') return expired;
+  const restart: FeedRestart = { oldest, restart: toRestart(feed, workspace) };
+  if (start.kind === 'since') {
+    if (expired > 0 && (oldest === null || Date.parse(start.time) < Date.parse(oldest))) throw cursorExpired(restart);
+    return (await findSince(run, workspace, start.time)) ?? last;
+  }
+  const cursor = open(start.text);
+  if (cursor === undefined || !cursor.isSameQuery) throw notCursor();
+  if (cursor.epoch !== getEpoch(workspace) || cursor.position < expired) throw cursorExpired(restart);
+  if (!cursor.isSameView) throw viewChanged(restart);
+  return cursor.position;
+}
+
+/** Returns the position up to which changes may be gone, and the time of the oldest one that is kept. */
+async function findOldest(
+  run: Run,
+  { databaseSchema: schema }: Workspace,
+): Promise<{ readonly expired: number; readonly oldest: string | null }> {
+  const [row] = await run(selectOldest(schema), 'write');
+  return { expired: Number(row?.[0] ?? 0), oldest: row?.[1] ?? null };
+}
+
+/** Returns the position before the first change at or after the time, or undefined if there is none. */
+async function findSince(run: Run, { databaseSchema: schema }: Workspace, time: string): Promise<number | undefined> {
+  const [row] = await run(selectSince(schema, time), 'read');
+  return row?.[0] === null || row?.[0] === undefined ? undefined : Number(row[0]);
+}
+
+/** Returns a path by which a reader begins again. */
+function toRestart({ entities }: FeedRequest, { organization, slug }: Workspace): string {
+  const [entity] = entities ?? [];
+  const isOne = entities?.length === 1 && entity !== undefined;
+  return `${PREFIX}${organization}/${slug}/${isOne ? `${entity}/` : ''}_changes?after=now`;
+}
+
+const getEpoch = ({ entities }: Workspace): string => [...entities.values()][0]?.epoch ?? '';
+
+/** Returns the names of keys and clients by their kinds and ids, or undefined where events show no actor. */
+async function loadActorNames(
+  { databases }: FeedDeps,
+  workspaceId: string,
+  rows: readonly FeedRow[],
+  principal: Principal,
+): Promise<ReadonlyMap<string, string> | undefined> {
+  if (principal.kind === 'external') return undefined;
+  const actors = rows.flatMap(({ actor }) => (actor === null ? [] : [JSON.parse(actor) as StoredActor]));
+  const credentials = [
+    ...new Set(actors.flatMap(({ kind, id }) => (kind === 'key' || kind === 'client' ? [`${kind}:${id}`] : []))),
+  ];
+  return credentials.length === 0 ? new Map() : loadCredentialNames(databases.directory, workspaceId, credentials);
+}
+
+interface StoredActor {
+  readonly kind: 'operator' | 'key' | 'client' | 'user';
+  readonly id: string;
+}
+
+function showActor(actor: string | null, names: ReadonlyMap<string, string>): string {
+  if (actor === null) return 'null';
+  const { kind, id, ...rest } = JSON.parse(actor) as StoredActor;
+  const name = kind === 'key' || kind === 'client' ? (names.get(`${kind}:${id}`) ?? null) : undefined;
+  return JSON.stringify({ kind, id, ...(name === undefined ? {} : { name }), ...rest });
+}

@@ -1,0 +1,150 @@
+// Feed request -> plan: for each entity the view of the principal, which is judged on the record before and after a change.
+import { badRequest } from '../errors.ts';
+import type { Entity, Field } from '../model/entity.ts';
+import { keepsChanges } from '../model/entity.ts';
+import type { GrantValue, GrantWhere } from '../model/grant.ts';
+import type { Principal } from '../model/principal.ts';
+import type { FeedRequest } from '../request/feed-request.ts';
+import type { EventType } from '../request/parameters.ts';
+import { parseFields } from '../request/paths.ts';
+import { changesOff } from './errors.ts';
+import type { PlanContext } from './link.ts';
+import { numberOperand, type Operand } from './operand.ts';
+import { type Predicate, planFilter } from './predicate.ts';
+import { planColumns } from './projection.ts';
+import { getRuleColumns, readClaim, readClaimList, ruleField } from './row-rules.ts';
+import { type Scan, scanImages } from './scan.ts';
+
+/** Changes that a page looks at, at most. */
+export const MAX_LOOKED_AT = 20_000;
+
+/** The view of one entity. */
+export interface FeedView {
+  readonly entity: Entity;
+  readonly scan: Scan;
+  readonly predicate: Predicate | undefined;
+  /** Fields that events show. */
+  readonly fields: readonly Field[];
+  /** Whether an update that changes none of the fields is left out. */
+  readonly isSelected: boolean;
+  /** Whether the principal sees all records, so that events tell what happened to the record. */
+  readonly isWhole: boolean;
+}
+
+export interface FeedPlan {
+  readonly kind: 'feed';
+  readonly databaseSchema: string;
+  readonly views: readonly FeedView[];
+  readonly after: Operand;
+  /** Events of the page, and changes to look at, at most. */
+  readonly size: number;
+  readonly looks: number;
+  readonly types: readonly EventType[] | undefined;
+  readonly previous: boolean;
+}
+
+/** Plans the views of a feed of these entities, or of all that keep changes. Throws 400, and 409 for what is not kept. */
+export function planFeedViews(
+  request: FeedRequest,
+  named: readonly Entity[] | undefined,
+  context: PlanContext,
+): readonly FeedView[] {
+  const off = named?.find(({ settings }) => !keepsChanges(settings));
+  if (off !== undefined) throw changesOff(off.name);
+  const all = [...context.workspace.entities.values()];
+  const entities = named ?? all.filter(({ settings }) => keepsChanges(settings));
+  if (entities.length === 0) throw changesOff(undefined);
+  return entities.map((entity) => planView(request, entity, context));
+}
+
+function planView({ fields, filter }: FeedRequest, entity: Entity, context: PlanContext): FeedView {
+  const omitted = new Set(entity.settings.changesOmit ?? []);
+  const isStored = ({ name }: Field): boolean => !omitted.has(name);
+  const predicate = planFilter(filter, entity, context);
+  if (predicate !== undefined) rejectPaths(predicate);
+  return {
+    entity,
+    scan: scanImages(entity, context.principal),
+    predicate,
+    fields: selectFields(fields, entity).filter(isStored),
+    isSelected: fields !== undefined,
+    isWhole: context.principal.kind !== 'external' || isUnlimited(entity, context.principal),
+  };
+}
+
+/** Returns whether neither row rules nor grants limit the principal. */
+const isUnlimited = (entity: Entity, principal: Principal): boolean =>
+  entity.access === undefined &&
+  getRuleColumns(entity, principal).size === 0 &&
+  entity.rowRules.every(({ enabled }) => !enabled);
+
+function selectFields(fields: FeedRequest['fields'], entity: Entity): readonly Field[] {
+  if (fields === 'all') return [...entity.fields.values()];
+  if (fields !== undefined) return planColumns(fields, entity);
+  const { defaultFields } = entity.settings;
+  if (defaultFields === null) return [...entity.fields.values()];
+  // A default selection may name relations, which events do not follow.
+  const own = parseFields(defaultFields.filter((path) => path === '*' || entity.fields.has(path)));
+  return own === undefined ? [...entity.fields.values()] : planColumns(own, entity);
+}
+
+/** A change of a related record makes no event, so no condition may depend on one. */
+function rejectPaths(predicate: Predicate): void {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or':
+      for (const member of predicate.members) rejectPaths(member);
+      return;
+    case 'not':
+      rejectPaths(predicate.member);
+      return;
+    case 'exists':
+      throw badRequest('INVALID_PATH', 'filter of a feed takes own fields alone: events do not follow relations');
+    case 'search':
+    case 'compare':
+      return;
+    default:
+      predicate satisfies never;
+  }
+}
+
+/** Plans a page after the position. `size`: events, `looks`: changes to look at, at most. */
+export function planFeed(
+  { types, previous }: FeedRequest,
+  views: readonly FeedView[],
+  { workspace: { databaseSchema } }: PlanContext,
+  { after, size, looks }: { readonly after: number; readonly size: number; readonly looks: number },
+): FeedPlan {
+  return { kind: 'feed', databaseSchema, views, after: numberOperand(after), size, looks, types, previous };
+}
+
+/**
+ * Returns a text that differs when what the principal sees of the entities may differ: its row rules and grants, with the
+ * values of the claims that they name.
+ */
+export function describeView(entities: readonly Entity[], principal: Principal): string {
+  if (principal.kind !== 'external') return '';
+  return JSON.stringify(
+    entities.map((entity) => [
+      entity.rowRules
+        .filter(({ enabled }) => enabled)
+        .map(({ column, claim }) => [column, claim, readClaim(principal.claims, claim, ruleField(entity, column))]),
+      entity.access === undefined || entity.grants === null ? null : describeGrants(entity, principal.claims),
+    ]),
+  );
+}
+
+function describeGrants(entity: Entity, claims: Readonly<Record<string, unknown>>): unknown {
+  return entity.access?.grants.map((grant) => [
+    [...grant.can],
+    grant.where === null ? null : listValues(grant.where),
+    [...grant.fields],
+    grant.claims.map((use) => (use.isList ? readClaimList : readClaim)(claims, use.claim, use.field)),
+  ]);
+}
+
+function listValues(where: GrantWhere): unknown {
+  if (where.kind === 'compare')
+    return [where.path, where.operator, where.values.map((value: GrantValue) => ({ ...value }))];
+  return [where.kind, where.kind === 'not' ? listValues(where.member) : where.members.map(listValues)];
+}

@@ -1,0 +1,57 @@
+// Rows of a feed -> JSON texts of its events. Images are JSON texts of PostgreSQL, passed on as they are.
+import type { FeedView } from '../plan/feed.ts';
+import type { FeedRow } from '../plan/result.ts';
+
+/** Facts about the events of a page besides their rows. */
+export interface EventContext {
+  readonly views: readonly FeedView[];
+  readonly toEventId: (seq: string) => string;
+  readonly toTransactionId: (xid: string) => string;
+  /** Returns the actor of a change as JSON text, or undefined where it is not shown. */
+  readonly showActor: (actor: string | null) => string | undefined;
+  readonly epoch: string;
+}
+
+const CAUSES: Readonly<Record<string, string>> = { i: 'created', u: 'changed', d: 'deleted' };
+
+/** Returns the event of a row as JSON text. */
+export function formatEvent(row: FeedRow, context: EventContext): string {
+  const { views, toEventId, toTransactionId, showActor, epoch } = context;
+  const view = views[row.view] as FeedView;
+  const id = JSON.stringify(toEventId(row.seq));
+  const entity = JSON.stringify(view.entity.name);
+  if (row.kind !== null && 'tsx'.includes(row.kind)) return formatControl(row, id, entity);
+  const type = row.before ? (row.after ? 'updated' : 'removed') : 'created';
+  const parts = [`"id":${id}`, `"type":"${type}"`];
+  if (view.isWhole) parts.push(`"cause":"${CAUSES[row.kind ?? ''] ?? 'changed'}"`);
+  parts.push(`"entity":${entity}`, `"recordId":${row.recordId}`, `"at":"${row.at}"`);
+  parts.push(`"transaction":${JSON.stringify(toTransactionId(row.xid))}`);
+  if (type === 'updated') parts.push(`"changed":[${row.changed ?? ''}]`);
+  if (row.new !== null && row.after) parts.push(`"record":${row.new}`);
+  const previous = type === 'updated' ? row.previous : type === 'removed' ? row.old : null;
+  if (previous !== null) parts.push(`"previous":${previous}`);
+  if (row.after && row.new === null) parts.push('"truncated":true');
+  if (type !== 'removed' && row.actor !== null)
+    parts.push(`"version":${JSON.stringify(formatVersion(row.xid, epoch))}`);
+  const actor = showActor(row.actor);
+  if (actor !== undefined) parts.push(`"actor":${actor}`);
+  return `{${parts.join()}}`;
+}
+
+const TYPES: Readonly<Record<string, string>> = { t: 'reset', s: 'schema', x: 'ended' };
+
+/** Returns an event about the entity itself: its records changed without events, its definition changed, or it ended. */
+function formatControl(row: FeedRow, id: string, entity: string): string {
+  const members = row.kind === 't' ? '"reason":"truncated"' : (row.new ?? '{}').trim().slice(1, -1).trim();
+  const parts = [
+    `"id":${id}`,
+    `"type":"${TYPES[row.kind ?? ''] ?? 'reset'}"`,
+    `"entity":${entity}`,
+    `"at":"${row.at}"`,
+  ];
+  return `{${[...parts, ...(members === '' ? [] : [members])].join()}}`;
+}
+
+/** Returns the version of the record that the transaction wrote: PostgreSQL stores 32 bits of its number in the row. */
+const formatVersion = (xid: string, epoch: string): string =>
+  `${BigInt(xid) & 0xffffffffn}${epoch === '' ? '' : `-${epoch}`}`;

@@ -1,0 +1,169 @@
+// Selects the changes of a feed: positions in their order, and for each entity what the principal sees of the record before
+// and after. install/changes has the tables.
+import type { Field } from '../model/entity.ts';
+import type { FeedPlan, FeedView } from '../plan/feed.ts';
+import type { Scan } from '../plan/scan.ts';
+import {
+  bind,
+  dateTimeText,
+  makeAliases,
+  outputColumn,
+  RECORD,
+  renderColumn,
+  renderFilter,
+  renderPredicate,
+} from './expression.ts';
+import {
+  empty,
+  type Fragment,
+  ident,
+  integerLiteral,
+  join,
+  keyword,
+  literal,
+  type Query,
+  sql,
+  toQuery,
+} from './fragment.ts';
+import { internalRef } from './internal-names.ts';
+import { renderRowType, renderTableName } from './table.ts';
+
+const C = ident('c');
+const O = ident('o');
+const N = ident('n');
+
+/**
+ * Renders the feed: one row for each event, and a last one with what was looked at. See FeedRow for the columns. A page
+ * ends before it would have more than `maxBytes`; its first event always comes, without its images if it alone has more.
+ */
+export function selectFeed(plan: FeedPlan, maxBytes: number): Fragment {
+  const { databaseSchema: schema, after, looks, size } = plan;
+  const looked = sql`select p.pos, c.* from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.xid = p.xid and c.seq = p.seq
+  where p.pos > ${bind(after)} order by p.pos limit ${integerLiteral(looks)}`;
+  const views = plan.views.map((view, index) => renderView(plan, view, index, renderNumber(schema, view.scan)));
+  const visible = sql`select * from (${join(views, '\nunion all ')}) v order by v.pos limit ${integerLiteral(size + 1)}`;
+  const bytes = sql`coalesce(octet_length(v."old"), 0) + coalesce(octet_length(v."new"), 0) + coalesce(octet_length(v.previous), 0)`;
+  const sized = sql`select v.*, ${bytes} as "$own", sum(${bytes} + 400) over (order by v.pos) as "$bytes", row_number() over (order by v.pos) as "$at" from (${visible}) v`;
+  const fits = sql`(s."$at" = 1 or s."$bytes" < ${integerLiteral(maxBytes)})`;
+  const whole = (name: string): Fragment =>
+    sql`case when s."$own" < ${integerLiteral(maxBytes)} then s.${ident(name)} end`;
+  return sql`with "$c" as materialized (${looked}),
+"$sized" as materialized (${sized})
+(select s.pos::text, s.kind::text, s.view, s.id::text, ${dateTimeText(sql`s.at`)}, s.xid::text, s.seq::text, s.actor, s.before, s.after, ${whole('old')}, ${whole('new')}, s.changed, ${whole('previous')}, false from "$sized" s where s."$at" <= ${integerLiteral(size)} and ${fits} order by s.pos)
+union all select max(pos)::text, null, (select count(*) from "$sized"), null, null, null, null, null, null, null, null, null, null, null, count(*) >= ${integerLiteral(looks)} from "$c"`;
+}
+
+/**
+ * Gives positions to committed changes, `most` at a time, after those of another caller; returns how many. A transaction of
+ * its own.
+ */
+export const numberChanges = (schema: string, most: number, epoch: string): Query =>
+  toQuery(
+    sql`select ${internalRef(schema, 'number_changes')}(${String(most)}::int4, true, ${epoch})::text`,
+    `feed.number.${schema}`,
+  );
+
+/** Selects the last position. */
+export const selectLastPosition = (schema: string): Query =>
+  toQuery(
+    sql`select greatest((select max(pos) from ${internalRef(schema, 'change_position')}), (select expired from ${internalRef(schema, 'change_progress')}))::text`,
+    `feed.last.${schema}`,
+  );
+
+/** Selects the position up to which changes may be gone, and the time of the oldest one that is kept, or null. */
+export function selectOldest(schema: string): Query {
+  const at = sql`(select c.at from ${internalRef(schema, 'change_position')} o join ${internalRef(schema, 'change')} c on c.xid = o.xid and c.seq = o.seq where o.pos > p.expired order by o.pos limit 1)`;
+  const query = sql`select p.expired::text, ${dateTimeText(at)} from ${internalRef(schema, 'change_progress')} p`;
+  return toQuery(query, `feed.oldest.${schema}`);
+}
+
+/** Selects the position before the first change at or after the time, or null. */
+export const selectSince = (schema: string, time: string): Query =>
+  toQuery(
+    sql`select (min(p.pos) - 1)::text from ${internalRef(schema, 'change')} c join ${internalRef(schema, 'change_position')} p on p.xid = c.xid and p.seq = c.seq where c.at >= ${time}::timestamptz`,
+  );
+
+/** Renders the number of the entity with the table. */
+const renderNumber = (schema: string, scan: Scan): Fragment =>
+  sql`(select number from ${internalRef(schema, 'changed_entity')} where relation = ${renderTableName(scan)})`;
+
+function renderView(plan: FeedPlan, view: FeedView, index: number, number: Fragment): Fragment {
+  const { databaseSchema: schema, types } = plan;
+  const isChanged = join(
+    view.fields.map(
+      (field) =>
+        sql`case when ${O}.${ident(field.column)} is distinct from ${N}.${ident(field.column)} then ${literal(JSON.stringify(field.name))} end`,
+    ),
+  );
+  const changed = view.fields.length === 0 ? keyword("''") : sql`array_to_string(array[${isChanged}], ',')`;
+  const previous = plan.previous ? renderPrevious(view.fields) : keyword('null');
+  const isThere = (row: Fragment): Fragment => sql`${row}."$is" is not null`;
+  const conditions: Fragment[] = [sql`(${isThere(O)} or ${isThere(N)})`];
+  if (types !== undefined) {
+    const kinds = {
+      created: sql`(${O}."$is" is null and ${isThere(N)})`,
+      updated: sql`(${isThere(O)} and ${isThere(N)})`,
+      removed: sql`(${isThere(O)} and ${N}."$is" is null)`,
+    };
+    conditions.push(
+      sql`(${join(
+        types.map((type) => kinds[type]),
+        ' or ',
+      )})`,
+    );
+  }
+  if (view.isSelected) conditions.push(sql`(${O}."$is" is null or ${N}."$is" is null or ${changed} <> '')`);
+  const both = sql`${isThere(O)} and ${isThere(N)}`;
+  return sql`select ${C}.pos, ${C}.kind, ${integerLiteral(index)} as view, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, ${isThere(O)} as before, ${isThere(N)} as after,
+  ${plan.previous ? sql`case when not (${both}) then ${O}."$text" end` : keyword('null')} as "old", ${N}."$text" as "new", case when ${both} then ${changed} end as changed, case when ${both} then ${previous} end as previous
+from "$c" ${C}
+left join lateral (${renderImage(view, schema, number, ident('old'))}) ${O} on true
+left join lateral (${renderImage(view, schema, number, ident('new'))}) ${N} on true
+where ${C}.entity = ${number} and ${C}.kind in ('i', 'u', 'd') and ${join(conditions, ' and ')}
+union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null
+from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in ('t', 's', 'x')`;
+}
+
+/** Renders the record of an image that is in the view, with `"$is"` and `"$text"`, the JSON of its fields; else no row. */
+function renderImage(
+  { scan, predicate, fields }: FeedView,
+  schema: string,
+  number: Fragment,
+  column: Fragment,
+): Fragment {
+  const row = ident('r');
+  const image = sql`${C}.${column}`;
+  const hasNotes = sql`(select exists (select from ${internalRef(schema, 'changed_column')} where entity = ${number}))`;
+  const current = sql`case when ${hasNotes} then ${internalRef(schema, 'rename_image')}(${C}.entity, ${C}.seq, ${image}) else ${image} end`;
+  const columns = join(fields.map((field) => outputColumn(field, row)));
+  const text =
+    fields.length === 0
+      ? keyword("'{}'")
+      : sql`(select row_to_json(${RECORD}) from (select ${columns}) ${RECORD})::text`;
+  const conditions = predicate === undefined ? empty : sql` and ${renderPredicate(predicate, row, makeAliases())}`;
+  return sql`select true as "$is", ${text} as "$text", ${row}.* from (${selectImage(scan, current)}) ${row} where ${image} is not null${conditions}`;
+}
+
+/** Renders the record of an image with the row filter, in place of the table. */
+function selectImage(scan: Scan, image: Fragment): Fragment {
+  if (scan.isImage !== true) throw new TypeError('an image is read by the scan of images alone');
+  const inner = ident('i');
+  const columns = [...scan.entity.fields.values()].map((field) => {
+    const value = renderColumn(scan, field, inner);
+    return value === undefined ? sql`${inner}.${ident(field.column)}` : sql`${value} as ${ident(field.column)}`;
+  });
+  const filter = renderFilter(scan, inner);
+  const where = filter.length === 0 ? empty : sql` where ${join(filter, ' and ')}`;
+  return sql`select ${join(columns)} from json_populate_record(${renderRowType(scan)}, ${image}) ${inner}${where}`;
+}
+
+/** Renders the JSON of the fields that differ, as they were before. */
+function renderPrevious(fields: readonly Field[]): Fragment {
+  if (fields.length === 0) return keyword("'{}'");
+  const members = fields.map((field) => {
+    const column = ident(field.column);
+    const value = sql`(select to_json("$v".${ident(field.name)}) from (select ${outputColumn(field, O)}) "$v")::text`;
+    return sql`case when ${O}.${column} is distinct from ${N}.${column} then ${literal(`${JSON.stringify(field.name)}:`)} || coalesce(${value}, 'null') end`;
+  });
+  return sql`'{' || array_to_string(array[${join(members)}], ',') || '}'`;
+}
