@@ -461,7 +461,13 @@ export class GrantsModel {
       model: after,
     } = this.#writeKeyed(
       model,
-      { entity, kind, skips: kind === 'upsert' && write.skips, bodies: write.bodies as readonly Values[] },
+      {
+        entity,
+        kind,
+        skips: kind === 'upsert' && write.skips,
+        bodies: write.bodies as readonly Values[],
+        needsAll: false,
+      },
       ids,
     );
     if (statuses.length > 0) return { isRefused: true };
@@ -470,16 +476,23 @@ export class GrantsModel {
     return { isRefused: false, model: after, data: { inserted: isSeen.length - seen, updated, skipped } };
   }
 
-  /** Writes records that the user sees with the key first, then new ones. `statuses`: of refusals, in any order. */
+  /** Writes records that the user sees with the key first, then new ones. `statuses`: of refusals, in any order;
+   * `needsAll`: whether a body must have what a new record needs, also where the record exists. */
   #writeKeyed(
     model: Model,
-    { entity, kind, skips, bodies }: { entity: string; kind: string; skips: boolean; bodies: readonly Values[] },
+    {
+      entity,
+      kind,
+      skips,
+      bodies,
+      needsAll,
+    }: { entity: string; kind: string; skips: boolean; bodies: readonly Values[]; needsAll: boolean },
     ids: readonly number[],
   ) {
     const isUpsert = kind === 'upsert';
     const statuses: number[] = [];
     if (isUpsert && !this.listFields(entity).includes('code')) statuses.push(400);
-    if (isUpsert && bodies.some((body) => this.#isMistaken(entity, body, true))) statuses.push(400);
+    if (isUpsert && bodies.some((body) => this.#isMistaken(entity, body, needsAll))) statuses.push(400);
     const codes = bodies.map(({ code }) => code ?? null).filter((code) => code !== null);
     if (isUpsert && new Set(codes).size < codes.length) statuses.push(409);
     const seen = isUpsert ? (this.view(model)[entity]?.records ?? []) : [];
@@ -508,7 +521,7 @@ export class GrantsModel {
       (body): Values => Object.fromEntries(Object.entries(body).map(([name, value]) => [name, resolve(value)])),
     );
     const drawn = bodies.map(draw);
-    const done = this.#writeKeyed(model, { entity, kind, skips, bodies }, drawn);
+    const done = this.#writeKeyed(model, { entity, kind, skips, bodies, needsAll: true }, drawn);
     if (done.statuses.length > 0) return this.#refuse(model, done.statuses);
     const { records } = done.model[entity] as ModelEntity;
     const answer = done.ids.map(
