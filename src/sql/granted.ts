@@ -186,7 +186,9 @@ function renderFind(plan: GrantedPlan): Fragment {
   const one = sql`(select ${K}."id" from ${visible.table}${where(sql`${K}."id" = ${A}."id"`, ...hasKey(K), visible.condition)})`;
   const matches = sql`select ${N}.${ITEM}, ${N}.${GRANT}::int4 as "grant", ${N}."$holds" as "holds", ${A}."id" is not null as "isThere", ${one} as "found", json_build_array(${key}) as "key" from (${rows}) ${N} left join ${all.table} on ${join(all.condition === empty ? same : [...same, all.condition], ' and ')}`;
   const first = sql`select distinct on (q.${ITEM}) q.* from (${matches}) q order by q.${ITEM}, q."holds" desc, case when not q."holds" then q."found" is null end, q."grant"`;
-  return sql`with ${renderCandidates(plan, keyword('null'))}
+  // About the id that a create would draw, for conditions on it.
+  const next = sql`(coalesce(pg_sequence_last_value(${renderSequence(plan.scan)}), 0) + 1)`;
+  return sql`with ${renderCandidates(plan, next)}
 select coalesce(json_agg(json_build_array(q.${ITEM}, q."found"::text, q."holds" and q."isThere" and q."found" is null, q."key") order by q.${ITEM})::text, '[]') as data, null::text as versions, null::text as problems, null::text as sizes from (${first}) q`;
 }
 

@@ -16,7 +16,7 @@ import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts'
 
 const inAccount = (claim: string) => ({ field: 'accountId', op: 'eq', value: { claim } });
 const DOCUMENT = {
-  roles: ['writer', 'half', 'child'],
+  roles: ['writer', 'half', 'none', 'child'],
   entities: {
     accounts: {
       fields: { name: { type: 'string' } },
@@ -47,6 +47,7 @@ const DOCUMENT = {
           can: ['read', 'create', 'update'],
           where: { and: [inAccount('second'), { field: 'text', op: 'startsWith', value: 'b' }] },
         },
+        { role: 'none', can: ['read', 'create', 'update'], where: { field: 'id', op: 'isNull' } },
         { role: 'half', can: ['read', 'create', 'update'], where: { field: 'text', op: 'eq', value: 'mine' } },
         { role: 'half', can: ['read', 'update'], fields: ['text'] },
         {
@@ -184,6 +185,18 @@ test('an upsert by a value that the record does not show is a conflict', async (
     assert.equal(status, 409, text);
     assert.doesNotMatch(text, new RegExp(`"id":${note.id}`));
   }
+});
+
+test('an upsert under a grant of no id is refused, whether the key is there or not', async () => {
+  await desk.create('notes', [{ text: 'other', code: 'elsewhere' }]);
+  const credential = tokenOf({ sub: 'n', roles: ['none'] });
+  const answers = await Promise.all(
+    ['elsewhere', 'nowhere'].map((code) => desk.call('notes?onConflict=code', { ...post({ code }), credential })),
+  );
+  assert.deepEqual(
+    answers.map(({ status, text }) => [status, text]),
+    Array(2).fill([403, answers[1]?.text]),
+  );
 });
 
 describe('a reference that a record has already', () => {
