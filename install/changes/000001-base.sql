@@ -165,6 +165,19 @@ set search_path = pg_catalog, pg_temp as $$
   from {schema}."$changed_entity" where relation = place
 $$;
 
+-- Makes one change of several updates of a record by this transaction: records that take over unique values of each other
+-- have spare values in between, which nobody is to see.
+create function {schema}."$merge_changes"() returns void language sql set search_path = pg_catalog, pg_temp as $$
+  with u as materialized (
+    select seq, first_value(old) over w as before, row_number() over w as n, count(*) over (partition by entity, id) as total
+    from {schema}."$change" where xid = pg_current_xact_id() and kind = 'u' window w as (partition by entity, id order by seq)
+  ), gone as (
+    delete from {schema}."$change" c using u where c.xid = pg_current_xact_id() and c.seq = u.seq and u.n < u.total
+  )
+  update {schema}."$change" c set old = u.before
+  from u where c.xid = pg_current_xact_id() and c.seq = u.seq and u.n = u.total and u.total > 1
+$$;
+
 -- Returns an image by the names that columns have now.
 create function {schema}."$rename_image"(number int4, at_seq int8, image json) returns json language plpgsql stable strict
 set search_path = pg_catalog, pg_temp as $$

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { getSqlState, isConnectionLoss, isOutcomeUnknown } from '../database/errors.ts';
 import type { Executor, StatementOptions } from '../database/pool.ts';
-import type { Field } from '../model/entity.ts';
+import { type Field, keepsChanges } from '../model/entity.ts';
 import type { Assignment } from '../plan/assignment.ts';
 import { planBulkUpdate, planHeldValues } from '../plan/bulk.ts';
 import { projectId } from '../plan/projection.ts';
@@ -14,7 +14,7 @@ import { makeSpareValue } from '../plan/spare-value.ts';
 import type { Target } from '../request/bulk.ts';
 import { bindQuery, compile, type Statement } from '../sql/compile.ts';
 import type { Query } from '../sql/fragment.ts';
-import { CHECK_CONSTRAINTS, DEFER_CONSTRAINTS } from '../sql/unique-values.ts';
+import { CHECK_CONSTRAINTS, DEFER_CONSTRAINTS, mergeChanges } from '../sql/unique-values.ts';
 import type { Databases } from '../store/databases.ts';
 import { type BulkWrite, buildInputs, getScope, getWrittenUniques } from './bulk-errors.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
@@ -130,6 +130,7 @@ async function runExchange<T>(
     const [row] = await executor.run(query, 'write', options);
     if (row === undefined) return undefined;
     const result = await run(executor, what);
+    if (keepsChanges(context.entity.settings)) await executor.run(mergeChanges(context.entity), 'write', options);
     if (deferred) await executor.run(CHECK_CONSTRAINTS, 'write', options);
     return result;
   });

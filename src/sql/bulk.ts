@@ -182,7 +182,9 @@ function selectRecords(
   maxBytes: number,
   version?: Fragment,
 ): Fragment {
-  const versions = version === undefined ? empty : sql`, ${VERSIONS} as versions`;
+  // The actor comes after the columns that are read by their position.
+  const noVersions = scan.entity.namesActor ? keyword(', null::text as versions') : empty;
+  const versions = version === undefined ? noVersions : sql`, ${VERSIONS} as versions`;
   const rows = recordRows(projection, from, makeSizeLimit(scan, maxBytes), version);
   return sql`select ${RECORDS} as data${versions}${renderActor(scan)} from (${rows}) q having count(*) > 0`;
 }

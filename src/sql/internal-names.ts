@@ -39,6 +39,7 @@ export type InternalName =
   | 'changed_column'
   | 'changed_entity'
   | 'keep_changes'
+  | 'merge_changes'
   | 'drop_changes'
   | 'note_column'
   | 'number_changes'

@@ -1,6 +1,6 @@
 // Finds records of a write by the values of a unique index: those that would have the values of another record, and
 // those that must give up values first. What counts is what the records have after the write.
-import type { Field } from '../model/entity.ts';
+import type { Entity, Field } from '../model/entity.ts';
 import { type HeldValuesPlan, ID_LIST, listOperands, type UniqueConflictsPlan } from '../plan/bulk.ts';
 import {
   changedValue,
@@ -16,7 +16,8 @@ import {
   W,
 } from './bulk.ts';
 import { renderScan, where } from './expression.ts';
-import { empty, type Fragment, ident, integerLiteral, join, keyword, sql, toQuery } from './fragment.ts';
+import { empty, type Fragment, ident, integerLiteral, join, keyword, type Query, sql, toQuery } from './fragment.ts';
+import { internalRef } from './internal-names.ts';
 import { renderVersion } from './table.ts';
 import { asStored } from './upsert.ts';
 
@@ -120,3 +121,7 @@ ${W} as materialized (${body})`;
       return scope satisfies never;
   }
 }
+
+/** Makes one change of the updates of each record by the transaction, where spare values were in between. */
+export const mergeChanges = ({ table }: Pick<Entity, 'table'>): Query =>
+  toQuery(sql`select from ${internalRef(table.schema, 'merge_changes')}()`);

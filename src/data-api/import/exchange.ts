@@ -1,9 +1,9 @@
 // Lets the rows of a file take over unique values of each other, as exchange.ts does for the records of a request.
 import type { Session } from '../../database/pool.ts';
-import type { Field } from '../../model/entity.ts';
+import { type Field, keepsChanges } from '../../model/entity.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
 import { findHeldValues, importQuery } from '../../sql/import.ts';
-import { CHECK_CONSTRAINTS, DEFER_CONSTRAINTS } from '../../sql/unique-values.ts';
+import { CHECK_CONSTRAINTS, DEFER_CONSTRAINTS, mergeChanges } from '../../sql/unique-values.ts';
 import type { EntityContext } from '../context.ts';
 import { compileSpares, drawSpareValue, getSparedFields } from '../exchange.ts';
 
@@ -21,6 +21,7 @@ export async function writeExchanged<T>(
   for (const fields of plan.uniques)
     for (const field of getSparedFields(fields, context)) await spareValues(session, context, plan, fields, field);
   const result = await write();
+  if (keepsChanges(context.entity.settings)) await session.query(mergeChanges(context.entity));
   await session.query(CHECK_CONSTRAINTS);
   return result;
 }

@@ -196,6 +196,35 @@ describe('events', () => {
     assert.equal(new Set(events.map(({ transaction }) => transaction)).size, 1);
   });
 
+  test('of records that exchange a unique value never show the value in between', async () => {
+    const { data } = await write('customers/_bulk', 'POST', {
+      data: [
+        { name: 'X', email: 'x@example.com' },
+        { name: 'Y', email: 'y@example.com' },
+      ],
+    });
+    const [x, y] = data.map((one: { id: number }) => one.id);
+    const start = await now('customers/_changes');
+    const exchanged = [
+      { id: x, email: 'y@example.com' },
+      { id: y, email: 'x@example.com' },
+    ];
+    await write('customers/_bulk', 'PATCH', { data: exchanged });
+    const headers = { 'content-type': 'text/csv' };
+    const csv = `id,name,email\n${x},X,x@example.com\n${y},Y,y@example.com\n`;
+    ok(await shop.call('customers/_import?onConflict=update', { method: 'POST', body: csv, headers }));
+    const [events] = await readAll('customers/_changes?previous=true', start);
+    assert.deepEqual(
+      events.map(({ recordId, changed, previous, record }) => [recordId, changed, previous?.email, record?.email]),
+      [
+        [x, ['email'], 'x@example.com', 'y@example.com'],
+        [y, ['email'], 'y@example.com', 'x@example.com'],
+        [x, ['email'], 'y@example.com', 'x@example.com'],
+        [y, ['email'], 'x@example.com', 'y@example.com'],
+      ],
+    );
+  });
+
   test('of SQL have no actor, and of TRUNCATE there is one for the entity', async () => {
     const start = await now('_changes');
     await server.database.query(`insert into "${schema}".lines (text) values ('by sql')`);
