@@ -234,7 +234,9 @@ export class GrantsModel {
     const stamped = this.listStamped(entity);
     const isMissing = references.some(
       ({ column, required }) =>
-        required && (body[column] === null || (isCreate && body[column] === undefined && !stamped.has(column))),
+        required &&
+        known.has(column) &&
+        (body[column] === null || (isCreate && body[column] === undefined && !stamped.has(column))),
     );
     return isMissing || Object.keys(body).some((name) => !known.has(name));
   }
@@ -476,8 +478,10 @@ export class GrantsModel {
     return { isRefused: false, model: after, data: { inserted: isSeen.length - seen, updated, skipped } };
   }
 
-  /** Writes records that the user sees with the key first, then new ones. `statuses`: of refusals, in any order;
-   * `needsAll`: whether a body must have what a new record needs, also where the record exists. */
+  /**
+   * Writes records that the user sees with the key first, then new ones. `statuses`: of refusals, in any order;
+   * `needsAll`: whether a body must have what a new record needs, also where the record exists.
+   */
   #writeKeyed(
     model: Model,
     {
