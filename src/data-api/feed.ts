@@ -162,7 +162,9 @@ async function collectRows({
   let seen = 0;
   let looks = feed.size + 1;
   for (;;) {
-    const size = feed.size - rows.length;
+    // A full page looks for one more event, as hidden changes must not look like more.
+    const isFull = rows.length >= feed.size || measure(rows) > maxResponseBytes;
+    const size = isFull ? 0 : feed.size - rows.length;
     const statement = compile(planFeed(feed, views, context, { after: position, size, looks }), { maxResponseBytes });
     const results = (await run(bindQuery(statement, { principal }), 'read')).map(statement.read);
     const events = results.slice(0, -1);
@@ -172,8 +174,7 @@ async function collectRows({
     position = Number(end.pos ?? position);
     seen += looks;
     if (!end.isCut) return { rows, position, more: false };
-    if (rows.length >= feed.size || seen >= MAX_LOOKED_AT || measure(rows) > maxResponseBytes)
-      return { rows, position, more: true };
+    if (seen >= MAX_LOOKED_AT) return { rows, position, more: true };
     looks = Math.min(4 * looks, MAX_LOOKED_AT - seen);
   }
 }

@@ -37,6 +37,8 @@ export interface GrantFilter {
 export interface Alternative {
   readonly guard: Operand | null;
   readonly condition: Predicate | null;
+  /** Columns that an image must have: one of before the column, or of its former type, shows no value to compare. */
+  readonly imageColumns?: readonly string[];
 }
 
 /** A condition on the records of a table. */
@@ -75,12 +77,37 @@ export function scan(entity: Entity, principal: Principal, operation: Operation)
  * 409 when a grant for reading cannot be judged by an image alone.
  */
 export function scanImages(entity: Entity, principal: Principal): Scan {
-  const images = scan(entity, principal, 'read');
   for (const [index, grant] of (entity.access?.grants ?? []).entries()) {
     if (grant.can.has('read') && grant.where !== null && !isOwnCondition(grant.where))
       throw changesUnavailable(entity.name, index);
   }
+  passGate(entity, 'read');
+  const filter = rowFilter(entity, principal);
+  const images = entity.access === undefined ? makeScan({ entity, filter }) : scanGranted(entity, filter, toImages);
   return { ...images, isImage: true };
+}
+
+/** Returns the images of the records of a grant: those that have all columns of its condition. */
+function toImages({ where, ...grant }: ResolvedGrant, entity: Entity): Alternative {
+  const alternative = toAlternative({ where, ...grant }, entity);
+  const { base = entity } = entity.access ?? {};
+  const imageColumns = where === null ? [] : listNames(where).flatMap((name) => base.fields.get(name)?.column ?? []);
+  return { ...alternative, imageColumns: [...new Set(imageColumns)] };
+}
+
+/** Returns the first name of each path. */
+function listNames(condition: GrantWhere): readonly string[] {
+  switch (condition.kind) {
+    case 'and':
+    case 'or':
+      return condition.members.flatMap(listNames);
+    case 'not':
+      return listNames(condition.member);
+    case 'compare':
+      return condition.path.slice(0, 1);
+    default:
+      return condition satisfies never;
+  }
 }
 
 /** Returns whether the condition looks at columns of the record alone, and not at the time. */
@@ -116,7 +143,7 @@ export function scanGrantedTarget(entity: Entity, principal: Principal): Scan {
 
 /** Returns what the principal may read of the records that the statement has written. */
 export function scanGrantedResult(entity: Entity, principal: Principal): Scan {
-  return scanGranted(entity, rowFilter(entity, principal), true);
+  return scanGranted(entity, rowFilter(entity, principal), (grant) => toAlternative(grant, entity, true));
 }
 
 /** Returns the records of an entity that does not exist for the principal: none. */
@@ -124,11 +151,12 @@ export function scanNothing(entity: Entity): Scan {
   return makeScan({ entity, filter: { kind: 'grants', rules: [], alternatives: [] } });
 }
 
-function scanGranted(entity: Entity, rules: RowFilter, isWritten = false): Scan {
-  const readers = getGrants(entity, 'read').map((grant) => ({
-    grant,
-    alternative: toAlternative(grant, entity, isWritten),
-  }));
+function scanGranted(
+  entity: Entity,
+  rules: RowFilter,
+  toRecords: (grant: ResolvedGrant, entity: Entity) => Alternative = toAlternative,
+): Scan {
+  const readers = getGrants(entity, 'read').map((grant) => ({ grant, alternative: toRecords(grant, entity) }));
   const alternatives = requireOne(readers.map(({ alternative }) => alternative));
   const columns = new Map<string, readonly Alternative[]>();
   for (const field of entity.fields.values()) {

@@ -5,6 +5,9 @@ import { checkColumn, missing } from './relations.ts';
 import type { Path, Report } from './report.ts';
 import type { DocumentView, EntityView } from './view.ts';
 
+// Lists are a level of their own; grants refuse deeper conditions.
+const MAX_CONDITION_DEPTH = 40;
+
 export function checkSettings(entity: EntityView, document: DocumentView, report: Report): void {
   const settings = entity.document.settings;
   if (settings === undefined) return;
@@ -48,7 +51,16 @@ function checkOmitted(location: Path, name: string, entity: EntityView, report: 
     );
   } else if (entity.document.rowRules?.some((rule) => rule?.column === name)) {
     report(location, 'INVALID', `must be no column of a row rule, and ${name} is one`);
+  } else if (entity.document.grants?.some((grant) => compares(grant?.where, name))) {
+    report(location, 'INVALID', `must be no field that a grant compares, and ${name} is one`);
   }
+}
+
+/** Returns whether a condition, whose form is checked elsewhere, compares the field. */
+function compares(node: unknown, name: string, depth = 0): boolean {
+  if (typeof node !== 'object' || node === null || depth > MAX_CONDITION_DEPTH) return false;
+  if ('field' in node) return node.field === name;
+  return Object.values(node).some((member) => compares(member, name, depth + 1));
 }
 
 /** Requires a text, as a name for people is displayed whole. */

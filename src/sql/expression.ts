@@ -8,7 +8,7 @@ import type { Ordering, OrderKey } from '../plan/ordering.ts';
 import type { ReferenceCheck } from '../plan/plan.ts';
 import type { Predicate } from '../plan/predicate.ts';
 import type { Alternative, Scan } from '../plan/scan.ts';
-import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql } from './fragment.ts';
 import { renderOperator } from './operators.ts';
 import { matches } from './search.ts';
 import { renderNodeGuard } from './table.ts';
@@ -91,12 +91,16 @@ export function renderFilter({ filter }: Pick<Scan, 'filter'>, row: Fragment, is
 /** Renders a condition that no record satisfies, which the planner does not know. */
 const renderNever = (row: Fragment): Fragment => sql`${row}."id" = any(array[null::int8])`;
 
+/** Name of the column with the image that a row was read from. */
+export const IMAGE = ident('$image');
+
 /** Renders the condition that one of the grants holds for a row that has all columns of the table. */
 export function renderAlternatives(alternatives: readonly Alternative[], row: Fragment): Fragment {
   if (alternatives.length === 0) return keyword('false');
   const aliases = makeAliases('g');
-  const conditions = alternatives.map(({ guard, condition }) => {
+  const conditions = alternatives.map(({ guard, condition, imageColumns = [] }) => {
     const parts = [
+      ...imageColumns.map((column) => sql`(${row}.${IMAGE} -> ${literal(column)}) is not null`),
       ...(guard === null ? [] : [bind(guard)]),
       ...(condition === null ? [] : [renderPredicate(condition, row, aliases)]),
     ];

@@ -6,6 +6,7 @@ import type { Scan } from '../plan/scan.ts';
 import {
   bind,
   dateTimeText,
+  IMAGE,
   makeAliases,
   outputColumn,
   RECORD,
@@ -154,7 +155,8 @@ function selectImage(scan: Scan, image: Fragment): Fragment {
   });
   const filter = renderFilter(scan, inner);
   const where = filter.length === 0 ? empty : sql` where ${join(filter, ' and ')}`;
-  return sql`select ${join(columns)} from json_populate_record(${renderRowType(scan)}, ${image}) ${inner}${where}`;
+  const rows = sql`select "$j".${IMAGE}, "$p".* from (select ${image} as ${IMAGE}) "$j", json_populate_record(${renderRowType(scan)}, "$j".${IMAGE}) "$p"`;
+  return sql`select ${join(columns)} from (${rows}) ${inner}${where}`;
 }
 
 /** Renders the JSON of the fields that differ, as they were before. */

@@ -343,6 +343,21 @@ describe('readers', () => {
     );
   });
 
+  test('cannot tell whether hidden changes follow a full page', async () => {
+    const agent = asUser({ roles: ['agent'], teams: [5] });
+    const start = await now('tickets/_changes', agent);
+    await write('tickets', 'POST', { team: 5 });
+    await write('tickets', 'POST', { team: 6 });
+    await write('tickets', 'POST', { team: 6 });
+    const read = async (): Promise<Answer['json']> =>
+      ok(await shop.call(`tickets/_changes?size=1&after=${start}`, agent));
+    assert.equal((await read()).meta.more, false);
+    await write('tickets', 'POST', { team: 5 });
+    const { data, meta } = await read();
+    assert.deepEqual([data.length, meta.more], [1, true]);
+    assert.equal((await readAll('tickets/_changes', meta.cursor, 1, agent))[0].length, 1);
+  });
+
   test('whose grant depends on the time are told so', async () => {
     const late = await shop.call('tickets/_changes', asUser({ roles: ['late'] }));
     assert.deepEqual([late.status, late.json.error.code], [409, 'CHANGES_UNAVAILABLE']);
@@ -473,6 +488,40 @@ describe('a schema that changes', () => {
       `select count(*) as n from "${schema}"."$change" where old::text like '%hidden%' or new::text like '%hidden%'`,
     );
     assert.equal(Number(rows[0]?.n), 0);
+  });
+
+  test('shows no change of which an image lacks the field that a grant compares', async () => {
+    const makeEntity = (level: object) => ({
+      fields: { text: { type: 'string' }, level },
+      settings: { changes: 'feed' },
+      grants: [
+        { role: 'agent', can: ['read'], where: { field: 'level', op: 'ne', value: 9 }, fields: ['text'] },
+        { role: 'late', can: ['read'], fields: ['level'] },
+        { role: 'late', can: ['read'], where: { not: { field: 'level', op: 'gte', value: 9 } } },
+      ],
+    });
+    const papers = makeEntity({ type: 'integer' });
+    const other = await server.workspace('acme/feedimages', { roles: ['agent', 'late'], entities: { papers } });
+    const omitted = await other.admin('entities/papers/settings', {
+      method: 'PUT',
+      body: { changes: 'feed', changesOmit: ['level'] },
+    });
+    assert.match(omitted.text, /must be no field that a grant compares, and level is one/);
+    for (const level of [1, 9]) ok(await other.call('papers', { method: 'POST', body: { text: `p${level}`, level } }));
+    const key = async (role: string): Promise<Call> => {
+      const body = { name: role, permissions: 'GRANTS', roles: [role] };
+      return { credential: ok(await other.admin('api-keys', { method: 'POST', body })).data.key };
+    };
+    const [agent, late] = [await key('agent'), await key('late')];
+    const shown = async (call: Call): Promise<unknown> =>
+      ok(await other.call('papers/_changes?after=oldest', call)).data.map(({ record }: Event) => record?.text ?? null);
+    assert.deepEqual([await shown(agent), await shown(late)], [['p1'], ['p1', null]]);
+    const body = { entities: { papers: makeEntity({ type: 'bigint' }) } };
+    const { json } = await other.admin('schema?wait=30', { method: 'PUT', body });
+    assert.equal(json.data?.state, 'succeeded', JSON.stringify(json));
+    assert.deepEqual([await shown(agent), await shown(late)], [[], [null, null]]);
+    ok(await other.call('papers', { method: 'POST', body: { text: 'new', level: 2 } }));
+    assert.deepEqual([await shown(agent), await shown(late)], [['new'], [null, null, 'new']]);
   });
 
   test('turned off there is no feed, and turned on again nothing is lost from then on', async () => {
