@@ -133,6 +133,19 @@ export function toListQuery({ filter, sort = [], ...rest }: ListBody): URLSearch
   return query;
 }
 
+/** Throws where only a body can express a filter. */
+export function inUrl(query: URLSearchParams | undefined): URLSearchParams {
+  if (query !== undefined) return query;
+  throw new TypeError('This filter does not fit into a URL: conditions do, and one $or');
+}
+
+/** Builds the query string of a feed of changes, whose lists are separated by commas. */
+export function toFeedQuery({ fields, types, entities, ...input }: LooseQuery): URLSearchParams {
+  const query = inUrl(toListQuery(toList(input)));
+  for (const [name, value] of toTexts({ fields, types, entities })) query.append(name, value);
+  return query;
+}
+
 /**
  * Formats a condition as `<path>,<operator>,<value>`, or undefined if its value has no equal text. `ofValue` and
  * `ofList`: characters to escape in a value and in one of a list.

@@ -1,5 +1,6 @@
 // Types of the calls of an entity.
 import type { MatchOptions, WriteOptions } from './ask.ts';
+import type { EntityFeed } from './changes.ts';
 import type {
   AggregateParameters,
   BulkParameters,
@@ -125,7 +126,7 @@ export interface ImportedWithRejects extends Omit<Imported, 'notes'> {
 export type ExportQuery<S extends Shape<S>, E extends keyof S> = ExportParameters<S, E>;
 
 /** Calls of one entity. Each throws WdaError for an error response. */
-export interface Entity<S extends Shape<S>, E extends keyof S> {
+export interface Entity<S extends Shape<S>, E extends keyof S> extends EntityFeed<S, E> {
   readonly name: E;
   /** Workspace as `organization/workspace`. */
   readonly workspace: string;
@@ -187,8 +188,8 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
   createMany(records: readonly Create<S, E>[], options?: BulkOptions): Promise<WrittenRows<Result<S, E>>>;
 
   /** Changes up to 1,000 records, all of them or none. `$version`: part of an ETag before its dot. */
-  updateMany(records: readonly Change<Update<S, E>>[], options: BulkOptions & Minimal): Promise<Ids>;
-  updateMany(records: readonly Change<Update<S, E>>[], options?: BulkOptions): Promise<WrittenRows<Result<S, E>>>;
+  updateMany(records: readonly RecordUpdate<Update<S, E>>[], options: BulkOptions & Minimal): Promise<Ids>;
+  updateMany(records: readonly RecordUpdate<Update<S, E>>[], options?: BulkOptions): Promise<WrittenRows<Result<S, E>>>;
 
   deleteMany(
     ids: readonly number[],
@@ -214,4 +215,5 @@ export interface Entity<S extends Shape<S>, E extends keyof S> {
   importWithRejects(file: Content, options: RejectOptions<Name<S, E>>): Promise<ImportedWithRejects>;
 }
 
-export type Change<U> = U & { readonly id: number; readonly $version?: string };
+/** Changes of the record with this id. */
+export type RecordUpdate<U> = U & { readonly id: number; readonly $version?: string };

@@ -1,7 +1,8 @@
 // Implements the calls of an entity: requests and results. Has no types of a schema; entity.ts has them.
 import type { Answer, Ask, MatchOptions, RequestOptions, WriteOptions } from './ask.ts';
-import { type LooseQuery, toBody, toList, toListQuery, toQuery, toTexts } from './body.ts';
+import { inUrl, type LooseQuery, toBody, toList, toListQuery, toQuery, toTexts } from './body.ts';
 import { isWdaError } from './error.ts';
+import { makeFeed } from './feed.ts';
 import { type CallOptions, type Content, pause } from './transport.ts';
 
 /** Options of writes: parameters, and those of every write. */
@@ -9,11 +10,6 @@ type LooseWrite = WriteOptions & Readonly<Record<string, unknown>>;
 
 const LONGEST_QUERY = 4000;
 const TRIES = 5;
-
-function inUrl(query: URLSearchParams | undefined): URLSearchParams {
-  if (query !== undefined) return query;
-  throw new TypeError('This filter does not fit into a URL: conditions do, and one $or');
-}
 
 function toImport({ format, map = {}, ...options }: LooseWrite): readonly [type: string, parameters: LooseWrite] {
   const pairs = Object.entries(map as object).map(([header, to]) => `${header.replaceAll(',', '\\,')}:${to ?? ''}`);
@@ -87,6 +83,8 @@ export function makeRequests(ask: Ask, path: string) {
     });
 
   return {
+    // Without `fields` the setting of the workspace would decide.
+    ...makeFeed(ask, `${path}/_changes`, { fields: [] }),
     list,
     query,
     all,

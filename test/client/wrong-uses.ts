@@ -105,6 +105,14 @@ export const WRONG = async (): Promise<unknown[]> => [
   await orders.aggregate({ select: ['median:total'] }),
   // @ts-expect-error: what was not selected
   (await orders.aggregate({ select: ['count'] })).data[0]?.['sum:total'],
+  // @ts-expect-error: events have no relations
+  orders.changes({ filter: { customer: { country: 'SE' } } }),
+  // @ts-expect-error: an unknown column of events
+  orders.watch({ fields: ['totl'] }),
+  // @ts-expect-error: an unknown entity of a feed
+  shop.changes({ entities: ['order'] }),
+  // @ts-expect-error: several entities have no filter in common
+  shop.watch({ entities: ['orders'], filter: { status: 'open' } }),
   // @ts-expect-error: a file goes to a column that is not there
   await orders.import('', { format: 'csv', map: { Total: 'totl' } }),
   // @ts-expect-error: a column that the role may not read
