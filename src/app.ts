@@ -66,7 +66,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   const direct: Route = databaseDirectUrl === undefined ? connection : { connectionString: databaseDirectUrl };
   const routes: Routes = { connection, direct };
   const services = makeServices(config, routes, observer, readiness);
-  const { databases, registry, authenticator, runner, totals, keys, refusals: errorThrottle, outbound } = services;
+  const { databases, registry, authenticator, runner, totals, refusals: errorThrottle, outbound } = services;
   const { sessions } = services.consoleServices;
   const upgrades = makeWorkspaceUpgrades(databases);
   const server = makeHttpServer({
@@ -92,7 +92,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'fold-totals', scope: 'process', everyMs: totals.pauseMs, run: totals.fold },
       { name: 'note-session-use', scope: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', scope: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
-      { name: 'remove-idempotency-keys', scope: 'process', everyMs: keys.pauseMs, run: keys.sweep },
+      ...buildSweepJobs(services),
       ...buildWatchJobs(services, observer),
       { name: 'make-backups', scope: 'process', everyMs: services.schedule.pauseMs, run: services.schedule.runIfDue },
       {
@@ -191,6 +191,12 @@ const makeOperatorKeyWatch = ({ adminKey }: Config, { databases }: Services, { r
     if (adminKey === undefined) renew(await loadOperatorHash(databases.directory));
   },
 });
+
+/** Jobs that remove what workspaces keep for a time. */
+const buildSweepJobs = ({ keys, retention }: Services): readonly Job[] => [
+  { name: 'remove-idempotency-keys', scope: 'process', everyMs: keys.pauseMs, run: keys.sweep },
+  { name: 'remove-changes', scope: 'process', everyMs: retention.pauseMs, run: retention.sweep },
+];
 
 /** Jobs that detect silent changes of the database: another order of texts, another timeline. */
 function buildWatchJobs({ databases: { directory }, registry }: Services, { log }: Observer): readonly Job[] {

@@ -37,6 +37,12 @@ export interface Config {
   /** Most idempotency keys of a workspace. */
   readonly idempotencyMaxKeys: number;
   readonly activityDays: number;
+  /** Hours for which changes of records are kept for feeds. */
+  readonly changesHours: number;
+  /** Most bytes of the changes of a workspace, without history. */
+  readonly changesMaxBytes: number;
+  /** Days for which history is kept, where an entity does not configure them. */
+  readonly historyDays: number;
   /** Folder of the daily backups, or undefined if the server makes none. */
   readonly backupDir: string | undefined;
   /** Time of the day, `03:00` (UTC). */
@@ -186,6 +192,9 @@ export function readConfig(env: Environment): Config {
     idempotencyMaxBytes: integer('WDA_IDEMPOTENCY_MAX_BYTES', 67_108_864, 0, 1_099_511_627_776),
     idempotencyMaxKeys: integer('WDA_IDEMPOTENCY_MAX_KEYS', 10_000_000, 1, 1_000_000_000),
     activityDays: integer('WDA_ACTIVITY_DAYS', 365, 1, 36_500),
+    changesHours: integer('WDA_CHANGES_HOURS', 168, 1, 8760),
+    changesMaxBytes: integer('WDA_CHANGES_MAX_BYTES', 10_737_418_240, 1_048_576, Number.MAX_SAFE_INTEGER),
+    historyDays: integer('WDA_HISTORY_DAYS', 365, 1, 36_500),
     backupDir: backupDir === undefined ? undefined : resolve(backupDir),
     backupAt: parseTimeOfDay('WDA_BACKUP_AT', text('WDA_BACKUP_AT') ?? '03:00', mistakes),
     backupKeep: integer('WDA_BACKUP_KEEP', 14, 1, 10_000),

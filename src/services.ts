@@ -44,8 +44,10 @@ import {
   touchSessions,
 } from './store/sessions.ts';
 import { getWorkspaceMetrics, makeWorkspaceCache } from './store/workspace-cache.ts';
+import { makeLoadChangedWorkspaces } from './store/workspaces.ts';
 import { coordinatesNodes, ONE_DATABASE, type Topology } from './topology/topology.ts';
 import { makeServerRateLimit } from './workers/rate-limit.ts';
+import { makeChangeRetention } from './workspace-schema/change-retention.ts';
 import { makeIdempotencyKeys } from './workspace-schema/idempotency-keys.ts';
 import { makeTotals, type Totals } from './workspace-schema/totals.ts';
 
@@ -128,6 +130,11 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     maxBytes: config.idempotencyMaxBytes,
     maxKeys: config.idempotencyMaxKeys,
   });
+  const retention = makeChangeRetention(db, makeLoadChangedWorkspaces(db), {
+    hours: config.changesHours,
+    maxBytes: config.changesMaxBytes,
+    historyDays: config.historyDays,
+  });
   const agents = makeAgentHandler(config, db, log, logError);
   const feedSecret = makeSecret(db, 'feed_secret');
   const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
@@ -142,6 +149,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     ...buildKeySetMetrics(keySets),
     ...migrationMetrics(runner),
     ...keys.getMetrics(),
+    ...retention.getMetrics(),
   ];
   return {
     databaseAddress: formatAddress(routes.connection),
@@ -158,6 +166,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     rateLimit,
     totals,
     keys,
+    retention,
     ...makeBackupServices(config, databases, log),
     runner,
     outbound,

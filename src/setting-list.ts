@@ -71,6 +71,17 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'WDA_BACKUP_AT', default: '03:00', description: 'when it makes it, hours and minutes in UTC' },
   { name: 'WDA_BACKUP_KEEP', default: '14', description: 'how many of these backups stay' },
   { name: 'WDA_ACTIVITY_DAYS', default: '365', description: 'how long it is kept who changed what' },
+  { name: 'WDA_CHANGES_HOURS', default: '168', description: 'how long changes of records are kept for feeds' },
+  {
+    name: 'WDA_CHANGES_MAX_BYTES',
+    default: '10737418240',
+    description: 'bytes of these changes that a workspace keeps, without history; beyond it the oldest go first',
+  },
+  {
+    name: 'WDA_HISTORY_DAYS',
+    default: '365',
+    description: 'how long the history of records is kept, where an entity does not configure it',
+  },
   {
     name: 'WDA_MAX_RESPONSE_BYTES',
     default: '33554432',

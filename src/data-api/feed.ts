@@ -169,6 +169,8 @@ async function collectRows({
     const results = (await run(bindQuery(statement, { principal }), 'read')).map(statement.read);
     const events = results.slice(0, -1);
     const end = results.at(-1) as FeedRow;
+    // Changes may have been removed since the page began.
+    if (Number(end.recordId) > start) throw cursorExpired(await describeRestart(run, feed, context.workspace));
     rows.push(...events);
     if (end.view > events.length) return { rows, position: Number(events.at(-1)?.pos ?? position), more: true };
     position = Number(end.pos ?? position);
@@ -208,7 +210,7 @@ async function findStart({ run, workspace, feed, last, open }: StartContext): Pr
   if (start.kind === 'now') return last;
   const { expired, oldest } = await findOldest(run, workspace);
   if (start.kind === 'oldest') return expired;
-  const restart: FeedRestart = { oldest, restart: toRestart(feed, workspace) };
+  const restart = toRestart(oldest, feed, workspace);
   if (start.kind === 'since') {
     if (expired > 0 && (oldest === null || Date.parse(start.time) < Date.parse(oldest))) throw cursorExpired(restart);
     return (await findSince(run, workspace, start.time)) ?? last;
@@ -235,11 +237,16 @@ async function findSince(run: Run, { databaseSchema: schema }: Workspace, time: 
   return row?.[0] === null || row?.[0] === undefined ? undefined : Number(row[0]);
 }
 
-/** Returns a path by which a reader begins again. */
-function toRestart({ entities }: FeedRequest, { organization, slug }: Workspace): string {
+/** Returns the time of the oldest change, and a path by which a reader begins again. */
+function toRestart(oldest: string | null, { entities }: FeedRequest, { organization, slug }: Workspace): FeedRestart {
   const [entity] = entities ?? [];
   const isOne = entities?.length === 1 && entity !== undefined;
-  return `${PREFIX}${organization}/${slug}/${isOne ? `${entity}/` : ''}_changes?after=now`;
+  return { oldest, restart: `${PREFIX}${organization}/${slug}/${isOne ? `${entity}/` : ''}_changes?after=now` };
+}
+
+async function describeRestart(run: Run, feed: FeedRequest, workspace: Workspace): Promise<FeedRestart> {
+  const { oldest } = await findOldest(run, workspace);
+  return toRestart(oldest, feed, workspace);
 }
 
 const getEpoch = ({ entities }: Workspace): string => [...entities.values()][0]?.epoch ?? '';

@@ -139,6 +139,7 @@ export interface FeedRow {
   readonly kind: string | null;
   /** Index of the view; of the last row the number of events that there were to show. */
   readonly view: number;
+  /** Id of the record; of the last row the position up to which changes may be gone. */
   readonly recordId: string | null;
   /** Time of the transaction as in answers. */
   readonly at: string;

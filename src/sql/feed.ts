@@ -51,7 +51,7 @@ export function selectFeed(plan: FeedPlan, maxBytes: number): Fragment {
   return sql`with "$c" as materialized (${looked}),
 "$sized" as materialized (${sized})
 (select s.pos::text, s.kind::text, s.view, s.id::text, ${dateTimeText(sql`s.at`)}, s.xid::text, s.seq::text, s.actor, s.before, s.after, ${whole('old')}, ${whole('new')}, s.changed, ${whole('previous')}, false from "$sized" s where s."$at" <= ${integerLiteral(size)} and ${fits} order by s.pos)
-union all select max(pos)::text, null, (select count(*) from "$sized"), null, null, null, null, null, null, null, null, null, null, null, count(*) >= ${integerLiteral(looks)} from "$c"`;
+union all select max(pos)::text, null, (select count(*) from "$sized"), (select expired from ${internalRef(schema, 'change_progress')})::text, null, null, null, null, null, null, null, null, null, null, count(*) >= ${integerLiteral(looks)} from "$c"`;
 }
 
 /**

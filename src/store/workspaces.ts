@@ -8,6 +8,7 @@ import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-setti
 import { closest } from '../model/closest.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { ChangedWorkspace, LoadChangedWorkspaces } from '../workspace-schema/change-retention.ts';
 import { isViolation, makeNameConflict, toOperatorError } from './control-error.ts';
 import type { Databases } from './databases.ts';
 import { loadPage, type PageOf } from './pages.ts';
@@ -211,3 +212,13 @@ returning workspace_id`),
   );
   return rows.length > 0;
 }
+
+/** Loads the workspaces that keep changes of records, or have kept some, in the order of their ids. */
+export const makeLoadChangedWorkspaces =
+  (db: Database): LoadChangedWorkspaces =>
+  (after, limit) =>
+    db.query<ChangedWorkspace>(
+      toQuery(sql`select w.id::text, w.database_schema as schema, w.epoch from wda.workspace w
+where w.id > ${after}::int8 and exists (select from wda.installed i where i.schema = w.database_schema and i.folder = 'changes')
+order by w.id limit ${String(limit)}::int8`),
+    );

@@ -152,7 +152,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'workspace-schema': {
     purpose:
       'internal tables and triggers in the schema of a workspace: totals, idempotency keys, stored changes, columns that change their type',
-    entryFiles: ['count.ts', 'idempotency-keys.ts', 'record-changes.ts', 'sync.ts', 'totals.ts'],
+    entryFiles: ['change-retention.ts', 'count.ts', 'idempotency-keys.ts', 'record-changes.ts', 'sync.ts', 'totals.ts'],
     imports: ['database', 'type metric.ts', 'model', 'sql/internal-names.ts', 'sql/fragment.ts'],
   },
   store: {
