@@ -35,11 +35,11 @@ export interface ApiResponse<T = unknown> {
 
 export interface AdminClient {
   readonly url: string;
-  /** Sends one request with an optional JSON body; `ifMatch`: If-Match header. */
+  /** Sends one request with an optional JSON body; `ifMatch`: If-Match header; `signal` ends it with an unreachable failure. */
   readonly send: <T>(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
-    parts?: { query?: Query; body?: unknown; ifMatch?: string | undefined },
+    parts?: { query?: Query; body?: unknown; ifMatch?: string | undefined; signal?: AbortSignal },
   ) => Promise<ApiResponse<T>>;
   /** Reads all pages of a list. */
   readonly readAll: <T>(path: string) => Promise<readonly T[]>;
@@ -76,7 +76,7 @@ export function makeAdminClient(url: string, key: string | undefined): AdminClie
     ...more,
   });
 
-  const send: AdminClient['send'] = async (method, path, { query, body, ifMatch } = {}) => {
+  const send: AdminClient['send'] = async (method, path, { query, body, ifMatch, signal } = {}) => {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const response = await exchange(
       method,
@@ -88,6 +88,7 @@ export function makeAdminClient(url: string, key: string | undefined): AdminClie
         ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
       }),
       text,
+      signal,
     );
     return readResponse(response);
   };
@@ -148,9 +149,10 @@ function exchange(
   url: URL,
   headers: Record<string, string>,
   body: string | AsyncIterable<Uint8Array> | undefined,
+  signal?: AbortSignal,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, { method, headers });
+    const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, { method, headers, signal });
     outgoing.on('error', (error) => reject(error instanceof CommandFailure ? error : connectionFailure(url, error)));
     if (body === undefined || typeof body === 'string') {
       outgoing.on('response', resolve);

@@ -24,6 +24,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['migration'], () => import('./commands/migration.ts')],
   [['import', 'export'], () => import('./commands/transfer.ts')],
   [['search', 'aggregate'], () => import('./commands/records.ts')],
+  [['watch', 'changes'], () => import('./commands/changes.ts')],
   [['access'], () => import('./commands/access.ts')],
   [['config'], () => import('./commands/config.ts')],
   [['openapi', 'types'], () => import('./commands/openapi.ts')],

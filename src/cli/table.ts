@@ -71,3 +71,12 @@ function cellText(cell: Cell): string {
   if (cell === null || cell === undefined || cell === '') return '-';
   return printable(numberText(cell) ?? String(cell));
 }
+
+// Tables and lines are for reading; --json has complete values.
+const MAX_CELL_CHARACTERS = 60;
+
+/** Cuts a long text. */
+export function shorten(text: string): string {
+  const characters = [...text];
+  return characters.length <= MAX_CELL_CHARACTERS ? text : `${characters.slice(0, MAX_CELL_CHARACTERS - 1).join('')}…`;
+}

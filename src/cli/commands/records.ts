@@ -15,7 +15,7 @@ import {
 } from '../command.ts';
 import { usageFailure } from '../failure.ts';
 import { printResult } from '../io.ts';
-import { formatCount, renderTable } from '../table.ts';
+import { formatCount, renderTable, shorten } from '../table.ts';
 
 export function register(program: Command): void {
   const searchCommand = program
@@ -71,9 +71,6 @@ type Row = Readonly<Record<string, unknown>>;
 const FIRST = 20;
 // Default limit of the server.
 const MAX_RECORDS = 1000;
-// Tables are for reading; --json has complete values.
-const MAX_CELL_CHARACTERS = 60;
-
 /** Prints the best matches. `words`: search of the data API, with phrases in quotes and `-word` to exclude. */
 async function search(entity: string, words: readonly string[], options: SearchOptions): Promise<void> {
   const address = requireWorkspace(options);
@@ -97,16 +94,12 @@ function describeMatches(rows: readonly Row[], total: number): string {
   const names = Object.keys(record);
   const table = renderTable(
     names,
-    rows.map((one) => names.map((name) => shorten(one[name]))),
+    rows.map((one) => names.map((name) => shortenCell(one[name]))),
   );
   return withTotal(table, rows.length, total, 'records');
 }
 
-function shorten(cell: unknown): unknown {
-  if (typeof cell !== 'string') return cell;
-  const characters = [...cell];
-  return characters.length <= MAX_CELL_CHARACTERS ? cell : `${characters.slice(0, MAX_CELL_CHARACTERS - 1).join('')}…`;
-}
+const shortenCell = (cell: unknown): unknown => (typeof cell === 'string' ? shorten(cell) : cell);
 
 interface AggregateOptions extends GlobalOptions {
   readonly select: string;

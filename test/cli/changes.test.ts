@@ -1,0 +1,198 @@
+// `wda watch` and `wda changes` against a real server: lines and JSON, cursors, interruption, settings.
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { prepare, use, useServer } from '../support/resources.ts';
+import { useFolder } from '../support/temporary-folder.ts';
+import { spawnWda, wda } from './wda.ts';
+
+const server = useServer();
+const folder = useFolder();
+const workspace = use(() =>
+  server.workspace('acme/shop', {
+    entities: {
+      orders: {
+        fields: { status: { type: 'string' }, total: { type: 'decimal', precision: 20, scale: 2 } },
+        settings: { changes: 'feed', changesOmit: ['total'] },
+      },
+      notes: { fields: { text: { type: 'text' }, size: { type: 'bigint' } }, settings: { changes: 'feed' } },
+      logs: { fields: { text: { type: 'string' } } },
+    },
+  }),
+);
+let env: Record<string, string> = {};
+prepare(() => {
+  env = { WDA_URL: server.url, WDA_KEY: workspace.key, WDA_WORKSPACE: workspace.path };
+});
+
+const write = async (path: string, method: string, body?: object): Promise<number> =>
+  (await workspace.call(path, { method, ...(body && { body }) })).json?.data?.id;
+
+/** Resolves when the process has printed the text on the stream. */
+const prints = (child: ChildProcess, stream: 'stdout' | 'stderr', text: string): Promise<void> =>
+  new Promise((resolve) => {
+    let all = '';
+    child[stream]?.on('data', (chunk: Buffer) => {
+      all += chunk;
+      if (all.includes(text)) resolve();
+    });
+  });
+
+test('watch prints a line an event, and the cursor at Ctrl-C', async () => {
+  const { code, stdout, stderr } = await spawnWda(['watch', 'notes', 'orders'], {
+    env,
+    onStart: async (child) => {
+      const last = prints(child, 'stdout', 'removed');
+      await prints(child, 'stderr', 'Watching notes, orders.');
+      const id = await write('orders', 'POST', { status: 'open', total: 1 });
+      await write(`orders/${id}`, 'PATCH', { status: 'paid' });
+      await write('notes', 'POST', { text: `a\n\u001b[31m${'x'.repeat(100)}`, size: '9007199254740993' });
+      await write(`orders/${id}`, 'DELETE');
+      await last;
+      child.kill('SIGINT');
+    },
+  });
+  assert.equal(code, 0, stderr);
+  const key = 'by key owner';
+  assert.deepEqual(
+    stdout
+      .replaceAll(/^\d\d:\d\d:\d\d {2}/gm, '')
+      .replaceAll(/by key \S+/g, key)
+      .split('\n'),
+    [
+      `orders 1  created  status: open  ${key}`,
+      `orders 1  updated  status: open -> paid  ${key}`,
+      `notes 1  created  text: a\\u000a\\u001b[31m${'x'.repeat(52)}…, size: 9007199254740993  ${key}`,
+      `orders 1  removed  ${key}`,
+      '',
+    ],
+  );
+  assert.match(stderr, /^Watching notes, orders\. Ctrl-C ends\.\nCursor: c_[\w-]+\n$/);
+});
+
+test('with a file of the cursor, JSON goes on where the last run ended', async () => {
+  const file = join(folder, 'notes.cursor');
+  const run = (text: string, ...more: string[]) =>
+    spawnWda(['watch', 'notes', '--json', '--fields', 'text', '--cursor-file', file, ...more], {
+      env,
+      onStart: async (child) => {
+        await prints(child, 'stdout', text);
+        child.kill('SIGTERM');
+      },
+    });
+  const since = new Date().toISOString();
+  await write('notes', 'POST', { text: 'first' });
+  const first = await run('first', '--since', since);
+  assert.equal(first.code, 0, first.stderr);
+  // The next run may begin with the last page of this one, as it is stored when the page is printed.
+  await write('notes', 'POST', { text: 'second' });
+  const second = await run('second', '--since', since);
+  const events = second.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.equal(events.at(-1).record.text, 'second');
+  assert.deepEqual([second.code, events.at(-1).entity, events.at(-1).actor.kind], [0, 'notes', 'key']);
+  assert.match(readFileSync(file, 'utf8'), /^c_[\w-]+\n$/);
+
+  const other = await wda(['watch', 'notes', '--cursor-file', file], { env });
+  assert.equal(other.code, 1);
+  assert.match(other.stderr, /Remove the file to begin from now/);
+  writeFileSync(file, 'c_x');
+  assert.equal((await wda(['watch', 'notes', '--cursor-file', file], { env })).code, 1);
+});
+
+test('a lost place is a line, and what follows comes', async () => {
+  const [row] = await server.database.query(`select database_schema as name from wda.workspace`);
+  const schema = `"${row?.name}"`;
+  const cursor = (await workspace.call('notes/_changes')).json.meta.cursor;
+  await write('notes', 'POST', { text: 'gone' });
+  await workspace.call('notes/_changes');
+  await server.database.query(
+    `update ${schema}."$change_progress" set expired = (select max(pos) from ${schema}."$change_position")`,
+  );
+  const { code, stdout } = await spawnWda(['watch', 'notes', '--after', cursor], {
+    env,
+    onStart: async (child) => {
+      await prints(child, 'stdout', 'reset  CURSOR_EXPIRED\n');
+      const told = prints(child, 'stdout', 'after the reset');
+      await write('notes', 'POST', { text: 'after the reset' });
+      await told;
+      child.kill('SIGINT');
+    },
+  });
+  assert.equal(code, 0);
+  assert.equal(stdout.split('\n').length, 3, stdout);
+});
+
+test('lost connections are followed by others', { timeout: 60_000 }, async () => {
+  const sockets = new Set<Socket>();
+  const proxy = createServer((socket) => {
+    const behind = connect(Number(new URL(server.url).port), '127.0.0.1');
+    sockets.add(socket);
+    for (const one of [socket, behind]) one.on('error', () => undefined);
+    socket.on('close', () => behind.destroy());
+    socket.pipe(behind).pipe(socket);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const { port } = proxy.address() as AddressInfo;
+  const { code, stdout, stderr } = await spawnWda(['watch', 'notes'], {
+    env: { ...env, WDA_URL: `http://127.0.0.1:${port}` },
+    onStart: async (child) => {
+      const last = prints(child, 'stdout', 'two');
+      const again = prints(child, 'stderr', 'Trying again.');
+      const one = prints(child, 'stdout', 'one');
+      await prints(child, 'stderr', 'Watching notes.');
+      await write('notes', 'POST', { text: 'one' });
+      await one;
+      // The next request may not have begun.
+      const cutting = setInterval(() => {
+        for (const socket of sockets) socket.destroy();
+      }, 50);
+      await again;
+      clearInterval(cutting);
+      await write('notes', 'POST', { text: 'two' });
+      await last;
+      child.kill('SIGINT');
+    },
+  });
+  proxy.close();
+  assert.equal(code, 0, stderr);
+  assert.equal(stdout.trimEnd().split('\n').length, 2, stdout);
+});
+
+test('refusals end it before it begins', async () => {
+  const off = await wda(['watch', 'logs'], { env });
+  assert.equal(off.code, 1);
+  assert.match(off.stderr, /409 CHANGES_OFF/);
+  const several = await wda(['watch', 'orders', 'notes', '--fields', 'text'], { env });
+  assert.match(several.stderr, /fields needs one entity/);
+  assert.equal((await wda(['watch'], { env: { ...env, WDA_URL: 'http://127.0.0.1:9' } })).code, 3);
+});
+
+test('changes shows what is kept, and sets it', async () => {
+  const { stdout } = await wda(['changes'], { env });
+  assert.deepEqual(stdout.split('\n').slice(0, 4), [
+    'ENTITY  CHANGES  HISTORY DAYS  HISTORY FOR USERS  OMITTED',
+    'orders  feed     -             -                  total',
+    'notes   feed     -             -                  -',
+    'logs    off      -             -                  -',
+  ]);
+  const set = await wda(['changes', 'set', 'logs', 'notes', '--keep', 'history', '--days', '3650'], { env });
+  assert.deepEqual([set.code, set.stdout], [0, 'Changes of logs, notes: history, 3,650 days\n']);
+  const shown = JSON.parse((await wda(['changes', '--json'], { env })).stdout);
+  assert.deepEqual(shown.at(-1), {
+    entity: 'logs',
+    changes: 'history',
+    historyDays: 3650,
+    historyForUsers: false,
+    changesOmit: [],
+  });
+  assert.match((await wda(['changes'], { env })).stdout, /^logs {4}history {2}3650 {10}false/m);
+  const off = JSON.parse((await wda(['changes', 'set', 'logs', '--keep', 'off', '--json'], { env })).stdout);
+  assert.equal(off[0].changes, 'off');
+  assert.equal((await wda(['changes', 'set', 'nothing', '--keep', 'feed'], { env })).code, 1);
+});
