@@ -105,7 +105,9 @@ export async function replayBatch(
       outcomes[index]?.[2] === true &&
       workspace.entities.get(one.item.entity)?.access !== undefined;
     const isRead = !isDeleted && !isBare;
-    const [outcome] = isRead ? await runInOrder(run, [{ ...one, members: new Map() }]) : [];
+    const outcome = isRead
+      ? await makeRunOperation(run)(index, { ...one, members: new Map() }, run.executor)
+      : undefined;
     const bare = `{"status":${status}${isBare ? `,"data":{"id":${id}}` : ''}}`;
     const text = outcome?.text.replace(/^\{"status":\d+/, `{"status":${status}`) ?? bare;
     bytes += Buffer.byteLength(text);

@@ -451,6 +451,15 @@ describe('what is written', () => {
     });
     assert.equal((await as({ ...CUSTOMER, roles: [] }, 'tickets', call)).status, 404);
     refuse(await as({ ...CUSTOMER, company_id: 2 }, 'tickets', call), 404, 'Record not found');
+    const operations = [
+      { method: 'GET', entity: 'tickets' },
+      { method: 'POST', entity: 'tickets', body: { subject: 'second' } },
+    ];
+    const batch = { ...post({ operations }), headers: { 'idempotency-key': 'place' } };
+    assert.equal((await customer('_batch', batch)).status, 200);
+    const hidden = await as({ ...CUSTOMER, company_id: 2 }, '_batch', batch);
+    refuse(hidden, 404, 'Record not found');
+    assert.equal(hidden.json.error.operation, 1);
   });
   test('deletes of an entity without grants cascade into entities that the user does not have', async () => {
     assert.equal((await as({ sub: 'x' }, 'news/1', DELETE)).status, 204);
