@@ -40,6 +40,8 @@ create table {schema}."$change" (
 
 create index "$change_order" on {schema}."$change" (xid, seq);
 
+create unique index "$change_drawn" on {schema}."$change" (seq);
+
 create index "$change_record" on {schema}."$change" (entity, id, seq);
 
 -- Positions of committed changes, in one order for all readers.
@@ -50,15 +52,20 @@ create table {schema}."$change_position" (
 );
 
 -- Progress of numbering, one row. Everything that is visible in `seen` has a position. A window up to `until` may be
--- numbered in pieces: `tail` and `seq` are the last row that has a position.
+-- numbered in pieces: `tail` and `seq` are as far as it has come.
 create table {schema}."$change_progress" (
   is_only bool primary key default true check (is_only),
   seen pg_snapshot not null default pg_current_snapshot(),
   until pg_snapshot,
   tail int8 not null default 0,
   seq int8 not null default 0,
-  -- Epoch of the workspace whose transaction numbers these are.
-  epoch text not null default '',
+  -- Last number drawn when the last piece began: later transactions draw greater ones.
+  drawn int8 not null default 0,
+  -- Transactions from the end of `seen` on, and of `until`, draw greater numbers than these.
+  base int8 not null default 0,
+  next_base int8 not null default 0,
+  -- Where the tables are; empty before the first numbering. Restored by PostgreSQL's own tools they are somewhere else.
+  place text not null default '',
   -- Changes up to this position may be deleted.
   expired int8 not null default 0
 );
@@ -197,64 +204,99 @@ begin
   return result::json;
 end $$;
 
--- Gives positions to committed changes, `most` at a time; one caller after the other, or with `waits` false one alone.
--- Returns the number of changes, or null when another caller is at it.
+-- Gives positions to committed changes, some `most` of them; one caller after the other. Returns whether there is more to do.
 --
 -- Every committed change becomes visible in some snapshot `until` and was not visible in the one before, so it gets
 -- exactly one position. Runs are serialized, and the next one starts after the positions of this one are committed, so
--- readers never see a position before all smaller ones. A transaction is placed by its last change: a record's changes are
--- in the order of its versions, as the second writer waited for the first; an open transaction delays only itself.
-create function {schema}."$number_changes"(most int4, waits bool, current_epoch text) returns int4 language plpgsql
-set search_path = pg_catalog, pg_temp as $$
+-- readers never see a position before all smaller ones. A transaction is placed by its last change, its tail: a record's
+-- changes are in the order of its versions, as the second writer waited for the first; an open transaction delays only
+-- itself. Each call looks at `most` changes by their numbers and places the transactions whose last one is among them, so
+-- its work is bounded, however much has been written since the last reader.
+--
+-- pg_snapshot_xmax() is the transaction after the last one that has ended, so transactions beyond it may have begun long
+-- before. But they began after the last piece that was committed before the snapshot, which is why `base` is one older.
+create function {schema}."$number_changes"(most int4) returns bool language plpgsql
+set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   p {schema}."$change_progress";
+  here text := (select oid from pg_database where datname = current_database()) || '/' || '{schema}."$change"'::regclass::oid;
+  -- More than anybody has drawn from a sequence since a backup.
+  gap constant int8 := 1099511627776;
+  last_drawn int8;
+  is_new bool;
+  looked int4;
   count int4;
+  last_looked int8;
   last_tail int8;
   last_seq int8;
 begin
-  if waits then
-    perform pg_advisory_xact_lock(7824481, '{schema}."$change"'::regclass::oid::int4);
-  elsif not pg_try_advisory_xact_lock(7824481, '{schema}."$change"'::regclass::oid::int4) then
-    return null;
-  end if;
+  perform pg_advisory_xact_lock(7824481, '{schema}."$change"'::regclass::oid::int4);
   select * into p from {schema}."$change_progress";
-  if not found then return 0; end if;
-  if p.epoch <> current_epoch then
-    -- Transaction numbers of another server mean nothing here: what has no position gets one in the order of writing.
-    with w as (
-      select c.xid, c.seq from {schema}."$change" c
-      where not exists (select from {schema}."$change_position" o where o.xid = c.xid and o.seq = c.seq)
-      order by c.seq
-    )
-    insert into {schema}."$change_position" (xid, seq) select xid, seq from w order by seq;
-    get diagnostics count = row_count;
-    update {schema}."$change_progress" set epoch = current_epoch, seen = pg_current_snapshot(), until = null;
-    return count;
+  if not found then return false; end if;
+  -- Before this transaction gets its number.
+  last_drawn := coalesce(pg_sequence_last_value('{schema}."$change_seq"'), 0);
+  if p.place not in ('', here) or pg_snapshot_xmax(p.seen) > pg_snapshot_xmax(pg_current_snapshot()) then
+    -- Restored: transaction numbers of another server mean nothing here, and readers and events may be ahead of the
+    -- backup. The feed begins anew, beyond all positions and numbers that were ever given.
+    perform setval('{schema}."$change_seq"', nextval('{schema}."$change_seq"') + gap);
+    update {schema}."$change_progress" set place = here, seen = pg_current_snapshot(), until = null, tail = 0, seq = 0,
+      drawn = 0, base = 0, next_base = 0,
+      expired = setval(pg_get_serial_sequence('{schema}."$change_position"', 'pos'),
+        greatest(p.expired, coalesce((select max(pos) from {schema}."$change_position"), 0)) + gap);
+    return true;
   end if;
-  if p.until is null then
+  if p.place = '' then update {schema}."$change_progress" set place = here; end if;
+  is_new := p.until is null;
+  if is_new then
+    p.next_base := p.drawn;
     p.until := pg_current_snapshot();
     p.tail := 0;
     p.seq := 0;
   end if;
-  with a as (
-    select xid, seq from {schema}."$change"
-    where xid >= pg_snapshot_xmax(p.seen) and xid < pg_snapshot_xmax(p.until) and pg_visible_in_snapshot(xid, p.until)
+  with l as materialized (
+    select c.xid, c.seq, c.xmin from {schema}."$change" c where c.seq > greatest(p.base, p.tail) order by c.seq limit most
+  ), s as materialized (
+    select count(*) as looked, max(l.seq) as last from l
+  ), t as materialized (
+    -- The transaction that the last piece has left unfinished.
+    select c.xid, c.seq as tail from {schema}."$change" c where c.seq = p.tail and p.seq < p.tail
     union all
-    select xid, seq from {schema}."$change"
-    where xid = any(array(select pg_snapshot_xip(p.seen))) and pg_visible_in_snapshot(xid, p.until)
-  ), b as (
-    select xid, seq, max(seq) over (partition by xid) as tail from a
+    select x.xid, m.tail from unnest(array(select pg_snapshot_xip(p.seen))) as x(xid)
+    cross join lateral (select max(c.seq) as tail from {schema}."$change" c where c.xid = x.xid) m
+    where pg_visible_in_snapshot(x.xid, p.until) and m.tail > p.tail
+    union all
+    select l.xid, l.seq from l
+    where l.xid >= pg_snapshot_xmax(p.seen) and l.xid < pg_snapshot_xmax(p.until) and pg_visible_in_snapshot(l.xid, p.until)
+      and not exists (select from {schema}."$change" n where n.xid = l.xid and n.seq > l.seq)
   ), w as (
-    select * from b where (tail, seq) > (p.tail, p.seq) order by tail, seq limit most
+    select t.tail, c.xid, c.seq from t, s
+    cross join lateral (
+      select c.xid, c.seq from {schema}."$change" c
+      where c.xid = t.xid and c.seq > case when t.tail = p.tail then p.seq else 0 end
+        -- A restored change may have the number of a transaction of this server: its row was written by an earlier one.
+        and (c.xmin::text::int8 - (c.xid::text::int8 & 4294967295)) & 4294967295 < 2147483648
+      order by c.seq limit most
+    ) c
+    where s.looked < most or t.tail <= s.last
+    order by t.tail, c.seq limit most
   ), o as (
-    insert into {schema}."$change_position" (xid, seq) select xid, seq from w order by tail, seq returning seq
+    insert into {schema}."$change_position" (xid, seq) select w.xid, w.seq from w order by w.tail, w.seq
   )
-  select count(*), (select tail from w order by tail desc, seq desc limit 1), (select seq from w order by tail desc, seq desc limit 1)
-  into count, last_tail, last_seq from w;
+  select s.looked, s.last, (select count(*) from w), e.tail, e.seq into looked, last_looked, count, last_tail, last_seq
+  from s left join (select w.tail, w.seq from w order by w.tail desc, w.seq desc limit 1) e on true;
   if count = most then
-    update {schema}."$change_progress" set until = p.until, tail = last_tail, seq = last_seq;
-  elsif count > 0 or p.tail > 0 or pg_snapshot_xmax(p.until)::text::int8 - pg_snapshot_xmax(p.seen)::text::int8 > 100000 then
-    update {schema}."$change_progress" set seen = p.until, until = null, tail = 0, seq = 0;
+    update {schema}."$change_progress"
+    set until = p.until, next_base = p.next_base, drawn = last_drawn, tail = last_tail, seq = last_seq;
+    return true;
   end if;
-  return count;
+  if looked = most then
+    update {schema}."$change_progress"
+    set until = p.until, next_base = p.next_base, drawn = last_drawn, tail = last_looked, seq = last_looked;
+    return true;
+  end if;
+  if looked > 0 or count > 0 or not is_new or pg_snapshot_xmax(p.until)::text::int8 - pg_snapshot_xmax(p.seen)::text::int8 > 100000 then
+    update {schema}."$change_progress"
+    set seen = p.until, base = p.next_base, drawn = last_drawn, until = null, tail = 0, seq = 0;
+  end if;
+  return false;
 end $$;

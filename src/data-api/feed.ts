@@ -16,6 +16,7 @@ import { jsonText, type Reply } from '../response/reply.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
 import { numberChanges as renderNumbering, selectLastPosition, selectOldest, selectSince } from '../sql/feed.ts';
 import type { Query } from '../sql/fragment.ts';
+import { toControlError } from '../store/control-error.ts';
 import { loadCredentialNames } from '../store/credentials.ts';
 import type { Databases } from '../store/databases.ts';
 import { Deadline, type RequestContext } from './context.ts';
@@ -43,8 +44,8 @@ interface FeedPage {
   readonly more: boolean;
 }
 
-// Changes that get positions in one transaction.
-const NUMBERED_AT_ONCE = 5000;
+// Changes that get positions in one transaction: some 100 ms.
+const NUMBERED_AT_ONCE = 20_000;
 
 /** Answers a page. `entity`: that of the path, or undefined for the feed of the workspace. */
 export async function answerFeed(deps: FeedDeps, context: RequestContext, entity: string | undefined): Promise<Reply> {
@@ -86,7 +87,7 @@ async function readPage(
   const { workspace, principal } = context;
   const named = feed.entities?.map((name) => admit(workspace, principal, name, 'read'));
   const views = planFeedViews(feed, named, context);
-  const seals = await deps.seals();
+  const seals = await deps.seals().catch(rethrowControl);
   const entities = views.map((view) => view.entity);
   const ids = entities.map(({ name }) => workspace.entityIds.get(name) ?? name);
   const identity = { query: JSON.stringify([feed.key, ids.sort()]), view: describeView(entities, principal) };
@@ -188,11 +189,11 @@ const measure = (rows: readonly FeedRow[]): number =>
 async function numberChanges(run: Run, workspace: Workspace): Promise<number> {
   const { databaseSchema: schema } = workspace;
   for (;;) {
-    const [numbered] = await run(renderNumbering(schema, NUMBERED_AT_ONCE, getEpoch(workspace)), 'write');
-    if (Number(numbered?.[0]) < NUMBERED_AT_ONCE) break;
+    const [row] = await run(renderNumbering(schema, NUMBERED_AT_ONCE), 'write');
+    if (row?.[0] !== 'true') break;
   }
-  const [row] = await run(selectLastPosition(schema), 'write');
-  return Number(row?.[0] ?? 0);
+  const [last] = await run(selectLastPosition(schema), 'write');
+  return Number(last?.[0] ?? 0);
 }
 
 interface StartContext {
@@ -263,7 +264,13 @@ async function loadActorNames(
   const credentials = [
     ...new Set(actors.flatMap(({ kind, id }) => (kind === 'key' || kind === 'client' ? [`${kind}:${id}`] : []))),
   ];
-  return credentials.length === 0 ? new Map() : loadCredentialNames(databases.directory, workspaceId, credentials);
+  if (credentials.length === 0) return new Map();
+  return loadCredentialNames(databases.directory, workspaceId, credentials).catch(rethrowControl);
+}
+
+/** Throws the error of a statement on the control tables as one of the API. */
+function rethrowControl(error: unknown): never {
+  throw toControlError(error);
 }
 
 interface StoredActor {

@@ -39,7 +39,7 @@ const N = ident('n');
  */
 export function selectFeed(plan: FeedPlan, maxBytes: number): Fragment {
   const { databaseSchema: schema, after, looks, size } = plan;
-  const looked = sql`select p.pos, c.* from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.xid = p.xid and c.seq = p.seq
+  const looked = sql`select p.pos, c.* from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
   where p.pos > ${bind(after)} order by p.pos limit ${integerLiteral(looks)}`;
   const views = plan.views.map((view, index) => renderView(plan, view, index, renderNumber(schema, view.scan)));
   const visible = sql`select * from (${join(views, '\nunion all ')}) v order by v.pos limit ${integerLiteral(size + 1)}`;
@@ -55,14 +55,11 @@ union all select max(pos)::text, null, (select count(*) from "$sized"), (select 
 }
 
 /**
- * Gives positions to committed changes, `most` at a time, after those of another caller; returns how many. A transaction of
- * its own.
+ * Gives positions to committed changes, `most` of them or fewer, after those of another caller; returns whether there is
+ * more to do. A transaction of its own.
  */
-export const numberChanges = (schema: string, most: number, epoch: string): Query =>
-  toQuery(
-    sql`select ${internalRef(schema, 'number_changes')}(${String(most)}::int4, true, ${epoch})::text`,
-    `feed.number.${schema}`,
-  );
+export const numberChanges = (schema: string, most: number): Query =>
+  toQuery(sql`select ${internalRef(schema, 'number_changes')}(${String(most)}::int4)::text`, `feed.number.${schema}`);
 
 /** Selects the last position. */
 export const selectLastPosition = (schema: string): Query =>
@@ -73,7 +70,7 @@ export const selectLastPosition = (schema: string): Query =>
 
 /** Selects the position up to which changes may be gone, and the time of the oldest one that is kept, or null. */
 export function selectOldest(schema: string): Query {
-  const at = sql`(select c.at from ${internalRef(schema, 'change_position')} o join ${internalRef(schema, 'change')} c on c.xid = o.xid and c.seq = o.seq where o.pos > p.expired order by o.pos limit 1)`;
+  const at = sql`(select c.at from ${internalRef(schema, 'change_position')} o join ${internalRef(schema, 'change')} c on c.seq = o.seq where o.pos > p.expired order by o.pos limit 1)`;
   const query = sql`select p.expired::text, ${dateTimeText(at)} from ${internalRef(schema, 'change_progress')} p`;
   return toQuery(query, `feed.oldest.${schema}`);
 }
@@ -81,7 +78,7 @@ export function selectOldest(schema: string): Query {
 /** Selects the position before the first change at or after the time, or null. */
 export const selectSince = (schema: string, time: string): Query =>
   toQuery(
-    sql`select (min(p.pos) - 1)::text from ${internalRef(schema, 'change')} c join ${internalRef(schema, 'change_position')} p on p.xid = c.xid and p.seq = c.seq where c.at >= ${time}::timestamptz`,
+    sql`select (min(p.pos) - 1)::text from ${internalRef(schema, 'change')} c join ${internalRef(schema, 'change_position')} p on p.seq = c.seq where c.at >= ${time}::timestamptz`,
   );
 
 /** Renders the number of the entity with the table. */

@@ -115,3 +115,35 @@ test('a transaction that is open for long delays its own changes alone', async (
   await client.end();
   assert.deepEqual(await batches(), ['short', 'open']);
 });
+
+test('changes are numbered in small pieces while others write: each one once, each transaction in one piece', async () => {
+  const [before] = await server.database.query(
+    `select max(seq)::text as seq from ${table.replace('notes', '"$change"')}`,
+  );
+  const client = new pg.Client({ connectionString: server.database.url });
+  await client.connect();
+  let isDone = false;
+  const number = async (): Promise<void> => {
+    for (let isMore = true; isMore || !isDone; )
+      isMore = (await client.query(`select ${table.replace('notes', '"$number_changes"')}(3) as more`)).rows[0].more;
+  };
+  const numbering = number();
+  await Promise.all(Array.from({ length: WRITERS }, (_, seed) => write(seed + 100)));
+  isDone = true;
+  await numbering;
+  const { rows } = await client.query(
+    `select c.xid::text, c.id::text, c.seq::text, p.pos::text from ${table.replace('notes', '"$change"')} c
+left join ${table.replace('notes', '"$change_position"')} p on p.seq = c.seq where c.seq > $1 order by p.pos`,
+    [before?.seq ?? 0],
+  );
+  await client.end();
+  assert.ok(rows.length > WRITERS * TRANSACTIONS * 0.5 && rows.every(({ pos }) => pos !== null));
+  assert.equal(new Set(rows.map(({ seq }) => seq)).size, rows.length, 'each change once');
+  const pieces = rows.filter(({ xid }, index) => rows[index - 1]?.xid !== xid);
+  assert.equal(pieces.length, new Set(rows.map(({ xid }) => xid)).size, 'a transaction is in one piece');
+  const last = new Map<string, bigint>();
+  for (const { id, seq } of rows) {
+    assert.ok(BigInt(seq) > (last.get(id) ?? 0n), `record ${id}`);
+    last.set(id, BigInt(seq));
+  }
+});
