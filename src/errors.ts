@@ -292,3 +292,10 @@ export const viewChanged = ({ oldest, restart }: FeedRestart): ApiError =>
   new ApiError('VIEW_CHANGED', 'You see other records than when this cursor was given: read the records again', {
     members: { oldest, restart },
   });
+
+/** 409 for an entity that is to keep changes where none can be kept. */
+export const changesNotKept = (entity: string): ApiError =>
+  new ApiError(
+    'CHANGES_UNAVAILABLE',
+    `On a cluster of Citus no changes of records are kept: leave "changes" of ${entity} off`,
+  );

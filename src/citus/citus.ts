@@ -81,6 +81,8 @@ export async function connectCoordinator(options: CoordinatorOptions): Promise<C
     statementForms: STATEMENT_FORMS,
     triggersMissing:
       citus?.hasTriggers === true ? undefined : `, blocking, as ${TRIGGERS_SETTING} is off in the database`,
+    // A move to another node would make the transaction numbers of stored changes meaningless.
+    keepsChanges: false,
     tableBytes: TABLE_BYTES,
     localLockStatements: [sql`set local citus.enable_ddl_propagation = off`],
     prepareSchema,

@@ -17,6 +17,7 @@ import { type Change, diffDocuments } from './diff.ts';
 import { findExtensions } from './extensions.ts';
 import { findReleasedKeys, findReservedNames } from './names.ts';
 import type { ConflictCheck, Operation, TemporaryObject } from './operation.ts';
+import { requireChanges } from './operations/record-changes.ts';
 
 /** Parses the new document against the document in force. */
 export type ParseDocument = (inForce: SchemaDocument) => ParsedDocument;
@@ -81,6 +82,7 @@ export async function prepareChange(
   const { change, strategy } = selectStrategy(topology, requestedStrategy, diffWith);
   if (!change.ok) throw validationFailed(change.details);
   const { operations, names } = change;
+  for (const { kind, entity } of operations) if (kind === 'keepChanges') requireChanges(topology, entity ?? '');
   const tables = new Map([...entities.values()].map((entity) => [entity.table.name, entity.name]));
   const releasedNames = findReleasedKeys(entities, buildEntities(requested, databaseSchema, names));
   return {

@@ -14,7 +14,7 @@ import { throwWhenUnavailable } from '../topology/unavailable.ts';
 import { installChanges, keepChanges } from '../workspace-schema/record-changes.ts';
 import { addKeys, createBareTable, createSchema, createTables, dropSchema, finishTable } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
-import { toKeptChanges } from './operations/record-changes.ts';
+import { requireChanges, toKeptChanges } from './operations/record-changes.ts';
 import { makeBusyError, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
@@ -55,7 +55,7 @@ export async function createWorkspace(
         const tables = [...buildTables(document, databaseSchema).values()];
         await makeSchema(session, databaseSchema, tables, databases.topology);
         await executeEach(session, createTables(tables, extensions));
-        await keepAllChanges(session, document, databaseSchema);
+        await keepAllChanges(session, document, databaseSchema, databases.topology);
         await writeActivity?.(session, { workspace: created });
         return created;
       },
@@ -106,16 +106,23 @@ export async function createEmptyWorkspace(
       // References of a table need the keys of other tables.
       for (const table of all) await runForEntity(table.entity, executeEach(session, addKeys(table)));
       for (const table of all) await runForEntity(table.entity, executeEach(session, finishTable(table, extensions)));
-      await keepAllChanges(session, document, created.databaseSchema);
+      await keepAllChanges(session, document, created.databaseSchema, topology);
     },
   };
 }
 
 /** Makes new tables keep changes where their entities do. */
-async function keepAllChanges(session: Session, document: SchemaDocument, databaseSchema: string): Promise<void> {
+async function keepAllChanges(
+  session: Session,
+  document: SchemaDocument,
+  databaseSchema: string,
+  topology: Topology,
+): Promise<void> {
   const keptChanges = [...buildEntities(document, databaseSchema).values()].flatMap((entity) => {
     const changes = toKeptChanges(entity);
-    return changes === null ? [] : [keepChanges(entity.table, changes)];
+    if (changes === null) return [];
+    requireChanges(topology, entity.name);
+    return [keepChanges(entity.table, changes)];
   });
   if (keptChanges.length === 0) return;
   await installChanges(session, databaseSchema);

@@ -67,6 +67,8 @@ export interface Topology {
   readonly statementForms: object | undefined;
   /** Reason why tables of workspaces cannot have triggers, as a suffix of a step's description, or undefined. */
   readonly triggersMissing: string | undefined;
+  /** Whether entities may keep changes of their records. */
+  readonly keepsChanges: boolean;
   /** SQL for the bytes of the table `c.oid`. */
   readonly tableBytes: Fragment;
   /** Statements that make a transaction take locks locally, and not on every node. */
@@ -98,6 +100,7 @@ export const ONE_DATABASE: Topology = {
   maintainTotal: () => false,
   statementForms: undefined,
   triggersMissing: undefined,
+  keepsChanges: true,
   tableBytes: sql`pg_relation_size(c.oid)`,
   localLockStatements: [],
   prepareSchema: findNothing,

@@ -307,6 +307,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
       /^after is not a cursor of this feed: take meta\.cursor of a response with the same entities, types, fields and filter, or now, or oldest$/,
     made: () => errors.notCursor(),
   },
+  changesNotKept: {
+    file: 'cluster/record-changes.test.ts',
+    words: /^On a cluster of Citus no changes of records are kept: leave "changes" of \w+ off$/,
+    made: () => errors.changesNotKept('orders'),
+  },
   cursorExpired: {
     file: FEED,
     words: 'Changes after this place are not all kept any more: read the records again',

@@ -1,6 +1,8 @@
 // Entities that start or stop to keep the changes of their records.
+import { changesNotKept } from '../../errors.ts';
 import { type Entity, keepsChanges } from '../../model/entity.ts';
 import type { Table } from '../../schema/tables.ts';
+import type { Topology } from '../../topology/topology.ts';
 import { endChanges, type KeptChanges, keepChanges } from '../../workspace-schema/record-changes.ts';
 import { buildOperation, inSharedTransaction, lockExclusive, lockShared, type Operation } from '../operation.ts';
 
@@ -9,6 +11,11 @@ export function toKeptChanges({ fields, settings }: Pick<Entity, 'fields' | 'set
   if (!keepsChanges(settings)) return null;
   const omitted = (settings.changesOmit ?? []).flatMap((name) => fields.get(name)?.column ?? []);
   return { omitted, isHistory: settings.changes === 'history', historyDays: settings.historyDays };
+}
+
+/** Throws 409 for an entity that is to keep changes where none can be kept. */
+export function requireChanges({ keepsChanges }: Pick<Topology, 'keepsChanges'>, entity: string): void {
+  if (!keepsChanges) throw changesNotKept(entity);
 }
 
 /** Starts to keep changes, or changes what is keptChanges. `isNew`: whether the same change creates the table. */
