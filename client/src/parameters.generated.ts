@@ -22,6 +22,8 @@ export interface ListParameters<S extends Shape<S>, E extends keyof S> {
   readonly versions?: boolean;
   /** Long values are cut to so many characters; `meta.previews` names them. */
   readonly preview?: number;
+  /** `meta.changes` is a cursor of `_changes`, of an export in the header `Changes-Cursor`: it continues where this answer ends. */
+  readonly changes?: boolean;
 }
 
 export interface NarrowParameters<S extends Shape<S>, E extends keyof S> {
@@ -55,6 +57,8 @@ export interface ExportParameters<S extends Shape<S>, E extends keyof S> {
   readonly filter?: Filter<S, E>;
   /** Words as people type them: the best match first, unless there is a `sort`. */
   readonly search?: string;
+  /** `meta.changes` is a cursor of `_changes`, of an export in the header `Changes-Cursor`: it continues where this answer ends. */
+  readonly changes?: boolean;
   /** Of the file; `csv` if not given. */
   readonly format?: 'csv' | 'ndjson';
   /** Of CSV. `escape`: spreadsheets run no text as a formula. `keep` if not given. */

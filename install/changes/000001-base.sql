@@ -298,5 +298,6 @@ begin
     update {schema}."$change_progress"
     set seen = p.until, base = p.next_base, drawn = last_drawn, until = null, tail = 0, seq = 0;
   end if;
-  return false;
+  -- The rest of a window that another caller began says nothing of what was committed since.
+  return not is_new;
 end $$;

@@ -10,10 +10,19 @@ export interface FeedCursor {
   readonly query: string;
   /** Text of the rules, grants and claims of the principal. */
   readonly view: string;
+  /** Changes after the position that the reader has seen. */
+  readonly seen: SeenChanges | undefined;
+}
+
+/** Changes up to the position `until` of transactions before `end` that are not `running`. */
+export interface SeenChanges {
+  readonly until: number;
+  readonly end: bigint;
+  readonly running: readonly bigint[];
 }
 
 /** A cursor that was opened; queries and views are known by their hashes alone. */
-export type OpenedCursor = Pick<FeedCursor, 'position' | 'epoch'> & {
+export type OpenedCursor = Pick<FeedCursor, 'position' | 'epoch' | 'seen'> & {
   readonly isSameQuery: boolean;
   readonly isSameView: boolean;
 };
@@ -38,7 +47,10 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const EPOCH_BYTES = 8;
 const BLOCK_BYTES = 16;
-const CURSOR = /^c_[\w-]{20,400}$/;
+// 400 characters: `c_` and 298 bytes in base64.
+const CURSOR = /^c_[\w-]{20,398}$/;
+const FIXED_BYTES = IV_BYTES + 8 + EPOCH_BYTES + 2 * HASH_BYTES + TAG_BYTES;
+const MAX_SEEN_BYTES = 298 - FIXED_BYTES;
 const EVENT = /^e_([\w-]{22})$/;
 
 const digest = (text: string): Buffer => hash('sha256', text, 'buffer').subarray(0, HASH_BYTES);
@@ -61,20 +73,21 @@ export function makeFeedSeals(secret: string): FeedSeals {
   }
 
   return {
-    seal(workspaceId, { position, epoch, query, view }) {
+    seal(workspaceId, { position, epoch, query, view, seen }) {
       const iv = randomBytes(IV_BYTES);
       const plain = Buffer.alloc(8 + EPOCH_BYTES);
       plain.writeBigUInt64BE(BigInt(position), 0);
       plain.write(epoch.padEnd(EPOCH_BYTES, ' '), 8, EPOCH_BYTES, 'latin1');
       const cipher = createCipheriv('aes-256-gcm', cursorKey, iv).setAAD(Buffer.from(workspaceId));
-      const body = Buffer.concat([plain, digest(query), digest(view)]);
+      const rest = seen === undefined ? Buffer.alloc(0) : encodeSeen(seen);
+      const body = Buffer.concat([plain, digest(query), digest(view), rest]);
       const sealed = Buffer.concat([iv, cipher.update(body), cipher.final(), cipher.getAuthTag()]);
       return `c_${sealed.toString('base64url')}`;
     },
     open(workspaceId, text, now) {
       if (!CURSOR.test(text)) return undefined;
       const sealed = Buffer.from(text.slice(2), 'base64url');
-      if (sealed.length !== IV_BYTES + 8 + EPOCH_BYTES + 2 * HASH_BYTES + TAG_BYTES) return undefined;
+      if (sealed.length < FIXED_BYTES) return undefined;
       if (sealed.toString('base64url') !== text.slice(2)) return undefined;
       const decipher = createDecipheriv('aes-256-gcm', cursorKey, sealed.subarray(0, IV_BYTES));
       decipher.setAAD(Buffer.from(workspaceId)).setAuthTag(sealed.subarray(-TAG_BYTES));
@@ -85,11 +98,13 @@ export function makeFeedSeals(secret: string): FeedSeals {
         return undefined;
       }
       const hashes = body.subarray(8 + EPOCH_BYTES);
+      const seen = hashes.subarray(2 * HASH_BYTES);
       return {
         position: Number(body.readBigUInt64BE(0)),
         epoch: body.toString('latin1', 8, 8 + EPOCH_BYTES).trimEnd(),
         isSameQuery: hashes.subarray(0, HASH_BYTES).equals(digest(now.query)),
-        isSameView: hashes.subarray(HASH_BYTES).equals(digest(now.view)),
+        isSameView: hashes.subarray(HASH_BYTES, 2 * HASH_BYTES).equals(digest(now.view)),
+        seen: seen.length === 0 ? undefined : decodeSeen(seen),
       };
     },
     toEventId: (workspaceId, seq) => `e_${toId(workspaceId, 1, seq)}`,
@@ -119,4 +134,52 @@ export function makeLoadSeals(loadSecret: () => Promise<string>): () => Promise<
       });
     return seals;
   };
+}
+
+/** Returns whether a cursor is long enough for them. */
+export const fitsCursor = (seen: SeenChanges): boolean => encodeSeen(seen).length <= MAX_SEEN_BYTES;
+
+/** Encodes numbers in groups of seven bits (LEB128), those of transactions as distances: most are a byte or two. */
+function encodeSeen({ until, end, running }: SeenChanges): Buffer {
+  const bytes: number[] = [];
+  const push = (number: bigint): void => {
+    let rest = number;
+    for (; rest > 127n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
+    bytes.push(Number(rest));
+  };
+  push(BigInt(until));
+  push(end);
+  let last = end;
+  for (const one of running.toSorted((a, b) => Number(b - a))) {
+    push(last - one);
+    last = one;
+  }
+  return Buffer.from(bytes);
+}
+
+function decodeSeen(bytes: Buffer): SeenChanges {
+  const numbers: bigint[] = [];
+  let number = 0n;
+  let shift = 0n;
+  for (const byte of bytes) {
+    number |= BigInt(byte & 127) << shift;
+    shift += 7n;
+    if (byte > 127) continue;
+    numbers.push(number);
+    number = 0n;
+    shift = 0n;
+  }
+  const [until = 0n, end = 0n, ...distances] = numbers;
+  let last = end;
+  const running = distances.map((distance) => {
+    last -= distance;
+    return last;
+  });
+  return { until: Number(until), end, running };
+}
+
+/** Returns the text of the snapshot (pg_snapshot) in which the changes are visible. */
+export function toSnapshot({ end, running }: SeenChanges): string {
+  const ascending = running.toSorted((a, b) => Number(a - b));
+  return `${ascending[0] ?? end}:${end}:${ascending.join()}`;
 }

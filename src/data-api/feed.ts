@@ -1,12 +1,11 @@
 // Answers the feed of changes: gives positions to what has been committed, then reads one page of the principal's view, or
 // waits for its first event.
 import type { Config } from '../config.ts';
-import { isStaleSnapshot } from '../database/errors.ts';
-import type { Executor, PoolName, Row } from '../database/pool.ts';
+import type { Executor } from '../database/pool.ts';
 import { cursorExpired, type FeedRestart, viewChanged } from '../errors.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { describeView, type FeedView, MAX_LOOKED_AT, planFeed, planFeedViews } from '../plan/feed.ts';
+import { describeFeed, describeView, type FeedView, MAX_LOOKED_AT, planFeed, planFeedViews } from '../plan/feed.ts';
 import { admit } from '../plan/plan.ts';
 import type { FeedRow } from '../plan/result.ts';
 import { type FeedRequest, parseFeedRequest } from '../request/feed-request.ts';
@@ -14,16 +13,15 @@ import { PREFIX } from '../request/record-path.ts';
 import { type EventContext, formatEvent } from '../response/feed.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
-import { numberChanges as renderNumbering, selectLastPosition, selectOldest, selectSince } from '../sql/feed.ts';
-import type { Query } from '../sql/fragment.ts';
+import { selectOldest, selectSince } from '../sql/feed.ts';
 import { toControlError } from '../store/control-error.ts';
 import { loadCredentialNames } from '../store/credentials.ts';
 import type { Databases } from '../store/databases.ts';
 import { Deadline, type RequestContext } from './context.ts';
 import { notCursor } from './errors.ts';
-import type { FeedSeals, OpenedCursor } from './feed-cursor.ts';
+import { type FeedSeals, type OpenedCursor, toSnapshot } from './feed-cursor.ts';
+import { type Continuation, getEpoch, makeRun, numberChanges, type Run } from './feed-numbering.ts';
 import type { FeedWatch } from './feed-watch.ts';
-import { toRecordError } from './record-error.ts';
 import type { SnapshotRetry } from './retry.ts';
 
 export interface FeedDeps {
@@ -43,9 +41,6 @@ interface FeedPage {
   /** Whether there is more to look at now. */
   readonly more: boolean;
 }
-
-// Changes that get positions in one transaction: some 100 ms.
-const NUMBERED_AT_ONCE = 20_000;
 
 /** Answers a page. `entity`: that of the path, or undefined for the feed of the workspace. */
 export async function answerFeed(deps: FeedDeps, context: RequestContext, entity: string | undefined): Promise<Reply> {
@@ -76,8 +71,6 @@ export async function answerFeed(deps: FeedDeps, context: RequestContext, entity
   }
 }
 
-type Run = (query: Query, pool: PoolName) => Promise<readonly Row[]>;
-
 async function readPage(
   deps: FeedDeps,
   context: RequestContext,
@@ -89,20 +82,8 @@ async function readPage(
   const views = planFeedViews(feed, named, context);
   const seals = await deps.seals().catch(rethrowControl);
   const entities = views.map((view) => view.entity);
-  const ids = entities.map(({ name }) => workspace.entityIds.get(name) ?? name);
-  const identity = { query: JSON.stringify([feed.key, ids.sort()]), view: describeView(entities, principal) };
-  const run: Run = (query, pool) =>
-    executor
-      .run(query, pool, {
-        tenant: workspace.id,
-        deadline: context.deadline.at,
-        signal: context.signal,
-        answerMemory: context.request.answerMemory,
-        expected: 'unknown',
-      })
-      .catch((error) => {
-        throw isStaleSnapshot(error) ? error : toRecordError(error, workspace, entities[0]?.name ?? '');
-      });
+  const identity = { query: describeFeed(feed, views, workspace), view: describeView(entities, principal) };
+  const run = makeRun(executor, context, entities[0]?.name ?? '');
   const last = await numberChanges(run, workspace);
   const start = await findStart({
     run,
@@ -111,7 +92,7 @@ async function readPage(
     last,
     open: (text) => seals.open(workspace.id, text, identity),
   });
-  const { rows, position, more } = await collectRows({
+  const { rows, position, seen, more } = await collectRows({
     maxResponseBytes: deps.config.maxResponseBytes,
     run,
     context,
@@ -131,7 +112,7 @@ async function readPage(
   return {
     events: rows.map((row) => formatEvent(row, eventContext)),
     position,
-    cursor: seals.seal(workspace.id, { position, epoch, ...identity }),
+    cursor: seals.seal(workspace.id, { position, seen, epoch, ...identity }),
     more,
   };
 }
@@ -141,60 +122,56 @@ interface RowReading {
   readonly context: RequestContext;
   readonly feed: FeedRequest;
   readonly views: readonly FeedView[];
-  /** Position after which it begins. */
-  readonly start: number;
+  readonly start: Continuation;
   readonly maxResponseBytes: number;
 }
 
+interface CollectedRows extends Continuation {
+  readonly rows: readonly FeedRow[];
+  readonly more: boolean;
+}
+
 /** Reads changes until the page is full, nothing is left, or it has looked at enough. */
-async function collectRows({
-  run,
-  context,
-  feed,
-  views,
-  start,
-  ...limits
-}: RowReading): Promise<{ readonly rows: readonly FeedRow[]; readonly position: number; readonly more: boolean }> {
+async function collectRows({ run, context, feed, views, start, ...limits }: RowReading): Promise<CollectedRows> {
   const { principal } = context;
   const rows: FeedRow[] = [];
   // Two statements of half the size are within the limit of an answer.
   const maxResponseBytes = Math.floor(limits.maxResponseBytes / 2);
-  let position = start;
-  let seen = 0;
+  const seen = start.seen && { until: start.seen.until, snapshot: toSnapshot(start.seen) };
+  let { position } = start;
+  let looked = 0;
   let looks = feed.size + 1;
   for (;;) {
     // A full page looks for one more event, as hidden changes must not look like more.
     const isFull = rows.length >= feed.size || measure(rows) > maxResponseBytes;
     const size = isFull ? 0 : feed.size - rows.length;
-    const statement = compile(planFeed(feed, views, context, { after: position, size, looks }), { maxResponseBytes });
+    const statement = compile(planFeed(feed, views, context, { after: position, seen, size, looks }), {
+      maxResponseBytes,
+    });
     const results = (await run(bindQuery(statement, { principal }), 'read')).map(statement.read);
     const events = results.slice(0, -1);
     const end = results.at(-1) as FeedRow;
     // Changes may have been removed since the page began.
-    if (Number(end.recordId) > start) throw cursorExpired(await describeRestart(run, feed, context.workspace));
+    if (Number(end.recordId) > start.position) throw cursorExpired(await describeRestart(run, feed, context.workspace));
     rows.push(...events);
-    if (end.view > events.length) return { rows, position: Number(events.at(-1)?.pos ?? position), more: true };
+    const result = (at: number, more: boolean): CollectedRows => ({
+      rows,
+      position: at,
+      seen: start.seen !== undefined && at < start.seen.until ? start.seen : undefined,
+      more,
+    });
+    if (end.view > events.length) return result(Number(events.at(-1)?.pos ?? position), true);
     position = Number(end.pos ?? position);
-    seen += looks;
-    if (!end.isCut) return { rows, position, more: false };
-    if (seen >= MAX_LOOKED_AT) return { rows, position, more: true };
-    looks = Math.min(4 * looks, MAX_LOOKED_AT - seen);
+    looked += looks;
+    // All changes up to `until` had positions when the cursor was given.
+    if (!end.isCut) return result(Math.max(position, start.seen?.until ?? 0), false);
+    if (looked >= MAX_LOOKED_AT) return result(position, true);
+    looks = Math.min(4 * looks, MAX_LOOKED_AT - looked);
   }
 }
 
 const measure = (rows: readonly FeedRow[]): number =>
   rows.reduce((sum, row) => sum + (row.old?.length ?? 0) + (row.new?.length ?? 0) + (row.previous?.length ?? 0), 0);
-
-/** Gives positions to everything that is committed; returns the last position. */
-async function numberChanges(run: Run, workspace: Workspace): Promise<number> {
-  const { databaseSchema: schema } = workspace;
-  for (;;) {
-    const [row] = await run(renderNumbering(schema, NUMBERED_AT_ONCE), 'write');
-    if (row?.[0] !== 'true') break;
-  }
-  const [last] = await run(selectLastPosition(schema), 'write');
-  return Number(last?.[0] ?? 0);
-}
 
 interface StartContext {
   readonly run: Run;
@@ -205,22 +182,24 @@ interface StartContext {
   readonly open: (text: string) => OpenedCursor | undefined;
 }
 
-/** Returns the position after which the page begins. Throws 400 or 410 for a cursor. */
-async function findStart({ run, workspace, feed, last, open }: StartContext): Promise<number> {
+/** Returns where the page begins. Throws 400 or 410 for a cursor. */
+async function findStart(context: StartContext): Promise<Continuation> {
+  const { run, workspace, feed, last, open } = context;
+  const after = (position: number): Continuation => ({ position, seen: undefined });
   const { start } = feed;
-  if (start.kind === 'now') return last;
+  if (start.kind === 'now') return after(last);
   const { expired, oldest } = await findOldest(run, workspace);
-  if (start.kind === 'oldest') return expired;
+  if (start.kind === 'oldest') return after(expired);
   const restart = toRestart(oldest, feed, workspace);
   if (start.kind === 'since') {
     if (expired > 0 && (oldest === null || Date.parse(start.time) < Date.parse(oldest))) throw cursorExpired(restart);
-    return (await findSince(run, workspace, start.time)) ?? last;
+    return after((await findSince(run, workspace, start.time)) ?? last);
   }
   const cursor = open(start.text);
   if (cursor === undefined || !cursor.isSameQuery) throw notCursor();
   if (cursor.epoch !== getEpoch(workspace) || cursor.position < expired) throw cursorExpired(restart);
   if (!cursor.isSameView) throw viewChanged(restart);
-  return cursor.position;
+  return cursor;
 }
 
 /** Returns the position up to which changes may be gone, and the time of the oldest one that is kept. */
@@ -249,8 +228,6 @@ async function describeRestart(run: Run, feed: FeedRequest, workspace: Workspace
   const { oldest } = await findOldest(run, workspace);
   return toRestart(oldest, feed, workspace);
 }
-
-const getEpoch = ({ entities }: Workspace): string => [...entities.values()][0]?.epoch ?? '';
 
 /** Returns the names of keys and clients by their kinds and ids, or undefined where events show no actor. */
 async function loadActorNames(

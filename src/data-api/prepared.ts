@@ -5,6 +5,7 @@ import { nodeKey } from '../model/entity.ts';
 import type { AggregatePlan } from '../plan/aggregate.ts';
 import type { BulkCreatePlan, BulkDeletePlan, BulkUpdatePlan, BulkUpsertPlan } from '../plan/bulk.ts';
 import type { GrantedPlan } from '../plan/granted.ts';
+import type { HandOver } from '../plan/handover.ts';
 import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan, UpsertPlan } from '../plan/plan.ts';
 import type { AggregateRow, PageRow, RecordRow } from '../plan/result.ts';
 import { toCacheKey } from '../request/query-string.ts';
@@ -26,6 +27,8 @@ export interface PreparedList {
   readonly statement: Compiled<PageRow>;
   readonly plan: ListPlan;
   readonly estimate: Compiled<number> | undefined;
+  /** The feed that continues the list, if it has a cursor of it. */
+  readonly handOver: HandOver | undefined;
 }
 
 export interface PreparedAggregate {

@@ -4,8 +4,9 @@ import type { Config } from '../config.ts';
 import { isStaleSnapshot } from '../database/errors.ts';
 import type { PoolName } from '../database/pool.ts';
 import { recordNotFound, responseTooLarge } from '../errors.ts';
+import { planHandOver } from '../plan/handover.ts';
 import { planList, planRead } from '../plan/plan.ts';
-import type { RecordRow } from '../plan/result.ts';
+import type { PageRow, RecordRow } from '../plan/result.ts';
 import { parseId } from '../request/call.ts';
 import { parseParameters } from '../request/query-string.ts';
 import { type ListRequest, parseListRequest, parseQueryBody, parseReadRequest } from '../request/record-request.ts';
@@ -24,6 +25,8 @@ import {
 } from '../sql/compile.ts';
 import type { Totals } from '../workspace-schema/totals.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
+import type { FeedSeals } from './feed-cursor.ts';
+import { readWithCursor } from './feed-handover.ts';
 import type { PreparedList, PreparedRead, PreparedStatements } from './prepared.ts';
 import { toRecordError } from './record-error.ts';
 
@@ -32,6 +35,7 @@ export interface ReadDeps {
   readonly totals: Pick<Totals, 'maintain'>;
   readonly prepared: PreparedStatements;
   readonly compileOptions: CompileOptions;
+  readonly seals: () => Promise<FeedSeals>;
 }
 
 export type WriteDeps = Omit<ReadDeps, 'totals'>;
@@ -62,8 +66,13 @@ export async function read(deps: ReadDeps, context: EntityContext): Promise<Repl
 
 function prepareList({ compileOptions }: ReadDeps, request: ListRequest, context: EntityContext): PreparedList {
   const plan = planList(request, context.entity, context);
+  const { projection } = plan;
   return {
     plan,
+    handOver:
+      plan.changesIn === undefined
+        ? undefined
+        : planHandOver({ ...request, ...request.selection, projection }, context.entity, context),
     statement: compile(plan, compileOptions),
     estimate: plan.count === 'estimated' ? compileEstimate(plan) : undefined,
   };
@@ -74,21 +83,33 @@ function prepareRead({ config, compileOptions }: ReadDeps, context: EntityContex
   return { statement: compile(plan, compileOptions) };
 }
 
-async function runList(
-  { config, totals }: ReadDeps,
-  { statement, plan, estimate }: PreparedList,
-  context: EntityContext,
-): Promise<Reply> {
+async function runList(deps: ReadDeps, prepared: PreparedList, context: EntityContext): Promise<Reply> {
+  const { config, totals } = deps;
+  const { plan, statement, estimate, handOver } = prepared;
   const inputs: Inputs = { principal: context.principal };
-  const [[page], estimated] = await Promise.all([
-    runRead(context, statement, inputs),
+  const [{ page, changes }, estimated] = await Promise.all([
+    handOver === undefined
+      ? readPage(context, statement)
+      : readWithCursor(deps.seals, context, handOver, () => readPage(context, statement)),
     estimate === undefined ? undefined : runRead(context, estimate, inputs),
   ]);
-  if (page === undefined) throw new TypeError('a page is always one row');
   const { data } = page;
   if (data === null) throw responseTooLarge(config.maxResponseBytes);
   if (page.isCounted && Number(page.total) >= MIN_STORED_TOTAL) totals.maintain(context.entity);
-  return jsonText(200, listEnvelope({ ...page, data }, plan, estimated?.[0]));
+  return jsonText(200, listEnvelope({ ...page, data }, plan, estimated?.[0], changes));
+}
+
+interface Page {
+  readonly page: PageRow;
+  readonly moment: PageRow['moment'];
+  /** Cursor of the feed that continues it. */
+  readonly changes?: string;
+}
+
+async function readPage(context: EntityContext, statement: PreparedList['statement']): Promise<Page> {
+  const [page] = await runRead(context, statement, { principal: context.principal });
+  if (page === undefined) throw new TypeError('a page is always one row');
+  return { page, moment: page.moment };
 }
 
 /**

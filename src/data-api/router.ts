@@ -60,6 +60,8 @@ export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databas
   readonly cache: AuthenticationDeps['cache'];
   readonly totals: Pick<Totals, 'maintain'>;
   readonly keys: IdempotencyDeps['keys'];
+  /** Returns the secret that seals cursors of feeds. */
+  readonly feedSecret: () => Promise<string>;
 }
 
 export interface DataApiDeps extends OperationDeps, Pick<AuthenticationDeps, 'authenticator' | 'rateLimit'> {
@@ -68,8 +70,6 @@ export interface DataApiDeps extends OperationDeps, Pick<AuthenticationDeps, 'au
   /** URL of the token endpoint. */
   readonly tokenUrl: string;
   readonly findCorsOrigins: FindCorsOrigins;
-  /** Returns the secret that seals cursors of feeds. */
-  readonly feedSecret: () => Promise<string>;
 }
 
 export interface DataApi {
@@ -104,9 +104,9 @@ type Handler = (context: EntityContext) => Promise<Reply>;
 
 export function makeDataApi(deps: DataApiDeps): DataApi {
   const { config, databases } = deps;
-  const { execute, retry } = makeOperations(deps);
+  const { execute, retry, seals } = makeOperations(deps);
   const descriptions = makeDescriptions({ ...config, tokenUrl: deps.tokenUrl }, deps.cache);
-  const feed: FeedDeps = { config, databases, retry, seals: makeLoadSeals(deps.feedSecret), watch: makeFeedWatch() };
+  const feed: FeedDeps = { config, databases, retry, seals, watch: makeFeedWatch() };
   const idempotency: IdempotencyDeps = { config, databases, retry, execute, keys: deps.keys };
 
   async function handle(request: RawRequest): Promise<Reply> {
@@ -223,11 +223,19 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
 const importNotTried = (): Error =>
   notFound('UNKNOWN_OPERATION', 'An import cannot be tried: POST its records to _bulk instead');
 
+interface Operations {
+  readonly execute: ExecuteCall;
+  readonly retry: SnapshotRetry;
+  readonly seals: FeedDeps['seals'];
+}
+
 /** Creates the operations on entities, for external and internal calls. */
-export function makeOperations(deps: OperationDeps): { readonly execute: ExecuteCall; readonly retry: SnapshotRetry } {
+export function makeOperations(deps: OperationDeps): Operations {
+  const seals = makeLoadSeals(deps.feedSecret);
   const compileOptions = { maxResponseBytes: deps.config.maxResponseBytes };
   const recordDeps: ReadDeps & WriteManyDeps = {
     ...deps,
+    seals,
     compileOptions,
     prepared: makePreparedStatements(compileOptions),
   };
@@ -252,6 +260,7 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
   };
   return {
     retry,
+    seals,
     // Authorizes within the retry, since a newer snapshot may have other rights, entities and gates.
     execute: (context, call, executor, key) =>
       retry.run(context, { call, executor }, (current) =>

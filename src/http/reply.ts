@@ -16,7 +16,7 @@ export function buildCommonHeaders(corsOrigins: CorsOrigins, origin: string | un
 
 const EXPOSED = [
   'Access-Control-Expose-Headers',
-  'ETag, Idempotent-Replayed, Import-Dry-Run, Import-Inserted, Import-Rejected, Import-Skipped, Import-Updated, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id',
+  'Changes-Cursor, ETag, Idempotent-Replayed, Import-Dry-Run, Import-Inserted, Import-Rejected, Import-Skipped, Import-Updated, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id',
 ] as const;
 const CLOSED: readonly string[] = [
   'X-Content-Type-Options',

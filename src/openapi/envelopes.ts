@@ -66,6 +66,7 @@ const RESPONSES: Properties = {
         description: 'With `preview`: the values that were cut.',
         items: responseSchema({ index: COUNT, field: TEXT, length: COUNT }),
       },
+      changes: { ...TEXT, description: 'With `changes=true`: for `after` of `_changes`, which continues there.' },
     },
   ),
   'wda.GroupMeta': responseSchema({ page: COUNT, size: COUNT, totalElements: COUNT, totalPages: COUNT }),

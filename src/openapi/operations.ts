@@ -1,6 +1,8 @@
 // Operations of an entity as parts of an OpenAPI document: their parameters, bodies and responses. Shared parts are
 // components that they refer to: a workspace of 200 entities has 3,200 operations.
+
 import type { ErrorCode } from '../errors.ts';
+import { keepsChanges } from '../model/entity.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 import type { Part } from './error-responses.ts';
 import { buildParameters, type EntityParameters, type Header, type SharedParameter } from './parameters.ts';
@@ -181,7 +183,16 @@ export function sharedComponents(operations: ReadonlySet<OperationName>, maxBulk
         description: 'Groups of records: members by the names of `select` and `group`.',
         ...json(object({ data: list({ type: 'object' }), meta: schemaRef('wda.GroupMeta') })),
       },
-      'wda.File': { description: 'The file.', ...FILE },
+      'wda.File': {
+        description: 'The file.',
+        headers: {
+          'Changes-Cursor': {
+            description: 'With `changes=true`: for `after` of `_changes`, which continues there.',
+            schema: { type: 'string' },
+          },
+        },
+        ...FILE,
+      },
       'wda.Unchanged': { description: 'It is as `If-None-Match` has it.', headers: TAGGED },
       'wda.Deleted': { description: 'Deleted.' },
       'wda.Checked': { description: 'With `dryRun=true`: it could be done.', ...json(object({ meta: DRY_RUN })) },
@@ -273,6 +284,10 @@ type FormOf = (view: EntityView) => Form;
 
 const FEED_CODES: readonly ErrorCode[] = ['CHANGES_OFF', 'CHANGES_UNAVAILABLE', 'CURSOR_EXPIRED', 'VIEW_CHANGED'];
 
+/** Refusals of a list that is to have a cursor of changes. */
+const getHandOverCodes = ({ entity }: EntityView): readonly ErrorCode[] =>
+  keepsChanges(entity.settings) ? ['CHANGES_UNAVAILABLE'] : [];
+
 const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'export' | 'changes' | 'read', FormOf>> = {
   changes: ({ entity }) => ({
     summary: 'Changes',
@@ -295,13 +310,14 @@ const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'exp
     summary: 'List',
     description: 'A page of the records that the filters let through.',
     responses: { 200: responseRef(`${view.entity.name}.Page`) },
+    codes: getHandOverCodes(view),
   }),
-  query: ({ entity }) => ({
+  query: (view) => ({
     summary: 'Query',
     description: 'A list whose parameters are a JSON body: filters may be trees. It changes nothing.',
     body: bodyRef('wda.Query'),
-    responses: { 200: responseRef(`${entity.name}.Page`) },
-    codes: BODY,
+    responses: { 200: responseRef(`${view.entity.name}.Page`) },
+    codes: [...BODY, ...getHandOverCodes(view)],
   }),
   aggregate: () => ({
     summary: 'Aggregate',
@@ -315,10 +331,11 @@ const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'exp
     responses: { 200: responseRef('wda.Groups') },
     codes: BODY,
   }),
-  export: () => ({
+  export: (view) => ({
     summary: 'Export',
     description: 'A file of every record that the filters let through.',
     responses: { 200: responseRef('wda.File') },
+    codes: getHandOverCodes(view),
   }),
   read: ({ entity }) => ({
     summary: 'Read',

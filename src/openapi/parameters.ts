@@ -1,6 +1,7 @@
 // Parameters of the data API as parts of an OpenAPI document, by the table in request/parameters.ts: shared ones, and
 // those that name fields of an entity.
 
+import { keepsChanges } from '../model/entity.ts';
 import { FILTER_OPERATORS } from '../model/operators.ts';
 import { ID_SCHEMA } from '../request/forms.ts';
 import { NARROWING_NAMES } from '../request/narrowing.ts';
@@ -107,6 +108,7 @@ export function entityParameters(view: EntityView, maxPageSize: number, hasField
   const mayUpsert = keys.length > 0 && operations.includes('create');
   const excludedKeys = new Set<ParameterKey>([
     ...(entity.search === null ? ['search' as const] : []),
+    ...(keepsChanges(entity.settings) ? [] : ['changes' as const]),
     ...(hasFields ? [] : (['fields', 'return'] as const)),
     ...(mayUpsert ? [] : (['upsertKey', 'conflict'] as const)),
   ]);

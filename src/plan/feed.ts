@@ -4,12 +4,13 @@ import type { Entity, Field } from '../model/entity.ts';
 import { keepsChanges } from '../model/entity.ts';
 import type { GrantValue, GrantWhere } from '../model/grant.ts';
 import type { Principal } from '../model/principal.ts';
+import type { Workspace } from '../model/workspace.ts';
 import type { FeedRequest } from '../request/feed-request.ts';
 import type { EventType } from '../request/parameters.ts';
 import { parseFields } from '../request/paths.ts';
 import { changesOff } from './errors.ts';
 import type { PlanContext } from './link.ts';
-import { numberOperand, type Operand } from './operand.ts';
+import { numberOperand, type Operand, textOperand } from './operand.ts';
 import { type Predicate, planFilter } from './predicate.ts';
 import { planColumns } from './projection.ts';
 import { getRuleColumns, readClaim, readClaimList, ruleField } from './row-rules.ts';
@@ -36,6 +37,8 @@ export interface FeedPlan {
   readonly databaseSchema: string;
   readonly views: readonly FeedView[];
   readonly after: Operand;
+  /** Changes to leave out, which the list before this page has shown. */
+  readonly seen: SeenOperands | undefined;
   /** Events of the page, and changes to look at, at most. */
   readonly size: number;
   readonly looks: number;
@@ -43,9 +46,20 @@ export interface FeedPlan {
   readonly previous: boolean;
 }
 
+/** Changes up to a position that are visible in a snapshot (pg_snapshot). */
+export interface Seen {
+  readonly until: number;
+  readonly snapshot: string;
+}
+
+export interface SeenOperands {
+  readonly until: Operand;
+  readonly snapshot: Operand;
+}
+
 /** Plans the views of a feed of these entities, or of all that keep changes. Throws 400, and 409 for what is not kept. */
 export function planFeedViews(
-  request: FeedRequest,
+  request: FeedSelection,
   named: readonly Entity[] | undefined,
   context: PlanContext,
 ): readonly FeedView[] {
@@ -57,7 +71,10 @@ export function planFeedViews(
   return entities.map((entity) => planView(request, entity, context));
 }
 
-function planView({ fields, filter }: FeedRequest, entity: Entity, context: PlanContext): FeedView {
+/** Parameters that decide which events a view has. */
+export type FeedSelection = Pick<FeedRequest, 'fields' | 'filter'>;
+
+function planView({ fields, filter }: FeedSelection, entity: Entity, context: PlanContext): FeedView {
   const omitted = new Set(entity.settings.changesOmit ?? []);
   const isStored = ({ name }: Field): boolean => !omitted.has(name);
   const predicate = planFilter(filter, entity, context);
@@ -113,9 +130,60 @@ export function planFeed(
   { types, previous }: FeedRequest,
   views: readonly FeedView[],
   { workspace: { databaseSchema } }: PlanContext,
-  { after, size, looks }: { readonly after: number; readonly size: number; readonly looks: number },
+  { after, seen, size, looks }: PagePlace,
 ): FeedPlan {
-  return { kind: 'feed', databaseSchema, views, after: numberOperand(after), size, looks, types, previous };
+  return {
+    kind: 'feed',
+    databaseSchema,
+    views,
+    after: numberOperand(after),
+    seen: seen && { until: numberOperand(seen.until), snapshot: textOperand(seen.snapshot) },
+    size,
+    looks,
+    types,
+    previous,
+  };
+}
+
+interface PagePlace {
+  readonly after: number;
+  readonly seen: Seen | undefined;
+  readonly size: number;
+  readonly looks: number;
+}
+
+/**
+ * Returns a text that differs when two requests may have other events for the same principal. A filter is compared as it
+ * is planned: written in a query string or in a body it is the same.
+ */
+export function describeFeed(
+  { types, fields }: Pick<FeedRequest, 'types' | 'fields'>,
+  views: readonly FeedView[],
+  { entityIds }: Workspace,
+): string {
+  const ids = views.map(({ entity }) => entityIds.get(entity.name) ?? entity.name).sort();
+  const kinds = types === undefined ? null : [...new Set(types)].sort();
+  return JSON.stringify([kinds, fields ?? null, views.map(({ predicate }) => describePredicate(predicate)), ids]);
+}
+
+function describePredicate(predicate: Predicate | undefined): unknown {
+  if (predicate === undefined) return null;
+  switch (predicate.kind) {
+    case 'and':
+    case 'or':
+      return [predicate.kind, predicate.members.map(describePredicate)];
+    case 'not':
+      return ['not', describePredicate(predicate.member)];
+    case 'compare': {
+      const values = predicate.operands.map((operand) => (operand.kind === 'value' ? operand.value : operand.kind));
+      return [predicate.field.name, predicate.operator, values];
+    }
+    case 'exists':
+    case 'search':
+      throw new TypeError('a feed has conditions on own fields alone');
+    default:
+      return predicate satisfies never;
+  }
 }
 
 /**

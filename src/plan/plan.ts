@@ -44,6 +44,8 @@ export interface ListPlan {
   readonly versions: boolean;
   /** Characters to which long values are cut. */
   readonly preview: number | undefined;
+  /** PostgreSQL schema of the changes of which the response has a cursor. */
+  readonly changesIn: string | undefined;
 }
 
 /**
@@ -173,6 +175,7 @@ export function planList(request: ListRequest, entity: Entity, context: PlanCont
     count,
     versions: request.versions === true,
     preview: request.preview,
+    changesIn: request.changes === true ? context.workspace.databaseSchema : undefined,
   };
 }
 

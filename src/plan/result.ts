@@ -16,6 +16,8 @@ export interface PageRow {
   readonly versions: string | null;
   /** Cut values as JSON array text, with null or `[[field, length], …]` for each record; null unless requested. */
   readonly cuts: string | null;
+  /** Snapshot of the statement (pg_snapshot) and the last position visible in it, or null unless requested. */
+  readonly moment: { readonly snapshot: string; readonly position: number } | null;
 }
 
 /** The one row of an aggregate. */

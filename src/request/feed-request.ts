@@ -24,8 +24,6 @@ export interface FeedRequest {
   /** Fields to show, `all`, or undefined for the default of the entity. */
   readonly fields: FieldTree | 'all' | undefined;
   readonly filter: FilterTree | undefined;
-  /** Text of the parameters that decide which events there are, which a cursor is bound to. */
-  readonly key: string;
 }
 
 const DEFAULT_SIZE = 100;
@@ -57,7 +55,6 @@ export function parseFeedRequest(query: string, entity: string | undefined): Fee
     previous,
     fields,
     filter,
-    key: JSON.stringify([types === undefined ? null : [...new Set(types)].sort(), fields ?? null, filter ?? null]),
   };
 }
 

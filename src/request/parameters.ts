@@ -200,6 +200,12 @@ export const PARAMETERS = {
     ...list,
     description: 'Long values are cut to so many characters; `meta.previews` names them.',
   }),
+  changes: parameter(flag, {
+    query: ['list', 'export'],
+    body: ['query'],
+    description:
+      '`meta.changes` is a cursor of `_changes`, of an export in the header `Changes-Cursor`: it continues where this answer ends.',
+  }),
 
   feedAfter: parameter(
     text((cursor) => cursor),

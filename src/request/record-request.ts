@@ -52,6 +52,7 @@ export interface ExportRequest {
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
   readonly search?: SearchQuery;
+  readonly changes?: boolean;
 }
 
 /** Parses the query string of GET …/{entity}. */
@@ -101,7 +102,16 @@ type Selected = { readonly [K in 'expand' | 'fields' | 'narrow']?: ListValues[K]
 
 /** Parses the query string of GET …/{entity}/_export. */
 export function parseExportRequest(query: string): ExportRequest {
-  const { format = 'csv', formulas = 'keep', fields, sort = [], filter, or, search } = readQuery('export', query);
+  const {
+    format = 'csv',
+    formulas = 'keep',
+    fields,
+    sort = [],
+    filter,
+    or,
+    search,
+    changes,
+  } = readQuery('export', query);
   if (formulas === 'escape' && format !== 'csv')
     throw badRequest('PARAMETER_CONFLICT', 'formulas=escape is for format=csv');
   return {
@@ -112,5 +122,6 @@ export function parseExportRequest(query: string): ExportRequest {
     sort,
     filter: combineFilters(filter, or),
     ...(search === undefined ? {} : { search }),
+    ...(changes === undefined ? {} : { changes }),
   };
 }

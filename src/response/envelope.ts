@@ -17,8 +17,11 @@ export function bulkWriteEnvelope(records: string, meta: Readonly<Record<string,
 /** A page that fits into a response. */
 export type FittingPage = PageRow & { readonly data: string };
 
-/** Returns `{"data": [...], "meta": {...}}`; `estimate` replaces the total of an estimated count. */
-export function listEnvelope(row: FittingPage, plan: ListPlan, estimate: number | undefined): string {
+/**
+ * Returns `{"data": [...], "meta": {...}}`; `estimate` replaces the total of an estimated count. `changes`: cursor of the
+ * feed.
+ */
+export function listEnvelope(row: FittingPage, plan: ListPlan, estimate: number | undefined, changes?: string): string {
   const total = estimate ?? (row.total === null ? null : Number(row.total));
   const page = plan.start.kind === 'page' ? plan.start.page : null;
   const pages = total === null ? null : Math.ceil(total / plan.size);
@@ -29,7 +32,7 @@ export function listEnvelope(row: FittingPage, plan: ListPlan, estimate: number 
       : 'null';
   const data = more && getNextPageCheck(plan) === 'extra' ? withoutLast(row.data) : row.data;
   const extraMeta = plan.versions || plan.preview !== undefined ? formatMeta(row) : '';
-  return `{"data":${data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}${extraMeta}}}`;
+  return `{"data":${data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}${extraMeta}${changes === undefined ? '' : `,"changes":"${changes}"`}}}`;
 }
 
 /** Returns `,"versions":[...],"previews":[...]`, as far as requested. */

@@ -135,15 +135,20 @@ export type ResultOf<P extends Plan> = Results[P['kind']];
 
 /** Reads columns by their position; only the statements that name the columns do that as well. */
 const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
-  list: ([data = null, total = null, last = null, more = null, isCounted, versions = null, cuts = null]) => ({
-    data,
-    total,
-    last,
-    more: more === null ? null : more === 't',
-    isCounted: isCounted === 't',
-    versions,
-    cuts,
-  }),
+  list: (row) => {
+    const [data = null, total = null, last = null, more = null, isCounted, versions = null, cuts = null] = row;
+    const [snapshot = null, position = null] = row.slice(7);
+    return {
+      data,
+      total,
+      last,
+      more: more === null ? null : more === 't',
+      isCounted: isCounted === 't',
+      versions,
+      cuts,
+      moment: snapshot === null ? null : { snapshot, position: Number(position) },
+    };
+  },
   read: ([data = null, version]) => ({ data, version: requireCell(version) }),
   create: readWrittenRow,
   update: readWrittenRow,

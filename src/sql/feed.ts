@@ -38,9 +38,13 @@ const N = ident('n');
  * ends before it would have more than `maxBytes`; its first event always comes, without its images if it alone has more.
  */
 export function selectFeed(plan: FeedPlan, maxBytes: number): Fragment {
-  const { databaseSchema: schema, after, looks, size } = plan;
+  const { databaseSchema: schema, after, seen, looks, size } = plan;
+  const isNew =
+    seen === undefined
+      ? empty
+      : sql` and (p.pos > ${bind(seen.until)} or not pg_visible_in_snapshot(p.xid, ${bind(seen.snapshot)}::pg_snapshot))`;
   const looked = sql`select p.pos, c.* from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
-  where p.pos > ${bind(after)} order by p.pos limit ${integerLiteral(looks)}`;
+  where p.pos > ${bind(after)}${isNew} order by p.pos limit ${integerLiteral(looks)}`;
   const views = plan.views.map((view, index) => renderView(plan, view, index, renderNumber(schema, view.scan)));
   const visible = sql`select * from (${join(views, '\nunion all ')}) v order by v.pos limit ${integerLiteral(size + 1)}`;
   const bytes = sql`coalesce(octet_length(v."old"), 0) + coalesce(octet_length(v."new"), 0) + coalesce(octet_length(v.previous), 0)`;
@@ -61,12 +65,34 @@ union all select max(pos)::text, null, (select count(*) from "$sized"), (select 
 export const numberChanges = (schema: string, most: number): Query =>
   toQuery(sql`select ${internalRef(schema, 'number_changes')}(${String(most)}::int4)::text`, `feed.number.${schema}`);
 
+/** Renders the last position that is visible to the statement. */
+export const renderLastPosition = (schema: string): Fragment =>
+  sql`greatest((select max(pos) from ${internalRef(schema, 'change_position')}), (select expired from ${internalRef(schema, 'change_progress')}))::text`;
+
 /** Selects the last position. */
 export const selectLastPosition = (schema: string): Query =>
-  toQuery(
-    sql`select greatest((select max(pos) from ${internalRef(schema, 'change_position')}), (select expired from ${internalRef(schema, 'change_progress')}))::text`,
-    `feed.last.${schema}`,
+  toQuery(sql`select ${renderLastPosition(schema)}`, `feed.last.${schema}`);
+
+/** Renders the snapshot of the statement, or of its transaction, and the last position that is visible in it. */
+export const renderMoment = (schema: string): Fragment =>
+  sql`pg_current_snapshot()::text, ${renderLastPosition(schema)}`;
+
+export const selectMoment = (schema: string): Query => toQuery(sql`select ${renderMoment(schema)}`);
+
+/**
+ * Selects where a feed goes on after a snapshot, in which every change up to `position` is visible and perhaps some later
+ * ones: the position before the first change that is not visible, the position of the last one that is, the end of the
+ * snapshot, and the transactions before it that are not visible and have changes between these positions.
+ */
+export function selectContinuation(schema: string, snapshot: string, position: number): Query {
+  const at = sql`${snapshot}::pg_snapshot`;
+  const changes = sql`select pos, xid, pg_visible_in_snapshot(xid, ${at}) as is_seen from ${internalRef(schema, 'change_position')} where pos > ${String(position)}::int8`;
+  const bounds = sql`select coalesce(min(pos) filter (where not is_seen) - 1, max(pos), ${String(position)}::int8) as start, coalesce(max(pos) filter (where is_seen), 0) as until from p`;
+  const running = sql`select string_agg(distinct p.xid::text, ',') from p where not p.is_seen and p.pos < b.until and p.xid < pg_snapshot_xmax(${at})`;
+  return toQuery(
+    sql`with p as materialized (${changes}), b as (${bounds}) select b.start::text, b.until::text, pg_snapshot_xmax(${at})::text, (${running}) from b`,
   );
+}
 
 /** Selects the position up to which changes may be gone, and the time of the oldest one that is kept, or null. */
 export function selectOldest(schema: string): Query {

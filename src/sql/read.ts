@@ -24,6 +24,7 @@ import {
   renderScan,
   where,
 } from './expression.ts';
+import { renderMoment } from './feed.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 import { previewColumn, renderCuts } from './preview.ts';
 import { MATCH_COUNT, renderMatches, selectRankedIds } from './rank.ts';
@@ -211,13 +212,15 @@ function renderPageResult(plan: ListPlan, records: Fragment, maxBytes: number): 
     window: () => sql`max(records."$seen") > ${size}`,
   }[nextPageCheck]();
   const result = clauses(
-    sql`select coalesce(json_agg(records.${RECORD}), '[]')::text as data, ${last} as last, ${more} as more${plan.versions || plan.preview !== undefined ? renderMetaColumns(plan) : empty}`,
+    sql`select coalesce(json_agg(records.${RECORD}), '[]')::text as data, ${last} as last, ${more} as more${hasMeta(plan) ? renderMetaColumns(plan) : empty}`,
     sql`from (${records}) records`,
   );
   const data = sql`case when octet_length(answer.data) <= ${integerLiteral(maxBytes)} then answer.data end as data`;
   const select = (total: Fragment): Fragment => sql`select ${data}, ${total} as total, answer.last, answer.more`;
-  const includesMeta = plan.versions || plan.preview !== undefined;
-  const metaColumns = includesMeta ? keyword(', answer.versions, answer.cuts') : empty;
+  const includesMeta = hasMeta(plan);
+  // The snapshot is that of the records, as all of it is one statement.
+  const moment = plan.changesIn === undefined ? empty : sql`, ${renderMoment(plan.changesIn)}`;
+  const metaColumns = includesMeta ? sql`, answer.versions, answer.cuts${moment}` : empty;
   const uncounted = includesMeta ? sql`, false as counted${metaColumns}` : empty;
   if (plan.count !== 'exact') return sql`${select(keyword('null::int8'))}${uncounted} from (${result}) answer`;
   const count = plan.ordering.rankBy === undefined ? sql`(${selectMatching(plan, keyword('count(*)'))})` : MATCH_COUNT;
@@ -228,6 +231,10 @@ function renderPageResult(plan: ListPlan, records: Fragment, maxBytes: number): 
     sql`from (${result}) answer, (${selectStoredTotal(plan)}) total`,
   );
 }
+
+/** Returns whether the statement has columns of metadata. */
+const hasMeta = ({ versions, preview, changesIn }: ListPlan): boolean =>
+  versions || preview !== undefined || changesIn !== undefined;
 
 /** Renders the requested metadata of the records, in their order: JSON arrays `versions` and `cuts`, or null. */
 function renderMetaColumns({ versions, preview, size }: ListPlan): Fragment {

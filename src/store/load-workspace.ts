@@ -198,7 +198,7 @@ export function parseDocument(text: string): SchemaDocument {
 /**
  * Returns the version in force as the session sees it in its transaction, or undefined if the workspace does not exist.
  */
-export async function loadCurrentVersion(session: Session, id: string): Promise<string | undefined> {
+export async function loadCurrentVersion(session: Pick<Session, 'query'>, id: string): Promise<string | undefined> {
   const [row] = await session.query<{ version: string }>(
     toQuery(sql`select version::text as version from wda.workspace where id = ${id}::bigint`),
   );

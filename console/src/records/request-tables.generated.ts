@@ -12,7 +12,8 @@ export type ListParameter =
   | 'count'
   | 'after'
   | 'versions'
-  | 'preview';
+  | 'preview'
+  | 'changes';
 
 export const COUNT_MODES = ['exact', 'estimated', 'none'] as const;
 

@@ -4,18 +4,22 @@
 import { Readable } from 'node:stream';
 import { lockTables, makeBackend, type RowStream, streamRows } from '../../database/copy.ts';
 import { isStaleSnapshot } from '../../database/errors.ts';
+import type { Transaction } from '../../database/pool.ts';
 import { queryTimeout, serviceUnavailable } from '../../errors.ts';
 import { makeRateMeter } from '../../limits/upload.ts';
 import { markExport } from '../../migrations/lock-holders.ts';
 import type { Field } from '../../model/entity.ts';
+import { planHandOver } from '../../plan/handover.ts';
 import { planExport } from '../../plan/plan.ts';
 import { type ExportRequest, parseExportRequest } from '../../request/record-request.ts';
 import { csvFile, type ExportFile, ndjsonFile } from '../../response/export-file.ts';
 import type { Reply } from '../../response/reply.ts';
 import { bindQuery, compile } from '../../sql/compile.ts';
+import { selectMoment } from '../../sql/feed.ts';
 import type { Query } from '../../sql/fragment.ts';
 import { loadCurrentVersion } from '../../store/load-workspace.ts';
 import type { EntityContext } from '../context.ts';
+import { sealMoment, tooManyWriters } from '../feed-handover.ts';
 import { toRecordError } from '../record-error.ts';
 import type { TransferDeps } from '../transfer.ts';
 
@@ -41,25 +45,48 @@ export async function exportRecords(deps: TransferDeps, context: EntityContext):
 async function openExport(deps: TransferDeps, context: EntityContext, request: ExportRequest): Promise<Reply> {
   const { entity, principal, workspace } = context;
   const plan = planExport(request, entity, context);
+  const handOver = request.changes === true ? planHandOver(request, entity, context) : undefined;
   const statement = compile(plan, { maxResponseBytes: deps.config.maxResponseBytes });
   const { text, values } = bindQuery(statement, { principal });
   const fields = plan.projection.outputs.flatMap((output): Field[] => (output.kind === 'column' ? [output.field] : []));
   const file = request.format === 'csv' ? csvFile(fields, request.formulas) : ndjsonFile(fields);
   const release = await deps.takePermit(context);
-  const stream = await openStream(deps, context, { text, values }, file, release).catch((error) => {
+  let changes: string | undefined;
+  /** Finds the cursor of the snapshot that the transaction of the export reads. */
+  async function findCursor(session: Transaction): Promise<void> {
+    if (handOver === undefined) return;
+    const [row] = await session.executor.run(selectMoment(workspace.databaseSchema), 'read');
+    const moment = { snapshot: row?.[0] ?? '', position: Number(row?.[1]) };
+    changes = await sealMoment(deps.seals, context, handOver, moment);
+    if (changes === undefined) throw tooManyWriters();
+  }
+  const source = { query: { text, values }, file, findCursor, isOneSnapshot: handOver !== undefined };
+  const stream = await openStream(deps, context, source, release).catch((error) => {
     // No byte was sent: the request is planned again with the new snapshot.
     if (error === SCHEMA_CHANGED || isStaleSnapshot(error)) throw error;
     throw toRecordError(error, workspace, entity.name);
   });
   return {
     status: 200,
-    headers: { 'Content-Disposition': `attachment; filename="${entity.name}.${request.format}"` },
+    headers: {
+      'Content-Disposition': `attachment; filename="${entity.name}.${request.format}"`,
+      ...(changes === undefined ? {} : { 'Changes-Cursor': changes }),
+    },
     body: {
       kind: 'stream',
       contentType: request.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson',
       stream,
     },
   };
+}
+
+interface ExportSource {
+  readonly query: Query;
+  readonly file: ExportFile;
+  /** Runs in the transaction, before the query. */
+  readonly findCursor: (session: Transaction) => Promise<void>;
+  /** Whether all statements of the transaction must see the same records. */
+  readonly isOneSnapshot: boolean;
 }
 
 // Characters per chunk: more would only use memory, fewer cost a cycle of the stream each.
@@ -72,8 +99,7 @@ const CHUNK_CHARACTERS = 65_536;
 function openStream(
   { config, databases }: TransferDeps,
   { workspace, signal, deadline, node }: EntityContext,
-  query: Query,
-  file: ExportFile,
+  { query, file, findCursor, isOneSnapshot }: ExportSource,
   release: () => void,
 ): Promise<Readable> {
   const db = databases.forWorkspace(workspace);
@@ -126,11 +152,14 @@ function openStream(
       async (session) => {
         // From here on no column can be renamed; the version that the export was planned by must still hold.
         await lockTables(session, query);
-        if ((await loadCurrentVersion(session, workspace.id)) !== workspace.version) throw SCHEMA_CHANGED;
+        // Outside of the transaction, whose snapshot may be older than the locks.
+        const version = await loadCurrentVersion(isOneSnapshot ? db : session, workspace.id);
+        if (version !== workspace.version) throw SCHEMA_CHANGED;
         const backend = makeBackend(db, session);
         if (stream.destroyed || signal.isAborted()) throw queryTimeout();
         // Lets a migration that it blocks for long cancel it.
         await markExport(session);
+        await findCursor(session);
         rows = streamRows(session, backend, query, (row) => {
           if (stream.destroyed) return;
           text += file.line(row);
@@ -141,6 +170,7 @@ function openStream(
       },
       {
         readOnly: true,
+        isolation: isOneSnapshot ? 'repeatable read' : 'read committed',
         statementTimeoutMs: timeoutMs,
         purpose: 'transfer',
         signal: signal,

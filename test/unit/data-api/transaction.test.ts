@@ -51,6 +51,7 @@ before(async () => {
     databases,
     totals: makeTotals({ db, onError }),
     keys: makeIdempotencyKeys(db, 24, { maxBytes: 1e6, maxKeys: 1e6 }),
+    feedSecret: async () => 'secret',
   });
   const workspaceId = workspace.id;
   owner = { kind: 'owner', permissions: 'OWNER', workspaceId, scope: null, credentialId: 'key:1' };

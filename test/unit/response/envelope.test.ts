@@ -16,7 +16,17 @@ function plan(query: string): ListPlan {
 
 function respond(query: string, row: Partial<FittingPage>, estimate?: number) {
   const text = listEnvelope(
-    { data: '[]', total: null, last: null, more: null, isCounted: false, versions: null, cuts: null, ...row },
+    {
+      data: '[]',
+      total: null,
+      last: null,
+      more: null,
+      isCounted: false,
+      versions: null,
+      cuts: null,
+      moment: null,
+      ...row,
+    },
     plan(query),
     estimate,
   );

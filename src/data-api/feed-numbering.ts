@@ -1,0 +1,79 @@
+// Gives positions to committed changes, and finds the place where a feed goes on after the snapshot of another statement.
+import { isStaleSnapshot } from '../database/errors.ts';
+import type { Executor, PoolName, Row } from '../database/pool.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { numberChanges as renderNumbering, selectContinuation, selectLastPosition } from '../sql/feed.ts';
+import type { Query } from '../sql/fragment.ts';
+import type { RequestContext } from './context.ts';
+import { fitsCursor, type SeenChanges } from './feed-cursor.ts';
+import { toRecordError } from './record-error.ts';
+
+/** Runs a statement of a feed. */
+export type Run = (query: Query, pool: PoolName) => Promise<readonly Row[]>;
+
+// Changes that get positions in one transaction: some 100 ms.
+const NUMBERED_AT_ONCE = 20_000;
+
+/** Makes the function that runs statements for the request. `entity`: the one that errors of the database are about. */
+export function makeRun(executor: Executor, context: RequestContext, entity: string): Run {
+  const { workspace, deadline, signal, request } = context;
+  const { answerMemory } = request;
+  const options = { tenant: workspace.id, deadline: deadline.at, signal, answerMemory, expected: 'unknown' } as const;
+  return (query, pool) =>
+    executor.run(query, pool, options).catch((error) => {
+      throw isStaleSnapshot(error) ? error : toRecordError(error, workspace, entity);
+    });
+}
+
+/** Gives positions to everything that is committed; returns the last position. */
+export async function numberChanges(run: Run, workspace: Workspace): Promise<number> {
+  await numberCommitted(run, workspace);
+  const [row] = await run(selectLastPosition(workspace.databaseSchema), 'write');
+  return Number(row?.[0] ?? 0);
+}
+
+async function numberCommitted(run: Run, workspace: Workspace): Promise<void> {
+  for (;;) {
+    const [row] = await run(renderNumbering(workspace.databaseSchema, NUMBERED_AT_ONCE), 'write');
+    if (row?.[0] !== 'true') return;
+  }
+}
+
+export const getEpoch = ({ entities }: Workspace): string => [...entities.values()][0]?.epoch ?? '';
+
+/** The moment of a statement: its snapshot (pg_snapshot), and the last position that is visible in it. */
+export interface Moment {
+  readonly snapshot: string;
+  readonly position: number;
+}
+
+/** Where a feed goes on. */
+export interface Continuation {
+  readonly position: number;
+  readonly seen: SeenChanges | undefined;
+}
+
+/**
+ * Returns where a feed goes on so that it has every change that is not visible in the snapshot, and none that is; undefined
+ * when more transactions were open than a cursor can name.
+ *
+ * Positions up to the last one that is visible in the snapshot have changes that are all visible in it, as a change gets
+ * its position after its commit. Changes that get theirs later may be visible or not, in any order: first all of them get
+ * positions, then those that are visible are left out by the snapshot itself.
+ */
+export async function findContinuation(
+  run: Run,
+  workspace: Workspace,
+  { snapshot, position }: Moment,
+): Promise<Continuation | undefined> {
+  await numberCommitted(run, workspace);
+  const [row] = await run(selectContinuation(workspace.databaseSchema, snapshot, position), 'write');
+  const [start, until, end, running] = row ?? [];
+  if (Number(until) <= Number(start)) return { position: Number(start), seen: undefined };
+  const seen = {
+    until: Number(until),
+    end: BigInt(end ?? 0),
+    running: (running ?? '').split(',').filter(Boolean).map(BigInt),
+  };
+  return fitsCursor(seen) ? { position: Number(start), seen } : undefined;
+}
