@@ -1,7 +1,7 @@
 // The schema of a workspace for a class of principals: entities in the form of the schema document, with their
 // operations. Row rules are for administrators alone.
 
-import { type Entity, type EntitySettings, findLabel } from '../model/entity.ts';
+import { type Entity, type EntitySettings, type Field, findLabel } from '../model/entity.ts';
 import type { JsonSchema } from '../model/field-types.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { OperationName } from '../request/operations.ts';
@@ -42,10 +42,12 @@ export function buildOutline(workspace: Workspace, principal: PrincipalClass): O
 }
 
 function entityOutline(entity: Entity, operations: readonly OperationName[]): EntityOutline {
-  const { declared, settings, timestamps } = entity;
+  const { declared, settings, fields } = entity;
+  const stamps = [...fields.values()].filter(({ role }) => role === 'createdAt' || role === 'updatedAt');
+  const timestamps = stamps.length === 2;
   return {
     ...declared,
-    fields: { ...declared.fields, ...bareReferences(entity) },
+    fields: { ...declared.fields, ...bareReferences(entity), ...(timestamps ? {} : describeStamps(stamps)) },
     relations: getRelations(entity),
     indexes: declared.indexes ?? [],
     timestamps,
@@ -61,6 +63,11 @@ function bareReferences({ fields }: Entity): Members {
   return Object.fromEntries(
     bare.map(({ name, type, required, unique }) => [name, { type, required, unique, index: true }]),
   );
+}
+
+/** Returns a timestamp that is in the part without the other one, in the form of a field. */
+function describeStamps(stamps: readonly Field[]): Members {
+  return Object.fromEntries(stamps.map(({ name, type }) => [name, { type, default: 'now' }]));
 }
 
 /** Returns the relations of the document that are in the part, without default column names. */
