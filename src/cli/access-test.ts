@@ -9,6 +9,7 @@ import {
   type Check,
   type Expectation,
   type InboundRelation,
+  type OwnerRefusal,
 } from './access-checks.ts';
 import { type AccessCase, readAccessFile } from './access-file.ts';
 import type { AdminClient } from './admin-client.ts';
@@ -193,15 +194,16 @@ async function requireRecords(
     throw runtimeFailure(`${name}: record ${missing} of ${entity} does not exist, so a test of it shows nothing`);
 }
 
-/** Tries a write as the owner, without making it; returns the message of its refusal, or undefined. */
-async function tryAsOwner({ client, address }: Target, operation: object): Promise<string | undefined> {
+/** Tries a write as the owner, without making it; returns its refusal, or undefined. */
+async function tryAsOwner({ client, address }: Target, operation: object): Promise<OwnerRefusal | undefined> {
   try {
     const query = [['dryRun', 'true']] as const;
     await client.send('POST', entityPath(address, '_batch'), { query, body: { operations: [operation] } });
     return undefined;
   } catch (error) {
-    if (error instanceof CommandFailure && error.failure.kind === 'refused') return error.message;
-    throw error;
+    if (!(error instanceof CommandFailure && error.failure.kind === 'refused')) throw error;
+    const { message, details = [] } = error.failure.error;
+    return { message, details };
   }
 }
 

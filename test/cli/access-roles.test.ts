@@ -15,7 +15,7 @@ const DESK = {
     },
     tickets: {
       fields: { subject: { type: 'string', required: true }, status: { type: 'string' }, notes: { type: 'text' } },
-      relations: { company: { kind: 'belongsTo', entity: 'companies' } },
+      relations: { company: { kind: 'belongsTo', entity: 'companies', required: true } },
       grants: [
         { role: 'agent', can: ['read', 'update', 'delete'] },
         {
@@ -76,7 +76,7 @@ ${CUSTOMER}    only: { tickets: [1, 2], comments: [] }
       delete: { tickets: [1] }
       create: { comments: [{ text: x, ticketId: 1 }] }
     mayNot:
-      create: { tickets: [{ subject: x }] }
+      create: { tickets: [{ subject: x, companyId: 1 }] }
       update: { comments: { 1: { text: x } } }
   - name: without a role
     claims: {}
@@ -99,7 +99,10 @@ for (const [members, message] of [
   ['fields: { tickets: [] }', /tickets: tickets is there: 200/],
   ['fields: { comments: [text] }', /comments: a field is not seen: 404/],
   ['visible: { tickets: [3] }', /tickets: totalElements is 0, not 1/],
-  ['visible: { comments: [1] }', /comments: the answer is 404/],
+  [
+    'visible: { comments: [1] }',
+    /comments: the answer is 404 Entity comments does not exist\. Known: companies, tickets/,
+  ],
   ['hidden: { tickets: [1] }', /tickets: totalElements is 1, not 0/],
   ['may: { update: { tickets: { 1: { subject: x } } } }', /update of record 1 is refused: 403 You may not update/],
   ['may: { delete: { tickets: [3] } }', /delete of record 3 is refused: 404 Record not found/],
