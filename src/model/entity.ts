@@ -203,6 +203,8 @@ export type StampedValue =
   | ({ readonly kind: 'claim' } & ClaimUse);
 
 export interface ResolvedGrant {
+  /** Index in the document. */
+  readonly index: number;
   readonly can: ReadonlySet<GrantOperation>;
   /** Claims without which the grant does not apply. */
   readonly claims: readonly ClaimUse[];

@@ -46,8 +46,8 @@ export function grantWorkspace(workspace: Workspace, { roles, onlyGrants }: Held
       if (!onlyGrants) accesses.set(entity.name, undefined);
       continue;
     }
-    const grants = entity.grants.filter((grant) => isGrantFor(grant, held));
-    if (grants.length > 0) accesses.set(entity.name, resolveAccess(getEntity(whole, entity.name), grants, whole));
+    const grants = new Map([...entity.grants.entries()].filter(([, grant]) => isGrantFor(grant, held)));
+    if (grants.size > 0) accesses.set(entity.name, resolveAccess(getEntity(whole, entity.name), grants, whole));
   }
   const fieldsOf = new Map<string, ReadonlyMap<string, Field>>();
   for (const [name, access] of accesses) {
@@ -148,8 +148,9 @@ function readableNames(grants: readonly ResolvedGrant[]): ReadonlySet<string> {
 
 const isWritten = ({ role }: Field): boolean => role === 'data' || role === 'reference';
 
-function resolveAccess(base: Entity, grants: readonly Grant[], workspace: Workspace): EntityAccess {
-  const resolved = grants.map((grant) => resolveGrant(grant, base, workspace));
+/** `grants`: those of the roles by their index in the document. */
+function resolveAccess(base: Entity, grants: ReadonlyMap<number, Grant>, workspace: Workspace): EntityAccess {
+  const resolved = [...grants].map(([index, grant]) => resolveGrant(grant, index, base, workspace));
   const names = new Set(readableNames(resolved));
   for (const { can, write, set } of resolved) {
     if (!can.has('create') && !can.has('update')) continue;
@@ -163,7 +164,7 @@ function resolveAccess(base: Entity, grants: readonly Grant[], workspace: Worksp
   };
 }
 
-function resolveGrant(grant: Grant, base: Entity, workspace: Workspace): ResolvedGrant {
+function resolveGrant(grant: Grant, index: number, base: Entity, workspace: Workspace): ResolvedGrant {
   const { where } = grant;
   const set = new Map([...grant.set].map(([name, value]) => [name, resolveStamp(value, getColumn(base, name))]));
   const fields = new Set(['id', ...(grant.fields ?? base.fields.keys())]);
@@ -181,6 +182,7 @@ function resolveGrant(grant: Grant, base: Entity, workspace: Workspace): Resolve
   ];
   const covered = where === null ? new Set() : collectCovered(where);
   return {
+    index,
     can: grant.can,
     claims,
     needsGuard: claims.some((use) => !covered.has(use.claim) || claims.some((other) => isOtherUse(use, other))),

@@ -26,17 +26,17 @@ export const fieldNotGranted = (field: string, entity: string, item?: number): A
 export const valuesNotGranted = (entity: string, item?: number): ApiError =>
   new ApiError('NOT_GRANTED', `You may not create records of ${entity} with these values`, locate(item, null));
 
-/** `grant`: index of the grant among those of the principal. */
+/** `grant`: index of the grant in the document. */
 export const changesUnavailable = (entity: string, grant: number): ApiError =>
   new ApiError(
     'CHANGES_UNAVAILABLE',
-    `Changes of ${entity} cannot be read with your role: its grant ${grant + 1} depends on other records or on the time, so that a change alone does not show whether it holds`,
+    `Changes of ${entity} cannot be read with your role: grants.${grant} of the entity depends on other records or on the time, so that a change alone does not show whether it holds`,
   );
 
 export const changesOff = (entity: string | undefined): ApiError =>
   new ApiError(
     'CHANGES_OFF',
     entity === undefined
-      ? 'No entity of the workspace keeps changes. An owner turns it on by "changes": "feed" in the settings of an entity'
+      ? 'No entity that you can read keeps changes. An owner turns it on by "changes": "feed" in the settings of an entity'
       : `${entity} keeps no changes. An owner turns it on by "changes": "feed" in the settings of the entity`,
   );

@@ -77,9 +77,9 @@ export function scan(entity: Entity, principal: Principal, operation: Operation)
  * 409 when a grant for reading cannot be judged by an image alone.
  */
 export function scanImages(entity: Entity, principal: Principal): Scan {
-  for (const [index, grant] of (entity.access?.grants ?? []).entries()) {
+  for (const grant of entity.access?.grants ?? []) {
     if (grant.can.has('read') && grant.where !== null && !isOwnCondition(grant.where))
-      throw changesUnavailable(entity.name, index);
+      throw changesUnavailable(entity.name, grant.index);
   }
   passGate(entity, 'read');
   const filter = rowFilter(entity, principal);

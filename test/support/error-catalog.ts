@@ -292,13 +292,13 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   changesOff: {
     file: FEED,
     words:
-      /^(\w+ keeps no changes|No entity of the workspace keeps changes)\. An owner turns it on by "changes": "feed" in the settings of (the|an) entity$/,
+      /^(\w+ keeps no changes|No entity that you can read keeps changes)\. An owner turns it on by "changes": "feed" in the settings of (the|an) entity$/,
     made: () => errors.changesOff('orders'),
   },
   changesUnavailable: {
     file: FEED,
     words:
-      /^Changes of \w+ cannot be read with your role: its grant \d+ depends on other records or on the time, so that a change alone does not show whether it holds$/,
+      /^Changes of \w+ cannot be read with your role: grants\.\d+ of the entity depends on other records or on the time, so that a change alone does not show whether it holds$/,
     made: () => errors.changesUnavailable('tickets', 0),
   },
   notCursor: {

@@ -361,6 +361,7 @@ describe('readers', () => {
   test('whose grant depends on the time are told so', async () => {
     const late = await shop.call('tickets/_changes', asUser({ roles: ['late'] }));
     assert.deepEqual([late.status, late.json.error.code], [409, 'CHANGES_UNAVAILABLE']);
+    assert.match(late.json.error.message, /: grants\.2 of the entity depends on/);
     assert.equal((await shop.call('tickets/_changes', asUser({ roles: [] }))).status, 404);
   });
 
