@@ -85,7 +85,12 @@ function groupOperations(operations: Operations, rowRules: readonly string[]): r
     groups.set(key, group);
   }
   if (groups.size === 0) return [['nothing', '-', '-']];
-  return [...groups.values()].map(({ names, cells }) => [names.join(', '), ...cells]);
+  // A delete has no fields.
+  return [...groups.values()].map(({ names, cells: [records = '', fields = ''] }) => [
+    names.join(', '),
+    records,
+    names.join() === 'delete' ? '-' : fields,
+  ]);
 }
 
 function describeRecords(records: readonly string[], rowRules: readonly string[]): string {

@@ -28,6 +28,14 @@ const OPERATOR_WORDS: Readonly<Record<GrantOperator, string>> = {
   notNull: 'is not null',
 };
 
+/** Words in place of those, before the current time. */
+const TIME_WORDS: Readonly<Partial<Record<GrantOperator, string>>> = {
+  gt: 'is after',
+  gte: 'is not before',
+  lt: 'is before',
+  lte: 'is not after',
+};
+
 /** Returns the grant as a sentence without a full stop. */
 export function describeGrant({ roles, can, where, fields, write, set }: Grant, entity: string): string {
   const who = roles === null ? 'Every user' : `Users with the role ${joinWords(roles, 'or')}`;
@@ -64,7 +72,8 @@ export function describeWhere(where: GrantWhere, describeClaim: DescribeClaim = 
     case 'not':
       return `not (${describeWhere(where.member, describeClaim)})`;
     case 'compare': {
-      const words = `${where.path.join('.')} ${OPERATOR_WORDS[where.operator]}`;
+      const timeWords = where.values[0]?.kind === 'now' ? TIME_WORDS[where.operator] : undefined;
+      const words = `${where.path.join('.')} ${timeWords ?? OPERATOR_WORDS[where.operator]}`;
       if (where.values.length === 0) return words;
       const values = where.values.map((value) => describeValue(value, describeClaim));
       return `${words} ${where.operator === 'between' ? values.join(' and ') : listWords(values)}`;

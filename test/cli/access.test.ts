@@ -229,6 +229,9 @@ describe('access report and grants', () => {
   where: { field: company, op: eq, value: { claim: company_id } }
   fields: [subject, company]
   set: { status: open }
+- role: customer
+  can: [delete]
+  where: { field: status, op: eq, value: open }
 `;
 
   test('grants are set from a file, with lines of mistakes, and got as they were written', async () => {
@@ -281,7 +284,7 @@ describe('access report and grants', () => {
     assert.equal(tickets.filter, 'company is 7');
     assert.deepEqual(
       tickets.grants.map(({ applies }: { applies: boolean }) => applies),
-      [false, true],
+      [false, true, true],
     );
     assert.equal((await desk.admin('identity-provider', { method: 'DELETE' })).status, 204);
   });
@@ -295,6 +298,7 @@ describe('access report and grants', () => {
       ['tickets', 'grants', 'agent', 'read, update, delete', 'all', 'all'],
       ['tickets', 'grants', 'customer', 'read', 'company is the claim company_id', 'id, subject, company'],
       ['tickets', 'grants', 'customer', 'create', 'company is the claim company_id', 'all'],
+      ['tickets', 'grants', 'customer', 'delete', 'status is "open"', '-'],
       ['tickets', 'grants', '(no role)', 'nothing', '-', '-'],
     ]);
     const json = await onDesk(['report', '--json']);

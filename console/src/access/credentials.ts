@@ -56,7 +56,8 @@ export const PERMISSIONS: readonly { readonly value: Permissions; readonly label
 ];
 
 /** Formats names as `orders, items`; beyond three it counts the rest. */
-export function formatEntities(entities: readonly string[] | null): string {
+export function formatEntities({ entities, permissions }: Pick<ApiKey, 'entities' | 'permissions'>): string {
+  if (permissions === 'GRANTS') return 'by its grants';
   if (entities === null) return 'all';
   if (entities.length === 0) return 'none any more';
   const names = entities.slice(0, 3).join(', ');

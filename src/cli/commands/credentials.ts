@@ -121,7 +121,7 @@ async function listKeys(options: GlobalOptions): Promise<void> {
     key.prefix,
     names[index],
     permissionsText(key),
-    entitiesText(key.entities),
+    reachText(key),
     key.createdAt,
     key.lastUsedAt ?? 'never',
     key.expiresAt ?? 'never',
@@ -200,7 +200,7 @@ async function listClients(options: GlobalOptions): Promise<void> {
     client.clientId,
     names[index],
     permissionsText(client),
-    entitiesText(client.entities),
+    reachText(client),
     client.createdAt,
   ]);
 }
@@ -306,6 +306,10 @@ export function parsePermissions<Choice extends string>(text: string, choices: r
 export const entitiesText = (entities: readonly string[] | null): string =>
   entities === null ? 'all' : entities.join(', ') || 'none';
 
+/** Formats the entities of a key or client, for people. */
+const reachText = ({ entities, roles }: ApiKey | OAuthClient): string =>
+  roles === undefined ? entitiesText(entities) : 'by its grants';
+
 /** Formats permissions with the roles of a key or client that acts as a role, for people. */
 const permissionsText = ({ permissions, roles }: ApiKey | OAuthClient): string =>
   roles === undefined ? permissions : `${permissions} (${roles.join(', ') || 'no role'})`;
@@ -324,7 +328,7 @@ type Pairs = readonly (readonly [string, unknown])[];
 const describeCredential = (credential: ApiKeyCreated | OAuthClientCreated): Pairs => [
   ['Name', credential.name],
   ['Permissions', permissionsText(credential)],
-  ['Entities', entitiesText(credential.entities)],
+  ['Entities', reachText(credential)],
   ...(credential.claims === undefined ? [] : [['Claims', JSON.stringify(credential.claims)] as const]),
 ];
 

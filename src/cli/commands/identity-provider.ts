@@ -25,7 +25,9 @@ export function register(program: Command): void {
   group.command('show').description('show the provider in force').action(action(show));
   const setting = group
     .command('set')
-    .description('configure the provider: all of it with --issuer, else the given options; in force within a second')
+    .description(
+      'configure the provider: all of it with --issuer, else the given options; in force when the command ends',
+    )
     .option('--issuer <url>', 'issuer URL, equal to the iss of the tokens to the letter')
     .option('--jwks-uri <url>', 'where its keys are; "" (default): discovered from the issuer')
     .option('--audience <audience>', 'what aud must contain; "" (default): anything')

@@ -43,7 +43,8 @@ for (const [where, words] of [
   ['{"field":"a","op":"eq","value":9007199254740993}', 'a is 9007199254740993'],
   ['{"field":"a.b","op":"ne","value":"x"}', 'a.b is not "x"'],
   ['{"field":"a","op":"between","value":[1,2]}', 'a is between 1 and 2'],
-  ['{"field":"a","op":"lte","value":{"now":true}}', 'a is at most the current time'],
+  ['{"field":"a","op":"lte","value":{"now":true}}', 'a is not after the current time'],
+  ['{"field":"a","op":"gt","value":{"now":true}}', 'a is after the current time'],
   ['{"field":"a","op":"isNull"}', 'a is null'],
   ['{"field":"a","op":"ieq","value":"x"}', 'a is, in upper or lower case, "x"'],
   [

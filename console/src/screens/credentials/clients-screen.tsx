@@ -29,7 +29,7 @@ const COLUMNS: readonly TableColumn<OAuthClient>[] = [
   { title: 'Permissions', cell: (credential) => <bdi>{formatPermissions(credential)}</bdi>, className: classes.value },
   {
     title: 'Entities',
-    cell: ({ entities }) => <span title={entities?.join(', ')}>{formatEntities(entities)}</span>,
+    cell: (credential) => <span title={credential.entities?.join(', ')}>{formatEntities(credential)}</span>,
   },
   { title: 'Created', cell: ({ createdAt }) => <DateTime instant={createdAt} /> },
 ];

@@ -21,7 +21,7 @@ const COLUMNS: readonly TableColumn<ApiKey>[] = [
   { title: 'Permissions', cell: (credential) => <bdi>{formatPermissions(credential)}</bdi>, className: classes.value },
   {
     title: 'Entities',
-    cell: ({ entities }) => <span title={entities?.join(', ')}>{formatEntities(entities)}</span>,
+    cell: (credential) => <span title={credential.entities?.join(', ')}>{formatEntities(credential)}</span>,
   },
   {
     title: 'Created',

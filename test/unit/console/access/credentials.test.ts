@@ -43,10 +43,12 @@ test('revoking says what stops', () => {
 });
 
 test('entities are named, many are counted', () => {
-  assert.equal(formatEntities(null), 'all');
-  assert.equal(formatEntities([]), 'none any more');
-  assert.equal(formatEntities(['a', 'b', 'c']), 'a, b, c');
-  assert.equal(formatEntities(['a', 'b', 'c', 'd', 'e']), 'a, b, c and 2 more');
+  const format = (entities: readonly string[] | null) => formatEntities({ permissions: 'READ_ONLY', entities });
+  assert.equal(format(null), 'all');
+  assert.equal(format([]), 'none any more');
+  assert.equal(format(['a', 'b', 'c']), 'a, b, c');
+  assert.equal(format(['a', 'b', 'c', 'd', 'e']), 'a, b, c and 2 more');
+  assert.equal(formatEntities({ permissions: 'GRANTS', entities: null }), 'by its grants');
 });
 
 test('commands have a placeholder for the secret', () => {
