@@ -32,6 +32,7 @@ export function SeenTable(props: SeenTableProps) {
         rowKey={({ id }) => stringifyExact(id)}
         rowProps={({ id }) => ({ className: classes[getChange(id)] })}
         spacing={2}
+        minWidth={320}
         columns={[
           ...['id', ...fields].map((name) => ({
             title: name,

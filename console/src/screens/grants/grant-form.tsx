@@ -116,14 +116,16 @@ export function GrantForm(props: GrantFormProps) {
             onChange={(next) => set('where', next)}
           />
         </Fieldset>
-        <FieldList
-          label="Fields that are shown"
-          all="All fields"
-          columns={columns}
-          value={grant.fields}
-          error={errorAt(`${index}.fields`)}
-          onChange={(next) => set('fields', next)}
-        />
+        {(can.join() !== 'delete' || grant.fields !== undefined) && (
+          <FieldList
+            label="Fields that are shown"
+            all="All fields"
+            columns={columns}
+            value={grant.fields}
+            error={errorAt(`${index}.fields`)}
+            onChange={(next) => set('fields', next)}
+          />
+        )}
         {writes && (
           <FieldList
             label="Fields that may be written"

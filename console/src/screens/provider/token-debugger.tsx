@@ -98,6 +98,7 @@ function Explained({ workspace, explained }: { readonly workspace: WorkspaceRef;
         label="Filter of each entity"
         rows={entities}
         rowKey={({ entity }) => entity}
+        minWidth={560}
         maxWidth={960}
         columns={[
           { title: 'Entity', cell: ({ entity }) => <bdi>{entity}</bdi>, isRowHeader: true },

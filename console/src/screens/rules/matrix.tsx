@@ -54,7 +54,7 @@ export function Matrix({ workspace, inForce, draft, error, onChange }: MatrixPro
                   key={entity}
                   entity={entity}
                   rules={draft.get(entity) ?? inForce.get(entity) ?? []}
-                  isLimited={limited?.has(entity) !== false}
+                  isLimited={limited?.has(entity)}
                   isChanged={draft.has(entity)}
                   columns={document === undefined ? [] : listRuleColumns(document)}
                   isEdited={edited === entity}
@@ -74,8 +74,8 @@ export function Matrix({ workspace, inForce, draft, error, onChange }: MatrixPro
 interface EntityRulesProps {
   readonly entity: string;
   readonly rules: readonly RowRule[];
-  /** Whether grants limit it, too. */
-  readonly isLimited: boolean;
+  /** Whether grants limit it, too; undefined while this is loaded. */
+  readonly isLimited: boolean | undefined;
   readonly isChanged: boolean;
   readonly columns: readonly string[];
   readonly isEdited: boolean;
@@ -94,7 +94,12 @@ function EntityRules({ entity, rules, isLimited, isChanged, columns, isEdited, o
       </Table.Th>
       <Table.Td>
         <Stack gap={6}>
-          {!hasActiveRule(rules) && !isLimited && (
+          {rules.length === 0 && isLimited === true && (
+            <Text size="xs" c="dimmed">
+              none: its grants limit users
+            </Text>
+          )}
+          {!hasActiveRule(rules) && isLimited === false && (
             <Group gap={4} className={classes.warning ?? ''}>
               <Icon name="warning" />
               <Text size="xs">every external user sees all</Text>

@@ -44,7 +44,8 @@ function Rules({ workspace }: { readonly workspace: WorkspaceRef }) {
     <Stack gap="lg">
       <Text size="sm">
         A rule shows users of the identity provider only the records whose column equals a claim of their token. Several
-        rules of an entity hold together. Keys and clients are not held to them.
+        rules of an entity hold together. Keys and clients are not held to them, except those with the permissions
+        GRANTS.
       </Text>
       <Matrix
         workspace={workspace}
