@@ -35,7 +35,7 @@ export interface Check {
   ) => Promise<string | undefined>;
 }
 
-/** What refuses a write to everybody. */
+/** Refusal of a write of the owner, whom no grant limits. */
 export interface OwnerRefusal {
   readonly message: string;
   readonly details: readonly RefusalDetail[];
