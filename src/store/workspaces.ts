@@ -218,7 +218,7 @@ export const makeLoadChangedWorkspaces =
   (db: Database): LoadChangedWorkspaces =>
   (after, limit) =>
     db.query<ChangedWorkspace>(
-      toQuery(sql`select w.id::text, w.database_schema as schema, w.epoch from wda.workspace w
+      toQuery(sql`select w.id::text, w.database_schema as schema from wda.workspace w
 where w.id > ${after}::int8 and exists (select from wda.installed i where i.schema = w.database_schema and i.folder = 'changes')
 order by w.id limit ${String(limit)}::int8`),
     );

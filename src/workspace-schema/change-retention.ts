@@ -28,7 +28,6 @@ export interface ChangeRetention {
 export interface ChangedWorkspace {
   readonly id: string;
   readonly schema: string;
-  readonly epoch: string;
 }
 
 /** Loads the workspaces after an id, `limit` at most. */
@@ -68,10 +67,10 @@ export function makeChangeRetention(
     return row as T;
   }
 
-  async function sweepWorkspace({ schema, epoch }: ChangedWorkspace): Promise<void> {
+  async function sweepWorkspace({ schema }: ChangedWorkspace): Promise<void> {
     for (;;) {
-      const { count } = await queryRow<{ count: number | null }>(numberChanges(schema, epoch));
-      if ((count ?? 0) < NUMBERED_AT_ONCE) break;
+      const { more } = await queryRow<{ more: boolean }>(numberChanges(schema));
+      if (!more) break;
     }
     const { bytes: onDisk } = await queryRow<{ bytes: number }>(
       toQuery(sql`select (${measureDisk(schema)})::float8 as bytes`),
@@ -127,10 +126,8 @@ export function makeChangeRetention(
   };
 }
 
-const numberChanges = (schema: string, epoch: string): Query =>
-  toQuery(
-    sql`select ${internalRef(schema, 'number_changes')}(${String(NUMBERED_AT_ONCE)}::int4, false, ${epoch}) as count`,
-  );
+const numberChanges = (schema: string): Query =>
+  toQuery(sql`select ${internalRef(schema, 'number_changes')}(${String(NUMBERED_AT_ONCE)}::int4) as more`);
 
 /** Renders the bytes on disk of the changes of a workspace. */
 export function measureDisk(schema: string): Fragment {
