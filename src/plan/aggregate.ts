@@ -25,7 +25,7 @@ import type { SortTerm } from '../request/sort.ts';
 import type { Link, PlanContext } from './link.ts';
 import { numberOperand, type Operand, textOperand } from './operand.ts';
 import { followToOne } from './ordering.ts';
-import { type Predicate, planFilter } from './predicate.ts';
+import { type Predicate, planFilter, shieldScan } from './predicate.ts';
 import { type Scan, scan } from './scan.ts';
 import { planSearch } from './search.ts';
 import { boundSteps } from './steps.ts';
@@ -96,7 +96,7 @@ export function planAggregate(request: AggregateRequest, entity: Entity, context
   boundSteps({ joins, predicate });
   return {
     kind: 'aggregate',
-    scan: root,
+    scan: shieldScan(root, predicate),
     joins,
     groups,
     functions,

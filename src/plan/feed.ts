@@ -11,7 +11,7 @@ import { parseFields } from '../request/paths.ts';
 import { changesOff } from './errors.ts';
 import type { PlanContext } from './link.ts';
 import { numberOperand, type Operand, textOperand } from './operand.ts';
-import { type Predicate, planFilter } from './predicate.ts';
+import { type Predicate, planFilter, shieldScan } from './predicate.ts';
 import { planColumns } from './projection.ts';
 import { getRuleColumns, readClaim, readClaimList, ruleField } from './row-rules.ts';
 import { type Scan, scanImages } from './scan.ts';
@@ -81,7 +81,7 @@ function planView({ fields, filter }: FeedSelection, entity: Entity, context: Pl
   if (predicate !== undefined) rejectPaths(predicate);
   return {
     entity,
-    scan: scanImages(entity, context.principal),
+    scan: shieldScan(scanImages(entity, context.principal), predicate),
     predicate,
     fields: selectFields(fields, entity).filter(isStored),
     isSelected: fields !== undefined,

@@ -18,7 +18,7 @@ import type { GrantedPlan } from './granted.ts';
 import type { PlanContext } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering, planRankedOrdering } from './ordering.ts';
-import { crossesHidden, type Predicate, planFilter } from './predicate.ts';
+import { crossesHidden, type Predicate, planFilter, shieldScan } from './predicate.ts';
 import { hasLists, type Output, type Projection, planColumns, planProjection, projectRecord } from './projection.ts';
 import { getReferences, passReferring } from './references.ts';
 import { applyRowRules, checkRowRules } from './row-rules.ts';
@@ -162,7 +162,7 @@ export function planList(request: ListRequest, entity: Entity, context: PlanCont
   const count = request.count === 'estimated' && isRestricted ? 'exact' : request.count;
   return {
     kind: 'list',
-    scan: root,
+    scan: shieldScan(root, predicate),
     projection,
     predicate,
     ordering,
@@ -232,7 +232,7 @@ export function planExport(request: ExportRequest, entity: Entity, context: Plan
   const predicate = planFilter(request.filter, entity, context, search);
   const ordering = planOrdering(request.sort, entity, context);
   boundSteps({ projection, predicate, ordering });
-  return { kind: 'export', scan: root, projection, predicate, ordering };
+  return { kind: 'export', scan: shieldScan(root, predicate), projection, predicate, ordering };
 }
 
 /** Returns the plan, or undefined without references. `operation`: an update may leave a reference as it is. */

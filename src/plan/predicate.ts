@@ -1,9 +1,9 @@
 // Filters of requests as conditions, and what a condition contains.
-import type { Entity } from '../model/entity.ts';
+import type { Entity, Field } from '../model/entity.ts';
 import type { FilterTree } from '../request/filter.ts';
 import { type Comparison, EVERYTHING, group, isConstant, isPart, planCondition } from './condition.ts';
 import { buildLink, type PlanContext } from './link.ts';
-import { hidesRows, type Predicate } from './scan.ts';
+import { hidesRows, type Predicate, type Scan, shieldColumns } from './scan.ts';
 import type { Search } from './search.ts';
 
 export type { Predicate } from './scan.ts';
@@ -33,10 +33,36 @@ function markExpensiveParts(predicate: Predicate): Predicate {
   const isMany = countParts(predicate) > MAX_CHEAP_PARTS;
   function mark(one: Predicate): Predicate {
     if (one.kind === 'and' || one.kind === 'or') return { ...one, members: one.members.map(mark) };
-    if (one.kind === 'not' || one.kind === 'exists') return { ...one, member: mark(one.member) };
+    if (one.kind === 'not') return { ...one, member: mark(one.member) };
+    if (one.kind === 'exists') {
+      const { link, member } = one;
+      return { ...one, link: { ...link, scan: shieldScan(link.scan, member) }, member: mark(member) };
+    }
     return isPart(one) && (isMany || getPartLength(one) > MAX_CHEAP_LENGTH) ? { ...one, isExpensive: true } : one;
   }
   return mark(predicate);
+}
+
+/** Returns the table of the predicate, in which no hidden record has a value for a regular expression. */
+export const shieldScan = (scan: Scan, predicate: Predicate | undefined): Scan =>
+  shieldColumns(scan, predicate === undefined ? [] : listMatched(predicate));
+
+/** Returns the fields of the record itself that are compared with regular expressions. */
+function listMatched(predicate: Predicate): readonly Field[] {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or':
+      return predicate.members.flatMap(listMatched);
+    case 'not':
+      return listMatched(predicate.member);
+    case 'compare':
+      return predicate.operator === 'matches' ? [predicate.field] : [];
+    case 'exists':
+    case 'search':
+      return [];
+    default:
+      return predicate satisfies never;
+  }
 }
 
 const getPartLength = ({ operands: [part] }: Comparison): number =>

@@ -11,7 +11,7 @@ import { getRelation } from './condition.ts';
 import { expandTooDeep, notExpandable } from './errors.ts';
 import { buildLink, getTarget, type Link, type PlanContext } from './link.ts';
 import { type Ordering, planOrdering } from './ordering.ts';
-import { type Predicate, planFilter } from './predicate.ts';
+import { type Predicate, planFilter, shieldScan } from './predicate.ts';
 import { planSearch } from './search.ts';
 
 export type Output =
@@ -205,18 +205,19 @@ function planRelation(level: Level, name: string, fields: FieldTree | undefined)
   const key = path.join('.');
   const narrowing = level.narrowings.get(key);
   level.narrowings.delete(key);
+  const predicate = planFilter(
+    narrowing?.filter,
+    target,
+    context,
+    narrowing?.search === undefined ? undefined : planSearch(narrowing.search, target),
+  );
   return {
     kind: 'toMany',
     name,
-    link,
+    link: { ...link, scan: shieldScan(link.scan, predicate) },
     projection: planLevel(childLevel),
     ordering: planOrdering(narrowing?.sort ?? [], target, context),
-    predicate: planFilter(
-      narrowing?.filter,
-      target,
-      context,
-      narrowing?.search === undefined ? undefined : planSearch(narrowing.search, target),
-    ),
+    predicate,
     size: narrowing?.size,
   };
 }

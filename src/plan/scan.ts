@@ -1,12 +1,12 @@
 // Makes Scans: no other file does, and a statement names a table only through a Scan. It checks the migration
 // gate and attaches the row filter, so that neither can be forgotten at the root, in an expansion, a filter or a sort.
 import { migrationInProgress } from '../errors.ts';
-import type { Entity, ResolvedGrant } from '../model/entity.ts';
+import type { Entity, Field, ResolvedGrant } from '../model/entity.ts';
 import type { GrantOperation, GrantWhere } from '../model/grant.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Relation } from '../model/relation.ts';
 import { getEntity, type Workspace } from '../model/workspace.ts';
-import { type Condition, planCondition } from './condition.ts';
+import { type Condition, group, planCondition } from './condition.ts';
 import { changesUnavailable } from './errors.ts';
 import type { Operand } from './operand.ts';
 import { type RowFilter, type RuleFilter, rowFilter } from './row-rules.ts';
@@ -149,6 +149,27 @@ export function scanGrantedResult(entity: Entity, principal: Principal): Scan {
 /** Returns the records of an entity that does not exist for the principal: none. */
 export function scanNothing(entity: Entity): Scan {
   return makeScan({ entity, filter: { kind: 'grants', rules: [], alternatives: [] } });
+}
+
+const EVERY_RECORD: Alternative = { guard: null, condition: null };
+
+/**
+ * Returns the scan with columns that have a value only where the row filter holds, for conditions whose time depends on the
+ * value: PostgreSQL may evaluate them first, and the time would tell of hidden records.
+ */
+export function shieldColumns(target: Scan, fields: readonly Field[]): Scan {
+  const { filter, columns = new Map() } = target;
+  if (filter.kind === 'unrestricted' || fields.length === 0) return target;
+  const rules = filter.rules.map(
+    ({ field, operand }): Predicate => ({ kind: 'compare', field, operator: 'eq', operands: [operand] }),
+  );
+  const rows = filter.kind === 'grants' ? filter.alternatives : [EVERY_RECORD];
+  const shield = ({ condition, ...rest }: Alternative): Alternative => ({
+    ...rest,
+    condition: group('and', condition === null ? rules : [...rules, condition]),
+  });
+  const shielded = fields.map(({ column }) => [column, (columns.get(column) ?? rows).map(shield)] as const);
+  return makeScan({ ...target, columns: new Map([...columns, ...shielded]) });
 }
 
 function scanGranted(
