@@ -82,7 +82,12 @@ async function readPage(
   const views = planFeedViews(feed, named, context);
   const seals = await deps.seals().catch(rethrowControl);
   const entities = views.map((view) => view.entity);
-  const identity = { query: describeFeed(feed, views, workspace), view: describeView(entities, principal) };
+  // Without names the request is the same when other entities keep changes, but the view is another one.
+  const isNamed = feed.entities !== undefined;
+  const identity = {
+    query: describeFeed(feed, isNamed ? views : [], workspace),
+    view: describeView(entities, principal) + (isNamed ? '' : describeFeed(feed, views, workspace)),
+  };
   const run = makeRun(executor, context, entities[0]?.name ?? '');
   const last = await numberChanges(run, workspace);
   const start = await findStart({

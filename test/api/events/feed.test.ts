@@ -529,8 +529,12 @@ describe('a schema that changes', () => {
     const set = async (changes: string): Promise<void> =>
       void ok(await shop.admin('entities/lines/settings', { method: 'PUT', body: { changes } }));
     await write('lines', 'POST', { text: 'before' });
+    const all = await now('_changes');
     await set('off');
     assert.equal((await shop.call('lines/_changes')).json.error.code, 'CHANGES_OFF');
+    const other = await shop.call(`_changes?after=${all}`);
+    assert.deepEqual([other.status, other.json.error.code], [410, 'VIEW_CHANGED'], other.text);
+    assert.equal((await shop.call(other.json.restart.replace(/^.*acme\/[^/]+\//, ''))).status, 200);
     await write('lines', 'POST', { text: 'meanwhile' });
     await set('history');
     await write('lines', 'POST', { text: 'after' });
