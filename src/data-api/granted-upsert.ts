@@ -12,9 +12,8 @@ import { parseReadRequest } from '../request/record-request.ts';
 import { parseCreateOptions } from '../request/upsert.ts';
 import type { Reply } from '../response/reply.ts';
 import { compile } from '../sql/compile.ts';
-import type { Databases } from '../store/databases.ts';
 import { upsertWithVersion } from './errors.ts';
-import { inTransaction } from './exchange.ts';
+import { type ExchangeDeps, inTransaction } from './exchange.ts';
 import {
   createGranted,
   createRecords,
@@ -27,7 +26,7 @@ import {
   updateRecords,
 } from './granted.ts';
 import { buildRecordQuery } from './idempotency.ts';
-import { runRead, type WriteDeps } from './reads.ts';
+import { runRead } from './reads.ts';
 import { retryWrite } from './writes.ts';
 
 interface Upserted {
@@ -54,7 +53,7 @@ export function planUpsertItem(body: unknown, context: GrantedContext, key: Conf
 }
 
 /** Creates a record, or upserts it when the query asks for it. */
-export async function createOrUpsert(deps: WriteDeps, context: GrantedContext): Promise<Reply> {
+export async function createOrUpsert(deps: ExchangeDeps, context: GrantedContext): Promise<Reply> {
   const { call, entity } = context;
   const upsert = parseCreateOptions(call.query);
   if (upsert === undefined) return createGranted(deps, context);
@@ -70,7 +69,7 @@ export async function createOrUpsert(deps: WriteDeps, context: GrantedContext): 
 
 /** Creates or changes many records, in one transaction. */
 export async function upsertManyGranted(
-  deps: WriteDeps & { readonly databases: Databases },
+  deps: ExchangeDeps,
   context: GrantedContext,
   items: readonly Assignment[],
   key: ConflictKey,
@@ -98,7 +97,7 @@ async function retryRace<T>({ executor }: GrantedContext, run: () => Promise<T>)
 }
 
 async function upsertRecords(
-  deps: WriteDeps,
+  deps: ExchangeDeps,
   context: GrantedContext,
   items: readonly Assignment[],
   key: ConflictKey,
@@ -142,7 +141,7 @@ async function upsertRecords(
 }
 
 /** Returns a function that reads a record as a create answers with it; throws 404 for one that was deleted meanwhile. */
-function makeReader(deps: WriteDeps, context: GrantedContext, projection: Projection) {
+function makeReader(deps: ExchangeDeps, context: GrantedContext, projection: Projection) {
   const request = parseReadRequest(buildRecordQuery(context.entity), deps.config);
   const statement = compile({ ...planRead(request, context.entity, context), projection }, deps.compileOptions);
   return async (id: string): Promise<GrantedOutcome> => {

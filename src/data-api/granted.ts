@@ -1,6 +1,7 @@
 // Executes writes of principals whose grants limit the entity: one record or many, one statement each that checks the
 // grants on the records before and after.
 import { isRetryable, isStaleSnapshot } from '../database/errors.ts';
+import type { Executor } from '../database/pool.ts';
 import { ApiError, type Detail, preconditionFailed, recordNotFound, validationFailed } from '../errors.ts';
 import type { Field } from '../model/entity.ts';
 import type { Assignment } from '../plan/assignment.ts';
@@ -32,7 +33,8 @@ import { jsonText, noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Statement } from '../sql/compile.ts';
 import { buildStatementOptions, describeActor, type EntityContext } from './context.ts';
 import { recordsChanged, recordsNotFound } from './errors.ts';
-import { buildEntityTag, runRead, type WriteDeps } from './reads.ts';
+import { type ExchangeDeps, inTransaction } from './exchange.ts';
+import { buildEntityTag, runRead } from './reads.ts';
 import { toRecordError } from './record-error.ts';
 import { retryWrite } from './writes.ts';
 
@@ -69,7 +71,7 @@ export interface GrantedOutcome {
 }
 
 /** Creates a record. Throws 400 for a body with mistakes, 403 when no grant allows the record. */
-export async function createGranted(deps: WriteDeps, context: GrantedContext): Promise<Reply> {
+export async function createGranted(deps: ExchangeDeps, context: GrantedContext): Promise<Reply> {
   const { call, entity, principal } = context;
   const { values, details } = planGrantedAssignment(await call.body(), entity, principal, undefined);
   if (details.length > 0) throw validationFailed(details);
@@ -90,7 +92,7 @@ export function makeUpdatedReply(outcome: GrantedOutcome): Reply {
   return tag === undefined ? jsonText(200, `{"data":${text}}`) : recordReply(200, { data: text, tag });
 }
 
-export async function updateGranted(deps: WriteDeps, context: GrantedContext): Promise<Reply> {
+export async function updateGranted(deps: ExchangeDeps, context: GrantedContext): Promise<Reply> {
   const { call, entity, principal } = context;
   const id = parseId(call.id);
   parseParameters(call.query, []);
@@ -105,7 +107,7 @@ export async function updateGranted(deps: WriteDeps, context: GrantedContext): P
 
 /** Tries the versions that If-Match allows one after the other: there is seldom more than one. */
 async function updateGuarded(
-  deps: WriteDeps,
+  deps: ExchangeDeps,
   context: GrantedContext,
   values: Assignment,
   targets: readonly GrantedTarget[],
@@ -131,7 +133,7 @@ async function tryTargets<T>(
   throw preconditionFailed();
 }
 
-export async function removeGranted(deps: WriteDeps, context: GrantedContext): Promise<Reply> {
+export async function removeGranted(deps: ExchangeDeps, context: GrantedContext): Promise<Reply> {
   const { call } = context;
   const id = parseId(call.id);
   parseParameters(call.query, []);
@@ -147,7 +149,7 @@ type Items = readonly (Assignment | undefined)[];
 
 /** Creates records from planGrantedAssignment(). Throws 403 for a record that no grant allows. */
 export function createRecords(
-  deps: WriteDeps,
+  deps: ExchangeDeps,
   context: GrantedContext,
   items: Items,
   projection: Projection,
@@ -190,7 +192,7 @@ export type UpdateOptions = Pick<GrantedWrite, 'projection' | 'isMany'> & {
 
 /** Updates records; `targets`: one for each. Throws 404 before anything else for records that cannot be read. */
 export async function updateRecords(
-  deps: WriteDeps,
+  deps: ExchangeDeps,
   context: GrantedContext,
   items: Items,
   { targets, projection, isMany }: UpdateOptions,
@@ -216,7 +218,7 @@ export async function updateRecords(
 }
 
 export function deleteRecords(
-  deps: WriteDeps,
+  deps: ExchangeDeps,
   context: GrantedContext,
   targets: readonly GrantedTarget[],
   isMany: boolean,
@@ -245,7 +247,7 @@ export function splitOutcome({ data, versions, sizes, statement }: GrantedOutcom
 
 /** Finds the records that upserts would change. Bodies that no grant allows to create have their own key alone. */
 export async function findExisting(
-  deps: WriteDeps,
+  deps: ExchangeDeps,
   context: GrantedContext,
   items: readonly Assignment[],
   key: readonly Field[],
@@ -262,7 +264,7 @@ export async function findExisting(
   return JSON.parse(row?.data ?? '[]') as readonly ExistingRecord[];
 }
 
-async function write(deps: WriteDeps, context: GrantedContext, what: GrantedWrite): Promise<GrantedOutcome> {
+async function write(deps: ExchangeDeps, context: GrantedContext, what: GrantedWrite): Promise<GrantedOutcome> {
   const { entity, executor, principal, workspace } = context;
   const { operation, rows, targets, projection } = what;
   const guarded = targets?.some((target) => target?.version !== undefined) === true;
@@ -273,21 +275,40 @@ async function write(deps: WriteDeps, context: GrantedContext, what: GrantedWrit
     actor: describeActor(context),
     lists: buildGrantedLists(plan, rows, targets),
   });
-  return retryWrite(context, async () => {
+  const run = async (runner: Executor): Promise<GrantedOutcome | 'outdated' | undefined> => {
     try {
-      const [row] = await executor.run(bound, 'write', buildStatementOptions(context, statement.expected));
+      const [row] = await runner.run(bound, 'write', buildStatementOptions(context, statement.expected));
       if (row === undefined) throw new TypeError('a write under grants is always one row');
       const { data, versions, problems, sizes } = statement.read(row);
-      if (problems !== null) throw toRefusal(JSON.parse(problems) as readonly Problem[], what, entity);
+      if (problems !== null) {
+        const all = JSON.parse(problems) as readonly Problem[];
+        if (all.some(([, kind]) => kind === 'outdated')) return 'outdated';
+        throw toRefusal(all, what, entity);
+      }
       return data === null ? undefined : { data, versions, sizes, statement };
     } catch (error) {
       if (error instanceof ApiError || isStaleSnapshot(error) || isRetryable(error)) throw error;
       throw toRecordError(error, workspace, entity.name, operation);
     }
+  };
+  // In a transaction the records stay locked, so the second run is in time.
+  const runTwice = async (runner: Executor): Promise<GrantedOutcome | undefined> => {
+    const first = await run(runner);
+    const outcome = first === 'outdated' ? await run(runner) : first;
+    return outcome === 'outdated' ? undefined : outcome;
+  };
+  return retryWrite(context, async () => {
+    if (executor.isTransaction) return runTwice(executor);
+    const outcome = await run(executor);
+    return outcome === 'outdated' ? inTransaction(deps, context, false, runTwice) : outcome;
   });
 }
 
-type Problem = readonly [item: number, kind: 'missing' | 'refused' | 'stale' | 'reference', field: string | null];
+type Problem = readonly [
+  item: number,
+  kind: 'missing' | 'refused' | 'outdated' | 'stale' | 'reference',
+  field: string | null,
+];
 
 /** Returns the error of the problems: hidden records first, as nothing else may be told of them. */
 function toRefusal(

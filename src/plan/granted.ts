@@ -14,6 +14,7 @@ import { applyRowRules, areUsable, getRuleColumns, readClaim } from './row-rules
 import {
   type Alternative,
   getGrants,
+  isOwnCondition,
   type Scan,
   scanAll,
   scanGrantedResult,
@@ -41,6 +42,8 @@ export interface GrantedPlan extends ListColumns {
   /** References that the statement checks. */
   readonly references: readonly Reference[];
   readonly guarded: boolean;
+  /** Whether grants look at other records, which a statement that waits for the record sees as they were before. */
+  readonly crossesRelations: boolean;
 }
 
 /** Names of the lists that are not columns, next to those of plan/bulk.ts. */
@@ -252,6 +255,7 @@ export function planGranted(
     after: grants.map((grant) => toAlternative(grant, entity, true)),
     references: operation === 'find' ? [] : getReferences((field) => columns.includes(field), base, context),
     guarded,
+    crossesRelations: entity.access.grants.some(({ where }) => where !== null && !isOwnCondition(where)),
   };
 }
 

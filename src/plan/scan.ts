@@ -111,7 +111,7 @@ function listNames(condition: GrantWhere): readonly string[] {
 }
 
 /** Returns whether the condition looks at columns of the record alone, and not at the time. */
-function isOwnCondition(condition: GrantWhere): boolean {
+export function isOwnCondition(condition: GrantWhere): boolean {
   switch (condition.kind) {
     case 'and':
     case 'or':

@@ -257,9 +257,17 @@ function renderHeld(plan: GrantedPlan, lock: Fragment): Fragment {
   return sql`"$held" as materialized (select ${renderColumns(plan, R)}, ${renderVersion(plan.scan, R)} as ${VERSION} from ${renderTarget(plan.scan)} ${R}${conditions} order by ${R}."id" ${lock} of ${R})`;
 }
 
-/** Renders the problems of stored records: missing, of another version, or without a grant for the operation. */
+/**
+ * Renders the problems of stored records: missing, of another version, or without a grant for the operation. A record that
+ * another transaction has changed while the statement waited for it is outdated where grants look at other records:
+ * these are not seen as that transaction left them.
+ */
 function findTargets(plan: GrantedPlan): Fragment[] {
   const joined = sql`${S} join "$held" ${H} on ${H}."id" = ${S}.${ID}`;
+  const seen = sql`${R}."id" = ${H}."id" and ${renderVersion(plan.scan, R)} = ${H}.${VERSION}`;
+  const isOutdated = where(
+    sql`not exists (select from ${renderTarget(plan.scan)} ${R}${where(renderNodeGuard(plan.scan), seen)})`,
+  );
   const holds = plan.operation === 'update' ? holdsCarrier(plan.before, H, S) : renderAlternatives(plan.before, H);
   return [
     problem(
@@ -268,6 +276,7 @@ function findTargets(plan: GrantedPlan): Fragment[] {
       sql`${S} where not exists (select from "$held" ${H} where ${H}."id" = ${S}.${ID})`,
     ),
     problem(sql`${S}.${ITEM}`, 'refused', sql`${joined} where (${holds}) is not true`),
+    ...(plan.crossesRelations ? [problem(sql`${S}.${ITEM}`, 'outdated', sql`${joined}${isOutdated}`)] : []),
     ...(plan.guarded
       ? [problem(sql`${S}.${ITEM}`, 'stale', sql`${joined} where ${S}.${VERSION} <> ${H}.${VERSION}`)]
       : []),

@@ -7,8 +7,8 @@ import type { Assignment } from '../../plan/assignment.ts';
 import { type ImportPlan, updatesRecords } from '../../plan/import-plan.ts';
 import { projectId } from '../../plan/projection.ts';
 import { importQuery, indexStaging, rejectRow, selectRowsAfter } from '../../sql/import.ts';
+import type { ExchangeDeps } from '../exchange.ts';
 import { createRecords, type GrantedContext, updateRecords } from '../granted.ts';
-import type { WriteDeps } from '../reads.ts';
 import type { Checks } from './checks.ts';
 import { formatReason } from './reader.ts';
 
@@ -31,7 +31,7 @@ interface StagedRecord {
 type GrantedChecks = Checks & { readonly context: GrantedContext };
 
 /** Writes the rows of the plan. Throws 400 or 403 with the rows that are refused, or rejects them. */
-export async function writeGrantedRows(deps: WriteDeps, checks: GrantedChecks): Promise<readonly WriteRow[]> {
+export async function writeGrantedRows(deps: ExchangeDeps, checks: GrantedChecks): Promise<readonly WriteRow[]> {
   const { session, plan } = checks;
   await session.execute(indexStaging().text);
   const updated = updatesRecords(plan) ? await writeAll(deps, checks, true) : 0;
@@ -39,7 +39,7 @@ export async function writeGrantedRows(deps: WriteDeps, checks: GrantedChecks): 
   return [{ inserted: String(inserted), updated: String(updated) }];
 }
 
-async function writeAll(deps: WriteDeps, checks: GrantedChecks, hasId: boolean): Promise<number> {
+async function writeAll(deps: ExchangeDeps, checks: GrantedChecks, hasId: boolean): Promise<number> {
   const { session, context, plan } = checks;
   let count = 0;
   for (let after = 0; ; ) {
@@ -54,7 +54,7 @@ async function writeAll(deps: WriteDeps, checks: GrantedChecks, hasId: boolean):
 
 /** Writes the rows that are not rejected, and returns how many. */
 async function writePart(
-  deps: WriteDeps,
+  deps: ExchangeDeps,
   checks: GrantedChecks,
   rows: readonly StagedRecord[],
   hasId: boolean,
@@ -95,7 +95,7 @@ function locate(
 }
 
 async function writeRecords(
-  deps: WriteDeps,
+  deps: ExchangeDeps,
   { session, context, plan }: GrantedChecks,
   rows: readonly StagedRecord[],
   hasId: boolean,

@@ -6,8 +6,8 @@ import { isGranted } from '../../plan/granted.ts';
 import { type ImportPlan, updatesRecords } from '../../plan/import-plan.ts';
 import { toQuery } from '../../sql/fragment.ts';
 import { countRejects, importQuery, indexStaging, rejectRow, writeStaged } from '../../sql/import.ts';
+import type { ExchangeDeps } from '../exchange.ts';
 import { isLimited } from '../granted.ts';
-import type { WriteDeps } from '../reads.ts';
 import { toRecordError } from '../record-error.ts';
 import { type Checks, findLastingMistakes, match, rejectMistakes } from './checks.ts';
 import { writeExchanged } from './exchange.ts';
@@ -25,7 +25,7 @@ export interface ImportCounts {
 const WRITE_ATTEMPTS = 3;
 
 /** Writes the checked rows; throws 400 or 409 for rows that a concurrent write, or PostgreSQL, refuses. */
-export async function writeImport(deps: WriteDeps, checks: Checks, rows: number): Promise<ImportCounts> {
+export async function writeImport(deps: ExchangeDeps, checks: Checks, rows: number): Promise<ImportCounts> {
   const { session, context, plan, maxErrors } = checks;
   const writePart = makeWrite(deps, checks);
   const writeRows = () => writePart(plan);
@@ -76,7 +76,7 @@ export async function writeImport(deps: WriteDeps, checks: Checks, rows: number)
 }
 
 /** Returns the function that writes the staged rows of a plan. */
-function makeWrite(deps: WriteDeps, checks: Checks): (plan: ImportPlan) => Promise<readonly WriteRow[]> {
+function makeWrite(deps: ExchangeDeps, checks: Checks): (plan: ImportPlan) => Promise<readonly WriteRow[]> {
   const { session, context } = checks;
   if (isLimited(context)) return (plan) => writeGrantedRows(deps, { ...checks, context, plan });
   return (plan) => session.query<WriteRow>(importQuery(writeStaged(plan), context.principal));
