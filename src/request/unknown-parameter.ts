@@ -9,6 +9,7 @@ import { getParameterName, PARAMETERS, type ParameterKey } from './parameters.ts
 const SYNONYMS: Readonly<Record<string, readonly [parameter: string, note?: string]>> = {
   cursor: ['after'],
   embed: ['expand'],
+  entity: ['entities'],
   include: ['expand'],
   limit: ['size'],
   offset: ['page', ', a number of pages (0 is the first) and not of records'],
@@ -19,6 +20,7 @@ const SYNONYMS: Readonly<Record<string, readonly [parameter: string, note?: stri
   q: ['search'],
   select: ['fields'],
   skip: ['page', ', a number of pages (0 is the first) and not of records'],
+  type: ['types'],
   where: ['filter'],
 };
 
