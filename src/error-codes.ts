@@ -117,7 +117,7 @@ export const REASONS = {
     CLAIM_MISSING: 'the token has no usable value for a column of the row rules',
     ADMIN_RIGHT_REQUIRED: 'the credential may not administer this',
     OPERATOR_REQUIRED: 'only the administrator of the instance may do this',
-    NOT_FOR_USERS: 'users of an identity provider have no part in the admin API',
+    NOT_FOR_USERS: 'users of an identity provider, and keys that act as a role, have no part in the admin API',
     AGENTS_READ_ONLY: 'agents may not write here',
     FOREIGN_ORIGIN: 'pages of this origin may not use the server',
     SESSION_NOT_VALID_HERE: 'the key of the session is not valid for this path',

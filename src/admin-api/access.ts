@@ -44,7 +44,10 @@ export async function admit(
   const principal = await authenticate(credential);
   if (access === 'credential') {
     if (principal.kind === 'external')
-      throw forbidden('NOT_FOR_USERS', 'Users of an identity provider have no part in the admin API');
+      throw forbidden(
+        'NOT_FOR_USERS',
+        'Users of an identity provider, and keys that act as a role, have no part in the admin API',
+      );
     return principal;
   }
   if (access === 'operator') {

@@ -551,6 +551,7 @@ describe('keys that act as a role', () => {
     assert.deepEqual(idsOf(await call('tickets')), [3, 4]);
     assert.equal((await call('news')).status, 404);
     assert.equal((await desk.admin('schema', { credential: key })).status, 403);
+    refuse(await server.call('/api/admin/v1/session', { credential: key }), 403, /keys that act as a role/);
     const wrong = { name: 'w', permissions: 'READ_ONLY', roles: ['customer'] };
     assert.equal((await desk.admin('api-keys', { method: 'POST', body: wrong })).status, 400);
     const unknown = { name: 'w', permissions: 'GRANTS', roles: ['nobody'] };
