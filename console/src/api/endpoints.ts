@@ -26,6 +26,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   },
   { operation: 'import', method: 'POST', rest: '/_import', description: 'A file of CSV or NDJSON' },
   { operation: 'export', method: 'GET', rest: '/_export', description: 'All records as CSV or NDJSON' },
+  { operation: 'changes', method: 'GET', rest: '/_changes', description: 'What happened to records, in order' },
 ];
 
 /** Lists the endpoints that the credential may use. */

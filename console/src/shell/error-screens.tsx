@@ -1,19 +1,21 @@
 // Screens for unknown addresses and for errors.
-import { Anchor, Text } from '@mantine/core';
+import { Anchor, Box, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { ErrorAlert } from './error-alert.tsx';
 import { ScreenFrame } from './screen-frame.tsx';
 
 export function NotFoundScreen() {
   return (
-    <ScreenFrame title="Page not found">
-      <Text>
-        There is no page at this address.{' '}
-        <Anchor component={Link} to="/">
-          Back to the start
-        </Anchor>
-      </Text>
-    </ScreenFrame>
+    <Box p="md">
+      <ScreenFrame title="Page not found">
+        <Text>
+          There is no page at this address.{' '}
+          <Anchor component={Link} to="/">
+            Back to the start
+          </Anchor>
+        </Text>
+      </ScreenFrame>
+    </Box>
   );
 }
 
