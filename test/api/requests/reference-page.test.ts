@@ -10,11 +10,11 @@ import { prepare, use, useServer } from '../../support/resources.ts';
 
 const DOCS = join(import.meta.dirname, '..', '..', '..', 'docs');
 const read = (page: string): string => readFileSync(join(DOCS, page), 'utf8');
-/** How many examples the page has at least. Recipes of the helpdesk have a test of their own, test/cli/helpdesk-pages. */
+/** How many examples the page has at least. Recipes with commands have tests of their own, test/cli/*-pages. */
 const PAGES: readonly (readonly [page: string, least: number])[] = [
   ['reference/data-api.md', 15],
   ...globSync('recipes/*.md', { cwd: DOCS })
-    .filter((page) => !read(page).includes('examples/helpdesk'))
+    .filter((page) => !/examples\/helpdesk|^wda changes/m.test(read(page)))
     .sort()
     .map((page) => [page, 1] as const),
 ];
