@@ -114,6 +114,7 @@ export const REASONS = {
     ROW_NOT_ALLOWED:
       'a column of the row rules may only have the value of the token; under a rule by id nothing is created',
     NOT_GRANTED: 'no grant of the roles and claims of the user allows the write',
+    HISTORY_NOT_FOR_USERS: 'users of the identity provider may not read the history of the entity',
     CLAIM_MISSING: 'the token has no usable value for a column of the row rules',
     ADMIN_RIGHT_REQUIRED: 'the credential may not administer this',
     OPERATOR_REQUIRED: 'only the administrator of the instance may do this',
@@ -129,6 +130,7 @@ export const REASONS = {
     UNKNOWN_OPERATION: 'there is no operation of this name',
     UNKNOWN_ENTITY: 'the workspace has no entity of this name',
     RECORD_NOT_FOUND: 'there is no such record, or none that the credential may see',
+    EVENT_NOT_FOUND: 'the record has no such event, or none that the credential may see',
     RECORDS_NOT_FOUND: 'the same of some of many records',
     ORGANIZATION_NOT_FOUND: 'there is no such organization',
     WORKSPACE_NOT_FOUND: 'there is no such workspace, or it has been deleted meanwhile',

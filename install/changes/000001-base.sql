@@ -14,7 +14,7 @@ create table {schema}."$changed_entity" (
   -- Whether its changes are kept beyond the time of feeds, and for how many days; null: the default of the installation.
   is_history bool not null,
   history_days int4,
-  -- From this time on every change is there.
+  -- From this time on every change is there, of an entity with history for its days.
   since timestamptz(3) not null default now()
 );
 
@@ -135,7 +135,7 @@ begin
   insert into {schema}."$change_progress" default values on conflict do nothing;
   insert into {schema}."$changed_entity" as e (relation, is_kept, is_history, history_days) values (place, true, history, days)
   on conflict (relation) do update
-  set since = case when e.is_kept then e.since else now() end, is_kept = true, is_history = history,
+  set since = case when e.is_kept and (e.is_history or not history) then e.since else now() end, is_kept = true, is_history = history,
     history_days = days
   returning number into entity;
   foreach event in array array['insert', 'update', 'delete', 'truncate'] loop

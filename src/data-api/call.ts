@@ -6,8 +6,8 @@ import type { RawRequest } from '../http/request.ts';
 import { closest } from '../model/closest.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { isJsonType } from '../request/body.ts';
-import { type Call, type CallParts, makeCall } from '../request/call.ts';
-import { isWorkspaceSegment, TAILS, WORKSPACE_SEGMENTS } from '../request/operations.ts';
+import { type Call, type CallParts, makeCall, makeRecordCall } from '../request/call.ts';
+import { isWorkspaceSegment, parseRecordTail, TAILS, WORKSPACE_SEGMENTS } from '../request/operations.ts';
 import { PREFIX } from '../request/record-path.ts';
 import type { RequestContext } from './context.ts';
 
@@ -19,6 +19,15 @@ export function parseCall(
   segments: readonly string[],
   limits: BodyLimits,
 ): Call {
+  const recordTail = parseRecordTail(segments.slice(3));
+  if (recordTail !== undefined && !isWorkspaceSegment(segments[2] as string))
+    return makeRecordCall(
+      request.method,
+      segments[2] as string,
+      segments.slice(3),
+      recordTail,
+      makeCallParts(request, limits),
+    );
   const tail = segments.length > 3 ? segments.slice(3).join('/') : undefined;
   // An escaped slash does not separate segments.
   const isPath =

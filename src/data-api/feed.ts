@@ -3,7 +3,6 @@
 import type { Config } from '../config.ts';
 import type { Executor } from '../database/pool.ts';
 import { cursorExpired, type FeedRestart, viewChanged } from '../errors.ts';
-import type { Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { describeFeed, describeView, type FeedView, MAX_LOOKED_AT, planFeed, planFeedViews } from '../plan/feed.ts';
 import { admit } from '../plan/plan.ts';
@@ -14,11 +13,10 @@ import { type EventContext, formatEvent } from '../response/feed.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
 import { selectOldest, selectSince } from '../sql/feed.ts';
-import { toControlError } from '../store/control-error.ts';
-import { loadCredentialNames } from '../store/credentials.ts';
 import type { Databases } from '../store/databases.ts';
 import { Deadline, type RequestContext } from './context.ts';
 import { notCursor } from './errors.ts';
+import { loadActorNames, rethrowControl, showActor } from './feed-actors.ts';
 import { type FeedSeals, type OpenedCursor, toSnapshot } from './feed-cursor.ts';
 import { type Continuation, getEpoch, makeRun, numberChanges, type Run } from './feed-numbering.ts';
 import type { FeedWatch } from './feed-watch.ts';
@@ -105,7 +103,7 @@ async function readPage(
     views,
     start,
   });
-  const names = await loadActorNames(deps, workspace.id, rows, principal);
+  const names = await loadActorNames(deps.databases, workspace.id, rows, principal);
   const epoch = getEpoch(workspace);
   const eventContext: EventContext = {
     views,
@@ -232,37 +230,4 @@ function toRestart(oldest: string | null, { entities }: FeedRequest, { organizat
 async function describeRestart(run: Run, feed: FeedRequest, workspace: Workspace): Promise<FeedRestart> {
   const { oldest } = await findOldest(run, workspace);
   return toRestart(oldest, feed, workspace);
-}
-
-/** Returns the names of keys and clients by their kinds and ids, or undefined where events show no actor. */
-async function loadActorNames(
-  { databases }: FeedDeps,
-  workspaceId: string,
-  rows: readonly FeedRow[],
-  principal: Principal,
-): Promise<ReadonlyMap<string, string> | undefined> {
-  if (principal.kind === 'external') return undefined;
-  const actors = rows.flatMap(({ actor }) => (actor === null ? [] : [JSON.parse(actor) as StoredActor]));
-  const credentials = [
-    ...new Set(actors.flatMap(({ kind, id }) => (kind === 'key' || kind === 'client' ? [`${kind}:${id}`] : []))),
-  ];
-  if (credentials.length === 0) return new Map();
-  return loadCredentialNames(databases.directory, workspaceId, credentials).catch(rethrowControl);
-}
-
-/** Throws the error of a statement on the control tables as one of the API. */
-function rethrowControl(error: unknown): never {
-  throw toControlError(error);
-}
-
-interface StoredActor {
-  readonly kind: 'operator' | 'key' | 'client' | 'user';
-  readonly id: string;
-}
-
-function showActor(actor: string | null, names: ReadonlyMap<string, string>): string {
-  if (actor === null) return 'null';
-  const { kind, id, ...rest } = JSON.parse(actor) as StoredActor;
-  const name = kind === 'key' || kind === 'client' ? (names.get(`${kind}:${id}`) ?? null) : undefined;
-  return JSON.stringify({ kind, id, ...(name === undefined ? {} : { name }), ...rest });
 }

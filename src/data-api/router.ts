@@ -45,6 +45,7 @@ import { makeLoadSeals } from './feed-cursor.ts';
 import { makeFeedWatch } from './feed-watch.ts';
 import { type GrantedContext, isLimited, removeGranted, updateGranted } from './granted.ts';
 import { createOrUpsert } from './granted-upsert.ts';
+import { answerHistory, answerHistoryEntry, type HistoryDeps } from './history.ts';
 import { executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
 import { executeCallIdempotent } from './idempotent-call.ts';
 import { importRecords } from './import/import.ts';
@@ -233,7 +234,7 @@ interface Operations {
 export function makeOperations(deps: OperationDeps): Operations {
   const seals = makeLoadSeals(deps.feedSecret);
   const compileOptions = { maxResponseBytes: deps.config.maxResponseBytes };
-  const recordDeps: ReadDeps & WriteManyDeps = {
+  const recordDeps: ReadDeps & WriteManyDeps & HistoryDeps = {
     ...deps,
     seals,
     compileOptions,
@@ -256,6 +257,8 @@ export function makeOperations(deps: OperationDeps): Operations {
     bulkDeleteListed: (context) => bulkDeleteListed(recordDeps, context),
     import: (context) => importRecords(transfer, context),
     export: (context) => exportRecords(transfer, context),
+    history: (context) => answerHistory(recordDeps, context),
+    historyEntry: (context) => answerHistoryEntry(recordDeps, context),
     changes: () => Promise.reject(new TypeError('the feed of an entity is answered without its context')),
   };
   return {

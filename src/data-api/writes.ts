@@ -189,7 +189,7 @@ async function findMissingReferences(
 }
 
 /** Returns the version of a record that the principal can see, or undefined if there is none. */
-async function findVersion(
+export async function findVersion(
   { config, compileOptions }: WriteDeps,
   context: EntityContext,
   id: string,

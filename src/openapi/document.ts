@@ -156,7 +156,8 @@ const ENVELOPE_USERS: Readonly<Record<string, readonly OperationName[]>> = {
   'wda.ImportResult': ['import'],
   'wda.FeedMeta': ['changes'],
   'wda.ControlEvent': ['changes'],
-  'wda.Actor': ['changes'],
+  'wda.HistoryMeta': ['history'],
+  'wda.Actor': ['changes', 'history'],
 };
 
 /** Adds components of the entity to those of the same kind of others: together they are shorter when zipped. */

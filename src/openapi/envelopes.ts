@@ -84,6 +84,15 @@ const RESPONSES: Properties = {
     more: { ...FLAG, description: 'Whether there is more to look at now.' },
     size: COUNT,
   }),
+  'wda.HistoryMeta': responseSchema({
+    size: COUNT,
+    nextCursor: { type: ['string', 'null'], description: '`after` of the next request.' },
+    completeSince: {
+      type: ['string', 'null'],
+      format: 'date-time',
+      description: 'From this time on every change of the record is there.',
+    },
+  }),
   'wda.ControlEvent': responseSchema(
     {
       id: { type: 'string' },

@@ -54,8 +54,11 @@ export function entityPaths(view: EntityView, own: EntityParameters, context: Op
   const { entity, operations } = view;
   for (const name of operations) {
     const { methods, tail } = OPERATIONS[name];
-    const path = `/${entity.name}${tail === '' ? '' : tail === 'id' ? '/{id}' : `/${tail}`}`;
-    const item = items.get(path) ?? (tail === 'id' ? { parameters: context.shared('Id') } : {});
+    const isOfRecord = tail.startsWith('id');
+    const rest = tail.replace(/^id/, '{id}').replace(/event$/, '{event}');
+    const path = `/${entity.name}${tail === '' ? '' : `/${rest}`}`;
+    const shared = [...(isOfRecord ? ['Id' as const] : []), ...(rest.endsWith('{event}') ? ['Event' as const] : [])];
+    const item = items.get(path) ?? (isOfRecord ? { parameters: context.shared(...shared) } : {});
     items.set(path, item);
     const form = FORMS[name](view);
     const parameters = [...buildParameters(name, own, context.shared), ...context.shared(...(form.headers ?? []))];
@@ -288,7 +291,14 @@ const FEED_CODES: readonly ErrorCode[] = ['CHANGES_OFF', 'CHANGES_UNAVAILABLE', 
 const getHandOverCodes = ({ entity }: EntityView): readonly ErrorCode[] =>
   keepsChanges(entity.settings) ? ['CHANGES_UNAVAILABLE'] : [];
 
-const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'export' | 'changes' | 'read', FormOf>> = {
+const HISTORY_CODES: readonly ErrorCode[] = ['CHANGES_OFF', 'CHANGES_UNAVAILABLE'];
+
+const READS: Readonly<
+  Record<
+    'list' | 'query' | 'aggregate' | 'summarize' | 'export' | 'changes' | 'history' | 'historyEntry' | 'read',
+    FormOf
+  >
+> = {
   changes: ({ entity }) => ({
     summary: 'Changes',
     description:
@@ -305,6 +315,30 @@ const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'exp
       },
     },
     codes: FEED_CODES,
+  }),
+  history: ({ entity }) => ({
+    summary: 'History',
+    description: 'What happened to a record, the last change first, also after it was deleted.',
+    responses: {
+      200: {
+        description: 'Events, with the values before.',
+        ...json(object({ data: list(schemaRef(schemaNames(entity.name).event)), meta: schemaRef('wda.HistoryMeta') })),
+      },
+    },
+    codes: HISTORY_CODES,
+  }),
+  historyEntry: ({ entity }) => ({
+    summary: 'Record as it was',
+    description: 'The record after an event of its history, or before one that removed it.',
+    responses: {
+      200: {
+        description: 'The record as it was.',
+        ...json(
+          object({ data: { $ref: `${refTo('schemas', schemaNames(entity.name).event).$ref}/properties/record` } }),
+        ),
+      },
+    },
+    codes: HISTORY_CODES,
   }),
   list: (view) => ({
     summary: 'List',

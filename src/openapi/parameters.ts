@@ -31,7 +31,7 @@ const HEADERS = {
 export type Header = keyof typeof HEADERS;
 
 /** Parameters that are the same for every entity: an entry of the table, a header, or the id in the path. */
-export type SharedParameter = ParameterKey | Header | 'Id';
+export type SharedParameter = ParameterKey | Header | 'Id' | 'Event';
 
 export const sharedName = (name: SharedParameter): string => `wda.${name[0]?.toUpperCase()}${name.slice(1)}`;
 
@@ -39,6 +39,8 @@ export const sharedName = (name: SharedParameter): string => `wda.${name[0]?.toU
 export function sharedParameter(name: SharedParameter, maxPageSize: number): Part {
   if (name === 'Id')
     return { name: 'id', in: 'path', required: true, description: 'Id of the record.', schema: ID_SCHEMA, example: 1 };
+  if (name === 'Event')
+    return { name: 'event', in: 'path', required: true, description: 'Id of an event of its history.', schema: TEXT };
   if (!isHeader(name)) return inQuery(name, maxPageSize);
   const [header, description] = HEADERS[name];
   return { name: header, in: 'header', description, schema: TEXT };

@@ -38,7 +38,7 @@ export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): R
   return {
     ...(creates || updates ? { [names.full]: full } : {}),
     ...(isRead ? { [names.read]: readSchema(view, certain) } : {}),
-    ...(operations.includes('changes') ? { [names.event]: eventSchema(view) } : {}),
+    ...(operations.includes('changes') || operations.includes('history') ? { [names.event]: eventSchema(view) } : {}),
     ...(creates ? { [names.create]: body([...view.required], bodyProperties(view, true)) } : {}),
     ...(updates ? { [names.update]: body([], bodyProperties(view, false)) } : {}),
   };

@@ -94,6 +94,8 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
   summarize: ['read'],
   export: ['read'],
   changes: ['read'],
+  history: ['read'],
+  historyEntry: ['read'],
   read: ['read'],
   create: ['create'],
   bulkCreate: ['create'],
@@ -104,6 +106,11 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
   bulkDelete: ['delete'],
   bulkDeleteListed: ['delete'],
 };
+
+const HISTORY: readonly OperationName[] = ['history', 'historyEntry'];
+
+const mayReadHistory = ({ settings }: Entity, { kind }: PrincipalClass): boolean =>
+  settings.changes === 'history' && (kind === 'owner' || settings.historyForUsers === true);
 
 /** Returns names of the table of operations that the class may use on the entity of the snapshot. */
 export function getOperations(
@@ -116,6 +123,7 @@ export function getOperations(
     (name) =>
       (principal.mayWrite || OPERATIONS[name].access === 'read') &&
       (name !== 'changes' || keepsChanges(entity.settings)) &&
+      (!HISTORY.includes(name) || mayReadHistory(entity, principal)) &&
       NEEDS[name].some((operation) => granted.has(operation)),
   );
 }

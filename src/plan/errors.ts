@@ -40,3 +40,12 @@ export const changesOff = (entity: string | undefined): ApiError =>
       ? 'No entity that you can read keeps changes. An owner turns it on by "changes": "feed" in the settings of an entity'
       : `${entity} keeps no changes. An owner turns it on by "changes": "feed" in the settings of the entity`,
   );
+
+export const historyOff = (entity: string): ApiError =>
+  new ApiError(
+    'CHANGES_OFF',
+    `${entity} keeps no history. An owner turns it on by "changes": "history" in the settings of the entity`,
+  );
+
+export const historyNotForUsers = (entity: string): ApiError =>
+  new ApiError('HISTORY_NOT_FOR_USERS', `Users may not read the history of ${entity}`);

@@ -8,9 +8,9 @@ import type { Workspace } from '../model/workspace.ts';
 import type { FeedRequest } from '../request/feed-request.ts';
 import type { EventType } from '../request/parameters.ts';
 import { parseFields } from '../request/paths.ts';
-import { changesOff } from './errors.ts';
+import { changesOff, historyNotForUsers, historyOff } from './errors.ts';
 import type { PlanContext } from './link.ts';
-import { numberOperand, type Operand, textOperand } from './operand.ts';
+import { digitsOperand, numberOperand, type Operand, textOperand } from './operand.ts';
 import { type Predicate, planFilter, shieldScan } from './predicate.ts';
 import { planColumns } from './projection.ts';
 import { getRuleColumns, readClaim, readClaimList, ruleField } from './row-rules.ts';
@@ -123,6 +123,47 @@ function rejectPaths(predicate: Predicate): void {
     default:
       predicate satisfies never;
   }
+}
+
+/** The changes of one record, the last one first. */
+export interface HistoryPlan {
+  readonly kind: 'history';
+  readonly databaseSchema: string;
+  readonly views: readonly [FeedView];
+  readonly id: Operand;
+  /** Number of a change: those before it, or it alone; undefined: all. */
+  readonly change: Operand | undefined;
+  readonly isOne: boolean;
+  readonly size: number;
+  readonly types: undefined;
+  readonly previous: true;
+}
+
+/**
+ * Plans a page of the history of a record. `change`: digits of the number of a change, of which the page is before, or
+ * that it shows alone. Throws 403 for users who may not read history, and 409 for an entity that keeps none.
+ */
+export function planHistory(
+  fields: FeedSelection['fields'],
+  entity: Entity,
+  context: PlanContext,
+  page: { readonly id: string; readonly change: string | undefined; readonly isOne: boolean; readonly size: number },
+): HistoryPlan {
+  const { principal, workspace } = context;
+  if (entity.settings.changes !== 'history') throw historyOff(entity.name);
+  if (principal.kind === 'external' && entity.settings.historyForUsers !== true) throw historyNotForUsers(entity.name);
+  const view = planView({ fields: fields ?? 'all', filter: undefined }, entity, context);
+  return {
+    kind: 'history',
+    databaseSchema: workspace.databaseSchema,
+    views: [{ ...view, isSelected: fields !== undefined, isWhole: principal.kind !== 'external' }],
+    id: digitsOperand(page.id),
+    change: page.change === undefined ? undefined : digitsOperand(page.change),
+    isOne: page.isOne,
+    size: page.size,
+    types: undefined,
+    previous: true,
+  };
 }
 
 /** Plans a page after the position. `size`: events, `looks`: changes to look at, at most. */

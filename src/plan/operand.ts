@@ -36,6 +36,9 @@ export function numberOperand(value: number): Operand {
   return { kind: 'value', value: String(value), type: 'int8' };
 }
 
+/** Returns the operand of a number of 64 bits in digits. */
+export const digitsOperand = (value: string): Operand => ({ kind: 'value', value, type: 'int8' });
+
 export function textOperand(value: string): Operand {
   return { kind: 'value', value, type: 'text' };
 }

@@ -1,13 +1,15 @@
 // A call of the data API as a value, from HTTP, an item of a batch, a tool of an agent or a test of access.
 import { type ApiError, malformedId, methodNotAllowed, notFound, shorten } from '../errors.ts';
 import { MAX_INT64 } from '../model/decimal.ts';
-import { findOperation, getMethods, type OperationName, parseTail, TAILS } from './operations.ts';
+import { findOperation, getMethods, type OperationName, parseTail, type RecordTail, TAILS } from './operations.ts';
 
 export interface Call {
   readonly operation: OperationName;
   readonly entity: string;
   /** Id as written, or '' if the operation has none. */
   readonly id: string;
+  /** Id of an event of the history of the record, as written. */
+  readonly event?: string | undefined;
   /** Query string before decoding, without `?`. */
   readonly query: string;
   readonly conditions: Conditions;
@@ -43,6 +45,19 @@ export function makeCall(method: string, entity: string, segment: string | undef
     throw methodNotAllowed(method, getMethods(tail));
   }
   return { operation, entity, id: tail === 'id' ? (segment as string) : '', ...parts };
+}
+
+/** Returns the call of a method on something of a record; throws 405 when there is no such operation. */
+export function makeRecordCall(
+  method: string,
+  entity: string,
+  [id = '', , event]: readonly string[],
+  tail: RecordTail,
+  parts: CallParts,
+): Call {
+  const operation = findOperation(method, tail);
+  if (operation === undefined) throw methodNotAllowed(method, getMethods(tail));
+  return { operation, entity, id, event, ...parts };
 }
 
 /** Returns the digits of an id, or undefined beyond 64 bits, where no record is. Throws 400 for no integer. */

@@ -1,8 +1,11 @@
 // The operations of the data API as one table: dispatch, metrics, refusals and Allow read it, and the reference page
 // lists it.
 
-/** Path after the entity: nothing, the id of a record, or a word of its own. */
-export type Tail = '' | 'id' | `_${string}`;
+/** Path after the entity: nothing, the id of a record, a word of its own, or words after an id. */
+export type Tail = '' | 'id' | `_${string}` | RecordTail;
+
+/** Words after the id of a record, and the id of an event of its history. */
+export type RecordTail = 'id/_history' | 'id/_history/event';
 
 export interface Operation {
   readonly methods: readonly string[];
@@ -34,6 +37,8 @@ export const OPERATIONS = {
   export: { methods: ['GET', 'HEAD'], tail: '_export', access: 'read', body: 'none' },
   changes: { methods: ['GET', 'HEAD'], tail: '_changes', access: 'read', body: 'none' },
   read: { methods: ['GET', 'HEAD'], tail: 'id', access: 'read', body: 'none' },
+  history: { methods: ['GET', 'HEAD'], tail: 'id/_history', access: 'read', body: 'none' },
+  historyEntry: { methods: ['GET', 'HEAD'], tail: 'id/_history/event', access: 'read', body: 'none' },
   update: { methods: ['PUT', 'PATCH'], tail: 'id', access: 'write', body: 'json' },
   delete: { methods: ['DELETE'], tail: 'id', access: 'write', body: 'none' },
 } as const satisfies Record<string, Operation>;
@@ -63,6 +68,12 @@ export const TAILS: readonly string[] = [...new Set(ENTRIES.map(([, { tail }]) =
 export function parseTail(segment: string | undefined): Tail {
   if (segment === undefined) return '';
   return TAILS.includes(segment) ? (segment as Tail) : 'id';
+}
+
+/** Classifies the segments after the entity that begin with an id, or returns undefined if no operation has them. */
+export function parseRecordTail([, word, ...rest]: readonly string[]): RecordTail | undefined {
+  if (word !== '_history' || rest.length > 1) return undefined;
+  return rest.length === 0 ? 'id/_history' : 'id/_history/event';
 }
 
 /** Operations by tail and method, built once, as each request looks them up. */

@@ -71,6 +71,9 @@ export type EventType = (typeof EVENT_TYPES)[number];
 /** Events of one page of a feed. */
 export const MAX_FEED_SIZE = 1000;
 
+/** Events of one page of a history. */
+const MAX_HISTORY_SIZE = 200;
+
 function parseSince(text: string): string {
   const time = parseDateTime(text);
   if (time === undefined)
@@ -239,8 +242,22 @@ export const PARAMETERS = {
   previous: parameter(flag, { ...feed, description: 'Events have the values before, too.' }),
   feedFields: parameter(
     texts('listed', (names) => parseFields(names) ?? ('all' as const)),
-    { ...feed, name: 'fields', description: 'Own fields to show of each record, and nothing else.', client: false },
+    {
+      query: [...feed.query, 'history'],
+      name: 'fields',
+      description: 'Own fields to show of each record, and nothing else.',
+      client: false,
+    },
   ),
+  historyAfter: parameter(
+    text((event) => event),
+    { query: ['history'], name: 'after', description: '`meta.nextCursor` of the page before: older events.' },
+  ),
+  historySize: parameter(integer(1, MAX_HISTORY_SIZE), {
+    query: ['history'],
+    name: 'size',
+    description: 'Events of a page; 20 if not given.',
+  }),
   feedEntities: parameter(
     listed((names) => names.split(',').map((name) => name.trim()), { type: 'string' }),
     { query: ['workspaceChanges'], name: 'entities', description: 'Only the events of these entities.' },

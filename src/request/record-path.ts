@@ -1,6 +1,13 @@
 // The path of a data API request -> its segments and its name for metrics. Syntax only.
 import { isStorable } from '../model/exact-json.ts';
-import { findOperation, findWorkspaceOperation, parseTail, TAILS, WORKSPACE_OPERATIONS } from './operations.ts';
+import {
+  findOperation,
+  findWorkspaceOperation,
+  parseRecordTail,
+  parseTail,
+  TAILS,
+  WORKSPACE_OPERATIONS,
+} from './operations.ts';
 import { decodePart } from './query-string.ts';
 
 export const PREFIX = '/api/v1/';
@@ -41,6 +48,7 @@ function getTail(url: string): string {
   if (query >= 0 && query < at) return '';
   const rest = url.slice(at + 1, query < 0 ? undefined : query);
   const end = rest.indexOf('/');
+  if (parseRecordTail(rest.split('/')) !== undefined) return rest;
   return end < 0 || TAILS.includes(rest) ? rest : rest.slice(0, end);
 }
 
@@ -52,5 +60,6 @@ export function getOperationName(method: string, url: string): string {
     const name = findWorkspaceOperation(splitSegments(query < 0 ? url : url.slice(0, query)));
     if (name !== undefined) return WORKSPACE_OPERATIONS[name].methods.some((one) => one === method) ? name : 'other';
   }
-  return findOperation(method, parseTail(tail || undefined)) ?? 'other';
+  const recordTail = parseRecordTail(tail.split('/'));
+  return findOperation(method, recordTail ?? parseTail(tail || undefined)) ?? 'other';
 }

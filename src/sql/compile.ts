@@ -39,7 +39,7 @@ import {
   updateRecords,
 } from './bulk.ts';
 import { upsertRecords } from './bulk-upsert.ts';
-import { selectFeed } from './feed.ts';
+import { selectFeed, selectHistory } from './feed.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { writeGranted } from './granted.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
@@ -122,6 +122,7 @@ interface Results {
   readonly bulkDelete: DeletedRows;
   readonly granted: GrantedRowResult;
   readonly feed: FeedRow;
+  readonly history: FeedRow;
   readonly find: RecordVersionRow;
   readonly dangling: MissingBulkReference;
   readonly uniqueConflict: UniqueConflictRow;
@@ -163,6 +164,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   bulkDelete: ([count]) => ({ count: Number(requireCell(count)) }),
   granted: ([data = null, versions = null, problems = null, sizes = null]) => ({ data, versions, problems, sizes }),
   feed: readFeedRow,
+  history: readFeedRow,
   find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
   dangling: ([index, field]) => ({ index: Number(requireCell(index)), field: requireCell(field) }),
   uniqueConflict: ([index, other = null, isThere]) => ({
@@ -234,6 +236,7 @@ function getExpectedDuration(plan: Plan): Statement['expected'] {
     case 'bulkDelete':
     case 'granted':
     case 'feed':
+    case 'history':
     case 'find':
     case 'dangling':
     case 'uniqueConflict':
@@ -284,6 +287,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return tagContent(close(writeGranted(plan, options.maxResponseBytes), plan.projection), plan.scan);
     case 'feed':
       return close(selectFeed(plan, options.maxResponseBytes));
+    case 'history':
+      return close(selectHistory(plan, options.maxResponseBytes));
     case 'find':
       return close(findRecords(plan));
     case 'dangling':

@@ -1,7 +1,7 @@
 // Selects the changes of a feed: positions in their order, and for each entity what the principal sees of the record before
 // and after. install/changes has the tables.
 import type { Field } from '../model/entity.ts';
-import type { FeedPlan, FeedView } from '../plan/feed.ts';
+import { type FeedPlan, type FeedView, type HistoryPlan, MAX_LOOKED_AT } from '../plan/feed.ts';
 import type { Scan } from '../plan/scan.ts';
 import {
   bind,
@@ -38,23 +38,51 @@ const N = ident('n');
  * ends before it would have more than `maxBytes`; its first event always comes, without its images if it alone has more.
  */
 export function selectFeed(plan: FeedPlan, maxBytes: number): Fragment {
-  const { databaseSchema: schema, after, seen, looks, size } = plan;
+  const { databaseSchema: schema, after, seen, looks } = plan;
   const isNew =
     seen === undefined
       ? empty
       : sql` and (p.pos > ${bind(seen.until)} or not pg_visible_in_snapshot(p.xid, ${bind(seen.snapshot)}::pg_snapshot))`;
   const looked = sql`select p.pos, c.* from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
   where p.pos > ${bind(after)}${isNew} order by p.pos limit ${integerLiteral(looks)}`;
+  return selectPage(plan, looked, looks, maxBytes);
+}
+
+/** Renders the history of a record, as the feed, the last change first and with the number of a change as its position. */
+export function selectHistory(plan: HistoryPlan, maxBytes: number): Fragment {
+  const { databaseSchema: schema, views, id, change, isOne } = plan;
+  const place =
+    change === undefined ? empty : isOne ? sql` and c.seq = ${bind(change)}` : sql` and c.seq < ${bind(change)}`;
+  const looked = sql`select c.seq as pos, c.* from ${internalRef(schema, 'change')} c
+  where c.entity = ${renderNumber(schema, views[0].scan)} and c.id = ${bind(id)} and c.kind in ('i', 'u', 'd')${place} order by c.seq desc limit ${integerLiteral(MAX_LOOKED_AT)}`;
+  return selectPage(plan, looked, MAX_LOOKED_AT, maxBytes, keyword(' desc'));
+}
+
+/** Selects the time from which on all changes of the entity are there. */
+export const selectHistoryStart = (schema: string, scan: Scan, days: number): Query =>
+  toQuery(
+    sql`select ${dateTimeText(sql`greatest(e.since, now() - make_interval(days => coalesce(e.history_days, ${String(days)}::int4)))`)} from ${internalRef(schema, 'changed_entity')} e where e.relation = ${renderTableName(scan)}`,
+  );
+
+/** Renders a page of the changes in `looked`, which has at most `looks`. */
+function selectPage(
+  plan: FeedPlan | HistoryPlan,
+  looked: Fragment,
+  looks: number,
+  maxBytes: number,
+  direction: Fragment = empty,
+): Fragment {
+  const { databaseSchema: schema, size } = plan;
   const views = plan.views.map((view, index) => renderView(plan, view, index, renderNumber(schema, view.scan)));
-  const visible = sql`select * from (${join(views, '\nunion all ')}) v order by v.pos limit ${integerLiteral(size + 1)}`;
+  const visible = sql`select * from (${join(views, '\nunion all ')}) v order by v.pos${direction} limit ${integerLiteral(size + 1)}`;
   const bytes = sql`coalesce(octet_length(v."old"), 0) + coalesce(octet_length(v."new"), 0) + coalesce(octet_length(v.previous), 0)`;
-  const sized = sql`select v.*, ${bytes} as "$own", sum(${bytes} + 400) over (order by v.pos) as "$bytes", row_number() over (order by v.pos) as "$at" from (${visible}) v`;
+  const sized = sql`select v.*, ${bytes} as "$own", sum(${bytes} + 400) over (order by v.pos${direction}) as "$bytes", row_number() over (order by v.pos${direction}) as "$at" from (${visible}) v`;
   const fits = sql`(s."$at" = 1 or s."$bytes" < ${integerLiteral(maxBytes)})`;
   const whole = (name: string): Fragment =>
     sql`case when s."$own" < ${integerLiteral(maxBytes)} then s.${ident(name)} end`;
   return sql`with "$c" as materialized (${looked}),
 "$sized" as materialized (${sized})
-(select s.pos::text, s.kind::text, s.view, s.id::text, ${dateTimeText(sql`s.at`)}, s.xid::text, s.seq::text, s.actor, s.before, s.after, ${whole('old')}, ${whole('new')}, s.changed, ${whole('previous')}, false from "$sized" s where s."$at" <= ${integerLiteral(size)} and ${fits} order by s.pos)
+(select s.pos::text, s.kind::text, s.view, s.id::text, ${dateTimeText(sql`s.at`)}, s.xid::text, s.seq::text, s.actor, s.before, s.after, ${whole('old')}, ${whole('new')}, s.changed, ${whole('previous')}, false from "$sized" s where s."$at" <= ${integerLiteral(size)} and ${fits} order by s.pos${direction})
 union all select max(pos)::text, null, (select count(*) from "$sized"), (select expired from ${internalRef(schema, 'change_progress')})::text, null, null, null, null, null, null, null, null, null, null, count(*) >= ${integerLiteral(looks)} from "$c"`;
 }
 
@@ -111,7 +139,7 @@ export const selectSince = (schema: string, time: string): Query =>
 const renderNumber = (schema: string, scan: Scan): Fragment =>
   sql`(select number from ${internalRef(schema, 'changed_entity')} where relation = ${renderTableName(scan)})`;
 
-function renderView(plan: FeedPlan, view: FeedView, index: number, number: Fragment): Fragment {
+function renderView(plan: FeedPlan | HistoryPlan, view: FeedView, index: number, number: Fragment): Fragment {
   const { databaseSchema: schema, types } = plan;
   const isChanged = join(
     view.fields.map(

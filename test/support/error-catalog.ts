@@ -312,6 +312,16 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^On a cluster of Citus no changes of records are kept: leave "changes" of \w+ off$/,
     made: () => errors.changesNotKept('orders'),
   },
+  historyOff: {
+    file: 'api/events/history.test.ts',
+    words: /^\w+ keeps no history\. An owner turns it on by "changes": "history" in the settings of the entity$/,
+    made: () => errors.historyOff('orders'),
+  },
+  historyNotForUsers: {
+    file: 'api/events/history.test.ts',
+    words: /^Users may not read the history of \w+$/,
+    made: () => errors.historyNotForUsers('orders'),
+  },
   cursorExpired: {
     file: FEED,
     words: 'Changes after this place are not all kept any more: read the records again',

@@ -148,7 +148,9 @@ const partAt = ({ components }: Described, reference: string): AnySchemaObject =
 function operationOf({ paths }: Described, { method, segments }: Asked): { responses: Responses } | undefined {
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
   const own = paths[`/${segments.join('/')}`];
-  const item = own ?? (segments.length === 2 ? paths[`/${segments[0]}/{id}`] : undefined);
+  const [entity, , word, event] = segments;
+  const rest = [...(word === undefined ? [] : [`/${word}`]), ...(event === undefined ? [] : ['/{event}'])].join('');
+  const item = own ?? (segments.length > 1 ? paths[`/${entity}/{id}${rest}`] : undefined);
   return item?.[verb];
 }
 

@@ -8,6 +8,7 @@ import {
   findOperation,
   getMethods,
   OPERATIONS,
+  parseRecordTail,
   parseTail,
   WORKSPACE_OPERATIONS,
 } from '../../../src/request/operations.ts';
@@ -61,6 +62,14 @@ test('no two operations share a method and a place', () => {
   }
 });
 
+test('after the id of a record there are words, and nothing else', () => {
+  assert.equal(parseRecordTail(['5', '_history']), 'id/_history');
+  assert.equal(parseRecordTail(['5', '_history', 'e_1']), 'id/_history/event');
+  assert.equal(parseRecordTail(['5', '_history', 'e_1', 'x']), undefined);
+  assert.equal(parseRecordTail(['5', 'orders']), undefined);
+  assert.equal(parseRecordTail(['5']), undefined);
+});
+
 const toWords = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 test('the reference page shows each operation with its methods and its path', () => {
@@ -76,7 +85,8 @@ test('the reference page shows each operation with its methods and its path', ()
     const place = rows.get(toWords(name)) ?? '';
     for (const method of methods.filter((one) => one !== 'HEAD'))
       assert.ok(place.includes(method), `${name}: ${place}`);
-    const path = `/{entity}${tail === '' ? '' : tail === 'id' ? '/{id}' : `/${tail}`}`;
+    const rest = tail.replace(/^id/, '{id}').replace(/event$/, '{event}');
+    const path = `/{entity}${tail === '' ? '' : `/${rest}`}`;
     assert.ok(place.endsWith(`${path}\``), `${name}: ${place}`);
   }
 });

@@ -1,0 +1,90 @@
+// Answers the history of a record: what happened to it, the last change first, and the record as it was.
+import { notFound, recordNotFound, responseTooLarge } from '../errors.ts';
+import { planHistory } from '../plan/feed.ts';
+import type { FeedRow } from '../plan/result.ts';
+import { parseId } from '../request/call.ts';
+import { type HistoryRequest, parseHistoryRequest } from '../request/history-request.ts';
+import { parseParameters } from '../request/query-string.ts';
+import { formatEvent } from '../response/feed.ts';
+import { jsonText, type Reply } from '../response/reply.ts';
+import { compile } from '../sql/compile.ts';
+import { selectHistoryStart } from '../sql/feed.ts';
+import type { Databases } from '../store/databases.ts';
+import { buildStatementOptions, type EntityContext } from './context.ts';
+import { notCursor } from './errors.ts';
+import { loadActorNames, rethrowControl, showActor } from './feed-actors.ts';
+import type { FeedSeals } from './feed-cursor.ts';
+import { runRead, type WriteDeps } from './reads.ts';
+import { findVersion } from './writes.ts';
+
+export interface HistoryDeps extends WriteDeps {
+  readonly databases: Pick<Databases, 'directory'>;
+}
+
+const NO_STORE = { 'Cache-Control': 'no-store' };
+
+/** Answers a page of the history of a record. */
+export async function answerHistory(deps: HistoryDeps, context: EntityContext): Promise<Reply> {
+  const { call, workspace, principal, entity } = context;
+  const request = parseHistoryRequest(call.query);
+  const seals = await deps.seals().catch(rethrowControl);
+  const change = request.after === undefined ? undefined : seals.toChange(workspace.id, request.after);
+  if (request.after !== undefined && change === undefined) throw notCursor();
+  const page = await readHistory(deps, context, { ...request, change, isOne: false });
+  const { rows, views, isCut } = page;
+  const names = await loadActorNames(deps.databases, workspace.id, rows, principal);
+  const events = rows.map((row) =>
+    formatEvent(row, {
+      views,
+      epoch: entity.epoch ?? '',
+      toEventId: (seq) => seals.toEventId(workspace.id, seq),
+      toTransactionId: (xid) => seals.toTransactionId(workspace.id, xid),
+      showActor: (actor) => (names === undefined ? undefined : showActor(actor, names)),
+    }),
+  );
+  const last = rows.at(-1);
+  const nextCursor = isCut && last !== undefined ? seals.toEventId(workspace.id, last.seq) : null;
+  const meta = JSON.stringify({ size: request.size, nextCursor, completeSince: page.completeSince });
+  return jsonText(200, `{"data":[${events.join()}],"meta":${meta}}`, NO_STORE);
+}
+
+/** Answers the record as it was after an event, or before one that removed it. */
+export async function answerHistoryEntry(deps: HistoryDeps, context: EntityContext): Promise<Reply> {
+  const { call, workspace } = context;
+  parseParameters(call.query, []);
+  const seals: FeedSeals = await deps.seals().catch(rethrowControl);
+  const change = seals.toChange(workspace.id, call.event ?? '');
+  const { rows } = await readHistory(deps, context, { size: 1, change: change ?? '0', isOne: true, fields: undefined });
+  const [row] = rows;
+  const record = row?.after === true ? row.new : row?.old;
+  if (row === undefined) throw notFound('EVENT_NOT_FOUND', 'The record has no such event');
+  if (record === undefined || record === null) throw responseTooLarge(deps.config.maxResponseBytes);
+  return jsonText(200, `{"data":${record}}`, NO_STORE);
+}
+
+type HistoryPage = Pick<HistoryRequest, 'size' | 'fields'> & {
+  readonly change: string | undefined;
+  readonly isOne: boolean;
+};
+
+/** Reads changes of the record of the call. Throws 404 if there is neither a record that the principal sees nor an entry. */
+async function readHistory(deps: HistoryDeps, context: EntityContext, { fields, ...page }: HistoryPage) {
+  const { call, entity, principal, workspace } = context;
+  const id = parseId(call.id);
+  const plan = planHistory(fields, entity, context, { ...page, id: id ?? '0' });
+  if (id === undefined) throw recordNotFound();
+  const isVisible = async (): Promise<boolean> => (await findVersion(deps, context, id)) !== undefined;
+  if (principal.kind === 'external' && !(await isVisible())) throw recordNotFound();
+  const results = await runRead(context, compile(plan, deps.compileOptions), { principal }, 'write');
+  const rows: readonly FeedRow[] = results.slice(0, -1);
+  if (rows.length === 0 && page.change === undefined && !(await isVisible())) throw recordNotFound();
+  const [view] = plan.views;
+  const start = selectHistoryStart(workspace.databaseSchema, view.scan, deps.config.historyDays);
+  const [since] = await context.executor.run(start, 'write', buildStatementOptions(context, 'quick'));
+  return {
+    rows,
+    views: plan.views,
+    isCut: (results.at(-1)?.view ?? 0) > rows.length,
+    completeSince: since?.[0] ?? null,
+  };
+}

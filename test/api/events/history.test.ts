@@ -1,0 +1,168 @@
+// The history of a record: its events, the last one first, the record as it was, and who may read them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
+import type { Answer, Call } from '../../support/server.ts';
+import { LOCAL_PROVIDER } from '../../support/users.ts';
+
+const FIELDS = {
+  text: { type: 'string' },
+  total: { type: 'decimal', precision: 9, scale: 2 },
+  secret: { type: 'string' },
+};
+const RULES = { rowRules: [{ column: 'owner', claim: 'customer' }] };
+const SCHEMA = {
+  entities: {
+    notes: { fields: FIELDS, settings: { changes: 'history', changesOmit: ['secret'], defaultFields: ['text'] } },
+    papers: {
+      fields: { ...FIELDS, owner: { type: 'integer' } },
+      ...RULES,
+      settings: { changes: 'history', historyForUsers: true },
+    },
+    feeds: { fields: FIELDS, settings: { changes: 'feed' } },
+  },
+};
+
+const issuer = useIssuer();
+const server = useServer(LOCAL_PROVIDER);
+const shop = use(() => server.workspace('acme/shop', SCHEMA));
+const tokenOf = useUsers(shop, issuer);
+
+const ok = (answer: Answer): Answer['json'] => {
+  assert.ok(answer.status < 300, answer.text);
+  return answer.json;
+};
+const write = async (path: string, method: string, body?: unknown): Promise<Answer['json']> =>
+  ok(await shop.call(path, { method, body }));
+const get = async (path: string, call: Call = {}): Promise<Answer['json']> => ok(await shop.call(path, call));
+const refused = async (path: string, call: Call = {}): Promise<unknown[]> => {
+  const { status, json } = await shop.call(path, call);
+  return [status, json.error.code];
+};
+
+test('every change of a record is there with who made it, the last one first, also after its deletion', async () => {
+  const { data } = await write('notes', 'POST', { text: 'a', total: 1.5, secret: 's' });
+  await write('notes', 'POST', { text: 'another' });
+  const path = `notes/${data.id}`;
+  const updated = await shop.call(path, { method: 'PATCH', body: { text: 'b' } });
+  await write(path, 'PATCH', { text: 'b' });
+  await write(path, 'DELETE');
+  const { data: events, meta } = await get(`${path}/_history`);
+  const [b, a] = [
+    { id: data.id, text: 'b', total: 1.5 },
+    { id: data.id, text: 'a', total: 1.5 },
+  ];
+  assert.deepEqual(
+    events.map((event: Record<string, unknown>) => [
+      event.type,
+      event.cause,
+      event.changed,
+      event.previous,
+      event.record,
+    ]),
+    [
+      ['removed', 'deleted', undefined, b, undefined],
+      ['updated', 'changed', ['text'], { text: 'a' }, b],
+      ['created', 'created', undefined, undefined, a],
+    ],
+  );
+  assert.equal(events[1].actor.requestId, updated.headers.get('x-request-id'));
+  assert.deepEqual([meta.size, meta.nextCursor], [20, null]);
+  assert.ok(Date.parse(meta.completeSince) <= Date.parse(events[2].at));
+  const feed = await get('notes/_changes?after=oldest');
+  const ids = feed.data.filter(({ recordId }: { recordId: number }) => recordId === data.id);
+  assert.deepEqual(
+    ids.map(({ id }: { id: string }) => id).reverse(),
+    events.map(({ id }: { id: string }) => id),
+  );
+  const states = [];
+  for (const { id } of events) states.push((await get(`${path}/_history/${id}`)).data);
+  assert.deepEqual(states, [b, b, a]);
+});
+
+test('pages go on by the cursor, and fields select', async () => {
+  const { data } = await write('notes', 'POST', { text: '0', total: 1 });
+  const path = `notes/${data.id}`;
+  for (let n = 1; n < 5; n++) await write(path, 'PATCH', n === 3 ? { total: n } : { text: String(n) });
+  const texts: unknown[] = [];
+  let pages = 0;
+  for (let after = ''; after !== null; pages++) {
+    const { data: events, meta } = await get(`${path}/_history?size=2${after === '' ? '' : `&after=${after}`}`);
+    texts.push(...events.map(({ record }: { record: { text: string } }) => record.text));
+    after = meta.nextCursor;
+  }
+  assert.deepEqual([pages, texts], [3, ['4', '2', '2', '1', '0']]);
+  const { data: totals } = await get(`${path}/_history?fields=total`);
+  assert.deepEqual(
+    totals.map(({ record }: { record: unknown }) => record),
+    [{ total: 3 }, { total: 1 }],
+  );
+});
+
+test('what is not there is refused', async () => {
+  const { data } = await write('feeds', 'POST', { text: 'a' });
+  assert.deepEqual(await refused(`feeds/${data.id}/_history`), [409, 'CHANGES_OFF']);
+  assert.deepEqual(await refused('notes/999999/_history'), [404, 'NOT_FOUND']);
+  assert.deepEqual(await refused('notes/x/_history'), [400, 'BAD_REQUEST']);
+  const note = (await write('notes', 'POST', { text: 'a' })).data.id;
+  const [{ id }] = (await get(`notes/${note}/_history`)).data;
+  const other = (await write('notes', 'POST', { text: 'b' })).data.id;
+  assert.deepEqual(await refused(`notes/${other}/_history/${id}`), [404, 'NOT_FOUND']);
+  assert.deepEqual(await refused(`notes/${note}/_history/e_x`), [404, 'NOT_FOUND']);
+  assert.deepEqual(await refused(`notes/${note}/_history?after=e_x`), [400, 'BAD_REQUEST']);
+  assert.deepEqual(await refused(`notes/${note}/_history?size=201`), [400, 'BAD_REQUEST']);
+  assert.deepEqual(await refused(`notes/${note}/_history?wait=1`), [400, 'BAD_REQUEST']);
+  assert.deepEqual(await refused(`notes/${note}/_history`, { method: 'POST', body: {} }), [405, 'METHOD_NOT_ALLOWED']);
+  assert.deepEqual(await refused(`notes/${note}/_history/${id}/x`), [404, 'NOT_FOUND']);
+  const item = { method: 'GET', entity: 'notes', id: `${note}/_history` };
+  assert.equal((await shop.call('_batch', { method: 'POST', body: { operations: [item] } })).status, 400);
+  assert.equal((await shop.call(`notes/${note}/_history`, { credential: shop.readOnlyKey })).status, 200);
+});
+
+test('a record without entries has an empty history, which is complete from then on', async () => {
+  const set = async (changes: string): Promise<void> =>
+    void ok(await shop.admin('entities/feeds/settings', { method: 'PUT', body: { changes } }));
+  await set('off');
+  const { data } = await write('feeds', 'POST', { text: 'a' });
+  await set('history');
+  const { data: events, meta } = await get(`feeds/${data.id}/_history`);
+  assert.deepEqual(events, []);
+  assert.ok(Date.parse(meta.completeSince) > 0);
+  await write(`feeds/${data.id}`, 'PATCH', { text: 'b' });
+  assert.equal((await get(`feeds/${data.id}/_history`)).data.length, 1);
+});
+
+test('users read the history of what they see where they may, without who made it', async () => {
+  const credential = await tokenOf({ customer: 1 });
+  const { data } = await write('papers', 'POST', { text: 'hidden', owner: 2 });
+  const path = `papers/${data.id}/_history`;
+  assert.deepEqual(await refused(path, { credential }), [404, 'NOT_FOUND']);
+  await write(`papers/${data.id}`, 'PATCH', { owner: 1, text: 'shown' });
+  await write(`papers/${data.id}`, 'PATCH', { text: 'mine' });
+  const { data: events } = await get(path, { credential });
+  assert.deepEqual(
+    events.map(({ id: _, at: __, transaction: ___, version: ____, ...event }: Record<string, unknown>) => event),
+    [
+      {
+        type: 'updated',
+        entity: 'papers',
+        recordId: data.id,
+        changed: ['text'],
+        record: { id: data.id, text: 'mine', total: null, secret: null, owner: 1 },
+        previous: { text: 'shown' },
+      },
+      {
+        type: 'created',
+        entity: 'papers',
+        recordId: data.id,
+        record: { id: data.id, text: 'shown', total: null, secret: null, owner: 1 },
+      },
+    ],
+  );
+  const all = (await get(path)).data;
+  assert.deepEqual(await refused(`${path}/${all[2].id}`, { credential }), [404, 'NOT_FOUND']);
+  await write(`papers/${data.id}`, 'DELETE');
+  assert.deepEqual(await refused(path, { credential }), [404, 'NOT_FOUND']);
+  const note = (await write('notes', 'POST', { text: 'a' })).data.id;
+  assert.deepEqual(await refused(`notes/${note}/_history`, { credential }), [403, 'FORBIDDEN']);
+});
