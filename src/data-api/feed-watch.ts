@@ -1,5 +1,6 @@
 // Waits for changes of workspaces: one poll of a workspace for all who wait in this process, and at once after a write of
 // this process.
+import { isStaleSnapshot } from '../database/errors.ts';
 import type { RequestSignal } from '../http/request.ts';
 
 export interface FeedWatch {
@@ -50,8 +51,9 @@ export function makeFeedWatch(): FeedWatch {
   async function run(id: string, one: WatchedWorkspace): Promise<void> {
     one.isPolling = true;
     one.isTouched = false;
-    // A database that is away is asked again; whoever waits is answered when its time is over.
-    const last = await one.poll().catch(() => undefined);
+    // A database that is away is asked again; whoever waits is answered when its time is over. Tables that are gone are
+    // those of a workspace that was deleted: everybody looks for themselves.
+    const last = await one.poll().catch((error) => (isStaleSnapshot(error) ? Number.POSITIVE_INFINITY : undefined));
     one.isPolling = false;
     if (last !== undefined) for (const waiter of [...one.waiters]) if (waiter.after < last) waiter.wake();
     if (one.waiters.size === 0) workspaces.delete(id);
