@@ -74,7 +74,7 @@ test('a mail is sent for each new order, and for none twice', { timeout: 120_000
   const page = 'docs/recipes/mail-at-a-new-record.md';
   const [script = ''] = readBlocks(page, 'bash');
   const [keep = ''] = readCommands(page);
-  const key = /wda_\w+/.exec((await runCommands(keep, env, folder)).stdout)?.[0] ?? '';
+  const key = /wda_[\w-]+/.exec((await runCommands(keep, env, folder)).stdout)?.[0] ?? '';
   writeFileSync(join(folder, 'order-mails.sh'), script);
   // Stands for the mail system: prints the mails.
   mkdirSync(join(folder, 'bin'));
@@ -107,6 +107,9 @@ test('a mail is sent for each new order, and for none twice', { timeout: 120_000
     await ended;
     return printed;
   };
+  // Refused, it has no place to go on from.
+  await assert.rejects(runCommands(script, { ...env, WDA_KEY: `${key}x` }, folder), /401/);
+  assert.ok(!existsSync(join(folder, 'orders.cursor')));
   const mails = await start(/END[\s\S]*END/, async () => {
     await workspace.create('orders', [
       { customerId: 1, note: 'first' },
