@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import fc, { type GeneratorValue } from 'fast-check';
 import type { GrantDocument, Grants, User, Where } from './grants-model.ts';
+import { drawTellingGrants } from './grants-telling.ts';
 import type { Issuer } from './issuer.ts';
 import { type Drawn, drawClaims, drawEntities, drawRules, NAMES, VALUES, WORDS } from './row-rules-arbitrary.ts';
 import type { TestWorkspace } from './server.ts';
@@ -34,12 +35,17 @@ const CLAIMS = ['word', 'number', 'flag', 'day', 'at', 'list', 'words', 'deep.wo
 
 /**
  * Grants of each entity, or null for one without grants. `isLocal`: no condition crosses a relation, and none gives a
- * record a reference; `unread`: fields that no condition compares.
+ * record a reference; `unread`: fields that no condition compares; `isTelling`: half of the entities have grants of
+ * grants-telling.ts.
  */
 export function drawGrants(
   g: GeneratorValue,
   schema: ReadonlyMap<string, Drawn>,
-  { isLocal = false, unread = [] }: { readonly isLocal?: boolean; readonly unread?: readonly string[] } = {},
+  {
+    isLocal = false,
+    unread = [],
+    isTelling = false,
+  }: { readonly isLocal?: boolean; readonly unread?: readonly string[]; readonly isTelling?: boolean } = {},
 ): Grants {
   const pick = <T>(values: readonly T[]): T => g(fc.constantFrom, ...values) as T;
   const chance = (share: number): boolean => g(() => fc.noBias(fc.integer({ min: 1, max: 100 }))) <= share;
@@ -116,6 +122,7 @@ export function drawGrants(
   return Object.fromEntries(
     [...NAMES, 'link'].map((name) => {
       if (chance(name === 'link' ? 30 : 12)) return [name, null];
+      if (isTelling && chance(50)) return [name, drawTellingGrants(g, schema, name)];
       return [name, Array.from({ length: pick([1, 2, 2, 3, 3, 4]) }, () => grant(name))];
     }),
   );

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import fc, { type GeneratorValue } from 'fast-check';
 import { drawGrantedEntities, drawGrants, drawUser, makeCredential, withGrants } from './grants-arbitrary.ts';
 import { type GrantDocument, GrantsModel } from './grants-model.ts';
+import { drawTellingWrite } from './grants-telling.ts';
 import type { Issuer } from './issuer.ts';
 import { compareReads, type Ask as Read } from './read-comparison.ts';
 import { type Drawn, drawRecords } from './row-rules-arbitrary.ts';
@@ -17,7 +18,7 @@ import { compareWrite, type Ask as Send } from './write-comparison.ts';
 
 const DOCUMENTS = 3;
 const USERS = 4;
-const READS = 3;
+const READS = 2;
 const WRITES = 20;
 
 /** How often a kind of request was answered with a status. */
@@ -43,7 +44,7 @@ export async function fuzzGrants(
     let records = drawRecords(g, schema);
     await store(workspace, records);
     for (let document = 0; document < DOCUMENTS && sent < limit; document++) {
-      const grants = drawGrants(g, schema);
+      const grants = drawGrants(g, schema, { isTelling: true });
       const accepted = await workspace.admin('schema', put(withGrants(schema, grants)));
       assert.equal(accepted.status, 200, `${accepted.text} ${JSON.stringify(grants)}`);
       for (let index = 0; index < USERS && sent < limit; index++) {
@@ -124,7 +125,8 @@ async function fuzzUser(g: GeneratorValue, setting: Setting): Promise<Model> {
   const chance = (share: number): boolean => g(() => fc.noBias(fc.integer({ min: 1, max: 100 }))) <= share;
   for (let index = 0; index < WRITES; index++) {
     const view = model.view(records);
-    const wish = drawGranted(g, setting, records, view);
+    const telling = chance(40) ? drawTellingWrite(g, { ...setting, records, view }) : undefined;
+    const wish = telling ?? drawGranted(g, setting, records, view);
     const [first] = wish.writes;
     if (wish.form === 'bulk' && chance(40) && (first?.kind === 'create' || first?.kind === 'upsert')) {
       // Whether a row that is skipped lacks what a new one needs is not looked at.
