@@ -11,8 +11,8 @@ import { PAGE, type Parameter, textParameter, type Values } from './query.ts';
 import { arrayShape, formatTime, Id, nullableShape, objectShape, respond, Time } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 
-/** Action that the data API logs; all others are ids of admin routes. */
-const IMPORT = 'records.import';
+/** Actions that the data API logs; all others are ids of admin routes. */
+const OF_RECORDS = ['records.import', 'records.forget'];
 
 const ActivityResponse = objectShape(
   {
@@ -63,7 +63,7 @@ export function activityRoutes(services: AdminServices, routes: readonly AdminRo
   const route = routeMaker(services);
   const actions = [
     ...routes.filter(({ activity }) => activity === 'written').map(({ describe }) => describe.id),
-    IMPORT,
+    ...OF_RECORDS,
   ];
   const knownActions = [...new Set(actions.flatMap((action) => [action.split('.')[0] as string, action]))].sort();
   const query = {

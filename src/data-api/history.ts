@@ -1,14 +1,15 @@
 // Answers the history of a record: what happened to it, the last change first, and the record as it was.
-import { notFound, recordNotFound, responseTooLarge } from '../errors.ts';
+import { forbidden, notFound, recordNotFound, responseTooLarge } from '../errors.ts';
 import { planHistory } from '../plan/feed.ts';
 import type { FeedRow } from '../plan/result.ts';
 import { parseId } from '../request/call.ts';
 import { type HistoryRequest, parseHistoryRequest } from '../request/history-request.ts';
 import { parseParameters } from '../request/query-string.ts';
 import { formatEvent } from '../response/feed.ts';
-import { jsonText, type Reply } from '../response/reply.ts';
+import { jsonText, noContent, type Reply } from '../response/reply.ts';
 import { compile } from '../sql/compile.ts';
-import { selectHistoryStart } from '../sql/feed.ts';
+import { redactHistory, selectHistoryStart } from '../sql/feed.ts';
+import { insertActivity, loadActor } from '../store/activity.ts';
 import type { Databases } from '../store/databases.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
 import { notCursor } from './errors.ts';
@@ -18,7 +19,7 @@ import { runRead, type WriteDeps } from './reads.ts';
 import { findVersion } from './writes.ts';
 
 export interface HistoryDeps extends WriteDeps {
-  readonly databases: Pick<Databases, 'directory'>;
+  readonly databases: Pick<Databases, 'directory' | 'forWorkspace'>;
 }
 
 const NO_STORE = { 'Cache-Control': 'no-store' };
@@ -57,9 +58,48 @@ export async function answerHistoryEntry(deps: HistoryDeps, context: EntityConte
   const { rows } = await readHistory(deps, context, { size: 1, change: change ?? '0', isOne: true, fields: undefined });
   const [row] = rows;
   const record = row?.after === true ? row.new : row?.old;
-  if (row === undefined) throw notFound('EVENT_NOT_FOUND', 'The record has no such event');
+  if (row === undefined || !(row.before || row.after))
+    throw notFound('EVENT_NOT_FOUND', 'The record has no such event');
   if (record === undefined || record === null) throw responseTooLarge(deps.config.maxResponseBytes);
   return jsonText(200, `{"data":${record}}`, NO_STORE);
+}
+
+/**
+ * Removes the values of a record from its history; the events stay. Owners alone: 403. Noted in the activity, in the same
+ * transaction.
+ */
+export async function forgetHistory(deps: HistoryDeps, context: EntityContext): Promise<Reply> {
+  const { call, entity, principal, workspace, executor } = context;
+  parseParameters(call.query, []);
+  const isOwner = principal.kind === 'operator' || principal.permissions === 'OWNER';
+  if (!isOwner) throw forbidden('ADMIN_RIGHT_REQUIRED', 'Only an owner may remove values from a history');
+  if (executor.isTransaction) throw new TypeError('values are removed from a history in a transaction of its own');
+  const id = parseId(call.id);
+  const plan = planHistory(undefined, entity, context, { id: id ?? '0', change: undefined, isOne: false, size: 1 });
+  if (id === undefined) throw recordNotFound();
+  const options = buildStatementOptions(context, 'unknown');
+  const statement = redactHistory(workspace.databaseSchema, plan.views[0].scan, id);
+  const hasEntries = await deps.databases.forWorkspace(workspace).transaction(
+    async (session) => {
+      const [row] = await session.executor.run(statement, 'write', options);
+      const changes = Number(row?.[0] ?? 0);
+      if (changes > 0) {
+        await insertActivity(session, {
+          actor: await loadActor(session, principal),
+          action: 'records.forget',
+          organization: workspace.organization,
+          workspace,
+          entity: entity.name,
+          subject: id,
+          details: { changes },
+        });
+      }
+      return row?.[1] === 't';
+    },
+    { tenant: workspace.id, purpose: 'batch' },
+  );
+  if (!hasEntries && (await findVersion(deps, context, id)) === undefined) throw recordNotFound();
+  return noContent();
 }
 
 type HistoryPage = Pick<HistoryRequest, 'size' | 'fields'> & {

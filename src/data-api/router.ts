@@ -45,7 +45,7 @@ import { makeLoadSeals } from './feed-cursor.ts';
 import { makeFeedWatch } from './feed-watch.ts';
 import { type GrantedContext, isLimited, removeGranted, updateGranted } from './granted.ts';
 import { createOrUpsert } from './granted-upsert.ts';
-import { answerHistory, answerHistoryEntry, type HistoryDeps } from './history.ts';
+import { answerHistory, answerHistoryEntry, forgetHistory, type HistoryDeps } from './history.ts';
 import { executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
 import { executeCallIdempotent } from './idempotent-call.ts';
 import { importRecords } from './import/import.ts';
@@ -132,8 +132,8 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   /** Runs a call for records; a write with an Idempotency-Key runs only once. */
   function executeCall(context: RequestContext, call: Call): Promise<Reply> {
     const { access, body } = OPERATIONS[call.operation];
-    // An import is one stream and one transaction, and stores its key itself.
-    const isWrite = access === 'write' && call.operation !== 'import';
+    // An import is one stream and one transaction, and stores its key itself. What is forgotten may be forgotten again.
+    const isWrite = access === 'write' && call.operation !== 'import' && call.operation !== 'forget';
     let isIdempotent = false;
     try {
       isIdempotent = isWrite && hasIdempotencyKey(context) && usesKey(context, call);
@@ -214,6 +214,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
       const call = parseCall(context, segments, config);
       if (OPERATIONS[call.operation].access === 'read') return executeCall(context, call);
       if (call.operation === 'import' && mayWrite(principal)) throw importNotTried();
+      if (call.operation === 'forget') throw forgetNotTried();
       return runDry(context, call);
     },
     oldestInFlight: retry.oldestInFlight,
@@ -229,6 +230,9 @@ interface Operations {
   readonly retry: SnapshotRetry;
   readonly seals: FeedDeps['seals'];
 }
+
+/** Error of a removal of values, which has its own transaction. */
+const forgetNotTried = (): Error => notFound('UNKNOWN_OPERATION', 'The removal of a history cannot be tried');
 
 /** Creates the operations on entities, for external and internal calls. */
 export function makeOperations(deps: OperationDeps): Operations {
@@ -258,6 +262,7 @@ export function makeOperations(deps: OperationDeps): Operations {
     import: (context) => importRecords(transfer, context),
     export: (context) => exportRecords(transfer, context),
     history: (context) => answerHistory(recordDeps, context),
+    forget: (context) => forgetHistory(recordDeps, context),
     historyEntry: (context) => answerHistoryEntry(recordDeps, context),
     changes: () => Promise.reject(new TypeError('the feed of an entity is answered without its context')),
   };

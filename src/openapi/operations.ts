@@ -161,7 +161,7 @@ const SHARED_USERS: Readonly<
     'wda.Groups': ['aggregate', 'summarize'],
     'wda.File': ['export'],
     'wda.Unchanged': ['read'],
-    'wda.Deleted': ['delete', 'bulkDelete', 'bulkDeleteListed'],
+    'wda.Deleted': ['delete', 'bulkDelete', 'bulkDeleteListed', 'forget'],
     'wda.Checked': ['bulkDelete', 'bulkDeleteListed'],
     'wda.Imported': ['import'],
   },
@@ -389,6 +389,12 @@ const READS: Readonly<
 
 const FORMS: Readonly<Record<OperationName, FormOf>> = {
   ...READS,
+  forget: () => ({
+    summary: 'Forget the history of a record of',
+    description: 'Removes the values of a record from its history, for good; its events stay. Owners alone.',
+    responses: { 204: responseRef('wda.Deleted') },
+    codes: HISTORY_CODES,
+  }),
   create: ({ entity, keys }) => ({
     summary: 'Create',
     description:

@@ -60,6 +60,7 @@ function eventSchema(view: EntityView): JsonSchema {
       record,
       previous: record,
       truncated: { const: true },
+      redacted: { const: true },
       version: { type: 'string' },
       actor: { anyOf: [{ $ref: '#/components/schemas/wda.Actor' }, { type: 'null' }] },
     }),

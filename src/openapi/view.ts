@@ -96,6 +96,7 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
   changes: ['read'],
   history: ['read'],
   historyEntry: ['read'],
+  forget: ['delete'],
   read: ['read'],
   create: ['create'],
   bulkCreate: ['create'],
@@ -107,7 +108,7 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
   bulkDeleteListed: ['delete'],
 };
 
-const HISTORY: readonly OperationName[] = ['history', 'historyEntry'];
+const HISTORY: readonly OperationName[] = ['history', 'historyEntry', 'forget'];
 
 const mayReadHistory = ({ settings }: Entity, { kind }: PrincipalClass): boolean =>
   settings.changes === 'history' && (kind === 'owner' || settings.historyForUsers === true);
@@ -124,6 +125,7 @@ export function getOperations(
       (principal.mayWrite || OPERATIONS[name].access === 'read') &&
       (name !== 'changes' || keepsChanges(entity.settings)) &&
       (!HISTORY.includes(name) || mayReadHistory(entity, principal)) &&
+      (name !== 'forget' || principal.kind === 'owner') &&
       NEEDS[name].some((operation) => granted.has(operation)),
   );
 }

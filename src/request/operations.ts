@@ -39,6 +39,7 @@ export const OPERATIONS = {
   read: { methods: ['GET', 'HEAD'], tail: 'id', access: 'read', body: 'none' },
   history: { methods: ['GET', 'HEAD'], tail: 'id/_history', access: 'read', body: 'none' },
   historyEntry: { methods: ['GET', 'HEAD'], tail: 'id/_history/event', access: 'read', body: 'none' },
+  forget: { methods: ['DELETE'], tail: 'id/_history', access: 'write', body: 'none' },
   update: { methods: ['PUT', 'PATCH'], tail: 'id', access: 'write', body: 'json' },
   delete: { methods: ['DELETE'], tail: 'id', access: 'write', body: 'none' },
 } as const satisfies Record<string, Operation>;

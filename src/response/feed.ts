@@ -14,6 +14,9 @@ export interface EventContext {
 
 const CAUSES: Readonly<Record<string, string>> = { i: 'created', u: 'changed', d: 'deleted' };
 
+/** Types of events without values, by the kinds of changes. */
+const TYPE_OF_KIND: Readonly<Record<string, string>> = { i: 'created', u: 'updated', d: 'removed' };
+
 /** Returns the event of a row as JSON text. */
 export function formatEvent(row: FeedRow, context: EventContext): string {
   const { views, toEventId, toTransactionId, showActor, epoch } = context;
@@ -21,18 +24,19 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   const id = JSON.stringify(toEventId(row.seq));
   const entity = JSON.stringify(view.entity.name);
   if (row.kind !== null && 'tsx'.includes(row.kind)) return formatControl(row, id, entity);
-  const type = row.before ? (row.after ? 'updated' : 'removed') : 'created';
+  const isRedacted = !row.before && !row.after;
+  const type = isRedacted ? TYPE_OF_KIND[row.kind ?? ''] : row.before ? (row.after ? 'updated' : 'removed') : 'created';
   const parts = [`"id":${id}`, `"type":"${type}"`];
   if (view.isWhole) parts.push(`"cause":"${CAUSES[row.kind ?? ''] ?? 'changed'}"`);
   parts.push(`"entity":${entity}`, `"recordId":${row.recordId}`, `"at":"${row.at}"`);
   parts.push(`"transaction":${JSON.stringify(toTransactionId(row.xid))}`);
-  if (type === 'updated') parts.push(`"changed":[${row.changed ?? ''}]`);
+  if (isRedacted) parts.push('"redacted":true');
+  if (type === 'updated' && !isRedacted) parts.push(`"changed":[${row.changed ?? ''}]`);
   if (row.new !== null && row.after) parts.push(`"record":${row.new}`);
   const previous = type === 'updated' ? row.previous : type === 'removed' ? row.old : null;
   if (previous !== null) parts.push(`"previous":${previous}`);
   if (row.after && row.new === null) parts.push('"truncated":true');
-  if (type !== 'removed' && row.actor !== null)
-    parts.push(`"version":${JSON.stringify(formatVersion(row.xid, epoch))}`);
+  if (row.after && row.actor !== null) parts.push(`"version":${JSON.stringify(formatVersion(row.xid, epoch))}`);
   const actor = showActor(row.actor);
   if (actor !== undefined) parts.push(`"actor":${actor}`);
   return `{${parts.join()}}`;

@@ -58,6 +58,15 @@ export function selectHistory(plan: HistoryPlan, maxBytes: number): Fragment {
   return selectPage(plan, looked, MAX_LOOKED_AT, maxBytes, keyword(' desc'));
 }
 
+/** Removes the values of a record from its changes; returns how many had some, and whether it has any changes. */
+export function redactHistory(schema: string, scan: Scan, id: string): Query {
+  const change = internalRef(schema, 'change');
+  const own = sql`c.entity = ${renderNumber(schema, scan)} and c.id = ${id}::int8 and c.kind in ('i', 'u', 'd')`;
+  return toQuery(sql`with r as (
+  update ${change} c set old = null, new = null where ${own} and (c.old is not null or c.new is not null) returning 1
+) select (select count(*) from r)::text, exists (select from ${change} c where ${own})`);
+}
+
 /** Selects the time from which on all changes of the entity are there. */
 export const selectHistoryStart = (schema: string, scan: Scan, days: number): Query =>
   toQuery(
@@ -172,8 +181,23 @@ from "$c" ${C}
 left join lateral (${renderImage(view, schema, number, ident('old'))}) ${O} on true
 left join lateral (${renderImage(view, schema, number, ident('new'))}) ${N} on true
 where ${C}.entity = ${number} and ${C}.kind in ('i', 'u', 'd') and ${join(conditions, ' and ')}
-union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null
+${renderRedacted(plan, view, index, number)}union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null
 from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in ('t', 's', 'x')`;
+}
+
+/** Renders the changes whose values were removed, for who sees all records. */
+function renderRedacted(
+  { types }: FeedPlan | HistoryPlan,
+  { isWhole, predicate }: FeedView,
+  index: number,
+  number: Fragment,
+): Fragment {
+  if (!isWhole || predicate !== undefined) return empty;
+  const kinds = { created: sql`'i'`, updated: sql`'u'`, removed: sql`'d'` };
+  const listed = join(types?.map((type) => kinds[type]) ?? Object.values(kinds));
+  return sql`union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, false, false, null, null, null, null
+from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in (${listed}) and ${C}.old is null and ${C}.new is null
+`;
 }
 
 /** Renders the record of an image that is in the view, with `"$is"` and `"$text"`, the JSON of its fields; else no row. */

@@ -166,3 +166,51 @@ test('users read the history of what they see where they may, without who made i
   const note = (await write('notes', 'POST', { text: 'a' })).data.id;
   assert.deepEqual(await refused(`notes/${note}/_history`, { credential }), [403, 'FORBIDDEN']);
 });
+
+test('values are removed from a history by an owner, and the events stay', async () => {
+  const { data } = await write('notes', 'POST', { text: 'private', total: 1 });
+  const other = (await write('notes', 'POST', { text: 'kept' })).data.id;
+  const path = `notes/${data.id}`;
+  await write(path, 'PATCH', { text: 'also private' });
+  await write(path, 'DELETE');
+  const credential = shop.readWriteKey;
+  assert.deepEqual(await refused(`${path}/_history`, { method: 'DELETE', credential }), [403, 'FORBIDDEN']);
+  assert.deepEqual(await refused('notes/999999/_history', { method: 'DELETE' }), [404, 'NOT_FOUND']);
+  for (let n = 0; n < 2; n++) {
+    const answer = await shop.call(`${path}/_history`, { method: 'DELETE', headers: { 'idempotency-key': 'same' } });
+    assert.equal(answer.status, 204, answer.text);
+  }
+  const { data: events } = await get(`${path}/_history`);
+  const brief = events.map(({ type, cause, redacted, record, previous, changed, actor }: Record<string, unknown>) => [
+    [type, cause, redacted, typeof actor],
+    [record, previous, changed],
+  ]);
+  assert.deepEqual(
+    brief,
+    [
+      ['removed', 'deleted', true, 'object'],
+      ['updated', 'changed', true, 'object'],
+      ['created', 'created', true, 'object'],
+    ].map((event) => [event, [undefined, undefined, undefined]]),
+  );
+  assert.deepEqual(await refused(`${path}/_history/${events[1].id}`), [404, 'NOT_FOUND']);
+  const feed = await get('notes/_changes?after=oldest&types=updated,removed&size=1000');
+  const redacted = feed.data.filter((event: Record<string, unknown>) => event.redacted === true);
+  assert.deepEqual(
+    redacted.map(({ id }: { id: string }) => id),
+    [events[1].id, events[0].id],
+  );
+  assert.equal((await get(`notes/${other}/_history`)).data[0].record.text, 'kept');
+  const activity = ok(await shop.admin('activity?action=records.forget')).data;
+  assert.deepEqual(
+    activity.map(({ subject, details }: Record<string, unknown>) => [subject, details]),
+    [[String(data.id), { changes: 3 }]],
+  );
+  const [{ database_schema: schema } = {}] = await server.database.query(
+    "select database_schema from wda.workspace where slug = 'shop'",
+  );
+  const rows = await server.database.query(
+    `select from "${schema}"."$change" where old::text like '%private%' or new::text like '%private%'`,
+  );
+  assert.deepEqual(rows, []);
+});
