@@ -36,7 +36,7 @@ export type Condition<L> =
   | { readonly kind: 'not'; readonly member: Condition<L> }
   | Comparison
   /** Full-text search on the words of the record. */
-  | { readonly kind: 'search'; readonly search: Search }
+  | { readonly kind: 'search'; readonly search: Search; readonly isShielded: boolean }
   /** Test that some linked record satisfies the member. */
   | { readonly kind: 'exists'; readonly link: L; readonly member: Condition<L> };
 

@@ -3,7 +3,7 @@ import type { Entity, Field } from '../model/entity.ts';
 import type { FilterTree } from '../request/filter.ts';
 import { type Comparison, EVERYTHING, group, isConstant, isPart, planCondition } from './condition.ts';
 import { buildLink, type PlanContext } from './link.ts';
-import { hidesRows, type Predicate, type Scan, shieldColumns } from './scan.ts';
+import { hidesRows, type Predicate, type Scan, scan, shieldColumns } from './scan.ts';
 import type { Search } from './search.ts';
 
 export type { Predicate } from './scan.ts';
@@ -16,7 +16,10 @@ export function planFilter(
   search?: Search,
 ): Predicate | undefined {
   const filter = tree === undefined ? EVERYTHING : markExpensiveParts(planPredicate(tree, entity, context));
-  const predicate = search === undefined ? filter : group('and', [filter, { kind: 'search', search }]);
+  // Which phrases hidden records have would be told by the time that it takes to read their texts.
+  const isShielded = search !== undefined && scan(entity, context.principal, 'read').filter.kind !== 'unrestricted';
+  const predicate =
+    search === undefined ? filter : group('and', [filter, { kind: 'search', search, isShielded } as const]);
   return isConstant(predicate) && predicate.kind === 'and' ? undefined : predicate;
 }
 
@@ -43,9 +46,20 @@ function markExpensiveParts(predicate: Predicate): Predicate {
   return mark(predicate);
 }
 
-/** Returns the table of the predicate, in which no hidden record has a value for a regular expression. */
-export const shieldScan = (scan: Scan, predicate: Predicate | undefined): Scan =>
-  shieldColumns(scan, predicate === undefined ? [] : listMatched(predicate));
+/**
+ * Returns the table of the predicate, in which no hidden record has a value for a regular expression, and which says for a
+ * search which records are hidden.
+ */
+export function shieldScan(target: Scan, predicate: Predicate | undefined): Scan {
+  if (predicate === undefined) return target;
+  const shielded = shieldColumns(target, listMatched(predicate));
+  return hasShieldedSearch(predicate) ? { ...shielded, saysVisible: true } : shielded;
+}
+
+function hasShieldedSearch(predicate: Predicate): boolean {
+  if (predicate.kind === 'search') return predicate.isShielded;
+  return predicate.kind === 'and' && predicate.members.some(hasShieldedSearch);
+}
 
 /** Returns the fields of the record itself that are compared with regular expressions. */
 function listMatched(predicate: Predicate): readonly Field[] {

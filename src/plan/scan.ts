@@ -19,6 +19,8 @@ export interface Scan {
   readonly filter: RowFilter | GrantFilter;
   /** Columns that some records do not show, with the alternatives of which one must hold. */
   readonly columns?: ReadonlyMap<string, readonly Alternative[]>;
+  /** Whether its rows have a further column, `"$visible"`: whether the row filter holds. */
+  readonly saysVisible?: true;
   /** Whether it reads images of records in stored changes, in place of the table. */
   readonly isImage?: true;
   /** Whether it reads the records as the statement leaves them, by the name `"$now"`. */

@@ -53,7 +53,7 @@ export function renderScan(
   const { schema, name } = scan.entity.table;
   const source = sql`${ident(schema)}.${ident(name)}`;
   const guard = renderNodeGuard(scan);
-  if (scan.columns === undefined) {
+  if (scan.columns === undefined && scan.saysVisible !== true) {
     const conditions = [guard, ...renderFilter(scan, alias, isLocated)].filter((condition) => condition !== empty);
     return { table: sql`${source} ${alias}`, condition: join(conditions, ' and ') };
   }
@@ -65,7 +65,8 @@ export function renderScan(
   });
   // A cluster lacks these columns of a list that it knows to be empty.
   const system = !isLocated ? [] : (scan.entity.moves ?? 0) % 2 === 0 ? ['xmin'] : ['xmin', 'tableoid'];
-  const selected = join([...columns, ...system.map((column) => sql`${inner}.${ident(column)}`)]);
+  const visible = scan.saysVisible ? [sql`(${join(renderFilter(scan, inner, isLocated), ' and ')}) as ${VISIBLE}`] : [];
+  const selected = join([...columns, ...system.map((column) => sql`${inner}.${ident(column)}`), ...visible]);
   const conditions = where(guard, ...renderFilter(scan, inner, isLocated), ...(page?.conditions ?? []));
   if (page !== undefined) {
     const { base = scan.entity } = scan.entity.access ?? {};
@@ -90,6 +91,9 @@ export function renderFilter({ filter }: Pick<Scan, 'filter'>, row: Fragment, is
 
 /** Renders a condition that no record satisfies, which the planner does not know. */
 const renderNever = (row: Fragment): Fragment => sql`${row}."id" = any(array[null::int8])`;
+
+/** Name of the column that says whether the row filter holds. */
+const VISIBLE = ident('$visible');
 
 /** Name of the column with the image that a row was read from. */
 export const IMAGE = ident('$image');
@@ -190,7 +194,7 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
       return sql`exists (select from ${table}${where(link, condition, member)})`;
     }
     case 'search':
-      return matches(predicate.search, alias);
+      return matches(predicate.search, alias, predicate.isShielded ? sql`${alias}.${VISIBLE}` : undefined);
     case 'compare':
       return renderOperator(
         predicate.operator,

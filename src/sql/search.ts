@@ -10,10 +10,25 @@ import { normalizeText, textConfiguration, toTsvector } from './text-expressions
 /**
  * Renders the condition that the row satisfies the search. The planner cannot estimate a tsquery from a subquery and
  * assumes that few rows satisfy it, so it uses the index: when it knows that many do, it would rather read the table
- * and parse the words of each row, 40 s for a million instead of 1.
+ * and parse the words of each row, 40 s for a million instead of 1. `isVisible`: a condition without which the text of no
+ * row is parsed; the index finds rows with all words, and their order is looked at afterwards.
  */
-export function matches(search: Search, row: Fragment): Fragment {
-  return sql`${renderTsvector(search, row)} @@ (select ${renderTsquery(search)})`;
+export function matches(search: Search, row: Fragment, isVisible?: Fragment): Fragment {
+  const words = renderTsvector(search, row);
+  const match = sql`${words} @@ (select ${renderTsquery(search)})`;
+  if (isVisible === undefined) return match;
+  const isUnordered = sql`(select (${renderTsquery(search)})::text !~ ${ORDER})`;
+  return sql`(${words} @@ (select ${renderUnordered(search)}) and case when ${isVisible} then ${isUnordered} or ${match} else false end)`;
+}
+
+/** Operator of phrases in the text of a tsquery. */
+const ORDER = keyword("'<(-|[0-9]+)>'");
+
+/** Renders a tsquery that the index answers alone: that of a search without phrases, or else the words in any order. */
+function renderUnordered(search: Search): Fragment {
+  const terms = search.terms.filter(({ kind }) => kind !== 'without').map((term) => renderTerm(search, term));
+  const words = sql`regexp_replace((${join(terms, ' && ')})::text, ${ORDER}, '&', 'g')::tsquery`;
+  return sql`case when w.whole::text ~ ${ORDER} and numnode(w.words) > 0 then w.words else w.whole end from (select ${renderTsquery(search)} as whole, ${words} as words) w`;
 }
 
 /**

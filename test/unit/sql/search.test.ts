@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
+import type { Principal } from '../../../src/model/principal.ts';
 import { getEntity } from '../../../src/model/workspace.ts';
 import { planList } from '../../../src/plan/plan.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
@@ -17,15 +18,20 @@ const workspace = makeWorkspace({
   name: 'shop',
   version: '1',
   databaseSchema: 'ws1',
-  document: { entities: { people: { fields: { name: text, note: text }, searchLanguage: 'german' } } },
+  document: {
+    entities: {
+      people: { fields: { name: text, note: text }, searchLanguage: 'german' },
+      letters: { fields: { name: text, owner: { type: 'string' } }, rowRules: [{ column: 'owner', claim: 'sub' }] },
+    },
+  },
   names: NO_NAMES,
   entityIds: {},
   gates: {},
 });
 
-function statement(query: string) {
-  const people = getEntity(workspace, 'people');
-  const plan = planList(parseListRequest(query, { maxPageSize: 1000 }), people, makePlanContext(workspace, OWNER));
+function statement(query: string, principal: Principal = OWNER, name = 'people') {
+  const entity = getEntity(workspace, name);
+  const plan = planList(parseListRequest(query, { maxPageSize: 1000 }), entity, makePlanContext(workspace, principal));
   return compile(plan, { maxResponseBytes: 1_000_000 });
 }
 
@@ -43,6 +49,25 @@ test('what is typed is bound, never text', () => {
     'x drop',
     'zeb',
   ]);
+});
+
+test('the order of words is looked at in visible records alone, as the time would tell of it', () => {
+  const user: Principal = {
+    kind: 'external',
+    permissions: 'READ_WRITE',
+    workspaceId: '1',
+    scope: null,
+    credentialId: 'user',
+    claims: { sub: 'ann' },
+    roles: [],
+    onlyGrants: false,
+  };
+  const { text: sql } = statement('search=%22ann%20lee%22&sort=name', user, 'letters');
+  assert.match(
+    sql,
+    /case when "c0"\."\$visible" then \(select [^@]*<[^@]* or to_tsvector[^@]*@@ \(select \(phraseto_tsquery/,
+  );
+  assert.ok(!statement('search=%22ann%20lee%22', OWNER, 'letters').text.includes('$visible'));
 });
 
 const SAME: readonly [string, string][] = [
