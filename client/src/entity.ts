@@ -38,6 +38,8 @@ export interface Meta {
   readonly nextCursor: string | null;
   /** Version of each record, for `ifMatch` (in quotes) and `$version`; only with `versions`. */
   readonly versions?: readonly string[];
+  /** Cursor of what follows this answer, for `changes` and `watch` with the same filter and fields; only with `changes`. */
+  readonly changes?: string;
   /** Truncated values and their lengths; only with `preview`. */
   readonly previews?: readonly { readonly index: number; readonly field: string; readonly length: number }[];
 }

@@ -72,6 +72,21 @@ test('records come into a filter and leave it', async () => {
   await assert.rejects(drain(orders.changes({ filter: { $or: [{ total: { in: [] } }] } })), TypeError);
 });
 
+test('changes follow a list without a gap, under the same filter and fields', async () => {
+  const orders = demo.client().entity('orders');
+  const view = { filter: { status: 'shipped' }, fields: ['id', 'note'] } as const;
+  const { data, meta } = await orders.list({ ...view, changes: true });
+  assert.ok(data.length > 0);
+  const { data: order } = await orders.create({ customerId: 1, status: 'shipped', note: 'later' });
+  const { events } = await drain(orders.changes({ ...view, after: meta.changes }));
+  assert.deepEqual(
+    events.map((event) => event.type === 'created' && event.record),
+    [{ id: order.id, note: 'later' }],
+  );
+  const { meta: whole } = await orders.list({ changes: true, size: 1 });
+  assert.deepEqual((await drain(orders.changes({ after: whole.changes }))).events, []);
+});
+
 test('a workspace has the events of several entities, narrowed by entity', async () => {
   const shop = demo.client();
   const entities = ['orders', 'customers'] as const;
