@@ -121,6 +121,32 @@ test('forms and document are one draft, which a reload keeps', async ({ open }) 
   await page.getByRole('button', { name: 'nickname string(30)' }).waitFor({ state: 'detached' });
 });
 
+test('the form of an entity says which changes are kept, and the others of its settings with them', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.admin, path: '/t/people/schema?tab=entities&entity=customers' });
+  const keep = page.getByRole('combobox', { name: 'Changes of records' });
+  await keep.waitFor();
+  assert.equal(await page.getByLabel('Days of history').count(), 0);
+  await keep.selectOption('history');
+  await page.getByLabel('Days of history').fill('90');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Users of the identity provider may read history').check();
+  await page.getByLabel('Fields left out of changes').fill('email');
+  await openTab(page, 'Document');
+  await until('the document has the settings', async () => {
+    const text = await textOf(page);
+    return ['changes: history', 'historyDays: 90', 'historyForUsers: true', 'email'].every((part) =>
+      text.includes(part),
+    );
+  });
+  assert.match(await textOf(page), /changesOmit:\s*(\[ ?email ?\]|- email)/);
+  await openTab(page, 'Entities');
+  await keep.selectOption('off');
+  await page.getByLabel('Days of history').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Discard' }).click();
+});
+
 test("a mistake stands at its line in the server's words, and in the form", async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/t/people/schema?tab=document' });
   const text = await textOf(page);

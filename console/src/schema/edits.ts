@@ -144,7 +144,7 @@ function renameColumnReferences(document: Json, own: Path, old: string, name: st
 function renameInSettings(document: Json, own: Path, old: string, name: string): Json {
   const label: Path = [...own, 'settings', 'label'];
   let next = getAt(document, label) === old ? setAt(document, label, name) : document;
-  for (const setting of ['defaultExpand', 'expandable', 'defaultFields']) {
+  for (const setting of ['defaultExpand', 'expandable', 'defaultFields', 'changesOmit']) {
     const path = [...own, 'settings', setting];
     const list = getAt(next, path);
     if (!isList(list)) continue;

@@ -1,5 +1,5 @@
-// Form for the settings of an entity: read defaults, and the language of its searchable fields.
-import { Text } from '@mantine/core';
+// Form for the settings of an entity: read defaults, the changes that are kept, and the language of its searchable fields.
+import { Checkbox, NativeSelect, Text } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import { CommitInput } from './commit-input.tsx';
 import { CommitLines } from './commit-lines.tsx';
@@ -14,6 +14,12 @@ const LISTS = [
   ['defaultFields', 'Default fields', '* is every column'],
 ] as const;
 
+const CHANGES = [
+  { value: 'off', label: 'not kept' },
+  { value: 'feed', label: 'feed' },
+  { value: 'history', label: 'history' },
+];
+
 export function SettingsForm({ form }: { readonly form: EntityFormState }) {
   const set = createSetter(form);
   const setting = (name: string, value: Json | undefined): void => {
@@ -21,6 +27,7 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
     // A missing `settings` keeps the current ones; `{}` clears them.
     set(['settings'], next);
   };
+  const changes = asText(getValue(form, ['settings', 'changes'])) || 'off';
   const mistake = (name: string): string | undefined => listErrors(form, ['settings', name])[0]?.message;
   return (
     <section aria-label="Settings">
@@ -52,6 +59,40 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
           error={mistake('maxExpandDepth')}
           onCommit={(text) => setting('maxExpandDepth', parseInteger(text.trim()))}
         />
+        <NativeSelect
+          label="Changes of records"
+          description="Kept for feeds, or for longer as history"
+          data={CHANGES}
+          value={changes}
+          error={mistake('changes')}
+          onChange={({ currentTarget: { value } }) => setting('changes', value === 'off' ? undefined : value)}
+        />
+        {changes !== 'off' && (
+          <CommitLines
+            label="Fields left out of changes"
+            description="Their values are never stored with changes"
+            value={asTexts(getValue(form, ['settings', 'changesOmit']))}
+            error={mistake('changesOmit')}
+            onCommit={(lines) => setting('changesOmit', lines.length === 0 ? undefined : lines)}
+          />
+        )}
+        {changes === 'history' && (
+          <CommitInput
+            label="Days of history"
+            description="1 to 36500; not given: the default of the server"
+            value={formatInput(getValue(form, ['settings', 'historyDays']))}
+            error={mistake('historyDays')}
+            onCommit={(text) => setting('historyDays', parseInteger(text.trim()))}
+          />
+        )}
+        {changes === 'history' && (
+          <Checkbox
+            label="Users of the identity provider may read history"
+            checked={getValue(form, ['settings', 'historyForUsers']) === true}
+            error={mistake('historyForUsers')}
+            onChange={(event) => setting('historyForUsers', event.currentTarget.checked ? true : undefined)}
+          />
+        )}
         <CommitInput
           label="Search language"
           description="Of the searchable fields"

@@ -8,7 +8,7 @@ import {
   listColumns,
   renameMember,
 } from '../../../../console/src/schema/edits.ts';
-import { getAt } from '../../../../console/src/schema/json-value.ts';
+import { getAt, setAt } from '../../../../console/src/schema/json-value.ts';
 
 const DOCUMENT: Json = {
   entities: {
@@ -52,6 +52,13 @@ test('a renamed field stays the label of its records', () => {
   const next = renameMember(DOCUMENT, path, 'title', DOCUMENT);
   assert.equal(getAt(next, ['entities', 'customers', 'settings', 'label']), 'title');
   assert.deepEqual(renameMember(next, [...path.slice(0, -1), 'title'], 'name', DOCUMENT), DOCUMENT);
+});
+
+test('a renamed field stays out of the changes that are kept', () => {
+  const path = ['entities', 'customers', 'fields', 'name'];
+  const document = setAt(DOCUMENT, ['entities', 'customers', 'settings', 'changesOmit'], ['name']);
+  const next = renameMember(document, path, 'title', DOCUMENT);
+  assert.deepEqual(getAt(next, ['entities', 'customers', 'settings', 'changesOmit']), ['title']);
 });
 
 test('what is not in force yet has no former name', () => {
