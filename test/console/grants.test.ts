@@ -207,6 +207,25 @@ test('grants that somebody else has changed meanwhile are not overwritten', asyn
   await restore('tickets');
 });
 
+test('what is changed while grants are being saved stays a draft', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: EDITOR });
+  const answer = Promise.withResolvers<void>();
+  await page.route(/\/tickets\/grants$/, async (route) => {
+    if (route.request().method() === 'PUT') await answer.promise;
+    await route.continue();
+  });
+  await page.getByRole('radio', { name: 'No user' }).check();
+  await button(page, 'Save grants').click();
+  await page.getByRole('radio', { name: 'Users by their grants' }).check();
+  answer.resolve();
+  await until('they are saved', async () => JSON.stringify(await grantsOf('tickets')) === '[]');
+  await page.getByText('Grants saved').waitFor({ state: 'attached' });
+  assert.equal(await page.getByRole('radio', { name: 'Users by their grants' }).isChecked(), true);
+  await button(page, 'Discard changes').click();
+  assert.equal(await page.getByRole('radio', { name: 'No user' }).isChecked(), true);
+  await restore('tickets');
+});
+
 test('a role is added where it is needed', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/acme/desk/access/grants/rates' });
   await page.getByRole('radio', { name: 'Users by their grants' }).check();

@@ -102,12 +102,13 @@ function Editor({ workspace, schema, entity, newest }: EditorProps) {
       (await saveGrants(workspace, entity.name, grants, etag)) ??
       // Someone else was faster.
       queries.fetchQuery({ ...query, staleTime: 0 }),
-    onSuccess: (saved) => {
+    onSuccess: (saved, { grants }) => {
       setOpening(false);
       if (!('warnings' in saved)) return setTheirs(saved);
       setTheirs(undefined);
       setStored(saved);
-      setDraft(saved.value);
+      // Edits of the time until the answer stay.
+      setDraft((current) => (isSame(current, grants) ? saved.value : current));
       setWarnings(saved.warnings);
       queries.setQueryData(query.queryKey, { value: saved.value, etag: saved.etag });
       void queries.invalidateQueries({ queryKey: reportQuery(workspace).queryKey });
