@@ -279,7 +279,10 @@ export function buildGrantedLists(
   );
   lists.set(
     CHECKS,
-    rows.map(({ unchecked }) => plan.references.map(({ field }) => (unchecked.has(field.name) ? '0' : '1')).join('')),
+    rows.map(({ values, unchecked }) => {
+      const isChecked = ({ field: { name } }: Reference): boolean => values.has(name) && !unchecked.has(name);
+      return plan.references.map((reference) => (isChecked(reference) ? '1' : '0')).join('');
+    }),
   );
   if (targets !== undefined) {
     lists.set(

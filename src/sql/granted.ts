@@ -109,13 +109,14 @@ const renderProblems = (problems: readonly Fragment[]): Fragment =>
 const PROBLEMS = sql`(select json_agg(json_build_array(p."item", p."kind", p."field") order by p."item", p."kind", p."field")::text from (select * from "$problems" order by "item" limit ${integerLiteral(MAX_PROBLEMS)}) p)`;
 
 /** Renders the problems of references: each must lead to a record that the principal can read. */
-function findReferences(plan: GrantedPlan, isChecked: (field: Field, index: number) => Fragment): Fragment[] {
+function findReferences(plan: GrantedPlan, isChanged: (field: Field) => Fragment): Fragment[] {
   return plan.references.map(({ field, scan }, index) => {
     const value = sql`${N}.${ident(field.column)}`;
     const k = ident('k');
     const { table, condition } = renderScan(scan, k);
     const isVisible = sql`exists (select from ${table}${where(sql`${k}."id" = ${value}`, condition)})`;
-    const conditions = where(sql`${value} is not null`, isChecked(field, index), sql`not ${isVisible}`);
+    const isChecked = sql`substr(${N}.${CHECK}, ${integerLiteral(index + 1)}, 1) = '1'`;
+    const conditions = where(sql`${value} is not null`, isChecked, isChanged(field), sql`not ${isVisible}`);
     const from =
       plan.operation === 'create' ? sql`"$new" ${N}` : sql`"$new" ${N} join "$held" ${H} on ${H}."id" = ${N}."id"`;
     return problem(sql`${N}.${ITEM}`, 'reference', sql`${from}${conditions}`, field.name);
@@ -150,10 +151,7 @@ function renderCreate(plan: GrantedPlan, maxBytes: number): Fragment {
     'refused',
     sql`"$new" ${N} where (${holdsChosen(plan.after, N)}) is not true`,
   );
-  const references = findReferences(
-    plan,
-    (_, index) => sql`substr(${N}.${CHECK}, ${integerLiteral(index + 1)}, 1) = '1'`,
-  );
+  const references = findReferences(plan, () => empty);
   const { before, columns, source } = insertRows(plan.scan, {
     assigned: allFields(plan).map(({ column }) => [column, sql`${N}.${ident(column)}`] as const),
     from: sql`"$new" ${N}, "$whole"`,
@@ -218,7 +216,7 @@ function renderUpdate(plan: GrantedPlan, maxBytes: number): Fragment {
     const after = plan.isSparse ? sql`case when ${isProvided(plan, field)} then ${value} else ${before} end` : value;
     return sql`${after} as ${ident(field.column)}`;
   });
-  const next = sql`select ${join([sql`${S}.${ITEM}`, sql`${S}.${GRANT}`, sql`${H}.${VERSION}`, ...changed])} from ${S} join "$held" ${H} on ${H}."id" = ${S}.${ID}`;
+  const next = sql`select ${join([sql`${S}.${ITEM}`, sql`${S}.${GRANT}`, sql`${S}.${CHECK}`, sql`${H}.${VERSION}`, ...changed])} from ${S} join "$held" ${H} on ${H}."id" = ${S}.${ID}`;
   const after = problem(
     sql`${N}.${ITEM}`,
     'refused',

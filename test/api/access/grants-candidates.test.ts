@@ -244,3 +244,49 @@ test('conditions that cross the table of the record read it by its index', skip,
   assert.match(plans, /Index Scan using "notes\$id\$pk" on notes gf0/);
   assert.doesNotMatch(plans, /CTE \$now|Seq Scan on notes/);
 });
+
+test('an update of many checks only the references that a record names, seen or not', async () => {
+  const accounts = DOCUMENT.entities.accounts;
+  const some = await server.workspace('acme/unnamed', {
+    roles: ['writer', 'half'],
+    entities: {
+      accounts: {
+        ...accounts,
+        grants: [{ can: ['read'], where: { field: 'name', op: 'ne', value: 'hidden' } }],
+      },
+      notes: {
+        fields: { text: { type: 'string' } },
+        relations: { account: { kind: 'belongsTo', entity: 'accounts' } },
+        grants: [
+          { can: ['read'], fields: ['text'] },
+          { can: ['update'] },
+          { role: 'half', can: ['read'], where: { field: 'text', op: 'eq', value: 'mine' } },
+        ],
+      },
+    },
+  });
+  await some.create('accounts', [{ name: 'first' }, { name: 'hidden' }]);
+  await some.create('notes', [
+    { text: 'a', accountId: 2 },
+    { text: 'b', accountId: 2 },
+  ]);
+  const tokens = await makeUsers(some, issuer);
+  await some.admin('identity-provider', { method: 'PUT', body: { roleClaim: 'roles' } });
+  for (const role of ['writer', 'half']) {
+    const credential = tokens({ sub: role, roles: [role] });
+    const patch = (data: readonly object[]): Promise<Answer> =>
+      some.call('notes/_bulk', { method: 'PATCH', body: { data }, credential });
+    const changed = await patch([
+      { id: 1, text: `a ${role}` },
+      { id: 2, accountId: 1 },
+    ]);
+    assert.equal(changed.status, 200, changed.text);
+    const named = await patch([{ id: 1, accountId: 2 }]);
+    assert.equal(named.status, 400, named.text);
+    assert.equal(named.json.error.details[0].code, 'REFERENCE_NOT_FOUND');
+  }
+  assert.deepEqual(
+    (await some.call('notes?sort=id')).json.data.map(({ accountId }: { accountId: number }) => accountId),
+    [2, 1],
+  );
+});
