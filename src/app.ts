@@ -159,6 +159,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     },
     async close(graceMs) {
       readiness.close();
+      services.records.endStreams();
       const stopped = jobs.stop();
       // Migrations and requests are ended together, so that requests that wait for a migration are answered.
       await Promise.all([server.close(graceMs), runner.close(graceMs / 2)]);

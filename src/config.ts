@@ -43,6 +43,11 @@ export interface Config {
   readonly changesMaxBytes: number;
   /** Days for which history is kept, where an entity does not configure them. */
   readonly historyDays: number;
+  /** Most streams of changes of this process, and of one credential. */
+  readonly maxStreams: number;
+  readonly streamsPerCredential: number;
+  /** Seconds after which a stream sends something, whatever happens. */
+  readonly streamHeartbeatSeconds: number;
   /** Folder of the daily backups, or undefined if the server makes none. */
   readonly backupDir: string | undefined;
   /** Time of the day, `03:00` (UTC). */
@@ -113,6 +118,16 @@ const CLIENT_SETTINGS = ['WDA_URL', 'WDA_KEY', 'WDA_WORKSPACE'];
 /** Variables of the environment, such as process.env. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+function findUnknownSettings(env: Environment): string[] {
+  const names = [...SETTINGS.map((setting) => setting.name), ...CLIENT_SETTINGS];
+  return Object.keys(env).flatMap((name) => {
+    if (!name.startsWith('WDA_') || names.includes(name)) return [];
+    const suggestion = closest(name, names);
+    const hint = suggestion === null ? '.' : `; did you mean ${suggestion}?`;
+    return `${name} is not a setting${hint} Known: ${names.join(', ')}`;
+  });
+}
+
 /** Reads and checks every setting; throws ConfigError with all mistakes at once. */
 export function readConfig(env: Environment): Config {
   const mistakes: string[] = [];
@@ -137,15 +152,7 @@ export function readConfig(env: Environment): Config {
     return fallback;
   };
 
-  const settingNames = [...SETTINGS.map((setting) => setting.name), ...CLIENT_SETTINGS];
-  for (const name of Object.keys(env)) {
-    if (!name.startsWith('WDA_') || settingNames.includes(name)) continue;
-    const suggestion = closest(name, settingNames);
-    mistakes.push(
-      `${name} is not a setting${suggestion === null ? '.' : `; did you mean ${suggestion}?`} Known: ${settingNames.join(', ')}`,
-    );
-  }
-
+  mistakes.push(...findUnknownSettings(env));
   const port = integer('PORT', 3000, 0, 65535);
   const databaseUrl = text('DATABASE_URL');
   const pooler = choice('WDA_POOLER', 'none', ['none', 'session', 'transaction']);
@@ -195,6 +202,9 @@ export function readConfig(env: Environment): Config {
     changesHours: integer('WDA_CHANGES_HOURS', 168, 1, 8760),
     changesMaxBytes: integer('WDA_CHANGES_MAX_BYTES', 10_737_418_240, 1_048_576, Number.MAX_SAFE_INTEGER),
     historyDays: integer('WDA_HISTORY_DAYS', 365, 1, 36_500),
+    maxStreams: integer('WDA_MAX_STREAMS', 10_000, 0, 100_000),
+    streamsPerCredential: integer('WDA_STREAMS_PER_CREDENTIAL', 100, 1, 10_000),
+    streamHeartbeatSeconds: integer('WDA_STREAM_HEARTBEAT_SECONDS', 15, 1, 60),
     backupDir: backupDir === undefined ? undefined : resolve(backupDir),
     backupAt: parseTimeOfDay('WDA_BACKUP_AT', text('WDA_BACKUP_AT') ?? '03:00', mistakes),
     backupKeep: integer('WDA_BACKUP_KEEP', 14, 1, 10_000),

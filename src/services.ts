@@ -149,6 +149,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     ...buildKeySetMetrics(keySets),
     ...migrationMetrics(runner),
     ...keys.getMetrics(),
+    ...records.metrics,
     ...retention.getMetrics(),
   ];
   return {

@@ -83,6 +83,21 @@ export const SETTINGS: readonly Setting[] = [
     description: 'how long the history of records is kept, where an entity does not configure it',
   },
   {
+    name: 'WDA_MAX_STREAMS',
+    default: '10000',
+    description: 'streams of changes and waiting requests of each process; 0: no streams',
+  },
+  {
+    name: 'WDA_STREAMS_PER_CREDENTIAL',
+    default: '100',
+    description: 'of these one credential has at most so many, a user of an identity provider a tenth',
+  },
+  {
+    name: 'WDA_STREAM_HEARTBEAT_SECONDS',
+    default: '15',
+    description: 'seconds after which a stream sends something, whatever happens',
+  },
+  {
     name: 'WDA_MAX_RESPONSE_BYTES',
     default: '33554432',
     description: 'largest response of a list or a read with expansions',

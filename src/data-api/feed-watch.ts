@@ -5,10 +5,15 @@ import type { RequestSignal } from '../http/request.ts';
 
 export interface FeedWatch {
   /**
-   * Resolves when the workspace may have changes after the position, when `until` of performance.now() has come, or when
-   * the client has left. `poll` gives positions to new changes and returns the last position.
+   * Resolves with true when the workspace may have changes after the position, with false when `until` of
+   * performance.now() has come, the client has left, or all waits have ended. `poll` gives positions to new changes and
+   * returns the last position.
    */
-  readonly wait: (workspaceId: string, options: WaitOptions) => Promise<void>;
+  readonly wait: (workspaceId: string, options: WaitOptions) => Promise<boolean>;
+  /** Resolves after the time, or when all waits have ended. */
+  readonly pause: (milliseconds: number) => Promise<void>;
+  /** Ends all waits. */
+  readonly endAll: () => void;
   /** Tells that this process has written to the workspace. */
   readonly touch: (workspaceId: string) => void;
 }
@@ -22,7 +27,7 @@ export interface WaitOptions {
 
 interface Waiter {
   readonly after: number;
-  readonly wake: () => void;
+  readonly wake: (hasChanges: boolean) => void;
 }
 
 interface WatchedWorkspace {
@@ -32,6 +37,8 @@ interface WatchedWorkspace {
   timer: NodeJS.Timeout | undefined;
   isPolling: boolean;
   isTouched: boolean;
+  /** Last position that the poll has returned. */
+  last: number;
 }
 
 // Changes of other processes and of SQL are met by the poll: 0.3 ms of the database each.
@@ -41,6 +48,14 @@ const GATHER_MS = 25;
 
 export function makeFeedWatch(): FeedWatch {
   const workspaces = new Map<string, WatchedWorkspace>();
+  const pauses = new Set<() => void>();
+
+  function makeWorkspace(id: string, poll: WaitOptions['poll']): WatchedWorkspace {
+    const one = { waiters: new Set<Waiter>(), poll, timer: undefined, isPolling: false, isTouched: false, last: 0 };
+    workspaces.set(id, one);
+    schedule(id, one, GATHER_MS);
+    return one;
+  }
 
   function schedule(id: string, one: WatchedWorkspace, delayMs: number): void {
     clearTimeout(one.timer);
@@ -55,34 +70,44 @@ export function makeFeedWatch(): FeedWatch {
     // those of a workspace that was deleted: everybody looks for themselves.
     const last = await one.poll().catch((error) => (isStaleSnapshot(error) ? Number.POSITIVE_INFINITY : undefined));
     one.isPolling = false;
-    if (last !== undefined) for (const waiter of [...one.waiters]) if (waiter.after < last) waiter.wake();
+    if (last !== undefined) {
+      one.last = last;
+      for (const waiter of [...one.waiters]) if (waiter.after < last) waiter.wake(true);
+    }
     if (one.waiters.size === 0) workspaces.delete(id);
     else schedule(id, one, one.isTouched ? GATHER_MS : POLL_MS);
   }
 
   return {
     wait(id, { after, until, signal, poll }) {
-      const one = workspaces.get(id) ?? {
-        waiters: new Set(),
-        poll,
-        timer: undefined,
-        isPolling: false,
-        isTouched: false,
-      };
-      workspaces.set(id, one);
+      const one = workspaces.get(id) ?? makeWorkspace(id, poll);
+      if (one.last > after) return Promise.resolve(true);
       return new Promise((resolve) => {
-        const wake = (): void => {
+        const wake = (hasChanges: boolean): void => {
           clearTimeout(timer);
           unsubscribe();
           one.waiters.delete(waiter);
-          resolve();
+          resolve(hasChanges);
         };
         const waiter = { after, wake };
-        const timer = setTimeout(wake, Math.max(0, until - performance.now()));
-        const unsubscribe = signal.onAbort(wake);
+        const timer = setTimeout(wake, Math.max(0, until - performance.now()), false);
+        const unsubscribe = signal.onAbort(() => wake(false));
         one.waiters.add(waiter);
-        if (!one.isPolling) schedule(id, one, 0);
       });
+    },
+    pause: (milliseconds) =>
+      new Promise((resolve) => {
+        const end = (): void => {
+          clearTimeout(timer);
+          pauses.delete(end);
+          resolve();
+        };
+        const timer = setTimeout(end, milliseconds);
+        pauses.add(end);
+      }),
+    endAll() {
+      for (const { waiters } of workspaces.values()) for (const waiter of [...waiters]) waiter.wake(false);
+      for (const end of [...pauses]) end();
     },
     touch(id) {
       const one = workspaces.get(id);

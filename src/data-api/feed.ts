@@ -1,233 +1,63 @@
-// Answers the feed of changes: gives positions to what has been committed, then reads one page of the principal's view, or
-// waits for its first event.
+// Answers the feed of changes: a page, which may wait for its first event, or a stream.
 import type { Config } from '../config.ts';
-import type { Executor } from '../database/pool.ts';
-import { cursorExpired, type FeedRestart, viewChanged } from '../errors.ts';
-import type { Workspace } from '../model/workspace.ts';
-import { describeFeed, describeView, type FeedView, MAX_LOOKED_AT, planFeed, planFeedViews } from '../plan/feed.ts';
-import { admit } from '../plan/plan.ts';
-import type { FeedRow } from '../plan/result.ts';
 import { type FeedRequest, parseFeedRequest } from '../request/feed-request.ts';
-import { PREFIX } from '../request/record-path.ts';
-import { type EventContext, formatEvent } from '../response/feed.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
-import { bindQuery, compile } from '../sql/compile.ts';
-import { selectOldest, selectSince } from '../sql/feed.ts';
-import type { Databases } from '../store/databases.ts';
 import { Deadline, type RequestContext } from './context.ts';
-import { notCursor } from './errors.ts';
-import { loadActorNames, rethrowControl, showActor } from './feed-actors.ts';
-import { type FeedSeals, type OpenedCursor, toSnapshot } from './feed-cursor.ts';
-import { type Continuation, getEpoch, makeRun, numberChanges, type Run } from './feed-numbering.ts';
-import type { FeedWatch } from './feed-watch.ts';
-import type { SnapshotRetry } from './retry.ts';
+import { numberChanges } from './feed-numbering.ts';
+import { type PageDeps, readFirstPage, resolveFeed, sealPlace } from './feed-page.ts';
+import { openStream, type StreamDeps, wantsStream } from './feed-stream.ts';
 
-export interface FeedDeps {
-  readonly databases: Databases;
-  readonly config: Pick<Config, 'maxResponseBytes' | 'statementTimeoutMs'>;
-  readonly retry: SnapshotRetry;
-  readonly seals: () => Promise<FeedSeals>;
-  readonly watch: FeedWatch;
+export interface FeedDeps extends PageDeps, StreamDeps {
+  readonly config: Pick<
+    Config,
+    'maxResponseBytes' | 'statementTimeoutMs' | 'maxStreams' | 'streamsPerCredential' | 'streamHeartbeatSeconds'
+  >;
 }
 
-/** A page of events. */
-interface FeedPage {
-  /** JSON texts. */
-  readonly events: readonly string[];
-  readonly cursor: string;
-  readonly position: number;
-  /** Whether there is more to look at now. */
-  readonly more: boolean;
-}
-
-/** Answers a page. `entity`: that of the path, or undefined for the feed of the workspace. */
+/** Answers a page or a stream. `entity`: that of the path, or undefined for the feed of the workspace. */
 export async function answerFeed(deps: FeedDeps, context: RequestContext, entity: string | undefined): Promise<Reply> {
+  if (wantsStream(context.request)) return openStream(deps, context, entity);
   const feed = parseFeedRequest(context.request.query, entity);
+  const release = feed.waitSeconds === 0 ? undefined : deps.streams.take(context, 'poll');
+  try {
+    return await answerPage(deps, context, feed);
+  } finally {
+    release?.();
+  }
+}
+
+async function answerPage(deps: FeedDeps, context: RequestContext, feed: FeedRequest): Promise<Reply> {
   const executor = deps.databases.forWorkspace(context.workspace);
   const until = performance.now() + feed.waitSeconds * 1000;
   let current = context;
-  let start = feed.start;
+  let { start } = feed;
   for (;;) {
-    const page = await deps.retry.run(current, { executor }, (now) =>
-      readPage(deps, now, executor, { ...feed, start }),
-    );
-    const isOver = page.events.length > 0 || page.more || performance.now() >= until || context.signal.isAborted();
-    if (isOver) {
-      const meta = JSON.stringify({ cursor: page.cursor, more: page.more, size: feed.size });
-      return jsonText(200, `{"data":[${page.events.join()}],"meta":${meta}}`, { 'Cache-Control': 'no-store' });
+    const { page, cursor } = await deps.retry.run(current, { executor }, async (now) => {
+      const resolved = await resolveFeed(deps, now, executor, { ...feed, start });
+      const one = await readFirstPage(deps, resolved);
+      return { page: one, cursor: sealPlace(resolved, one.end) };
+    });
+    const isOver = page.events.length > 0 || page.more || performance.now() >= until;
+    if (isOver || context.signal.isAborted() || deps.streams.isEnding()) {
+      const meta = JSON.stringify({ cursor, more: page.more, size: feed.size });
+      const events = page.events.map(({ text }) => text).join();
+      return jsonText(200, `{"data":[${events}],"meta":${meta}}`, { 'Cache-Control': 'no-store' });
     }
     const { workspace } = current;
     await deps.watch.wait(workspace.id, {
-      after: page.position,
+      after: page.end.position,
       until,
       signal: context.signal,
       poll: () => numberChanges((query, pool) => executor.run(query, pool, { tenant: workspace.id }), workspace),
     });
     // The credential may have been revoked and the view may be another one meanwhile.
     current = { ...(await current.refresh()), deadline: new Deadline(deps.config.statementTimeoutMs) };
-    start = { kind: 'cursor', text: page.cursor };
+    start = { kind: 'cursor', text: cursor };
   }
 }
 
-async function readPage(
-  deps: FeedDeps,
-  context: RequestContext,
-  executor: Executor,
-  feed: FeedRequest,
-): Promise<FeedPage> {
-  const { workspace, principal } = context;
-  const named = feed.entities?.map((name) => admit(workspace, principal, name, 'read'));
-  const views = planFeedViews(feed, named, context);
-  const seals = await deps.seals().catch(rethrowControl);
-  const entities = views.map((view) => view.entity);
-  // Without names the request is the same when other entities keep changes, but the view is another one.
-  const isNamed = feed.entities !== undefined;
-  const identity = {
-    query: describeFeed(feed, isNamed ? views : [], workspace),
-    view: describeView(entities, principal) + (isNamed ? '' : describeFeed(feed, views, workspace)),
-  };
-  const run = makeRun(executor, context, entities[0]?.name ?? '');
-  const last = await numberChanges(run, workspace);
-  const start = await findStart({
-    run,
-    workspace,
-    feed,
-    last,
-    open: (text) => seals.open(workspace.id, text, identity),
-  });
-  const { rows, position, seen, more } = await collectRows({
-    maxResponseBytes: deps.config.maxResponseBytes,
-    run,
-    context,
-    feed,
-    views,
-    start,
-  });
-  const names = await loadActorNames(deps.databases, workspace.id, rows, principal);
-  const epoch = getEpoch(workspace);
-  const eventContext: EventContext = {
-    views,
-    epoch,
-    toEventId: (seq) => seals.toEventId(workspace.id, seq),
-    toTransactionId: (xid) => seals.toTransactionId(workspace.id, xid),
-    showActor: (actor) => (names === undefined ? undefined : showActor(actor, names)),
-  };
-  return {
-    events: rows.map((row) => formatEvent(row, eventContext)),
-    position,
-    cursor: seals.seal(workspace.id, { position, seen, epoch, ...identity }),
-    more,
-  };
-}
-
-interface RowReading {
-  readonly run: Run;
-  readonly context: RequestContext;
-  readonly feed: FeedRequest;
-  readonly views: readonly FeedView[];
-  readonly start: Continuation;
-  readonly maxResponseBytes: number;
-}
-
-interface CollectedRows extends Continuation {
-  readonly rows: readonly FeedRow[];
-  readonly more: boolean;
-}
-
-/** Reads changes until the page is full, nothing is left, or it has looked at enough. */
-async function collectRows({ run, context, feed, views, start, ...limits }: RowReading): Promise<CollectedRows> {
-  const { principal } = context;
-  const rows: FeedRow[] = [];
-  // Two statements of half the size are within the limit of an answer.
-  const maxResponseBytes = Math.floor(limits.maxResponseBytes / 2);
-  const seen = start.seen && { until: start.seen.until, snapshot: toSnapshot(start.seen) };
-  let { position } = start;
-  let looked = 0;
-  let looks = feed.size + 1;
-  for (;;) {
-    // A full page looks for one more event, as hidden changes must not look like more.
-    const isFull = rows.length >= feed.size || measure(rows) > maxResponseBytes;
-    const size = isFull ? 0 : feed.size - rows.length;
-    const statement = compile(planFeed(feed, views, context, { after: position, seen, size, looks }), {
-      maxResponseBytes,
-    });
-    const results = (await run(bindQuery(statement, { principal }), 'read')).map(statement.read);
-    const events = results.slice(0, -1);
-    const end = results.at(-1) as FeedRow;
-    // Changes may have been removed since the page began.
-    if (Number(end.recordId) > start.position) throw cursorExpired(await describeRestart(run, feed, context.workspace));
-    rows.push(...events);
-    const result = (at: number, more: boolean): CollectedRows => ({
-      rows,
-      position: at,
-      seen: start.seen !== undefined && at < start.seen.until ? start.seen : undefined,
-      more,
-    });
-    if (end.view > events.length) return result(Number(events.at(-1)?.pos ?? position), true);
-    position = Number(end.pos ?? position);
-    looked += looks;
-    // All changes up to `until` had positions when the cursor was given.
-    if (!end.isCut) return result(Math.max(position, start.seen?.until ?? 0), false);
-    if (looked >= MAX_LOOKED_AT) return result(position, true);
-    looks = Math.min(4 * looks, MAX_LOOKED_AT - looked);
-  }
-}
-
-const measure = (rows: readonly FeedRow[]): number =>
-  rows.reduce((sum, row) => sum + (row.old?.length ?? 0) + (row.new?.length ?? 0) + (row.previous?.length ?? 0), 0);
-
-interface StartContext {
-  readonly run: Run;
-  readonly workspace: Workspace;
-  readonly feed: FeedRequest;
-  /** Last position. */
-  readonly last: number;
-  readonly open: (text: string) => OpenedCursor | undefined;
-}
-
-/** Returns where the page begins. Throws 400 or 410 for a cursor. */
-async function findStart(context: StartContext): Promise<Continuation> {
-  const { run, workspace, feed, last, open } = context;
-  const after = (position: number): Continuation => ({ position, seen: undefined });
-  const { start } = feed;
-  if (start.kind === 'now') return after(last);
-  const { expired, oldest } = await findOldest(run, workspace);
-  if (start.kind === 'oldest') return after(expired);
-  const restart = toRestart(oldest, feed, workspace);
-  if (start.kind === 'since') {
-    if (expired > 0 && (oldest === null || Date.parse(start.time) < Date.parse(oldest))) throw cursorExpired(restart);
-    return after((await findSince(run, workspace, start.time)) ?? last);
-  }
-  const cursor = open(start.text);
-  if (cursor === undefined || !cursor.isSameQuery) throw notCursor();
-  if (cursor.epoch !== getEpoch(workspace) || cursor.position < expired) throw cursorExpired(restart);
-  if (!cursor.isSameView) throw viewChanged(restart);
-  return cursor;
-}
-
-/** Returns the position up to which changes may be gone, and the time of the oldest one that is kept. */
-async function findOldest(
-  run: Run,
-  { databaseSchema: schema }: Workspace,
-): Promise<{ readonly expired: number; readonly oldest: string | null }> {
-  const [row] = await run(selectOldest(schema), 'write');
-  return { expired: Number(row?.[0] ?? 0), oldest: row?.[1] ?? null };
-}
-
-/** Returns the position before the first change at or after the time, or undefined if there is none. */
-async function findSince(run: Run, { databaseSchema: schema }: Workspace, time: string): Promise<number | undefined> {
-  const [row] = await run(selectSince(schema, time), 'read');
-  return row?.[0] === null || row?.[0] === undefined ? undefined : Number(row[0]);
-}
-
-/** Returns the time of the oldest change, and a path by which a reader begins again. */
-function toRestart(oldest: string | null, { entities }: FeedRequest, { organization, slug }: Workspace): FeedRestart {
-  const [entity] = entities ?? [];
-  const isOne = entities?.length === 1 && entity !== undefined;
-  return { oldest, restart: `${PREFIX}${organization}/${slug}/${isOne ? `${entity}/` : ''}_changes?after=now` };
-}
-
-async function describeRestart(run: Run, feed: FeedRequest, workspace: Workspace): Promise<FeedRestart> {
-  const { oldest } = await findOldest(run, workspace);
-  return toRestart(oldest, feed, workspace);
+/** Ends all streams and waits, for a shutdown. */
+export function endFeeds({ streams, watch }: FeedDeps): void {
+  streams.endAll();
+  watch.endAll();
 }

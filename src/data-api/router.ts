@@ -4,6 +4,7 @@ import { methodNotAllowed, notFound } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import type { Mount, UrlOrigins } from '../http/router.ts';
 import { parseGroup } from '../limits/fair-scheduler.ts';
+import type { Metric } from '../metric.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
@@ -40,8 +41,9 @@ import {
 } from './context.ts';
 import { makeDescriptions } from './describe.ts';
 import { exportRecords } from './export/export.ts';
-import { answerFeed, type FeedDeps } from './feed.ts';
+import { answerFeed, endFeeds, type FeedDeps } from './feed.ts';
 import { makeLoadSeals } from './feed-cursor.ts';
+import { makeFeedStreams } from './feed-streams.ts';
 import { makeFeedWatch } from './feed-watch.ts';
 import { type GrantedContext, isLimited, removeGranted, updateGranted } from './granted.ts';
 import { createOrUpsert } from './granted-upsert.ts';
@@ -85,6 +87,9 @@ export interface DataApi {
     request: RawRequest,
     selectPart?: (workspace: Workspace) => Workspace,
   ) => Promise<Reply>;
+  /** Ends all streams and waits of feeds, for a shutdown. */
+  readonly endStreams: () => void;
+  readonly metrics: readonly Metric[];
   /** See SnapshotRetry. */
   readonly oldestInFlight: SnapshotRetry['oldestInFlight'];
 }
@@ -107,7 +112,8 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   const { config, databases } = deps;
   const { execute, retry, seals } = makeOperations(deps);
   const descriptions = makeDescriptions({ ...config, tokenUrl: deps.tokenUrl }, deps.cache);
-  const feed: FeedDeps = { config, databases, retry, seals, watch: makeFeedWatch() };
+  const [streams, watch] = [makeFeedStreams(config), makeFeedWatch()];
+  const feed: FeedDeps = { config, databases, retry, seals, streams, watch };
   const idempotency: IdempotencyDeps = { config, databases, retry, execute, keys: deps.keys };
 
   async function handle(request: RawRequest): Promise<Reply> {
@@ -217,6 +223,8 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
       if (call.operation === 'forget') throw forgetNotTried();
       return runDry(context, call);
     },
+    endStreams: () => endFeeds(feed),
+    metrics: streams.metrics,
     oldestInFlight: retry.oldestInFlight,
   };
 }

@@ -111,7 +111,7 @@ export const PREFLIGHT: Mount = {
       Allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
       'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
       'Access-Control-Allow-Headers':
-        'Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Traceparent, MCP-Protocol-Version, Mcp-Method, Mcp-Name',
+        'Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, Traceparent, MCP-Protocol-Version, Mcp-Method, Mcp-Name',
       'Access-Control-Max-Age': '600',
     },
     body: { kind: 'empty' },

@@ -287,6 +287,11 @@ type FormOf = (view: EntityView) => Form;
 
 const FEED_CODES: readonly ErrorCode[] = ['CHANGES_OFF', 'CHANGES_UNAVAILABLE', 'CURSOR_EXPIRED', 'VIEW_CHANGED'];
 
+/** A page of a feed as JSON, or its events as a stream. */
+export const withStream = (schema: Part): Part => ({
+  content: { 'application/json': { schema }, 'text/event-stream': { schema: { type: 'string' } } },
+});
+
 /** Refusals of a list that is to have a cursor of changes. */
 const getHandOverCodes = ({ entity }: EntityView): readonly ErrorCode[] =>
   keepsChanges(entity.settings) ? ['CHANGES_UNAVAILABLE'] : [];
@@ -301,12 +306,13 @@ const READS: Readonly<
 > = {
   changes: ({ entity }) => ({
     summary: 'Changes',
+    headers: ['LastEventId'],
     description:
       'What happened to the records that you may see, in one order: nothing is missing after a cursor, and nothing comes twice.',
     responses: {
       200: {
         description: 'Events, and the cursor after them.',
-        ...json(
+        ...withStream(
           object({
             data: list({ anyOf: [schemaRef(schemaNames(entity.name).event), schemaRef('wda.ControlEvent')] }),
             meta: schemaRef('wda.FeedMeta'),

@@ -26,6 +26,7 @@ const HEADERS = {
     'Idempotency-Key',
     'Made by the client for this request: sent again, it is done once, and answered the same, with `Idempotent-Replayed`.',
   ],
+  LastEventId: ['Last-Event-ID', 'Of a stream: the cursor where it goes on, in place of `after`.'],
 } as const satisfies Readonly<Record<string, readonly [name: string, description: string]>>;
 
 export type Header = keyof typeof HEADERS;

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
 import { getParameters, type ParameterKey } from '../request/parameters.ts';
 import type { Part } from './error-responses.ts';
-import type { OperationContext } from './operations.ts';
+import { type OperationContext, withStream } from './operations.ts';
 import type { Header } from './parameters.ts';
 import { schemaRef } from './schema.ts';
 import type { PrincipalClass } from './view.ts';
@@ -84,11 +84,12 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
   },
   workspaceChanges: {
     summary: 'Changes of several entities',
+    headers: ['LastEventId'],
     description: 'What happened to the records that you may see, of all entities that keep changes, in one order.',
     responses: {
       200: {
         description: 'Events, and the cursor after them.',
-        ...json({
+        ...withStream({
           type: 'object',
           required: ['data', 'meta'],
           properties: { data: { type: 'array', items: { type: 'object' } }, meta: schemaRef('wda.FeedMeta') },

@@ -30,8 +30,11 @@ const DEFAULT_SIZE = 100;
 // A statement looks for each of them.
 const MAX_ENTITIES = 500;
 
-/** `entity`: the one of the path, or undefined for a workspace. Throws 400. */
-export function parseFeedRequest(query: string, entity: string | undefined): FeedRequest {
+/**
+ * `entity`: the one of the path, or undefined for a workspace. `lastEventId`: of a stream, the cursor where it goes on, or
+ * an empty text if the client has none. Throws 400.
+ */
+export function parseFeedRequest(query: string, entity: string | undefined, lastEventId?: string): FeedRequest {
   const values =
     entity === undefined
       ? readQuery('workspaceChanges', query)
@@ -41,13 +44,17 @@ export function parseFeedRequest(query: string, entity: string | undefined): Fee
     throw badRequest('LIMIT_EXCEEDED', `entities names more than ${MAX_ENTITIES} entities`);
   const { after, since, size = DEFAULT_SIZE, wait = 0, types, previous = false, fields } = values;
   const filter = combineFilters(values.filter, values.or);
+  if (lastEventId !== undefined) {
+    for (const name of ['size', 'wait'] as const)
+      if (values[name] !== undefined) throw badRequest('PARAMETER_CONFLICT', `${name} is for pages: a stream has none`);
+  }
   if (new Set(entities).size !== 1) {
     for (const [name, value] of Object.entries({ fields, filter: values.filter, or: values.or }))
       if (value !== undefined)
         throw badRequest('PARAMETER_CONFLICT', `${name} needs one entity: name it in the path or in entities`);
   }
   return {
-    start: toStart(after, since),
+    start: lastEventId ? { kind: 'cursor', text: lastEventId } : toStart(after, since),
     entities: entities && [...new Set(entities)],
     size,
     waitSeconds: wait,

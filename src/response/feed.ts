@@ -23,7 +23,7 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   const view = views[row.view] as FeedView;
   const id = JSON.stringify(toEventId(row.seq));
   const entity = JSON.stringify(view.entity.name);
-  if (row.kind !== null && 'tsx'.includes(row.kind)) return formatControl(row, id, entity);
+  if (isControl(row.kind)) return formatControl(row, TYPES[row.kind], id, entity);
   const isRedacted = !row.before && !row.after;
   const type = isRedacted ? TYPE_OF_KIND[row.kind ?? ''] : row.before ? (row.after ? 'updated' : 'removed') : 'created';
   const parts = [`"id":${id}`, `"type":"${type}"`];
@@ -42,17 +42,19 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   return `{${parts.join()}}`;
 }
 
-const TYPES: Readonly<Record<string, string>> = { t: 'reset', s: 'schema', x: 'ended' };
+const TYPES = { t: 'reset', s: 'schema', x: 'ended' } as const;
+
+/** Names of the events of a stream that come from changes. */
+export type EventName = 'change' | (typeof TYPES)[keyof typeof TYPES];
+
+const isControl = (kind: string | null): kind is keyof typeof TYPES => kind !== null && Object.hasOwn(TYPES, kind);
+
+export const getEventName = ({ kind }: Pick<FeedRow, 'kind'>): EventName => (isControl(kind) ? TYPES[kind] : 'change');
 
 /** Returns an event about the entity itself: its records changed without events, its definition changed, or it ended. */
-function formatControl(row: FeedRow, id: string, entity: string): string {
+function formatControl(row: FeedRow, type: string, id: string, entity: string): string {
   const members = row.kind === 't' ? '"reason":"truncated"' : (row.new ?? '{}').trim().slice(1, -1).trim();
-  const parts = [
-    `"id":${id}`,
-    `"type":"${TYPES[row.kind ?? ''] ?? 'reset'}"`,
-    `"entity":${entity}`,
-    `"at":"${row.at}"`,
-  ];
+  const parts = [`"id":${id}`, `"type":"${type}"`, `"entity":${entity}`, `"at":"${row.at}"`];
   return `{${[...parts, ...(members === '' ? [] : [members])].join()}}`;
 }
 

@@ -211,6 +211,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'type workspace-schema',
       'store',
       'type config.ts',
+      'type metric.ts',
       'database',
       'http/body.ts',
       'type http',

@@ -126,7 +126,7 @@ test('by default every origin may call, without cookies', async () => {
   }
   for (const header of [
     ...['Authorization', 'Content-Type', 'If-Match', 'If-None-Match', 'Idempotency-Key', 'Traceparent'],
-    ...['MCP-Protocol-Version', 'Mcp-Method', 'Mcp-Name'],
+    ...['Last-Event-ID', 'MCP-Protocol-Version', 'Mcp-Method', 'Mcp-Name'],
   ]) {
     assert.ok(asked.headers.get('access-control-allow-headers')?.split(', ').includes(header), header);
   }

@@ -5,7 +5,7 @@ import { StaleStatement } from '../../../src/database/errors.ts';
 
 const FAR = 3_600_000;
 
-const wait = (poll: WaitOptions['poll'], after = 5): Promise<void> =>
+const wait = (poll: WaitOptions['poll'], after = 5): Promise<boolean> =>
   makeFeedWatch().wait('1', {
     after,
     until: performance.now() + FAR,

@@ -1,0 +1,73 @@
+// Counts those who wait for changes in this process, streams and polls: limits by process and credential, figures for metrics,
+// and the end of all of them at a shutdown.
+import type { Config } from '../config.ts';
+import { rateLimited, serviceUnavailable } from '../errors.ts';
+import type { Metric } from '../metric.ts';
+import type { RequestContext } from './context.ts';
+
+export interface FeedStreams {
+  /** Counts one more until the function that it returns is called; throws 429 beyond a limit, 503 where there are none. */
+  readonly take: (context: Pick<RequestContext, 'workspace' | 'principal'>, kind: 'stream' | 'poll') => () => void;
+  readonly countEvent: () => void;
+  readonly countEnd: (code: string) => void;
+  /** Returns whether the process shuts down. */
+  readonly isEnding: () => boolean;
+  readonly endAll: () => void;
+  readonly metrics: readonly Metric[];
+}
+
+const RETRY_SECONDS = 5;
+// Users of an identity provider have this part of what a credential has.
+const USER_SHARE = 10;
+
+export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerCredential'>): FeedStreams {
+  const { maxStreams, streamsPerCredential } = config;
+  const counts = new Map<string, number>();
+  const endings = new Map<string, number>();
+  let total = 0;
+  let streams = 0;
+  let events = 0;
+  let isEnding = false;
+  return {
+    take({ workspace, principal: { kind, credentialId } }, purpose) {
+      const isStream = purpose === 'stream';
+      if (isStream && maxStreams === 0)
+        throw serviceUnavailable('OVERLOADED', 'This server has no streams: read pages with wait', RETRY_SECONDS);
+      if (isStream && isEnding) throw serviceUnavailable('SHUTTING_DOWN', 'The server is shutting down; retry');
+      const key = `${workspace.id} ${credentialId}`;
+      const count = counts.get(key) ?? 0;
+      const most =
+        kind === 'external' ? Math.max(1, Math.floor(streamsPerCredential / USER_SHARE)) : streamsPerCredential;
+      if (count >= most || total >= Math.max(1, maxStreams)) throw rateLimited(RETRY_SECONDS);
+      counts.set(key, count + 1);
+      total++;
+      if (isStream) streams++;
+      let isTaken = true;
+      return () => {
+        if (!isTaken) return;
+        isTaken = false;
+        total--;
+        if (isStream) streams--;
+        const rest = (counts.get(key) ?? 1) - 1;
+        if (rest > 0) counts.set(key, rest);
+        else counts.delete(key);
+      };
+    },
+    countEvent: () => void events++,
+    countEnd: (code) => void endings.set(code, (endings.get(code) ?? 0) + 1),
+    isEnding: () => isEnding,
+    endAll() {
+      isEnding = true;
+    },
+    metrics: [
+      { name: 'wda_streams', help: 'Streams of changes that are open', read: () => streams },
+      { name: 'wda_stream_events_total', help: 'Events sent in streams of changes', read: () => events },
+      {
+        name: 'wda_streams_ended_total',
+        help: 'Streams of changes that the server has ended, by the code that it sent',
+        label: 'code',
+        read: () => Object.fromEntries(endings),
+      },
+    ],
+  };
+}
