@@ -84,7 +84,7 @@ function planView({ fields, filter }: FeedSelection, entity: Entity, context: Pl
     scan: shieldScan(scanImages(entity, context.principal), predicate),
     predicate,
     fields: selectFields(fields, entity).filter(isStored),
-    isSelected: fields !== undefined,
+    isSelected: fields !== undefined && fields !== 'all',
     isWhole: context.principal.kind !== 'external' || isUnlimited(entity, context.principal),
   };
 }

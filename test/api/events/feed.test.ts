@@ -120,6 +120,7 @@ describe('events', () => {
       `updated orders ${id} changed`,
       `removed orders ${id} deleted`,
     ]);
+    assert.equal((await readAll('orders/_changes?fields=', 'oldest'))[0].length, 4);
     const [first, second, third, last] = events as [Event, Event, Event, Event];
     assert.deepEqual(first.record, { id, ...shown });
     assert.equal(`"${first.version}`, created.headers.get('etag')?.split('.')[0]);
