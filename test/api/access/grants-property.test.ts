@@ -6,8 +6,7 @@
 // (src/sql/granted.ts); that check with the stored records of its own table (src/plan/granted.ts), for creates and
 // updates or for updates alone; stamps from below `or`; claims taken as covered below `or`, below `not`, or by `ne` and
 // `nin`; a claim of two types taken as one (src/model/granted.ts); a grant without condition that holds though a claim
-// is missing (src/plan/scan.ts); a reference that stays unchecked in an update though its user cannot see it, in all
-// records or in this one.
+// is missing (src/plan/scan.ts); a reference that stays unchecked in an update though no record shows it to its user.
 import { test } from 'node:test';
 import { fuzzGrants, type Tally } from '../../support/grants-fuzz.ts';
 import { judgeUpTo } from '../../support/openapi-conformance.ts';
@@ -15,7 +14,7 @@ import { useIssuer, useServer } from '../../support/resources.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261);
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2500);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3000);
 
 // Every answer is as the document of its user describes it.
 judgeUpTo(Number.POSITIVE_INFINITY);
