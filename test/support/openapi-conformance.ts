@@ -130,8 +130,8 @@ function isEmpty({ method, segments }: Asked, { text }: Answered): boolean {
   const [, tail] = segments;
   if (!(method === 'GET' || method === 'HEAD' || tail === '_query' || tail === '_aggregate')) return false;
   if (tail === '_export') return text.trimEnd().split('\n').length === 1 && !text.startsWith('{');
-  const values: unknown[] = text === '' ? [] : JSON.parse(text).data.flatMap(Object.values);
-  return values.every((value) => value === null || value === 0);
+  const data: unknown = text === '' ? [] : JSON.parse(text).data;
+  return Array.isArray(data) && data.flatMap(Object.values).every((value) => value === null || value === 0);
 }
 
 /** Whether a create has found an existing record: who may not create records may change them so, and is described no create. */
