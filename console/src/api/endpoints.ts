@@ -26,6 +26,9 @@ const ENDPOINTS: readonly Endpoint[] = [
   },
   { operation: 'import', method: 'POST', rest: '/_import', description: 'A file of CSV or NDJSON' },
   { operation: 'export', method: 'GET', rest: '/_export', description: 'All records as CSV or NDJSON' },
+  { operation: 'history', method: 'GET', rest: '/{id}/_history', description: 'What happened to one record' },
+  { operation: 'historyEntry', method: 'GET', rest: '/{id}/_history/{event}', description: 'The record as it was' },
+  { operation: 'forget', method: 'DELETE', rest: '/{id}/_history', description: 'Removes its values from the history' },
   { operation: 'changes', method: 'GET', rest: '/_changes', description: 'What happened to records, in order' },
 ];
 
