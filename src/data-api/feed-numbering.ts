@@ -39,7 +39,7 @@ async function numberCommitted(run: Run, workspace: Workspace): Promise<void> {
   }
 }
 
-export const getEpoch = ({ entities }: Workspace): string => [...entities.values()][0]?.epoch ?? '';
+export const getEpoch = ({ entities }: Workspace): string => entities.values().next().value?.epoch ?? '';
 
 /** The moment of a statement: its snapshot (pg_snapshot), and the last position that is visible in it. */
 export interface Moment {

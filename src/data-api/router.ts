@@ -151,7 +151,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     const reply = isIdempotent
       ? executeCallIdempotent(idempotency, context, call, body === 'none' ? undefined : makeReadBody(context))
       : execute(context, call, databases.forWorkspace(context.workspace));
-    if (access === 'write' && namesActors(context.workspace))
+    if (access === 'write' && context.workspace.entities.get(call.entity)?.namesActor === true)
       void reply.finally(() => feed.watch.touch(context.workspace.id)).catch(() => undefined);
     return reply.catch((error) => rethrow(error, context, isWrite && !isIdempotent));
   }
@@ -327,9 +327,6 @@ function usesKey({ request }: RequestContext, { query }: Call): boolean {
   parseIdempotencyKey(String(request.headers['idempotency-key']));
   return true;
 }
-
-/** Returns whether some entity of the workspace keeps changes. */
-const namesActors = ({ entities }: Workspace): boolean => [...entities.values()].some(({ namesActor }) => namesActor);
 
 /** Parses the workspace in a path and the resource that its tokens must be for. */
 function parseAddress(
