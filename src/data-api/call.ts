@@ -19,7 +19,7 @@ export function parseCall(
   segments: readonly string[],
   limits: BodyLimits,
 ): Call {
-  const recordTail = parseRecordTail(segments.slice(3));
+  const recordTail = segments.length < 5 ? undefined : parseRecordTail(segments.slice(3));
   if (recordTail !== undefined && !isWorkspaceSegment(segments[2] as string))
     return makeRecordCall(
       request.method,

@@ -32,7 +32,7 @@ export interface RequestContext extends Access {
   /** Time of the oldest check of credential and snapshot, on the clock of performance.now(). */
   readonly checkedAt: number;
   /** How the request came, if not by the API itself. */
-  readonly via?: 'mcp';
+  readonly via?: 'mcp' | undefined;
   /** Returns the request with the current credential and snapshot; 401 or 404 when it is no longer allowed. */
   readonly refresh: () => Promise<RequestContext>;
 }
@@ -174,7 +174,7 @@ function makeContext(
 ): RequestContext {
   const common = {
     request,
-    ...(via === undefined ? {} : { via }),
+    via,
     signal: request.signal,
     deadline: new Deadline(config.statementTimeoutMs),
     refresh: async (): Promise<RequestContext> => {
@@ -264,7 +264,7 @@ export function authorize(
     cache,
     databases: { topology },
   } = deps;
-  const { request, signal, workspace, principal, deadline, checkedAt } = context;
+  const { request, via, signal, workspace, principal, deadline, checkedAt } = context;
   const { access } = OPERATIONS[call.operation];
   const entity = admit(workspace, principal, call.entity, access);
   const node = topology.getNode(workspace);
@@ -276,6 +276,7 @@ export function authorize(
   const isFresh = (): boolean => cache.getCached(workspace.organization, workspace.slug) === getUnrestricted(workspace);
   return {
     request,
+    via,
     signal,
     workspace: onNode?.workspace ?? workspace,
     principal,

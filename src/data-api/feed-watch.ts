@@ -111,7 +111,8 @@ export function makeFeedWatch(): FeedWatch {
     },
     touch(id) {
       const one = workspaces.get(id);
-      if (one === undefined) return;
+      // The first write of a burst decides: steady writes must not put the poll off for ever.
+      if (one === undefined || one.isTouched) return;
       one.isTouched = true;
       if (!one.isPolling) schedule(id, one, GATHER_MS);
     },

@@ -152,7 +152,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
       ? executeCallIdempotent(idempotency, context, call, body === 'none' ? undefined : makeReadBody(context))
       : execute(context, call, databases.forWorkspace(context.workspace));
     if (access === 'write' && context.workspace.entities.get(call.entity)?.namesActor === true)
-      void reply.finally(() => feed.watch.touch(context.workspace.id)).catch(() => undefined);
+      touchAfter(reply, feed, context);
     return reply.catch((error) => rethrow(error, context, isWrite && !isIdempotent));
   }
 
@@ -177,6 +177,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
           (storedResponse) => replayBatch(idempotency, context, parts, storedResponse),
         )
       : batch(idempotency, context, parts);
+    touchAfter(reply, feed, context);
     return reply.catch((error) => rethrow(error, context, false));
   }
 
@@ -339,3 +340,7 @@ function parseAddress(
   const metadata = config.mcp ? config.publicUrl + RESOURCE_METADATA + path : undefined;
   return { organization, workspace, resource: config.publicUrl + path, metadata };
 }
+
+/** Wakes those who wait for changes of the workspace when the write has ended. */
+const touchAfter = (reply: Promise<Reply>, { watch }: FeedDeps, { workspace }: RequestContext): void =>
+  void reply.finally(() => watch.touch(workspace.id)).catch(() => undefined);

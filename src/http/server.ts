@@ -190,15 +190,17 @@ function makeResponder(
   };
 }
 
+const NO_PAGE: CorsOrigins = [];
+
 /**
  * Finds the origins that replace those of the server. Programs send no origin, and no look-up is made for them. Refusals of
  * a credential must not show, also not by their time, whether a workspace is in memory.
  */
 function findOrigins({ corsOrigins }: Mount, { url = '/', headers }: IncomingMessage, isRefusal: boolean) {
   if (corsOrigins === undefined) return null;
+  if (headers.origin === undefined) return NO_PAGE;
   const cachedOrigins = isRefusal ? undefined : corsOrigins.getCached(url);
-  if (cachedOrigins !== undefined) return cachedOrigins;
-  return headers.origin === undefined ? null : corsOrigins.find(url);
+  return cachedOrigins === undefined ? corsOrigins.find(url) : cachedOrigins;
 }
 
 const getNoGroup = (): string => '';

@@ -72,9 +72,9 @@ export function parseTail(segment: string | undefined): Tail {
 }
 
 /** Classifies the segments after the entity that begin with an id, or returns undefined if no operation has them. */
-export function parseRecordTail([, word, ...rest]: readonly string[]): RecordTail | undefined {
-  if (word !== '_history' || rest.length > 1) return undefined;
-  return rest.length === 0 ? 'id/_history' : 'id/_history/event';
+export function parseRecordTail(segments: readonly string[]): RecordTail | undefined {
+  if (segments[1] !== '_history' || segments.length > 3) return undefined;
+  return segments.length === 2 ? 'id/_history' : 'id/_history/event';
 }
 
 /** Operations by tail and method, built once, as each request looks them up. */

@@ -48,8 +48,8 @@ function getTail(url: string): string {
   if (query >= 0 && query < at) return '';
   const rest = url.slice(at + 1, query < 0 ? undefined : query);
   const end = rest.indexOf('/');
-  if (parseRecordTail(rest.split('/')) !== undefined) return rest;
-  return end < 0 || TAILS.includes(rest) ? rest : rest.slice(0, end);
+  if (end < 0 || TAILS.includes(rest)) return rest;
+  return parseRecordTail(rest.split('/')) === undefined ? rest.slice(0, end) : rest;
 }
 
 /** Returns the operation's name for metrics: one of a few words, never text of a client. */
@@ -60,6 +60,6 @@ export function getOperationName(method: string, url: string): string {
     const name = findWorkspaceOperation(splitSegments(query < 0 ? url : url.slice(0, query)));
     if (name !== undefined) return WORKSPACE_OPERATIONS[name].methods.some((one) => one === method) ? name : 'other';
   }
-  const recordTail = parseRecordTail(tail.split('/'));
+  const recordTail = tail.includes('/') ? parseRecordTail(tail.split('/')) : undefined;
   return findOperation(method, recordTail ?? parseTail(tail || undefined)) ?? 'other';
 }
