@@ -173,7 +173,9 @@ async function collectRows({ run, context, feed, views, start, ...limits }: RowR
 }
 
 const measure = (rows: readonly FeedRow[]): number =>
-  rows.reduce((sum, row) => sum + (row.old?.length ?? 0) + (row.new?.length ?? 0) + (row.previous?.length ?? 0), 0);
+  rows.reduce((sum, row) => sum + countBytes(row.old) + countBytes(row.new) + countBytes(row.previous), 0);
+
+const countBytes = (text: string | null): number => (text === null ? 0 : Buffer.byteLength(text));
 
 interface StartContext {
   readonly run: Run;

@@ -183,12 +183,12 @@ async function follow(follower: Follower, first: Read): Promise<void> {
       if (count > 0) sent = (read.page.events[count - 1] as FeedEvent).end.position;
       isAtEnd = !read.page.more && at === read.page.end;
     }
-    if (output.isFull()) {
-      await output.drain(TOO_SLOW_MS);
-      if (output.isClosed()) return;
-      if (output.isFull() && !deps.streams.isEnding())
-        return end('TOO_SLOW', 'Nothing was read for a minute: connect again');
-    }
+    const until = performance.now() + TOO_SLOW_MS;
+    while (output.isFull() && !output.isClosed() && !deps.streams.isEnding() && performance.now() < until)
+      await output.drain(CHECK_MS);
+    if (output.isClosed()) return;
+    if (output.isFull() && !deps.streams.isEnding())
+      return end('TOO_SLOW', 'Nothing was read for a minute: connect again');
     if (isAtEnd && untold > STRETCH) {
       const cursor = sealPlace(resolved, place);
       output.push(formatMessage('caught-up', cursor, JSON.stringify({ cursor })));
@@ -247,9 +247,9 @@ async function readNext(
   // Before any event, as the view may be another one.
   const fresh = await context.refresh();
   if (!hasChanges && fresh.workspace === workspace && fresh.principal === before.principal) return undefined;
-  const current = { ...fresh, signal: NEVER, deadline: new Deadline(deps.config.statementTimeoutMs) };
-  return deps.retry.run(current, { executor }, async (now) => {
-    const resolved = await resolveFeed(deps, { ...now, signal: NEVER }, executor, feed);
+  return deps.retry.run(fresh, { executor }, async (now) => {
+    const deadline = new Deadline(deps.config.statementTimeoutMs);
+    const resolved = await resolveFeed(deps, { ...now, signal: NEVER, deadline }, executor, feed);
     if (resolved.identity.query !== identity.query || resolved.identity.view !== identity.view)
       throw viewChanged(await describeRestart(resolved));
     return { resolved, page: await readShared(deps, resolved, place) };

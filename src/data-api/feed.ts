@@ -33,7 +33,9 @@ async function answerPage(deps: FeedDeps, context: RequestContext, feed: FeedReq
   let { start } = feed;
   for (;;) {
     const { page, cursor } = await deps.retry.run(current, { executor }, async (now) => {
-      const resolved = await resolveFeed(deps, now, executor, { ...feed, start });
+      // A retry has the context of the request again, whose deadline is over after a wait.
+      const deadline = new Deadline(deps.config.statementTimeoutMs);
+      const resolved = await resolveFeed(deps, { ...now, deadline }, executor, { ...feed, start });
       const one = await readFirstPage(deps, resolved);
       return { page: one, cursor: sealPlace(resolved, one.end) };
     });
@@ -51,7 +53,7 @@ async function answerPage(deps: FeedDeps, context: RequestContext, feed: FeedReq
       poll: () => numberChanges((query, pool) => executor.run(query, pool, { tenant: workspace.id }), workspace),
     });
     // The credential may have been revoked and the view may be another one meanwhile.
-    current = { ...(await current.refresh()), deadline: new Deadline(deps.config.statementTimeoutMs) };
+    current = await current.refresh();
     start = { kind: 'cursor', text: cursor };
   }
 }

@@ -1,5 +1,6 @@
 // Answers the history of a record: what happened to it, the last change first, and the record as it was.
 import { forbidden, notFound, recordNotFound, responseTooLarge } from '../errors.ts';
+import { mayAdminister } from '../model/principal.ts';
 import { planHistory } from '../plan/feed.ts';
 import type { FeedRow } from '../plan/result.ts';
 import { parseId } from '../request/call.ts';
@@ -71,8 +72,8 @@ export async function answerHistoryEntry(deps: HistoryDeps, context: EntityConte
 export async function forgetHistory(deps: HistoryDeps, context: EntityContext): Promise<Reply> {
   const { call, entity, principal, workspace, executor } = context;
   parseParameters(call.query, []);
-  const isOwner = principal.kind === 'operator' || principal.permissions === 'OWNER';
-  if (!isOwner) throw forbidden('ADMIN_RIGHT_REQUIRED', 'Only an owner may remove values from a history');
+  if (!mayAdminister(principal, workspace.id))
+    throw forbidden('ADMIN_RIGHT_REQUIRED', 'Only an owner may remove values from a history');
   if (executor.isTransaction) throw new TypeError('values are removed from a history in a transaction of its own');
   const id = parseId(call.id);
   const plan = planHistory(undefined, entity, context, { id: id ?? '0', change: undefined, isOne: false, size: 1 });

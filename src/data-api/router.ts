@@ -151,8 +151,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
     const reply = isIdempotent
       ? executeCallIdempotent(idempotency, context, call, body === 'none' ? undefined : makeReadBody(context))
       : execute(context, call, databases.forWorkspace(context.workspace));
-    if (access === 'write' && context.workspace.entities.get(call.entity)?.namesActor === true)
-      touchAfter(reply, feed, context);
+    if (access === 'write') touchAfter(reply, feed, context);
     return reply.catch((error) => rethrow(error, context, isWrite && !isIdempotent));
   }
 
@@ -341,6 +340,9 @@ function parseAddress(
   return { organization, workspace, resource: config.publicUrl + path, metadata };
 }
 
-/** Wakes those who wait for changes of the workspace when the write has ended. */
-const touchAfter = (reply: Promise<Reply>, { watch }: FeedDeps, { workspace }: RequestContext): void =>
-  void reply.finally(() => watch.touch(workspace.id)).catch(() => undefined);
+/** Wakes those who wait for changes of the workspace, if it keeps any, when the write has ended. */
+function touchAfter(reply: Promise<Reply>, { watch }: FeedDeps, { workspace }: RequestContext): void {
+  // All entities say so if one of them keeps changes.
+  const [first] = workspace.entities.values();
+  if (first?.namesActor === true) void reply.finally(() => watch.touch(workspace.id)).catch(() => undefined);
+}

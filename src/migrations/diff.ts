@@ -192,7 +192,15 @@ function compareFields(comparison: Comparison, previous: Field, next: Field): vo
   const isReplaced = previous.column !== next.column;
   const typeParts = ['type', 'precision', 'scale'] as const;
   if (isReplaced || typeParts.some((part) => previous[part] !== next[part])) {
-    const change = changeType({ changedTable, old: old.table, previous, next, reference: to, targetIsNew });
+    const change = changeType({
+      changedTable,
+      old: old.table,
+      previous,
+      next,
+      reference: to,
+      targetIsNew,
+      keptChanges: old.keptChanges,
+    });
     if (change !== undefined) operations.push(change);
     else if (isReplaced) errors.push(buildUnsupportedChange(side.table, previous, next));
   }

@@ -160,8 +160,12 @@ export function makeRenameFinalizer(options: RenameFinalizerOptions): RenameFina
         await executeEach(session, buildStatements(databaseSchema, table, present));
         await noteChanges(session, databaseSchema, toChangeNotes(table));
       }
-      // Triggers have the names of the columns that they omit.
-      if (tables.length > 0) await executeEach(session, keepOmitted(entities(next)));
+      // Triggers have the names of the columns that they omit. Other tables are not locked.
+      const tableNames = new Set(
+        tables.map(({ table, renamings }) => renamings.find(({ kind }) => kind === 'table')?.to ?? table),
+      );
+      const renamedEntities = [...entities(next).values()].filter(({ table }) => tableNames.has(table.name));
+      await executeEach(session, keepOmitted(renamedEntities));
       await session.query(toQuery(storeNames(id, next, findReleasedKeys(entities(names), entities(next)))));
     });
     changed(id);
@@ -218,8 +222,8 @@ const toChangeNotes = ({ table, renamings }: RenamedTable): readonly ChangeNote[
     });
 
 /** Builds the statements for entities that keep changes without some of their columns. */
-function keepOmitted(entities: ReadonlyMap<string, Entity>): readonly Fragment[] {
-  return [...entities.values()].flatMap((entity) => {
+function keepOmitted(entities: readonly Entity[]): readonly Fragment[] {
+  return entities.flatMap((entity) => {
     const keptChanges = toKeptChanges(entity);
     return keptChanges === null || keptChanges.omitted.length === 0 ? [] : [keepChanges(entity.table, keptChanges)];
   });

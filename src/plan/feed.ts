@@ -233,8 +233,10 @@ function describePredicate(predicate: Predicate | undefined): unknown {
  */
 export function describeView(entities: readonly Entity[], principal: Principal): string {
   if (principal.kind !== 'external') return '';
+  // The order in which a request names entities does not matter.
+  const sorted = entities.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return JSON.stringify(
-    entities.map((entity) => [
+    sorted.map((entity) => [
       entity.rowRules
         .filter(({ enabled }) => enabled)
         .map(({ column, claim }) => [column, claim, readClaim(principal.claims, claim, ruleField(entity, column))]),

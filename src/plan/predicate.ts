@@ -3,7 +3,7 @@ import type { Entity, Field } from '../model/entity.ts';
 import type { FilterTree } from '../request/filter.ts';
 import { type Comparison, EVERYTHING, group, isConstant, isPart, planCondition } from './condition.ts';
 import { buildLink, type PlanContext } from './link.ts';
-import { hidesRows, type Predicate, type Scan, scan, shieldColumns } from './scan.ts';
+import { hidesRows, type Predicate, type Scan, sayVisible, scan, shieldColumns } from './scan.ts';
 import type { Search } from './search.ts';
 
 export type { Predicate } from './scan.ts';
@@ -53,7 +53,7 @@ function markExpensiveParts(predicate: Predicate): Predicate {
 export function shieldScan(target: Scan, predicate: Predicate | undefined): Scan {
   if (predicate === undefined) return target;
   const shielded = shieldColumns(target, listMatched(predicate));
-  return hasShieldedSearch(predicate) ? { ...shielded, saysVisible: true } : shielded;
+  return hasShieldedSearch(predicate) ? sayVisible(shielded) : shielded;
 }
 
 function hasShieldedSearch(predicate: Predicate): boolean {

@@ -86,8 +86,11 @@ export function scanImages(entity: Entity, principal: Principal): Scan {
   passGate(entity, 'read');
   const filter = rowFilter(entity, principal);
   const images = entity.access === undefined ? makeScan({ entity, filter }) : scanGranted(entity, filter, toImages);
-  return { ...images, isImage: true };
+  return makeScan({ ...images, isImage: true });
 }
+
+/** Returns the scan with the column `"$visible"`: whether the principal may read the record. */
+export const sayVisible = (target: Scan): Scan => makeScan({ ...target, saysVisible: true });
 
 /** Returns the images of the records of a grant: those that have all columns of its condition. */
 function toImages({ where, ...grant }: ResolvedGrant, entity: Entity): Alternative {

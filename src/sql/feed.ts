@@ -141,7 +141,7 @@ export function selectOldest(schema: string): Query {
 /** Selects the position before the first change at or after the time, or null. */
 export const selectSince = (schema: string, time: string): Query =>
   toQuery(
-    sql`select (min(p.pos) - 1)::text from ${internalRef(schema, 'change')} c join ${internalRef(schema, 'change_position')} p on p.seq = c.seq where c.at >= ${time}::timestamptz`,
+    sql`select (min(p.pos) - 1)::text from ${internalRef(schema, 'change')} c join ${internalRef(schema, 'change_position')} p on p.seq = c.seq where c.at >= ${time}::timestamptz and p.pos > (select expired from ${internalRef(schema, 'change_progress')})`,
   );
 
 /** Renders the number of the entity with the table. */

@@ -106,7 +106,7 @@ const renderProblems = (problems: readonly Fragment[]): Fragment =>
   sql`"$problems" as materialized (${join(problems, '\nunion all ')}),
 "$whole" as materialized (select true as "is" where not exists (select from "$problems"))`;
 
-const PROBLEMS = sql`(select json_agg(json_build_array(p."item", p."kind", p."field") order by p."item", p."kind", p."field")::text from (select * from "$problems" order by "item" limit ${integerLiteral(MAX_PROBLEMS)}) p)`;
+const PROBLEMS = sql`(select json_agg(json_build_array(p."item", p."kind", p."field") order by p."item", p."kind", p."field")::text from (select * from "$problems" order by "kind" in ('outdated', 'missing') desc, "item" limit ${integerLiteral(MAX_PROBLEMS)}) p)`;
 
 /** Renders the problems of references: each must lead to a record that the principal can read. */
 function findReferences(plan: GrantedPlan, isChanged: (field: Field) => Fragment): Fragment[] {

@@ -5,6 +5,7 @@ import type { Field } from '../../model/entity.ts';
 import { fieldType } from '../../model/field-types.ts';
 import type { Reference, Table } from '../../schema/tables.ts';
 import { type Fragment, ident, join, sql, tableRef } from '../../sql/fragment.ts';
+import { type KeptChanges, keepChanges } from '../../workspace-schema/record-changes.ts';
 import {
   buildSyncNames,
   createSync,
@@ -54,6 +55,8 @@ export interface TypeChange {
   /** Foreign key of the column. */
   readonly reference: Reference | undefined;
   readonly targetIsNew: boolean;
+  /** Settings of the stored changes of the table, or null without any. */
+  readonly keptChanges: KeptChanges | null;
 }
 
 /**
@@ -164,6 +167,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
   return {
     work: 'rewrite',
     statements: [
+      ...omitCopy(change),
       inSharedTransaction('column', addPlainColumn(table, next)),
       ...createSync(table, { ...sync, from: previous.column, field: next, value, placeholder }).map((statement) =>
         inSharedTransaction('column', statement),
@@ -202,6 +206,13 @@ function convert(change: TypeChange, cast: Cast): Parts {
       ),
     },
   };
+}
+
+/** Leaves the new column out of stored changes, too, while it has copies of values that are never stored. */
+function omitCopy({ changedTable: { table }, previous, next, keptChanges }: TypeChange): readonly Statement[] {
+  if (keptChanges?.omitted.includes(previous.column) !== true) return [];
+  const omitted = [...keptChanges.omitted, next.column];
+  return [inSharedTransaction('column', keepChanges(table, { ...keptChanges, omitted }))];
 }
 
 /**
