@@ -147,12 +147,14 @@ function organizationSteps({ slug, name }: DesiredOrganization, actual: ActualOr
 function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | undefined): Step[] {
   const { address } = desired;
   const place = workspaceName(address);
+  const document = actual?.document ?? {};
+  const rolesStep = roleSteps(desired, document);
   return [
     ...(actual === undefined ? [creation(desired, place)] : []),
     ...settingSteps(desired, actual),
     ...(actual === undefined ? [] : schemaSteps(desired, actual.plan)),
-    ...roleSteps(desired, actual?.document ?? {}),
-    ...entitySteps(desired, actual?.document ?? {}),
+    ...rolesStep,
+    ...entitySteps(desired, document, rolesStep.length > 0),
     ...Object.entries(desired.parts).flatMap(([member, values]) =>
       partSteps(address, PARTS[member]!, values, actual?.parts[member] ?? null),
     ),
@@ -276,8 +278,11 @@ function roleSteps(desired: DesiredWorkspace, document: Values): Step[] {
   return [{ ...step, schema: { address, file: { name: '', document: body, getLine: () => null } } }];
 }
 
-/** Returns steps for settings, row rules and grants of entities, for a workspace without a schema in the file. */
-function entitySteps(desired: DesiredWorkspace, document: Values): Step[] {
+/**
+ * Returns steps for settings, row rules and grants of entities, for a workspace without a schema in the file.
+ * `isWithRoles`: a step for the roles takes the grants with it.
+ */
+function entitySteps(desired: DesiredWorkspace, document: Values, isWithRoles: boolean): Step[] {
   const { address, settings, rowRules } = desired;
   const place = workspaceName(address);
   const path = (entity: string): string => `${workspacePath(address)}/entities/${encodeURIComponent(entity)}`;
@@ -297,7 +302,6 @@ function entitySteps(desired: DesiredWorkspace, document: Values): Step[] {
     const details = listDifferences(lines, actualLines);
     return [put(place, `row rules of ${entity}`, `${path(entity)}/row-rules`, { body: rules, details })];
   });
-  const isWithRoles = roleSteps(desired, document).length > 0;
   const grantSteps = changedGrants(desired, entities)
     .filter(({ entity }) => !isWithRoles || !Object.hasOwn(entities, entity))
     .map(({ entity, list, details }) =>

@@ -39,14 +39,7 @@ import {
 import { buildStatementOptions, type EntityContext } from './context.ts';
 import { recordsTooLarge, upsertWithVersion } from './errors.ts';
 import { inTransaction, runOrExchange } from './exchange.ts';
-import {
-  createRecords,
-  deleteRecords,
-  type GrantedContext,
-  isLimited,
-  toGrantedTarget,
-  updateRecords,
-} from './granted.ts';
+import { createRecords, deleteRecords, type GrantedContext, isLimited, updateRecords } from './granted.ts';
 import { planUpsertItem, upsertManyGranted } from './granted-upsert.ts';
 import type { WriteDeps } from './reads.ts';
 import { toRecordError, type WriteKind } from './record-error.ts';
@@ -230,7 +223,7 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
   if (items.length === 0) return makeUpdateReply('[]', options.versions ? '[]' : null);
   if (isLimited(context)) {
     const written = await updateRecords(deps, context, items, {
-      targets: targets.map(toGrantedTarget),
+      targets: targets,
       projection: getProjection(entity, options),
       isMany: true,
     });
@@ -290,7 +283,7 @@ async function deleteAll(
   const reply = isDryRun ? json(200, { meta: DRY }) : noContent();
   if (targets.length === 0) return reply;
   if (isLimited(context)) {
-    await deleteRecords(deps, context, targets.map(toGrantedTarget), true);
+    await deleteRecords(deps, context, targets, true);
     return reply;
   }
   const guarded = targets.some(({ version }) => version !== undefined);

@@ -43,20 +43,11 @@ export type GrantedContext = EntityContext & { readonly entity: GrantedEntity };
 
 export const isLimited = (context: EntityContext): context is GrantedContext => isGranted(context.entity);
 
-/** An existing record. `name`: its id as the request wrote it. */
-export interface GrantedTarget {
-  readonly id: string;
-  readonly name: string;
-  readonly version: string | undefined;
-}
-
-export const toGrantedTarget = ({ id, name, version }: Target): GrantedTarget => ({ id, name, version });
-
 /** A write of one or many records. */
 interface GrantedWrite {
   readonly operation: GrantedOperation;
   readonly rows: readonly (GrantedRow & { readonly refusedField?: string | undefined })[];
-  readonly targets: readonly (GrantedTarget | undefined)[] | undefined;
+  readonly targets: readonly (Target | undefined)[] | undefined;
   readonly projection: Projection;
   /** Whether errors name the record by its index. */
   readonly isMany: boolean;
@@ -110,7 +101,7 @@ async function updateGuarded(
   deps: ExchangeDeps,
   context: GrantedContext,
   values: Assignment,
-  targets: readonly GrantedTarget[],
+  targets: readonly Target[],
 ): Promise<GrantedOutcome> {
   const projection = projectRecord(context.entity);
   return tryTargets(targets, (target) =>
@@ -118,10 +109,7 @@ async function updateGuarded(
   );
 }
 
-async function tryTargets<T>(
-  targets: readonly GrantedTarget[],
-  run: (target: GrantedTarget) => Promise<T>,
-): Promise<T> {
+async function tryTargets<T>(targets: readonly Target[], run: (target: Target) => Promise<T>): Promise<T> {
   for (const [index, target] of targets.entries()) {
     try {
       return await run(target);
@@ -187,7 +175,7 @@ function mergeRefusals(refusals: readonly ApiError[]): ApiError {
 
 export type UpdateOptions = Pick<GrantedWrite, 'projection' | 'isMany'> & {
   /** Records, one for each item. */
-  readonly targets: readonly (GrantedTarget | undefined)[];
+  readonly targets: readonly (Target | undefined)[];
 };
 
 /** Updates records; `targets`: one for each. Throws 404 before anything else for records that cannot be read. */
@@ -220,7 +208,7 @@ export async function updateRecords(
 export function deleteRecords(
   deps: ExchangeDeps,
   context: GrantedContext,
-  targets: readonly GrantedTarget[],
+  targets: readonly Target[],
   isMany: boolean,
 ): Promise<GrantedOutcome> {
   const rows = targets.map((_, item) => ({ item, values: new Map(), grants: '', unchecked: new Set<string>() }));

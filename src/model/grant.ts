@@ -19,6 +19,8 @@ export const GRANT_OPERATORS = FILTER_OPERATORS.filter((name): name is GrantOper
 /** Condition on the records of an entity; a claim of `in` and `nin` stands for the whole list. */
 export type GrantWhere = ConditionTree<GrantValue, GrantOperator>;
 
+export type GrantComparison = Extract<GrantWhere, { kind: 'compare' }>;
+
 export interface Grant {
   /** Roles that have the grant, or null for every user. */
   readonly roles: readonly string[] | null;
@@ -36,6 +38,12 @@ export interface Grant {
 /** Returns whether a user with these roles has the grant. */
 export const isGrantFor = ({ roles }: Pick<Grant, 'roles'>, held: ReadonlySet<string>): boolean =>
   roles === null || roles.some((role) => held.has(role));
+
+/** Returns the comparisons of a condition, in its order. */
+export function listComparisons(where: GrantWhere): readonly GrantComparison[] {
+  if (where.kind === 'compare') return [where];
+  return where.kind === 'not' ? listComparisons(where.member) : where.members.flatMap(listComparisons);
+}
 
 /** Most relations that the path of a condition may cross. */
 export const MAX_GRANT_PATH = 3;

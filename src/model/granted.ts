@@ -11,7 +11,15 @@ import type {
   StampedValue,
 } from './entity.ts';
 import { fieldType } from './field-types.ts';
-import { type Grant, type GrantOperator, type GrantValue, type GrantWhere, isGrantFor } from './grant.ts';
+import {
+  type Grant,
+  type GrantComparison,
+  type GrantOperator,
+  type GrantValue,
+  type GrantWhere,
+  isGrantFor,
+  listComparisons,
+} from './grant.ts';
 import { type FilterOperator, OPERATORS } from './operators.ts';
 import type { Relation } from './relation.ts';
 import { getUnrestricted, restrictSettings } from './restricted.ts';
@@ -206,31 +214,17 @@ function getColumn(entity: Entity, name: string): Field {
   return field;
 }
 
-type Comparison = Extract<GrantWhere, { kind: 'compare' }>;
-
 /** Returns the comparisons by eq on fields of the entity that every record must satisfy. */
-function collectDemands(where: GrantWhere): readonly Comparison[] {
+function collectDemands(where: GrantWhere): readonly GrantComparison[] {
   if (where.kind === 'and') return where.members.flatMap(collectDemands);
   return where.kind === 'compare' && where.operator === 'eq' && where.path.length === 1 ? [where] : [];
 }
 
-function collectClaims(where: GrantWhere, entity: Entity, workspace: Workspace): readonly ClaimUse[] {
-  switch (where.kind) {
-    case 'and':
-    case 'or':
-      return where.members.flatMap((member) => collectClaims(member, entity, workspace));
-    case 'not':
-      return collectClaims(where.member, entity, workspace);
-    case 'compare': {
-      const field = getColumnAt(where.path, entity, workspace);
-      return where.values.flatMap((value) =>
-        value.kind === 'claim' ? [makeClaimUse(value.claim, where.operator, field)] : [],
-      );
-    }
-    default:
-      return where satisfies never;
-  }
-}
+const collectClaims = (where: GrantWhere, entity: Entity, workspace: Workspace): readonly ClaimUse[] =>
+  listComparisons(where).flatMap(({ path, operator, values }) => {
+    const field = getColumnAt(path, entity, workspace);
+    return values.flatMap((value) => (value.kind === 'claim' ? [makeClaimUse(value.claim, operator, field)] : []));
+  });
 
 function getColumnAt([name = '', ...rest]: readonly string[], entity: Entity, workspace: Workspace): Field {
   if (rest.length === 0) return getColumn(entity, name);

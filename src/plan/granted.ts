@@ -13,8 +13,8 @@ import { getReferences, passReferring, type Reference } from './references.ts';
 import { applyRowRules, areUsable, getRuleColumns, readClaim } from './row-rules.ts';
 import {
   type Alternative,
+  crossesRelations,
   getGrants,
-  isOwnCondition,
   type Scan,
   scanAll,
   scanGrantedResult,
@@ -255,7 +255,7 @@ export function planGranted(
     after: grants.map((grant) => toAlternative(grant, entity, true)),
     references: operation === 'find' ? [] : getReferences((field) => columns.includes(field), base, context),
     guarded,
-    crossesRelations: entity.access.grants.some(({ where }) => where !== null && !isOwnCondition(where)),
+    crossesRelations: entity.access.grants.some(({ where }) => where !== null && crossesRelations(where)),
   };
 }
 

@@ -2,7 +2,7 @@
 // gate and attaches the row filter, so that neither can be forgotten at the root, in an expansion, a filter or a sort.
 import { migrationInProgress } from '../errors.ts';
 import type { Entity, Field, ResolvedGrant } from '../model/entity.ts';
-import type { GrantOperation, GrantWhere } from '../model/grant.ts';
+import { type GrantOperation, type GrantWhere, listComparisons } from '../model/grant.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Relation } from '../model/relation.ts';
 import { getEntity, type Workspace } from '../model/workspace.ts';
@@ -96,39 +96,21 @@ export const sayVisible = (target: Scan): Scan => makeScan({ ...target, saysVisi
 function toImages({ where, ...grant }: ResolvedGrant, entity: Entity): Alternative {
   const alternative = toAlternative({ where, ...grant }, entity);
   const { base = entity } = entity.access ?? {};
-  const imageColumns = where === null ? [] : listNames(where).flatMap((name) => base.fields.get(name)?.column ?? []);
+  const imageColumns =
+    where === null
+      ? []
+      : listComparisons(where).flatMap(({ path: [name = ''] }) => base.fields.get(name)?.column ?? []);
   return { ...alternative, imageColumns: [...new Set(imageColumns)] };
 }
 
-/** Returns the first name of each path. */
-function listNames(condition: GrantWhere): readonly string[] {
-  switch (condition.kind) {
-    case 'and':
-    case 'or':
-      return condition.members.flatMap(listNames);
-    case 'not':
-      return listNames(condition.member);
-    case 'compare':
-      return condition.path.slice(0, 1);
-    default:
-      return condition satisfies never;
-  }
-}
-
 /** Returns whether the condition looks at columns of the record alone, and not at the time. */
-export function isOwnCondition(condition: GrantWhere): boolean {
-  switch (condition.kind) {
-    case 'and':
-    case 'or':
-      return condition.members.every(isOwnCondition);
-    case 'not':
-      return isOwnCondition(condition.member);
-    case 'compare':
-      return condition.path.length === 1 && condition.values.every(({ kind }) => kind !== 'now');
-    default:
-      return condition satisfies never;
-  }
-}
+const isOwnCondition = (condition: GrantWhere): boolean =>
+  !crossesRelations(condition) &&
+  listComparisons(condition).every(({ values }) => values.every(({ kind }) => kind !== 'now'));
+
+/** Returns whether the condition looks at other records. */
+export const crossesRelations = (condition: GrantWhere): boolean =>
+  listComparisons(condition).some(({ path }) => path.length > 1);
 
 /**
  * Returns a Scan of all rows, hidden ones included, for the search of unique values that are taken: PostgreSQL refuses
