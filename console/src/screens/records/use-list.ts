@@ -71,10 +71,9 @@ export function useList({ entityRef, query, fields, startRow, findInvalid }: Lis
           isShown || rows.refused === undefined ? undefined : latest.current.findInvalid(rows.refused, applied);
         if (part !== undefined) {
           end();
-          // The list is shown without the invalid parts, which are marked.
-          const parts = [...invalid, part];
-          setInvalid(parts);
-          start(omitPart(applied, part), parts);
+          // The list is shown without the invalid parts, and all of them are marked at once: a list that loads again after
+          // the schema did would otherwise take away marks and set them again one by one.
+          start(omitPart(applied, part), [...invalid, part]);
           return;
         }
         if (rows.hasLoaded && !isShown) {
@@ -87,7 +86,10 @@ export function useList({ entityRef, query, fields, startRow, findInvalid }: Lis
           setRefused(undefined);
           void announceTotal(rows, entityRef, applied, controller.signal);
         }
-        if (rows.refused !== undefined) setRefused({ error: rows.refused, key });
+        if (rows.refused !== undefined) {
+          if (!isShown) setInvalid(invalid);
+          setRefused({ error: rows.refused, key });
+        }
       });
       end = () => {
         stop();
