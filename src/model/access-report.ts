@@ -4,6 +4,7 @@ import { type Grant, type GrantOperation, isGrantFor } from './grant.ts';
 import { describeGrant, describeRule, describeWhere } from './grant-words.ts';
 import { grantWorkspace } from './granted.ts';
 import type { Workspace } from './workspace.ts';
+import { allowsRecord, getRequiredFields } from './writable.ts';
 
 /** How an entity is limited; `closed`: no user may use it. */
 export const ENTITY_ACCESS = ['open', 'rowRules', 'grants', 'closed'] as const;
@@ -98,8 +99,10 @@ function reportOperation(
   if (grants === null) return EVERYTHING;
   // A record that cannot be read is neither changed nor deleted.
   const isFound = operation === 'create' || grants.some(([{ can }]) => can.has('read'));
+  const ruleColumns = new Set(entity.rowRules.flatMap(({ enabled, column }) => (enabled ? [column] : [])));
+  const required = operation === 'create' ? getRequiredFields(entity, ruleColumns) : [];
   const usable = grants.filter(
-    ([{ can }, { demandsId }]) => can.has(operation) && isFound && !(operation === 'create' && demandsId),
+    ([{ can }, grant]) => can.has(operation) && isFound && (operation !== 'create' || allowsRecord(grant, required)),
   );
   return usable.length === 0 ? DENIED : combine(operation, entity, usable);
 }

@@ -11,7 +11,7 @@ import { GRANT_OPERATIONS, type GrantOperation } from '../model/grant.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
 import { isToOne, type Relation } from '../model/relation.ts';
 import { getEntity, type Workspace } from '../model/workspace.ts';
-import { getRequiredFields, isWritable } from '../plan/assignment.ts';
+import { allowsRecord, getRequiredFields, isStored, isWritable } from '../model/writable.ts';
 import { getConflictKeys } from '../plan/conflict-key.ts';
 import { getRuleColumns, mayHideRecords } from '../plan/row-rules.ts';
 import { getGrants } from '../plan/scan.ts';
@@ -201,19 +201,11 @@ function getGrantedWrites(entity: Entity, workspace: Workspace, ruleColumns: Rea
   };
 }
 
-/** Returns whether the grant stores a value where a body leaves the field out. */
-const isStored = ({ set, stamps }: ResolvedGrant, { name }: Field): boolean => set.has(name) || stamps.has(name);
-
 /** Returns the grants under which some record can be made. */
 function getCreators(entity: Entity, workspace: Workspace, ruleColumns: ReadonlySet<string>): readonly ResolvedGrant[] {
   const required = getRequiredFields(entity.access?.base ?? entity, ruleColumns);
-  return getGrants(entity, 'create').filter(
-    (grant) =>
-      !grant.demandsId &&
-      required.every(
-        (field) => isStored(grant, field) || (grant.write.has(field.name) && isGivable(field, entity, workspace)),
-      ),
-  );
+  const canGive = (field: Field): boolean => isGivable(field, entity, workspace);
+  return getGrants(entity, 'create').filter((grant) => allowsRecord(grant, required, canGive));
 }
 
 function buildRelationViews(

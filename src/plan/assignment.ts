@@ -1,10 +1,12 @@
 // Body of a create or update -> column values as text, or every mistake in it at once (100 at most).
+
 import { badRequest, type Detail, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { type Decoded, decodeValue, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
 import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
 import type { Relation } from '../model/relation.ts';
+import { getRequiredFields, isWritable } from '../model/writable.ts';
 import { isRecord } from '../request/members.ts';
 import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
@@ -94,20 +96,8 @@ export const expandsTooMuch = (expandedBytes: number): boolean => expandedBytes 
 
 export const EXPANSION_DETAIL: Detail = { field: null, code: 'OUT_OF_RANGE', message: EXPANDS_TOO_MUCH };
 
-/** Returns the fields that a create must give; the row rules set `ruleColumns`. */
-export function getRequiredFields(entity: Entity, ruleColumns: ReadonlySet<string>): Field[] {
-  return [...entity.fields.values()].filter(
-    (field) => isWritable(field) && field.required && field.default === undefined && !ruleColumns.has(field.name),
-  );
-}
-
 export function makeRequiredDetail(name: string): Detail {
   return { field: name, code: 'REQUIRED', message: 'is required' };
-}
-
-/** Returns whether principals write the field, or the server sets it. */
-export function isWritable(field: Field): boolean {
-  return field.role === 'data' || field.role === 'reference';
 }
 
 function unknownField(entity: Entity, name: string, formatUnknownName: UnknownNameFormatter): Detail {

@@ -3,8 +3,9 @@
 import { badRequest, type Detail, shorten, validationFailed } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { getEntity } from '../model/workspace.ts';
+import { getRequiredFields, isWritable } from '../model/writable.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
-import { getRequiredFields, isWritable, makeRequiredDetail } from './assignment.ts';
+import { makeRequiredDetail } from './assignment.ts';
 import { getUniqueFields, planKey } from './conflict-key.ts';
 import { getOptionalNames, isGranted, requireCreate, widenToWritable } from './granted.ts';
 import {

@@ -1,20 +1,15 @@
 // Rows of a file -> staged values of an ImportPlan, or every mistake in them. Takes the cells of a CSV row or the JSON
 // value of a line; returns the text of each staged column, with the row rules' columns set from the claims.
+
 import { type Detail, shorten } from '../errors.ts';
 import { parseDate } from '../model/date-time.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { type Decoded, decodeValue, fieldType, parseStored } from '../model/field-types.ts';
+import { getRequiredFields } from '../model/writable.ts';
 import type { CellFormat, CellFormats } from '../request/cell-formats.ts';
 import type { ImportRequest } from '../request/import-request.ts';
 import { isRecord } from '../request/members.ts';
-import {
-  checkId,
-  decodeColumn,
-  EXPANSION_DETAIL,
-  expandsTooMuch,
-  getRequiredFields,
-  makeRequiredDetail,
-} from './assignment.ts';
+import { checkId, decodeColumn, EXPANSION_DETAIL, expandsTooMuch, makeRequiredDetail } from './assignment.ts';
 import { type GrantedEntity, getOptionalNames, isGranted, planAllowed } from './granted.ts';
 import { REJECT_COLUMNS, resolveTarget, type Target } from './import-columns.ts';
 import {

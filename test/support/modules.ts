@@ -46,6 +46,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'restricted.ts',
       'trial.ts',
       'workspace.ts',
+      'writable.ts',
     ],
     imports: [],
   },

@@ -65,6 +65,18 @@ for (const [words, tickets, access, roles] of [
     'rowRules',
     ROLES.concat('null').map((role) => `${role}: read,update,delete`),
   ],
+  [
+    'no new record without a required field',
+    {
+      fields: { subject: { type: 'string', required: true }, status: { type: 'string' } },
+      grants: [
+        { role: 'agent', can: ['read', 'create'], write: ['status'] },
+        { role: 'customer', can: ['read', 'create'], write: ['status'], set: { subject: { claim: 'sub' } } },
+      ],
+    },
+    'grants',
+    ['agent: read', 'customer: read,create', 'null: '],
+  ],
   ['an empty list of grants closes', { grants: [] }, 'closed', ['agent: ', 'customer: ', 'null: ']],
   [
     'grants allow by role; without a role only what everybody may',
