@@ -9,13 +9,13 @@ import { admit } from '../plan/plan.ts';
 import type { FeedRow } from '../plan/result.ts';
 import type { FeedRequest } from '../request/feed-request.ts';
 import { PREFIX } from '../request/record-path.ts';
-import { type EventContext, type EventName, formatEvent, getEventName } from '../response/feed.ts';
+import { type EventName, formatEvent, getEventName } from '../response/feed.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
 import { selectOldest, selectSince } from '../sql/feed.ts';
 import type { Databases } from '../store/databases.ts';
 import type { RequestContext } from './context.ts';
 import { notCursor } from './errors.ts';
-import { loadActorNames, rethrowControl, showActor } from './feed-actors.ts';
+import { loadEventContext, rethrowControl } from './feed-actors.ts';
 import { type FeedSeals, type OpenedCursor, toSnapshot } from './feed-cursor.ts';
 import { type Continuation, getEpoch, makeRun, numberChanges, type Run } from './feed-numbering.ts';
 
@@ -99,14 +99,7 @@ export async function readPage(deps: PageDeps, resolved: ResolvedFeed, start: Co
   const { workspace, principal } = context;
   const { maxResponseBytes } = deps.config;
   const { rows, position, seen, more } = await collectRows({ maxResponseBytes, run, context, feed, views, start });
-  const names = await loadActorNames(deps.databases, workspace.id, rows, principal);
-  const eventContext: EventContext = {
-    views,
-    epoch: getEpoch(workspace),
-    toEventId: (seq) => seals.toEventId(workspace.id, seq),
-    toTransactionId: (xid) => seals.toTransactionId(workspace.id, xid),
-    showActor: (actor) => (names === undefined ? undefined : showActor(actor, names)),
-  };
+  const eventContext = await loadEventContext(deps.databases, { workspace, principal, views, rows, seals });
   return {
     events: rows.map((row) => ({
       name: getEventName(row),

@@ -14,7 +14,7 @@ import { insertActivity, loadActor } from '../store/activity.ts';
 import type { Databases } from '../store/databases.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
 import { notCursor } from './errors.ts';
-import { loadActorNames, rethrowControl, showActor } from './feed-actors.ts';
+import { loadEventContext, rethrowControl } from './feed-actors.ts';
 import type { FeedSeals } from './feed-cursor.ts';
 import { runRead, type WriteDeps } from './reads.ts';
 import { findVersion } from './writes.ts';
@@ -27,23 +27,15 @@ const NO_STORE = { 'Cache-Control': 'no-store' };
 
 /** Answers a page of the history of a record. */
 export async function answerHistory(deps: HistoryDeps, context: EntityContext): Promise<Reply> {
-  const { call, workspace, principal, entity } = context;
+  const { call, workspace, principal } = context;
   const request = parseHistoryRequest(call.query);
   const seals = await deps.seals().catch(rethrowControl);
   const change = request.after === undefined ? undefined : seals.toChange(workspace.id, request.after);
   if (request.after !== undefined && change === undefined) throw notCursor();
   const page = await readHistory(deps, context, { ...request, change, isOne: false });
   const { rows, views, isCut } = page;
-  const names = await loadActorNames(deps.databases, workspace.id, rows, principal);
-  const events = rows.map((row) =>
-    formatEvent(row, {
-      views,
-      epoch: entity.epoch ?? '',
-      toEventId: (seq) => seals.toEventId(workspace.id, seq),
-      toTransactionId: (xid) => seals.toTransactionId(workspace.id, xid),
-      showActor: (actor) => (names === undefined ? undefined : showActor(actor, names)),
-    }),
-  );
+  const eventContext = await loadEventContext(deps.databases, { workspace, principal, views, rows, seals });
+  const events = rows.map((row) => formatEvent(row, eventContext));
   const last = rows.at(-1);
   const nextCursor = isCut && last !== undefined ? seals.toEventId(workspace.id, last.seq) : null;
   const meta = JSON.stringify({ size: request.size, nextCursor, completeSince: page.completeSince });

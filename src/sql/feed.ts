@@ -95,13 +95,6 @@ function selectPage(
 union all select max(pos)::text, null, (select count(*) from "$sized"), (select expired from ${internalRef(schema, 'change_progress')})::text, null, null, null, null, null, null, null, null, null, null, count(*) >= ${integerLiteral(looks)} from "$c"`;
 }
 
-/**
- * Gives positions to committed changes, `most` of them or fewer, after those of another caller; returns whether there is
- * more to do. A transaction of its own.
- */
-export const numberChanges = (schema: string, most: number): Query =>
-  toQuery(sql`select ${internalRef(schema, 'number_changes')}(${String(most)}::int4)::text`, `feed.number.${schema}`);
-
 /** Renders the last position that is visible to the statement. */
 export const renderLastPosition = (schema: string): Fragment =>
   sql`greatest((select max(pos) from ${internalRef(schema, 'change_position')}), (select expired from ${internalRef(schema, 'change_progress')}))::text`;

@@ -4,6 +4,7 @@
 import { isStaleSnapshot } from '../database/errors.ts';
 import type { Database } from '../database/pool.ts';
 import type { Metric } from '../metric.ts';
+import { numberChanges } from '../sql/change-numbering.ts';
 import { type Fragment, type Query, sql, toQuery } from '../sql/fragment.ts';
 import { internalRef } from '../sql/internal-names.ts';
 
@@ -69,8 +70,8 @@ export function makeChangeRetention(
 
   async function sweepWorkspace({ schema }: ChangedWorkspace): Promise<void> {
     for (;;) {
-      const { more } = await queryRow<{ more: boolean }>(numberChanges(schema));
-      if (!more) break;
+      const { more } = await queryRow<{ more: string }>(numberChanges(schema, NUMBERED_AT_ONCE));
+      if (more !== 'true') break;
     }
     const { bytes: onDisk } = await queryRow<{ bytes: number }>(
       toQuery(sql`select (${measureDisk(schema)})::float8 as bytes`),
@@ -125,9 +126,6 @@ export function makeChangeRetention(
     ],
   };
 }
-
-const numberChanges = (schema: string): Query =>
-  toQuery(sql`select ${internalRef(schema, 'number_changes')}(${String(NUMBERED_AT_ONCE)}::int4) as more`);
 
 /** Renders the bytes on disk of the changes of a workspace. */
 export function measureDisk(schema: string): Fragment {

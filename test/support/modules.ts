@@ -99,6 +99,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     isPure: true,
     purpose: 'plan → statement (text, slots), compiled once for each shape',
     entryFiles: [
+      'change-numbering.ts',
       'internal-names.ts',
       'compile.ts',
       'unique-values.ts',
@@ -154,7 +155,14 @@ export const MODULES: Readonly<Record<string, Module>> = {
     purpose:
       'internal tables and triggers in the schema of a workspace: totals, idempotency keys, stored changes, columns that change their type',
     entryFiles: ['change-retention.ts', 'count.ts', 'idempotency-keys.ts', 'record-changes.ts', 'sync.ts', 'totals.ts'],
-    imports: ['database', 'type metric.ts', 'model', 'sql/internal-names.ts', 'sql/fragment.ts'],
+    imports: [
+      'database',
+      'type metric.ts',
+      'model',
+      'sql/change-numbering.ts',
+      'sql/internal-names.ts',
+      'sql/fragment.ts',
+    ],
   },
   store: {
     purpose:
