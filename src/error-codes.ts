@@ -153,6 +153,7 @@ export const REASONS = {
     CONFIRMATION_MISMATCH: 'the confirmation of an agent is for another change, or too old',
     ORGANIZATION_NOT_EMPTY: 'the organization still has workspaces',
     TOO_MANY_CREDENTIALS: 'the workspace has as many API keys or OAuth clients as it may have',
+    TOO_MANY_WEBHOOKS: 'the workspace has as many webhooks as it may have',
     API_KEY_EXPIRED: 'an expired API key cannot be changed',
     SLUG_RESERVED: 'the slug is or was of another workspace, or this one has had too many',
     TOO_MANY_LOCKS: 'the change needs more locks than PostgreSQL has',

@@ -114,6 +114,94 @@ create table wda.agent_settings (
   entities bigint[]
 );
 
+-- Webhooks: a stored place in the feed of changes of the workspace, from which one process at a time sends on (the lease). What
+-- an administrator sets, then how far it has come.
+create table wda.webhook (
+  id bigint generated always as identity primary key,
+  workspace_id bigint not null constraint webhook_workspace references wda.workspace (id) on delete cascade,
+  name text not null,
+  url text not null,
+  -- Ids of entities; null for all that keep changes.
+  entities bigint[] constraint webhook_entities check (array_position(entities, null) is null),
+  types text[] not null constraint webhook_types check (types <@ array['created', 'updated', 'removed', 'schema']),
+  -- Names of fields, and a filter as of a query, of the only entity; null for all fields and all records.
+  fields text[] constraint webhook_fields check (fields is null or cardinality(entities) = 1),
+  filter json constraint webhook_filter check (filter is null or cardinality(entities) = 1),
+  previous boolean not null,
+  max_batch int4 not null constraint webhook_max_batch check (max_batch between 1 and 100),
+  ordering text not null constraint webhook_ordering check (ordering in ('relaxed', 'strict')),
+  -- Secrets are sealed with a key that follows from a secret of the installation. `headers`: a JSON object; `secret`: text;
+  -- null after a restore, until there is a new one.
+  headers bytea not null,
+  secret bytea,
+  previous_secret bytea,
+  previous_secret_until timestamptz(3),
+  enabled boolean not null,
+  disabled_reason text
+    constraint webhook_disabled_reason check (disabled_reason in ('administrator', 'failing', 'gone', 'restored', 'invalid')),
+  created_at timestamptz(3) not null default now(),
+  created_by jsonb,
+  -- Everything up to this position is done; null: it begins at the moment when it is enabled.
+  position int8,
+  -- Epoch of the workspace that the positions belong to.
+  epoch text collate "C",
+  -- The message under way, with its first and last position and the number of its attempts; null between messages.
+  first_position int8,
+  last_position int8,
+  attempts int4 not null default 0,
+  -- Up to this position events of a batch that was refused are sent one by one.
+  single_until int8,
+  -- Failed attempts since the last success, and the time of the first one.
+  failures int4 not null default 0,
+  failing_since timestamptz(3),
+  last_attempt_at timestamptz(3),
+  last_status int4,
+  -- Time at which there is something to do; null: when its workspace changes.
+  due_at timestamptz(3) default now(),
+  -- The process that sends.
+  lease uuid,
+  lease_until timestamptz(3),
+  constraint webhook_name unique (workspace_id, name),
+  constraint webhook_disabled check (enabled = (disabled_reason is null)),
+  constraint webhook_range check ((first_position is null) = (last_position is null))
+);
+
+create index webhook_due on wda.webhook (due_at) where enabled;
+
+-- The messages of webhooks, until their time is over. A message that is replayed has its row again.
+create table wda.webhook_delivery (
+  id bigint generated always as identity primary key,
+  webhook_id bigint not null constraint webhook_delivery_webhook references wda.webhook (id) on delete cascade,
+  message_id text collate "C" not null,
+  -- That of the event, or `changes`.
+  type text not null,
+  events int4 not null,
+  first_position int8 not null,
+  last_position int8 not null,
+  epoch text collate "C" not null,
+  state text not null
+    constraint webhook_delivery_state check (state in ('pending', 'delivered', 'failed', 'discarded')),
+  attempts int4 not null default 0,
+  -- The last attempts: [{at, status, error, durationMs, responseBody}].
+  attempt_log json not null default '[]',
+  -- The text that is sent: all attempts of a message that is not delivered yet have the same.
+  body text,
+  last_status int4,
+  last_error text,
+  created_at timestamptz(3) not null default now(),
+  delivered_at timestamptz(3),
+  next_attempt_at timestamptz(3),
+  -- Time of a request to send it again, out of turn.
+  redeliver_at timestamptz(3),
+  constraint webhook_delivery_message unique (webhook_id, message_id)
+);
+
+create index webhook_delivery_webhook_id on wda.webhook_delivery (webhook_id, id);
+
+create index webhook_delivery_redeliver on wda.webhook_delivery (webhook_id, redeliver_at) where redeliver_at is not null;
+
+create index webhook_delivery_created_at on wda.webhook_delivery (created_at);
+
 -- `document` is the requested document. A migration runs while its owner holds the advisory lock, whatever `state` says.
 create table wda.migration (
   id bigint generated always as identity primary key,

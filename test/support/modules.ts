@@ -166,7 +166,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   store: {
     purpose:
-      'the control tables: organizations, workspaces with documents and migrations, credentials, signing keys, processes; snapshots and their cache',
+      'the control tables: organizations, workspaces with documents and migrations, credentials, signing keys, webhooks, processes; snapshots and their cache',
     imports: ['workspace-schema', 'database', 'schema', 'type metric.ts', 'model', 'sql/fragment.ts', 'topology'],
   },
   auth: {
