@@ -143,7 +143,7 @@ async function collectRows({ run, context, feed, views, start, ...limits }: RowR
   let looks = feed.size + 1;
   for (;;) {
     // A full page looks for one more event, as hidden changes must not look like more.
-    const isFull = rows.length >= feed.size || measure(rows) > maxResponseBytes;
+    const isFull = rows.length >= feed.size || measureRows(rows) > maxResponseBytes;
     const size = isFull ? 0 : feed.size - rows.length;
     const statement = compile(planFeed(feed, views, context, { after: position, seen, size, looks }), {
       maxResponseBytes,
@@ -165,7 +165,8 @@ async function collectRows({ run, context, feed, views, start, ...limits }: RowR
   }
 }
 
-const measure = (rows: readonly FeedRow[]): number =>
+/** Returns the bytes of the records in rows. */
+export const measureRows = (rows: readonly FeedRow[]): number =>
   rows.reduce((sum, row) => sum + countBytes(row.old) + countBytes(row.new) + countBytes(row.previous), 0);
 
 const countBytes = (text: string | null): number => (text === null ? 0 : Buffer.byteLength(text));

@@ -1,7 +1,7 @@
 // Answers the history of a record: what happened to it, the last change first, and the record as it was.
 import { forbidden, notFound, recordNotFound, responseTooLarge } from '../errors.ts';
 import { mayAdminister } from '../model/principal.ts';
-import { planHistory } from '../plan/feed.ts';
+import { type HistoryPlace, MAX_LOOKED_AT, planHistory } from '../plan/feed.ts';
 import type { FeedRow } from '../plan/result.ts';
 import { parseId } from '../request/call.ts';
 import { type HistoryRequest, parseHistoryRequest } from '../request/history-request.ts';
@@ -15,7 +15,7 @@ import type { Databases } from '../store/databases.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
 import { notCursor } from './errors.ts';
 import { loadEventContext, rethrowControl } from './feed-actors.ts';
-import type { FeedSeals } from './feed-cursor.ts';
+import { measureRows } from './feed-page.ts';
 import { runRead, type WriteDeps } from './reads.ts';
 import { findVersion } from './writes.ts';
 
@@ -23,38 +23,53 @@ export interface HistoryDeps extends WriteDeps {
   readonly databases: Pick<Databases, 'directory' | 'forWorkspace'>;
 }
 
+/** Place of a plan that only checks whether the history may be read. */
+const NOWHERE: HistoryPlace = { id: '0', change: undefined, isOne: false, size: 1, looks: 1 };
+
 const NO_STORE = { 'Cache-Control': 'no-store' };
 
 /** Answers a page of the history of a record. */
 export async function answerHistory(deps: HistoryDeps, context: EntityContext): Promise<Reply> {
-  const { call, workspace, principal } = context;
+  const { call, workspace, principal, entity } = context;
   const request = parseHistoryRequest(call.query);
   const seals = await deps.seals().catch(rethrowControl);
   const change = request.after === undefined ? undefined : seals.toChange(workspace.id, request.after);
   if (request.after !== undefined && change === undefined) throw notCursor();
-  const page = await readHistory(deps, context, { ...request, change, isOne: false });
-  const { rows, views, isCut } = page;
+  const { views } = planHistory(request.fields, entity, context, { ...NOWHERE, change });
+  const id = await requireRecord(deps, context);
+  const { rows, next } = await collectChanges(deps, context, request, { id, change });
+  const isEmpty = rows.length === 0 && next === undefined && change === undefined;
+  if (isEmpty && (await findVersion(deps, context, id)) === undefined) throw recordNotFound();
+  const start = selectHistoryStart(workspace.databaseSchema, views[0].scan, deps.config.historyDays);
+  const [since] = await context.executor.run(start, 'write', buildStatementOptions(context, 'quick'));
   const eventContext = await loadEventContext(deps.databases, { workspace, principal, views, rows, seals });
   const events = rows.map((row) => formatEvent(row, eventContext));
-  const last = rows.at(-1);
-  const nextCursor = isCut && last !== undefined ? seals.toEventId(workspace.id, last.seq) : null;
-  const meta = JSON.stringify({ size: request.size, nextCursor, completeSince: page.completeSince });
+  const nextCursor = next === undefined ? null : seals.toEventId(workspace.id, next);
+  const meta = JSON.stringify({ size: request.size, nextCursor, completeSince: since?.[0] ?? null });
   return jsonText(200, `{"data":[${events.join()}],"meta":${meta}}`, NO_STORE);
 }
 
 /** Answers the record as it was after an event, or before one that removed it. */
 export async function answerHistoryEntry(deps: HistoryDeps, context: EntityContext): Promise<Reply> {
-  const { call, workspace } = context;
-  parseParameters(call.query, []);
-  const seals: FeedSeals = await deps.seals().catch(rethrowControl);
-  const change = seals.toChange(workspace.id, call.event ?? '');
-  const { rows } = await readHistory(deps, context, { size: 1, change: change ?? '0', isOne: true, fields: undefined });
-  const [row] = rows;
+  parseParameters(context.call.query, []);
+  const record = await readEntry(deps, context, context.call.event ?? '');
+  return jsonText(200, `{"data":${record}}`, NO_STORE);
+}
+
+/** Returns the JSON text of the record as it was after an event, or before one that removed it. */
+async function readEntry(deps: HistoryDeps, context: EntityContext, event: string): Promise<string> {
+  const { entity, workspace, principal } = context;
+  const seals = await deps.seals().catch(rethrowControl);
+  const place = { ...NOWHERE, change: seals.toChange(workspace.id, event) ?? '0', isOne: true };
+  planHistory(undefined, entity, context, place);
+  const id = await requireRecord(deps, context);
+  const plan = planHistory(undefined, entity, context, { ...place, id });
+  const [row] = (await runRead(context, compile(plan, deps.compileOptions), { principal }, 'write')).slice(0, -1);
   const record = row?.after === true ? row.new : row?.old;
   if (row === undefined || !(row.before || row.after))
     throw notFound('EVENT_NOT_FOUND', 'The record has no such event');
   if (record === undefined || record === null) throw responseTooLarge(deps.config.maxResponseBytes);
-  return jsonText(200, `{"data":${record}}`, NO_STORE);
+  return record;
 }
 
 /**
@@ -68,7 +83,7 @@ export async function forgetHistory(deps: HistoryDeps, context: EntityContext): 
     throw forbidden('ADMIN_RIGHT_REQUIRED', 'Only an owner may remove values from a history');
   if (executor.isTransaction) throw new TypeError('values are removed from a history in a transaction of its own');
   const id = parseId(call.id);
-  const plan = planHistory(undefined, entity, context, { id: id ?? '0', change: undefined, isOne: false, size: 1 });
+  const plan = planHistory(undefined, entity, context, NOWHERE);
   if (id === undefined) throw recordNotFound();
   const options = buildStatementOptions(context, 'unknown');
   const statement = redactHistory(workspace.databaseSchema, plan.views[0].scan, id);
@@ -95,29 +110,49 @@ export async function forgetHistory(deps: HistoryDeps, context: EntityContext): 
   return noContent();
 }
 
-type HistoryPage = Pick<HistoryRequest, 'size' | 'fields'> & {
-  readonly change: string | undefined;
-  readonly isOne: boolean;
-};
+/** Changes of a record, the last one first, and the number of the one that the next page is before. */
+interface HistoryPage {
+  readonly rows: readonly FeedRow[];
+  readonly next: string | undefined;
+}
 
-/** Reads changes of the record of the call. Throws 404 if there is neither a record that the principal sees nor an entry. */
-async function readHistory(deps: HistoryDeps, context: EntityContext, { fields, ...page }: HistoryPage) {
-  const { call, entity, principal, workspace } = context;
+/** Returns the id of the record of the call. Throws 404 if there cannot be one, or a user does not see it. */
+async function requireRecord(deps: HistoryDeps, context: EntityContext): Promise<string> {
+  const { call, principal } = context;
   const id = parseId(call.id);
-  const plan = planHistory(fields, entity, context, { ...page, id: id ?? '0' });
   if (id === undefined) throw recordNotFound();
-  const isVisible = async (): Promise<boolean> => (await findVersion(deps, context, id)) !== undefined;
-  if (principal.kind === 'external' && !(await isVisible())) throw recordNotFound();
-  const results = await runRead(context, compile(plan, deps.compileOptions), { principal }, 'write');
-  const rows: readonly FeedRow[] = results.slice(0, -1);
-  if (rows.length === 0 && page.change === undefined && !(await isVisible())) throw recordNotFound();
-  const [view] = plan.views;
-  const start = selectHistoryStart(workspace.databaseSchema, view.scan, deps.config.historyDays);
-  const [since] = await context.executor.run(start, 'write', buildStatementOptions(context, 'quick'));
-  return {
-    rows,
-    views: plan.views,
-    isCut: (results.at(-1)?.view ?? 0) > rows.length,
-    completeSince: since?.[0] ?? null,
-  };
+  if (principal.kind === 'external' && (await findVersion(deps, context, id)) === undefined) throw recordNotFound();
+  return id;
+}
+
+/** Reads changes of the record until the page is full, nothing is left, or it has looked at enough. */
+async function collectChanges(
+  { config }: HistoryDeps,
+  context: EntityContext,
+  { size, fields }: HistoryRequest,
+  page: Pick<HistoryPlace, 'id' | 'change'>,
+): Promise<HistoryPage> {
+  const { entity, principal } = context;
+  // Two statements of half the size are within the limit of an answer.
+  const maxResponseBytes = Math.floor(config.maxResponseBytes / 2);
+  const rows: FeedRow[] = [];
+  let { change } = page;
+  let looked = 0;
+  let looks = size + 1;
+  for (;;) {
+    // A full page looks for one more event, as hidden changes must not look like more.
+    const isFull = rows.length >= size || measureRows(rows) > maxResponseBytes;
+    const place = { id: page.id, change, isOne: false, size: isFull ? 0 : size - rows.length, looks };
+    const statement = compile(planHistory(fields, entity, context, place), { maxResponseBytes });
+    const results = await runRead(context, statement, { principal }, 'write');
+    const events = results.slice(0, -1);
+    const end = results.at(-1) as FeedRow;
+    rows.push(...events);
+    if (end.view > events.length) return { rows, next: rows.at(-1)?.seq };
+    if (!end.isCut) return { rows, next: undefined };
+    change = end.pos ?? change;
+    looked += looks;
+    if (looked >= MAX_LOOKED_AT) return { rows, next: change };
+    looks = Math.min(4 * looks, MAX_LOOKED_AT - looked);
+  }
 }

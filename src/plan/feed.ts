@@ -134,9 +134,20 @@ export interface HistoryPlan {
   /** Number of a change: those before it, or it alone; undefined: all. */
   readonly change: Operand | undefined;
   readonly isOne: boolean;
+  /** Events of the page, and changes to look at, at most. */
   readonly size: number;
+  readonly looks: number;
   readonly types: undefined;
   readonly previous: true;
+}
+
+/** Where a page of a history is. */
+export interface HistoryPlace {
+  readonly id: string;
+  readonly change: string | undefined;
+  readonly isOne: boolean;
+  readonly size: number;
+  readonly looks: number;
 }
 
 /**
@@ -147,7 +158,7 @@ export function planHistory(
   fields: FeedSelection['fields'],
   entity: Entity,
   context: PlanContext,
-  page: { readonly id: string; readonly change: string | undefined; readonly isOne: boolean; readonly size: number },
+  page: HistoryPlace,
 ): HistoryPlan {
   const { principal, workspace } = context;
   if (entity.settings.changes !== 'history') throw historyOff(entity.name);
@@ -161,6 +172,7 @@ export function planHistory(
     change: page.change === undefined ? undefined : digitsOperand(page.change),
     isOne: page.isOne,
     size: page.size,
+    looks: page.looks,
     types: undefined,
     previous: true,
   };

@@ -135,7 +135,7 @@ export interface MissingReference {
 
 /** A change as it looks in a view, or with `kind` null what the page has looked at. */
 export interface FeedRow {
-  /** Position, digits; of the last row the last position that was looked at, or null if there was no change. */
+  /** Position, digits; of the last row the position that was looked at last, or null if there was no change. */
   readonly pos: string | null;
   /** i, u, d, t, s or x (install/changes). */
   readonly kind: string | null;
@@ -159,6 +159,11 @@ export interface FeedRow {
   readonly changed: string | null;
   /** JSON text of the fields in `changed` before. */
   readonly previous: string | null;
+  /**
+   * Mark of the record as the change left it: the transaction or savepoint that wrote the record wrote its change, too.
+   * Null without a record.
+   */
+  readonly version: string | null;
   /** Whether there may be more changes than the page has looked at; in the last row alone. */
   readonly isCut: boolean;
 }

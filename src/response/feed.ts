@@ -36,7 +36,7 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   const previous = type === 'updated' ? row.previous : type === 'removed' ? row.old : null;
   if (previous !== null) parts.push(`"previous":${previous}`);
   if (row.after && row.new === null) parts.push('"truncated":true');
-  if (row.after && row.actor !== null) parts.push(`"version":${JSON.stringify(formatVersion(row.xid, epoch))}`);
+  if (row.after && row.actor !== null) parts.push(`"version":${JSON.stringify(formatVersion(row, epoch))}`);
   const actor = showActor(row.actor);
   if (actor !== undefined) parts.push(`"actor":${actor}`);
   return `{${parts.join()}}`;
@@ -58,6 +58,4 @@ function formatControl(row: FeedRow, type: string, id: string, entity: string): 
   return `{${[...parts, ...(members === '' ? [] : [members])].join()}}`;
 }
 
-/** Returns the version of the record that the transaction wrote: PostgreSQL stores 32 bits of its number in the row. */
-const formatVersion = (xid: string, epoch: string): string =>
-  `${BigInt(xid) & 0xffffffffn}${epoch === '' ? '' : `-${epoch}`}`;
+const formatVersion = ({ version }: FeedRow, epoch: string): string => `${version}${epoch === '' ? '' : `-${epoch}`}`;

@@ -182,7 +182,24 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
 };
 
 function readFeedRow(row: Cells): FeedRow {
-  const [pos, kind, view, recordId, at, xid, seq, actor, before, after, old, record, changed, previous, isCut] = row;
+  const [
+    pos,
+    kind,
+    view,
+    recordId,
+    at,
+    xid,
+    seq,
+    actor,
+    before,
+    after,
+    old,
+    record,
+    changed,
+    previous,
+    version,
+    isCut,
+  ] = row;
   return {
     pos: pos ?? null,
     kind: kind ?? null,
@@ -198,6 +215,7 @@ function readFeedRow(row: Cells): FeedRow {
     new: record ?? null,
     changed: changed ?? null,
     previous: previous ?? null,
+    version: version ?? null,
     isCut: isCut === 't',
   };
 }

@@ -1,7 +1,7 @@
 // Selects the changes of a feed: positions in their order, and for each entity what the principal sees of the record before
 // and after. install/changes has the tables.
 import type { Field } from '../model/entity.ts';
-import { type FeedPlan, type FeedView, type HistoryPlan, MAX_LOOKED_AT } from '../plan/feed.ts';
+import type { FeedPlan, FeedView, HistoryPlan } from '../plan/feed.ts';
 import type { Scan } from '../plan/scan.ts';
 import {
   bind,
@@ -43,19 +43,19 @@ export function selectFeed(plan: FeedPlan, maxBytes: number): Fragment {
     seen === undefined
       ? empty
       : sql` and (p.pos > ${bind(seen.until)} or not pg_visible_in_snapshot(p.xid, ${bind(seen.snapshot)}::pg_snapshot))`;
-  const looked = sql`select p.pos, c.* from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
+  const looked = sql`select p.pos, c.*, c.xmin as version from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
   where p.pos > ${bind(after)}${isNew} order by p.pos limit ${integerLiteral(looks)}`;
   return selectPage(plan, looked, looks, maxBytes);
 }
 
 /** Renders the history of a record, as the feed, the last change first and with the number of a change as its position. */
 export function selectHistory(plan: HistoryPlan, maxBytes: number): Fragment {
-  const { databaseSchema: schema, views, id, change, isOne } = plan;
+  const { databaseSchema: schema, views, id, change, isOne, looks } = plan;
   const place =
     change === undefined ? empty : isOne ? sql` and c.seq = ${bind(change)}` : sql` and c.seq < ${bind(change)}`;
-  const looked = sql`select c.seq as pos, c.* from ${internalRef(schema, 'change')} c
-  where c.entity = ${renderNumber(schema, views[0].scan)} and c.id = ${bind(id)} and c.kind in ('i', 'u', 'd')${place} order by c.seq desc limit ${integerLiteral(MAX_LOOKED_AT)}`;
-  return selectPage(plan, looked, MAX_LOOKED_AT, maxBytes, keyword(' desc'));
+  const looked = sql`select c.seq as pos, c.*, c.xmin as version from ${internalRef(schema, 'change')} c
+  where c.entity = ${renderNumber(schema, views[0].scan)} and c.id = ${bind(id)} and c.kind in ('i', 'u', 'd')${place} order by c.seq desc limit ${integerLiteral(looks)}`;
+  return selectPage(plan, looked, looks, maxBytes, keyword(' desc'));
 }
 
 /** Removes the values of a record from its changes; returns how many had some, and whether it has any changes. */
@@ -87,12 +87,13 @@ function selectPage(
   const bytes = sql`coalesce(octet_length(v."old"), 0) + coalesce(octet_length(v."new"), 0) + coalesce(octet_length(v.previous), 0)`;
   const sized = sql`select v.*, ${bytes} as "$own", sum(${bytes} + 400) over (order by v.pos${direction}) as "$bytes", row_number() over (order by v.pos${direction}) as "$at" from (${visible}) v`;
   const fits = sql`(s."$at" = 1 or s."$bytes" < ${integerLiteral(maxBytes)})`;
+  const last = direction === empty ? keyword('max') : keyword('min');
   const whole = (name: string): Fragment =>
     sql`case when s."$own" < ${integerLiteral(maxBytes)} then s.${ident(name)} end`;
   return sql`with "$c" as materialized (${looked}),
 "$sized" as materialized (${sized})
-(select s.pos::text, s.kind::text, s.view, s.id::text, ${dateTimeText(sql`s.at`)}, s.xid::text, s.seq::text, s.actor, s.before, s.after, ${whole('old')}, ${whole('new')}, s.changed, ${whole('previous')}, false from "$sized" s where s."$at" <= ${integerLiteral(size)} and ${fits} order by s.pos${direction})
-union all select max(pos)::text, null, (select count(*) from "$sized"), (select expired from ${internalRef(schema, 'change_progress')})::text, null, null, null, null, null, null, null, null, null, null, count(*) >= ${integerLiteral(looks)} from "$c"`;
+(select s.pos::text, s.kind::text, s.view, s.id::text, ${dateTimeText(sql`s.at`)}, s.xid::text, s.seq::text, s.actor, s.before, s.after, ${whole('old')}, ${whole('new')}, s.changed, ${whole('previous')}, s.version::text, false from "$sized" s where s."$at" <= ${integerLiteral(size)} and ${fits} order by s.pos${direction})
+union all select ${last}(pos)::text, null, (select count(*) from "$sized"), (select expired from ${internalRef(schema, 'change_progress')})::text, null, null, null, null, null, null, null, null, null, null, null, count(*) >= ${integerLiteral(looks)} from "$c"`;
 }
 
 /** Renders the last position that is visible to the statement. */
@@ -169,12 +170,12 @@ function renderView(plan: FeedPlan | HistoryPlan, view: FeedView, index: number,
   if (view.isSelected) conditions.push(sql`(${O}."$is" is null or ${N}."$is" is null or ${changed} <> '')`);
   const both = sql`${isThere(O)} and ${isThere(N)}`;
   return sql`select ${C}.pos, ${C}.kind, ${integerLiteral(index)} as view, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, ${isThere(O)} as before, ${isThere(N)} as after,
-  ${plan.previous ? sql`case when not (${both}) then ${O}."$text" end` : keyword('null')} as "old", ${N}."$text" as "new", case when ${both} then ${changed} end as changed, case when ${both} then ${previous} end as previous
+  ${plan.previous ? sql`case when not (${both}) then ${O}."$text" end` : keyword('null')} as "old", ${N}."$text" as "new", case when ${both} then ${changed} end as changed, case when ${both} then ${previous} end as previous, ${C}.version
 from "$c" ${C}
 left join lateral (${renderImage(view, schema, number, ident('old'))}) ${O} on true
 left join lateral (${renderImage(view, schema, number, ident('new'))}) ${N} on true
 where ${C}.entity = ${number} and ${C}.kind in ('i', 'u', 'd') and ${join(conditions, ' and ')}
-${renderRedacted(plan, view, index, number)}union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null
+${renderRedacted(plan, view, index, number)}union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null, null
 from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in ('t', 's', 'x')`;
 }
 
@@ -188,7 +189,7 @@ function renderRedacted(
   if (!isWhole || predicate !== undefined) return empty;
   const kinds = { created: sql`'i'`, updated: sql`'u'`, removed: sql`'d'` };
   const listed = join(types?.map((type) => kinds[type]) ?? Object.values(kinds));
-  return sql`union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, false, false, null, null, null, null
+  return sql`union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, false, false, null, null, null, null, null
 from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in (${listed}) and ${C}.old is null and ${C}.new is null
 `;
 }

@@ -214,3 +214,45 @@ test('values are removed from a history by an owner, and the events stay', async
   );
   assert.deepEqual(rows, []);
 });
+
+test('history goes on behind any number of changes that its reader does not see', async () => {
+  const { data } = await write('notes', 'POST', { text: 'a', total: 1 });
+  const path = `notes/${data.id}/_history?fields=total`;
+  await write(`notes/${data.id}`, 'PATCH', { total: 2 });
+  const [{ database_schema: schema } = {}] = await server.database.query(
+    "select database_schema from wda.workspace where slug = 'shop'",
+  );
+  await server.database.query(
+    `insert into "${schema}"."$change" (entity, kind, id, old, new)
+     select entity, 'u', id, new, new from "${schema}"."$change", generate_series(1, 20010)
+     where id = ${data.id} and kind = 'u' and entity = (select number from "${schema}"."$changed_entity" where relation = 'notes')`,
+  );
+  const first = await get(path);
+  assert.deepEqual(first.data, []);
+  const { data: events, meta } = await get(`${path}&after=${first.meta.nextCursor}`);
+  assert.deepEqual(
+    [events.map(({ record }: { record: { total: number } }) => record.total), meta.nextCursor],
+    [[2, 1], null],
+  );
+});
+
+test('the version of an event is that of its record, also where a savepoint wrote it', async () => {
+  const { data } = await write('notes', 'POST', { text: 'a' });
+  const headers = { 'content-type': 'text/csv' };
+  ok(
+    await shop.call('notes/_import?onConflict=update', {
+      method: 'POST',
+      body: `id,text\n${data.id},imported\n`,
+      headers,
+    }),
+  );
+  const path = `notes/${data.id}`;
+  const [{ version, record }] = (await get(`${path}/_history`)).data;
+  assert.equal(record.text, 'imported');
+  const answer = await shop.call(path, {
+    method: 'PATCH',
+    body: { text: 'b' },
+    headers: { 'if-match': `"${version}"` },
+  });
+  assert.equal(answer.status, 200, answer.text);
+});
