@@ -3,6 +3,7 @@ import { Button, Code, Group, ScrollArea, Tabs, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { hasStatus } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
@@ -16,6 +17,7 @@ import { useMayWrite } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { DeleteDialog } from './delete-dialog.tsx';
 import { describeCreated, RecordForm } from './form.tsx';
+import { RecordHistory } from './history.tsx';
 import { Relations } from './relations.tsx';
 
 export interface RecordViewProps {
@@ -68,6 +70,8 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
       )}
     </Group>
   );
+  const hasHistory = entity.operations.includes('history');
+  const history = <RecordHistory entityRef={entityRef} entity={entity} id={id} current={read.data} />;
   const title =
     typeof labelValue === 'string' && labelValue !== ''
       ? `${entityRef.entity} ${id}: ${labelValue.slice(0, 80)}`
@@ -75,11 +79,13 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
   return (
     <ScreenFrame title={title} actions={read.data === undefined ? null : actions}>
       <ErrorAlert error={read.error} onRetry={() => void read.refetch()} />
+      {read.data === undefined && hasHistory && hasStatus(read.error, 404) && history}
       {read.data !== undefined && (
         <Tabs defaultValue="fields" keepMounted>
           <Tabs.List mb="sm">
             <Tabs.Tab value="fields">Fields</Tabs.Tab>
             <Tabs.Tab value="relations">Relations</Tabs.Tab>
+            {hasHistory && <Tabs.Tab value="history">History</Tabs.Tab>}
             <Tabs.Tab value="json">JSON</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="fields">
@@ -88,6 +94,11 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
           <Tabs.Panel value="relations" keepMounted={false}>
             <Relations entityRef={entityRef} entity={entity} record={read.data.record} />
           </Tabs.Panel>
+          {hasHistory && (
+            <Tabs.Panel value="history" keepMounted={false}>
+              {history}
+            </Tabs.Panel>
+          )}
           <Tabs.Panel value="json" keepMounted={false}>
             <ScrollArea.Autosize mah="70vh" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': 'JSON' }}>
               <Code block>{lines(stringifyExact(read.data.record))}</Code>
