@@ -48,6 +48,10 @@ export interface Config {
   readonly streamsPerCredential: number;
   /** Seconds after which a stream sends something, whatever happens. */
   readonly streamHeartbeatSeconds: number;
+  /** Private networks (CIDR) in which receivers of webhooks may be, with plain http, too; true: all, false: none. */
+  readonly webhookPrivateNetwork: boolean | readonly string[];
+  /** Time for a receiver to answer, from the begin of the connection to the last header. */
+  readonly webhookTimeoutMs: number;
   /** Folder of the daily backups, or undefined if the server makes none. */
   readonly backupDir: string | undefined;
   /** Time of the day, `03:00` (UTC). */
@@ -151,6 +155,8 @@ export function readConfig(env: Environment): Config {
     mistakes.push(`${name} must be one of ${values.join(', ')}, is ${JSON.stringify(value)}`);
     return fallback;
   };
+  const privateNetwork = (name: string): boolean | readonly string[] =>
+    parsePrivateNetwork(name, text(name) ?? 'deny', mistakes);
 
   mistakes.push(...findUnknownSettings(env));
   const port = integer('PORT', 3000, 0, 65535);
@@ -205,6 +211,8 @@ export function readConfig(env: Environment): Config {
     maxStreams: integer('WDA_MAX_STREAMS', 10_000, 0, 100_000),
     streamsPerCredential: integer('WDA_STREAMS_PER_CREDENTIAL', 100, 1, 10_000),
     streamHeartbeatSeconds: integer('WDA_STREAM_HEARTBEAT_SECONDS', 15, 1, 60),
+    webhookPrivateNetwork: privateNetwork('WDA_WEBHOOK_PRIVATE_NETWORK'),
+    webhookTimeoutMs: integer('WDA_WEBHOOK_TIMEOUT_MS', 15_000, 100, 60_000),
     backupDir: backupDir === undefined ? undefined : resolve(backupDir),
     backupAt: parseTimeOfDay('WDA_BACKUP_AT', text('WDA_BACKUP_AT') ?? '03:00', mistakes),
     backupKeep: integer('WDA_BACKUP_KEEP', 14, 1, 10_000),
@@ -237,7 +245,7 @@ export function readConfig(env: Environment): Config {
     signInRateLimit: integer('WDA_SIGN_IN_RATE_LIMIT', 10, 0, 1_000_000_000),
     tokenLifetimeSeconds: integer('WDA_TOKEN_LIFETIME_SECONDS', 3600, 1, 2_592_000),
     signingKeyDays: integer('WDA_SIGNING_KEY_DAYS', 90, 0, 3650),
-    idpPrivateNetwork: parsePrivateNetwork(text('WDA_IDP_PRIVATE_NETWORK') ?? 'deny', mistakes),
+    idpPrivateNetwork: privateNetwork('WDA_IDP_PRIVATE_NETWORK'),
     clockSkewSeconds: integer('WDA_CLOCK_SKEW_SECONDS', 0, 0, 300),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes);
@@ -319,15 +327,13 @@ function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
-function parsePrivateNetwork(value: string, mistakes: string[]): boolean | readonly string[] {
+function parsePrivateNetwork(name: string, value: string, mistakes: string[]): boolean | readonly string[] {
   if (value === 'deny' || value === 'allow') return value === 'allow';
   const networks = value.split(',').map((network) => network.trim());
   for (const network of networks) {
     const [, address = '', prefix = ''] = /^([0-9a-fA-F:.]+)\/(\d{1,3})$/.exec(network) ?? [];
     if (isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128)) continue;
-    mistakes.push(
-      `WDA_IDP_PRIVATE_NETWORK must be deny, allow, or networks such as 10.1.0.0/16, has ${JSON.stringify(network)}`,
-    );
+    mistakes.push(`${name} must be deny, allow, or networks such as 10.1.0.0/16, has ${JSON.stringify(network)}`);
     return false;
   }
   return networks;

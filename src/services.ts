@@ -95,7 +95,8 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   });
 
   const findTopology = () => topology.find({ ...change, ...runner.sessions, ...nodes, db });
-  const outbound = makeHttpClient({ allowPrivate: config.idpPrivateNetwork });
+  const httpClients = makeHttpClients(config);
+  const { outbound } = httpClients;
   const { keySets, externalTokens } = makeServerTokens(config, outbound, log);
   const oauth = makeInternalOAuth({
     db,
@@ -170,7 +171,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     retention,
     ...makeBackupServices(config, databases, log),
     runner,
-    outbound,
+    ...httpClients,
     externalTokens,
     oauth,
     authenticator,
@@ -179,6 +180,12 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     figures: metrics,
   };
 }
+
+/** Clients for identity providers and for receivers of webhooks, which may be in other networks. */
+const makeHttpClients = ({ idpPrivateNetwork, webhookPrivateNetwork }: Config) => ({
+  outbound: makeHttpClient({ allowPrivate: idpPrivateNetwork, setting: 'WDA_IDP_PRIVATE_NETWORK' }),
+  webhookClient: makeHttpClient({ allowPrivate: webhookPrivateNetwork, setting: 'WDA_WEBHOOK_PRIVATE_NETWORK' }),
+});
 
 /** Verifies tokens of identity providers, with their keys. */
 function makeServerTokens(config: Config, outbound: HttpClient, log: Observer['log']) {

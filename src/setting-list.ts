@@ -98,6 +98,17 @@ export const SETTINGS: readonly Setting[] = [
     description: 'seconds after which a stream sends something, whatever happens',
   },
   {
+    name: 'WDA_WEBHOOK_PRIVATE_NETWORK',
+    default: 'deny',
+    description:
+      'allow: receivers of webhooks may be at loopback and private addresses, and there use plain http; or networks, as of `WDA_IDP_PRIVATE_NETWORK`',
+  },
+  {
+    name: 'WDA_WEBHOOK_TIMEOUT_MS',
+    default: '15000',
+    description: 'time for a receiver of a webhook to answer, from the begin of the connection to the last header',
+  },
+  {
     name: 'WDA_MAX_RESPONSE_BYTES',
     default: '33554432',
     description: 'largest response of a list or a read with expansions',

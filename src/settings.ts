@@ -50,6 +50,8 @@ export function listSettings(config: Config): readonly CurrentSetting[] {
     WDA_MAX_STREAMS: config.maxStreams,
     WDA_STREAMS_PER_CREDENTIAL: config.streamsPerCredential,
     WDA_STREAM_HEARTBEAT_SECONDS: config.streamHeartbeatSeconds,
+    WDA_WEBHOOK_PRIVATE_NETWORK: formatNetworks(config.webhookPrivateNetwork),
+    WDA_WEBHOOK_TIMEOUT_MS: config.webhookTimeoutMs,
     WDA_MAX_RESPONSE_BYTES: config.maxResponseBytes,
     WDA_MAX_IMPORT_BYTES: config.maxImportBytes,
     WDA_MAX_REJECT_BYTES: config.maxRejectBytes,

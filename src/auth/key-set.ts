@@ -101,7 +101,7 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
           entry.failures++;
           entry.retryAt = now() + Math.min(RETRY_AFTER_MS * entry.failures, MAX_RETRY_AFTER_MS);
           entry.failure =
-            error instanceof HttpClientError ? error : new HttpClientError('failed', String(error), error);
+            error instanceof HttpClientError ? error : new HttpClientError('CONNECTION_FAILED', String(error), error);
           onError(entry.source, entry.failure);
         },
       )
@@ -152,7 +152,7 @@ export async function fetchKeySet(
   const document = await fetchDocument(outbound, uri, signal, contact);
   const keys = parseKeySet(document);
   if (keys === undefined)
-    throw new HttpClientError('failed', `${uri.split('?')[0]} answered a document that is no JWK Set`);
+    throw new HttpClientError('BAD_RESPONSE', `${uri.split('?')[0]} answered a document that is no JWK Set`);
   return { keys, text: JSON.stringify(document) };
 }
 
@@ -172,9 +172,12 @@ async function discover(
   const { issuer, jwks_uri: jwksUri } = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown };
   if (issuer !== issuerUrl) {
     const actualIssuer = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'missing';
-    throw new HttpClientError('failed', `${url}: its issuer is ${actualIssuer}, not ${JSON.stringify(issuerUrl)}`);
+    throw new HttpClientError(
+      'BAD_RESPONSE',
+      `${url}: its issuer is ${actualIssuer}, not ${JSON.stringify(issuerUrl)}`,
+    );
   }
-  if (typeof jwksUri !== 'string') throw new HttpClientError('failed', `${url}: it has no jwks_uri`);
+  if (typeof jwksUri !== 'string') throw new HttpClientError('BAD_RESPONSE', `${url}: it has no jwks_uri`);
   return jwksUri;
 }
 
@@ -188,7 +191,7 @@ async function fetchDocument(
     return await outbound.fetchJson(url, signal, contact);
   } catch (error) {
     if (!(error instanceof HttpClientError)) throw error;
-    throw new HttpClientError(error.kind, `${url.split('?')[0]?.slice(0, 200)} ${error.message}`, error);
+    throw new HttpClientError(error.code, `${url.split('?')[0]?.slice(0, 200)} ${error.message}`, error);
   }
 }
 

@@ -1,6 +1,6 @@
-// Opens all connections to configured URLs: JSON documents of identity providers. The address is checked when the connection
-// is made, so that neither a name that resolves differently the second time nor a redirect leads inside (SSRF). The only
-// importer of undici.
+// Opens all connections to configured URLs: JSON documents of identity providers, and messages of webhooks. The address is
+// checked when the connection is made, so that neither a name that resolves differently the second time nor a redirect leads
+// inside (SSRF). The only importer of undici.
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent } from 'undici';
@@ -13,7 +13,28 @@ export interface HttpClient {
   resolve(url: string, signal: AbortSignal): Promise<void>;
   /** Fetches a JSON document by GET, at most MAX_BYTES, no redirects. Throws HttpClientError. Sets the fields of `contact`. */
   fetchJson(url: string, signal: AbortSignal, contact?: Contact): Promise<unknown>;
+  /**
+   * Sends a body by POST; no redirects. Resolves whatever the status is, also when the body of the answer does not come.
+   * Throws HttpClientError, and the reason of the signal when it has ended the request.
+   */
+  post(url: string, options: PostOptions): Promise<PostAnswer>;
   close(): Promise<void>;
+}
+
+export interface PostOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Milliseconds from the begin of the connection to the last header. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface PostAnswer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  /** First bytes of the body, KEPT_BYTES at most. */
+  readonly body: Buffer;
+  readonly isPrivate: boolean;
 }
 
 /** Facts about the addresses that a fetch connected to. */
@@ -22,13 +43,23 @@ export interface Contact {
   isPrivate: boolean;
 }
 
+export type HttpClientErrorCode =
+  | 'TIMEOUT'
+  | 'DNS_FAILED'
+  | 'CONNECTION_FAILED'
+  | 'TLS_FAILED'
+  | 'ADDRESS_REFUSED'
+  | 'BAD_RESPONSE';
+
 /** Error of a request. `refused`: this server does not connect to the URL or address; `failed`: anything that may pass. */
 export class HttpClientError extends Error {
   readonly kind: 'refused' | 'failed';
-  constructor(kind: HttpClientError['kind'], message: string, cause?: unknown) {
+  readonly code: HttpClientErrorCode;
+  constructor(code: HttpClientErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'HttpClientError';
-    this.kind = kind;
+    this.kind = code === 'ADDRESS_REFUSED' ? 'refused' : 'failed';
+    this.code = code;
   }
 }
 
@@ -44,12 +75,23 @@ export interface HttpClientOptions {
    * networks (CIDR).
    */
   readonly allowPrivate: boolean | readonly string[];
+  /** Setting that says so, for messages. */
+  readonly setting: 'WDA_IDP_PRIVATE_NETWORK' | 'WDA_WEBHOOK_PRIVATE_NETWORK';
   readonly lookup?: Lookup;
 }
 
 export const MAX_URL_LENGTH = 2048;
 const MAX_BYTES = 1_048_576;
 const CONNECT_TIMEOUT_MS = 3000;
+// Answers to a POST: bytes that are read, bytes that are kept, and the time for them.
+const MAX_ANSWER_BYTES = 65_536;
+export const KEPT_BYTES = 2048;
+const ANSWER_TIMEOUT_MS = 5000;
+// A connection to a receiver is used again for this time; then the address is checked again.
+const MAX_CONNECTION_MS = 30_000;
+const IDLE_CONNECTION_MS = 4000;
+// Names whose addresses are remembered.
+const MAX_CONTACTS = 10_000;
 
 type Scheme = 'http:' | 'https:';
 
@@ -62,7 +104,7 @@ interface UrlPolicy {
   readonly checkAddresses: (scheme: Scheme, addresses: readonly LookupAddress[]) => void;
 }
 
-function makeUrlPolicy(allowPrivate: HttpClientOptions['allowPrivate']): UrlPolicy {
+function makeUrlPolicy({ allowPrivate, setting }: Pick<HttpClientOptions, 'allowPrivate' | 'setting'>): UrlPolicy {
   const isAllowed = typeof allowPrivate === 'boolean' ? () => allowPrivate : makeNetworks(allowPrivate);
   const allowsAny = allowPrivate === true || (allowPrivate !== false && allowPrivate.length > 0);
 
@@ -73,7 +115,7 @@ function makeUrlPolicy(allowPrivate: HttpClientOptions['allowPrivate']): UrlPoli
       case 'public':
         return 'must be an https URL: http is for private networks only';
       case 'private':
-        return 'must not lead to a loopback or private address, unless the server runs with WDA_IDP_PRIVATE_NETWORK=allow';
+        return `must not lead to a loopback or private address, unless the server runs with ${setting}=allow`;
       case 'forbidden':
         return 'must not lead to a link-local, multicast or reserved address';
       default:
@@ -84,7 +126,7 @@ function makeUrlPolicy(allowPrivate: HttpClientOptions['allowPrivate']): UrlPoli
   function checkAddresses(scheme: Scheme, addresses: readonly LookupAddress[]): void {
     for (const { address } of addresses) {
       const rejection = findRejection(scheme, address);
-      if (rejection !== undefined) throw new HttpClientError('refused', rejection);
+      if (rejection !== undefined) throw new HttpClientError('ADDRESS_REFUSED', rejection);
     }
   }
 
@@ -98,7 +140,7 @@ function makeUrlPolicy(allowPrivate: HttpClientOptions['allowPrivate']): UrlPoli
       return allowsAny ? 'must be an https or http URL' : 'must be an https URL';
     }
     if (url.protocol === 'http:' && !allowsAny) {
-      return 'must be an https URL (plain http only in a private network, with WDA_IDP_PRIVATE_NETWORK=allow)';
+      return `must be an https URL (plain http only in a private network, with ${setting}=allow)`;
     }
     if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
     const host = getHost(url);
@@ -107,7 +149,7 @@ function makeUrlPolicy(allowPrivate: HttpClientOptions['allowPrivate']): UrlPoli
 
   function parse(text: string): ReturnType<UrlPolicy['parse']> {
     const mistake = findMistake(text);
-    if (mistake !== undefined) throw new HttpClientError('refused', mistake);
+    if (mistake !== undefined) throw new HttpClientError('ADDRESS_REFUSED', mistake);
     const url = new URL(text);
     return { url, scheme: url.protocol as Scheme };
   }
@@ -115,31 +157,33 @@ function makeUrlPolicy(allowPrivate: HttpClientOptions['allowPrivate']): UrlPoli
   return { findMistake, parse, checkAddresses };
 }
 
-export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClientOptions): HttpClient {
-  const { findMistake, parse, checkAddresses } = makeUrlPolicy(allowPrivate);
+export function makeHttpClient({ lookup = systemLookup, ...options }: HttpClientOptions): HttpClient {
+  const { findMistake, parse, checkAddresses } = makeUrlPolicy(options);
   const guardedLookup =
-    (scheme: Scheme, contact: Contact): LookupFunction =>
+    (scheme: Scheme, findContact: (hostname: string) => Contact): LookupFunction =>
     (hostname, options, callback) => {
       lookup(hostname, { ...options, all: true }, (error, addresses) => {
         if (error !== null) return callback(error, '', 0);
         const first = addresses[0];
+        const contact = findContact(hostname);
         contact.isPrivate ||= addresses.some(({ address }) => addressKind(address) === 'private');
         try {
           checkAddresses(scheme, addresses);
         } catch (rejection) {
           return callback(rejection as NodeJS.ErrnoException, '', 0);
         }
-        if (first === undefined) return callback(new HttpClientError('failed', 'has no address'), '', 0);
+        if (first === undefined) return callback(new HttpClientError('DNS_FAILED', 'has no address'), '', 0);
         // Node.js requests all of them and tries one after the other; the types know the other form only.
         if (options.all) (callback as unknown as (error: null, all: LookupAddress[]) => void)(null, addresses);
         else callback(null, first.address, first.family);
       });
     };
 
-  // Requests are rare: each has an agent of its own, so that no connection outlives the check of its address.
+  // Requests for documents are rare: each has an agent of its own, so that no connection outlives the check of its address.
   const agents = new Set<Agent>();
+  const receivers = makeReceivers((scheme, findContact) => guardedLookup(scheme, findContact), agents);
   const agentOptions = (scheme: Scheme, contact: Contact): Agent.Options => ({
-    connect: { lookup: guardedLookup(scheme, contact), timeout: CONNECT_TIMEOUT_MS },
+    connect: { lookup: guardedLookup(scheme, () => contact), timeout: CONNECT_TIMEOUT_MS },
     headersTimeout: CONNECT_TIMEOUT_MS,
     bodyTimeout: CONNECT_TIMEOUT_MS,
     maxResponseSize: MAX_BYTES,
@@ -181,7 +225,7 @@ export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClie
           response.body.on('error', () => undefined).destroy();
           const { statusCode } = response;
           const redirected = statusCode >= 300 && statusCode < 400 ? ', and redirects are not followed' : '';
-          throw new HttpClientError('failed', `answered ${statusCode}${redirected}`);
+          throw new HttpClientError('BAD_RESPONSE', `answered ${statusCode}${redirected}`);
         }
         const chunks: Buffer[] = [];
         let size = 0;
@@ -198,10 +242,111 @@ export function makeHttpClient({ allowPrivate, lookup = systemLookup }: HttpClie
         agent.destroy().catch(() => undefined);
       }
     },
+    post: makePost(parse, receivers),
     async close() {
       await Promise.all([...agents].map((agent) => agent.destroy()));
     },
   };
+}
+
+/** Makes the function that sends messages to receivers. */
+function makePost(parse: UrlPolicy['parse'], receivers: ReturnType<typeof makeReceivers>): HttpClient['post'] {
+  return async (text, { headers, body, timeoutMs, signal }) => {
+    const { url, scheme } = parse(text);
+    const host = getHost(url);
+    const { request } = await import('undici');
+    const ending = new AbortController();
+    const end = (): void => ending.abort(signal?.reason);
+    signal?.addEventListener('abort', end);
+    if (signal?.aborted) end();
+    const endLate = (): void => ending.abort(new HttpClientError('TIMEOUT', 'did not answer in time'));
+    let timer = setTimeout(endLate, timeoutMs);
+    try {
+      const response = await request(url, {
+        method: 'POST',
+        dispatcher: await receivers.getAgent(scheme),
+        signal: ending.signal,
+        headers,
+        body,
+      });
+      clearTimeout(timer);
+      timer = setTimeout(endLate, ANSWER_TIMEOUT_MS);
+      const retryAfter = response.headers['retry-after'];
+      return {
+        status: response.statusCode,
+        retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+        body: await readStart(response.body),
+        // An address is not looked up.
+        isPrivate: isIP(host) === 0 ? receivers.isPrivate(host) : addressKind(host) === 'private',
+      };
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : toHttpClientError(error);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+    }
+  };
+}
+
+/** Makes the agents for receivers of messages, whose connections are used again, and remembers which names were private. */
+function makeReceivers(
+  makeLookup: (scheme: Scheme, findContact: (hostname: string) => Contact) => LookupFunction,
+  agents: Set<Agent>,
+) {
+  const contacts = new Map<string, Contact>();
+  const byScheme = new Map<Scheme, Promise<Agent>>();
+
+  function findContact(hostname: string): Contact {
+    const contact = contacts.get(hostname) ?? { isPrivate: false };
+    contacts.delete(hostname);
+    contacts.set(hostname, contact);
+    const [oldest] = contacts.keys();
+    if (contacts.size > MAX_CONTACTS && oldest !== undefined) contacts.delete(oldest);
+    return contact;
+  }
+
+  async function openAgent(scheme: Scheme): Promise<Agent> {
+    const { Agent } = await import('undici');
+    const agent = new Agent({
+      // The time of a request limits the rest, too.
+      connect: { lookup: makeLookup(scheme, findContact), timeout: 0 },
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      clientTtl: MAX_CONNECTION_MS,
+      keepAliveTimeout: IDLE_CONNECTION_MS,
+      keepAliveMaxTimeout: MAX_CONNECTION_MS,
+      allowH2: false,
+    });
+    agents.add(agent);
+    return agent;
+  }
+
+  return {
+    getAgent(scheme: Scheme): Promise<Agent> {
+      const agent = byScheme.get(scheme) ?? openAgent(scheme);
+      byScheme.set(scheme, agent);
+      return agent;
+    },
+    /** A name that is not remembered may be private. */
+    isPrivate: (hostname: string): boolean => contacts.get(hostname)?.isPrivate ?? true,
+  };
+}
+
+/** Reads the body of an answer and throws it away but for its first bytes; what does not come, or is too long, is not read. */
+async function readStart(body: AsyncIterable<unknown> & { destroy: () => unknown }): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body) {
+      const bytes = chunk as Buffer;
+      if (size < KEPT_BYTES) chunks.push(bytes.subarray(0, KEPT_BYTES - size));
+      size += bytes.length;
+      if (size > MAX_ANSWER_BYTES) break;
+    }
+  } catch {
+    // The status has come, and it alone counts.
+  }
+  return Buffer.concat(chunks);
 }
 
 function getHost(url: URL): string {
@@ -212,36 +357,29 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
-    throw new HttpClientError('failed', 'answered something that is not JSON', cause);
+    throw new HttpClientError('BAD_RESPONSE', 'answered something that is not JSON', cause);
   }
 }
 
-const tooLarge = (): HttpClientError => new HttpClientError('failed', `answered more than ${MAX_BYTES} bytes`);
+const tooLarge = (): HttpClientError => new HttpClientError('BAD_RESPONSE', `answered more than ${MAX_BYTES} bytes`);
 
 /** Translates an error into words that follow the URL: "… did not answer in time". */
 function toHttpClientError(error: unknown): HttpClientError {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof HttpClientError) return cause;
   }
-  const { code, name } = error as { code?: string; name?: string };
-  const failed = (message: string): HttpClientError => new HttpClientError('failed', message, error);
-  if (name === 'TimeoutError' || name === 'AbortError' || /TIMEOUT|ETIMEDOUT/.test(code ?? '')) {
-    return failed('did not answer in time');
+  const { code = '', name } = error as { code?: string; name?: string };
+  const fail = (reason: HttpClientErrorCode, message: string): HttpClientError =>
+    new HttpClientError(reason, message, error);
+  if (name === 'TimeoutError' || name === 'AbortError' || /TIMEOUT|ETIMEDOUT/.test(code)) {
+    return fail('TIMEOUT', 'did not answer in time');
   }
-  switch (code) {
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-    case 'EAI_NODATA':
-      return failed('has a host whose name cannot be resolved');
-    case 'ECONNREFUSED':
-      return failed('refused the connection');
-    case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
-      return tooLarge();
-    default:
-      return failed(
-        /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code ?? '')
-          ? `has a certificate that is not valid here (${code})`
-          : 'could not be reached',
-      );
-  }
+  if (/^(ENOTFOUND|EAI_)/.test(code)) return fail('DNS_FAILED', 'has a host whose name cannot be resolved');
+  if (code === 'ECONNREFUSED') return fail('CONNECTION_FAILED', 'refused the connection');
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return tooLarge();
+  if (name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW')
+    return fail('BAD_RESPONSE', 'answered something that is not HTTP');
+  return /^(CERT_|ERR_TLS|ERR_SSL|EPROTO|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)
+    ? fail('TLS_FAILED', `has a certificate that is not valid here (${code})`)
+    : fail('CONNECTION_FAILED', 'could not be reached');
 }

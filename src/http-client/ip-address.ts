@@ -1,5 +1,5 @@
-// Classifies an IP address that the server should connect to: the public internet, a private network, or a range where no
-// identity provider can be. Takes addresses in any notation.
+// Classifies an IP address that the server should connect to: the public internet, a private network, or a range where
+// neither an identity provider nor a receiver of webhooks can be. Takes addresses in any notation.
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /** `private`: loopback, RFC 1918, unique local, shared (RFC 6598). `forbidden`: link-local, metadata services, multicast, reserved. */

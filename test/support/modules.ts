@@ -72,7 +72,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
     imports: [],
   },
   'http-client': {
-    purpose: 'requests to identity providers: allowed addresses, key sets, discovery. The only importer of undici',
+    purpose:
+      'requests to identity providers and receivers of webhooks: allowed addresses, key sets, discovery. The only importer of undici',
     entryFiles: ['http-client.ts'],
     imports: [],
   },
@@ -232,6 +233,19 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'request',
       'response',
       'sql',
+    ],
+  },
+  webhooks: {
+    purpose: 'messages to receivers of webhooks: their bodies and signatures, when they are sent and sent again',
+    imports: [
+      'store',
+      'type config.ts',
+      'type metric.ts',
+      'database',
+      'model',
+      'http-client',
+      'type data-api',
+      'sql/fragment.ts',
     ],
   },
   mcp: {

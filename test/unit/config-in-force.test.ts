@@ -45,6 +45,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   WDA_MCP: 'off',
   WDA_CONSOLE: 'off',
   WDA_IDP_PRIVATE_NETWORK: '10.1.0.0/16, 192.168.7.4/32',
+  WDA_WEBHOOK_PRIVATE_NETWORK: 'allow',
   WDA_WORKERS: '1',
   WDA_BACKUP_DIR: '/var/backups/wda',
   WDA_BACKUP_AT: '23:30',

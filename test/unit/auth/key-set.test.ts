@@ -12,7 +12,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-const outbound = makeHttpClient({ allowPrivate: true });
+const outbound = makeHttpClient({ setting: 'WDA_IDP_PRIVATE_NETWORK', allowPrivate: true });
 let server: KeyServer;
 let now = 0;
 let errors: string[] = [];

@@ -34,7 +34,7 @@ function outbound(
         addresses.map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 })),
       );
   };
-  const made = makeHttpClient({ allowPrivate, lookup });
+  const made = makeHttpClient({ allowPrivate, setting: 'WDA_IDP_PRIVATE_NETWORK', lookup });
   opened.push(made);
   return made;
 }
@@ -131,6 +131,7 @@ test('a name that resolves elsewhere the second time is judged a second time', a
   let asked = 0;
   const rebinding = makeHttpClient({
     allowPrivate: false,
+    setting: 'WDA_IDP_PRIVATE_NETWORK',
     lookup: (_hostname, _options, callback) =>
       callback(null, [{ address: asked++ === 0 ? '93.184.216.34' : '127.0.0.1', family: 4 }]),
   });
