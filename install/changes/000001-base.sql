@@ -70,12 +70,14 @@ create table {schema}."$change_progress" (
   expired int8 not null default 0
 );
 
--- Columns that were dropped or renamed in PostgreSQL: images up to `seq` lose the column, or have it by its new name.
+-- Columns that were dropped or renamed in PostgreSQL: images up to `seq` lose the column, or have it by its new name. A
+-- column that changed its type is lost, too, with the copy that it had under the new name meanwhile.
 create table {schema}."$changed_column" (
   entity int4 not null,
   seq int8 not null,
   name text not null,
-  renamed text
+  renamed text,
+  is_retyped bool not null
 );
 
 -- Writes the change of a record. Arguments: number of the entity, and the columns that are never stored, as an array.
@@ -164,11 +166,11 @@ begin
   insert into {schema}."$change" (entity, kind, new) values (entity, 'x', json_build_object('reason', reason));
 end $$;
 
--- Notes that a column of a table was dropped, or renamed.
-create function {schema}."$note_column"(place text, column_name text, new_name text) returns void language sql
+-- Notes that a column of a table was dropped, renamed, or replaced by one of another type.
+create function {schema}."$note_column"(place text, column_name text, new_name text, is_retyped bool) returns void language sql
 set search_path = pg_catalog, pg_temp as $$
-  insert into {schema}."$changed_column" (entity, seq, name, renamed)
-  select number, coalesce(pg_sequence_last_value('{schema}."$change_seq"'), 0), column_name, new_name
+  insert into {schema}."$changed_column" (entity, seq, name, renamed, is_retyped)
+  select number, coalesce(pg_sequence_last_value('{schema}."$change_seq"'), 0), column_name, new_name, is_retyped
   from {schema}."$changed_entity" where relation = place
 $$;
 
@@ -185,22 +187,30 @@ create function {schema}."$merge_changes"() returns void language sql set search
   from u where c.xid = pg_current_xact_id() and c.seq = u.seq and u.n = u.total and u.total > 1
 $$;
 
--- Returns an image by the names that columns have now.
+-- Returns an image by the names that columns have now. Its member `$unknown` has the columns with values of another type.
 create function {schema}."$rename_image"(number int4, at_seq int8, image json) returns json language plpgsql stable strict
 set search_path = pg_catalog, pg_temp as $$
 declare
   result jsonb := image::jsonb;
+  unknown text[] := '{}';
   note record;
 begin
   for note in
-    select name, renamed from {schema}."$changed_column" where entity = number and seq >= at_seq order by seq, ctid
+    select name, renamed, is_retyped from {schema}."$changed_column" where entity = number and seq >= at_seq order by seq, ctid
   loop
-    if note.renamed is not null and result ? note.name then
+    if note.is_retyped then
+      if result ? note.name then unknown := unknown || note.renamed; end if;
+      result := result - note.name - note.renamed;
+    elsif note.renamed is not null and result ? note.name then
       result := (result - note.name) || jsonb_build_object(note.renamed, result -> note.name);
     else
       result := result - note.name;
     end if;
+    unknown := array_replace(unknown, note.name, note.renamed);
   end loop;
+  if unknown <> '{}' then
+    result := result || jsonb_build_object('$unknown', array_remove(unknown, null));
+  end if;
   return result::json;
 end $$;
 

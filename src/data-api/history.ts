@@ -6,7 +6,7 @@ import type { FeedRow } from '../plan/result.ts';
 import { parseId } from '../request/call.ts';
 import { type HistoryRequest, parseHistoryRequest } from '../request/history-request.ts';
 import { parseParameters } from '../request/query-string.ts';
-import { formatEvent } from '../response/feed.ts';
+import { formatEvent, listUnknown } from '../response/feed.ts';
 import { jsonText, noContent, type Reply } from '../response/reply.ts';
 import { compile } from '../sql/compile.ts';
 import { redactHistory, selectHistoryStart } from '../sql/feed.ts';
@@ -52,12 +52,23 @@ export async function answerHistory(deps: HistoryDeps, context: EntityContext): 
 /** Answers the record as it was after an event, or before one that removed it. */
 export async function answerHistoryEntry(deps: HistoryDeps, context: EntityContext): Promise<Reply> {
   parseParameters(context.call.query, []);
-  const record = await readEntry(deps, context, context.call.event ?? '');
-  return jsonText(200, `{"data":${record}}`, NO_STORE);
+  const { record, unknown } = await readEntry(deps, context, context.call.event ?? '');
+  const meta = unknown.length === 0 ? '' : `,"meta":${JSON.stringify({ unknown })}`;
+  return jsonText(200, `{"data":${record}${meta}}`, NO_STORE);
 }
 
-/** Returns the JSON text of the record as it was after an event, or before one that removed it. */
-async function readEntry(deps: HistoryDeps, context: EntityContext, event: string): Promise<string> {
+/** A record as it was. */
+export interface HistoryEntry {
+  /** JSON text. */
+  readonly record: string;
+  /** Columns that it then had; those of fields that are stored and have the same type. */
+  readonly columns: ReadonlySet<string>;
+  /** Names of the fields that had another type, so that their values are not known. */
+  readonly unknown: readonly string[];
+}
+
+/** Reads the record as it was after an event, or before one that removed it. */
+export async function readEntry(deps: HistoryDeps, context: EntityContext, event: string): Promise<HistoryEntry> {
   const { entity, workspace, principal } = context;
   const seals = await deps.seals().catch(rethrowControl);
   const place = { ...NOWHERE, change: seals.toChange(workspace.id, event) ?? '0', isOne: true };
@@ -69,7 +80,8 @@ async function readEntry(deps: HistoryDeps, context: EntityContext, event: strin
   if (row === undefined || !(row.before || row.after))
     throw notFound('EVENT_NOT_FOUND', 'The record has no such event');
   if (record === undefined || record === null) throw responseTooLarge(deps.config.maxResponseBytes);
-  return record;
+  const columns = new Set(JSON.parse(row.columns ?? '[]') as readonly string[]);
+  return { record, columns, unknown: listUnknown(row, plan.views[0]) };
 }
 
 /**

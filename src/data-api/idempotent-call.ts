@@ -21,6 +21,10 @@ import { parseResponse, runTransaction } from './transaction.ts';
 const isOneStatement = ({ operation, query }: Call): boolean =>
   operation === 'update' || operation === 'delete' || (operation === 'create' && query === '');
 
+/** True for a call whose reply is one record. */
+const isOfOneRecord = ({ operation }: Call): boolean =>
+  operation === 'create' || operation === 'update' || operation === 'restore';
+
 /** Executes a call once per key. */
 export function executeCallIdempotent(
   deps: IdempotencyDeps,
@@ -113,7 +117,7 @@ async function replayCall(
     ...(storedResponse.location === null ? {} : { Location: storedResponse.location }),
   };
   const reader = { deps, context, entity: call.entity };
-  const isIdAlone = storedResponse.etag === null && (call.operation === 'create' || call.operation === 'update');
+  const isIdAlone = storedResponse.etag === null && isOfOneRecord(call);
   if (entity.access !== undefined && isIdAlone)
     return jsonText(storedResponse.status, `{"data":{"id":${ids[0]}}}`, { ...headers, ...stored });
   // Grants may show less of a record than when it was written.
@@ -123,7 +127,7 @@ async function replayCall(
   }
   const read = { [REPLAYED]: 'read' };
   const query = buildRecordQuery(entity);
-  if (call.operation === 'create' || call.operation === 'update') {
+  if (isOfOneRecord(call)) {
     const { text, etag } = await executeRead(reader, String(ids[0]), query);
     return jsonText(storedResponse.status, text, {
       ...headers,

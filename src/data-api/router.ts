@@ -53,6 +53,7 @@ import { executeCallIdempotent } from './idempotent-call.ts';
 import { importRecords } from './import/import.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadDeps, read } from './reads.ts';
+import { restore } from './restore.ts';
 import { makeSnapshotRetry, type SnapshotRetry } from './retry.ts';
 import { type ExecuteCall, runTransaction, type TransactionDeps } from './transaction.ts';
 import { makeTakePermit, type TransferDeps } from './transfer.ts';
@@ -270,6 +271,7 @@ export function makeOperations(deps: OperationDeps): Operations {
     import: (context) => importRecords(transfer, context),
     export: (context) => exportRecords(transfer, context),
     history: (context) => answerHistory(recordDeps, context),
+    restore: (context) => restore({ ...deps, ...recordDeps }, context),
     forget: (context) => forgetHistory(recordDeps, context),
     historyEntry: (context) => answerHistoryEntry(recordDeps, context),
     changes: () => Promise.reject(new TypeError('the feed of an entity is answered without its context')),

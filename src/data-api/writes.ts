@@ -60,10 +60,17 @@ export function create(deps: WriteDeps, context: EntityContext): Promise<Reply> 
   return upsert === undefined ? insert(deps, context) : insertOrUpdate(deps, context, upsert);
 }
 
-async function insert(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+/** Creates a record with this id, which no record has. */
+export const createWithId = (deps: WriteDeps, context: EntityContext, id: string): Promise<Reply> =>
+  insert(deps, context, new Map([['id', id]]));
+
+/** `fixed`: values besides those of the body. */
+async function insert(deps: WriteDeps, context: EntityContext, fixed: Assignment = new Map()): Promise<Reply> {
   const { call, entity, principal } = context;
   const body = await call.body();
-  const { values, details } = planAssignment(body, entity, undefined, getRuleColumns(entity, principal));
+  const assignment = planAssignment(body, entity, undefined, getRuleColumns(entity, principal));
+  const { details } = assignment;
+  const values = new Map([...fixed, ...assignment.values]);
   await rejectInvalid(deps, context, details, { values });
   const plan = planCreate(values, entity, context);
   const statement = deps.prepared.write(context, plan);

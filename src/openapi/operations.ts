@@ -171,6 +171,7 @@ const SHARED_USERS: Readonly<
     'wda.Ids': ['bulkDeleteListed'],
     'wda.UpdateMany': ['bulkUpdate'],
     'wda.File': ['import'],
+    'wda.Restore': ['restore'],
   },
 };
 
@@ -230,6 +231,13 @@ export function sharedComponents(operations: ReadonlySet<OperationName>, maxBulk
       // Without the fields to change: a body of each entity would make the document of 200 entities 5 kB longer.
       'wda.UpdateMany': many('wda.UpdateItem', maxBulk, { id: 1 }),
       'wda.File': { required: true, ...FILE },
+      'wda.Restore': {
+        required: true,
+        ...json({
+          ...object({ event: { type: 'string', description: 'Id of an event of the history of the record.' } }),
+          additionalProperties: false,
+        }),
+      },
     }),
   };
 }
@@ -340,7 +348,10 @@ const READS: Readonly<
       200: {
         description: 'The record as it was.',
         ...json(
-          object({ data: { $ref: `${refTo('schemas', schemaNames(entity.name).event).$ref}/properties/record` } }),
+          object(
+            { data: { $ref: `${refTo('schemas', schemaNames(entity.name).event).$ref}/properties/record` } },
+            { meta: object({ unknown: list({ type: 'string' }) }) },
+          ),
         ),
       },
     },
@@ -395,6 +406,18 @@ const READS: Readonly<
 
 const FORMS: Readonly<Record<OperationName, FormOf>> = {
   ...READS,
+  restore: ({ entity }) => ({
+    summary: 'Restore',
+    description:
+      'Writes a record as it was after an event of its history, or before one that removed it. 201: it was deleted.',
+    headers: ['IfMatch', 'IdempotencyKey'],
+    body: bodyRef('wda.Restore'),
+    responses: {
+      200: responseRef(`${entity.name}.Written`),
+      201: responseRef(`${entity.name}.Written`),
+    },
+    codes: [...BODY, ...STORED, ...GUARDED, ...HISTORY_CODES],
+  }),
   forget: () => ({
     summary: 'Forget the history of a record of',
     description: 'Removes the values of a record from its history, for good; its events stay. Owners alone.',

@@ -57,6 +57,7 @@ function eventSchema(view: EntityView): JsonSchema {
       at: { type: 'string', format: 'date-time' },
       transaction: { type: 'string' },
       changed: { type: 'array', items: { type: 'string' } },
+      unknown: { type: 'array', items: { type: 'string' } },
       record,
       previous: record,
       truncated: { const: true },

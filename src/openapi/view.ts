@@ -96,6 +96,7 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
   changes: ['read'],
   history: ['read'],
   historyEntry: ['read'],
+  restore: ['update'],
   forget: ['delete'],
   read: ['read'],
   create: ['create'],
@@ -108,7 +109,7 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
   bulkDeleteListed: ['delete'],
 };
 
-const HISTORY: readonly OperationName[] = ['history', 'historyEntry', 'forget'];
+const HISTORY: readonly OperationName[] = ['history', 'historyEntry', 'restore', 'forget'];
 
 const mayReadHistory = ({ settings }: Entity, { kind }: PrincipalClass): boolean =>
   settings.changes === 'history' && (kind === 'owner' || settings.historyForUsers === true);

@@ -164,6 +164,10 @@ export interface FeedRow {
    * Null without a record.
    */
   readonly version: string | null;
+  /** JSON array of the columns that had another type, so that their values are not known; null: none. */
+  readonly unknown: string | null;
+  /** JSON array of the columns that the record then had, of one entry of a history alone. */
+  readonly columns: string | null;
   /** Whether there may be more changes than the page has looked at; in the last row alone. */
   readonly isCut: boolean;
 }

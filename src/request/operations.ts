@@ -5,7 +5,7 @@
 export type Tail = '' | 'id' | `_${string}` | RecordTail;
 
 /** Words after the id of a record, and the id of an event of its history. */
-export type RecordTail = 'id/_history' | 'id/_history/event';
+export type RecordTail = 'id/_history' | 'id/_history/event' | 'id/_restore';
 
 export interface Operation {
   readonly methods: readonly string[];
@@ -39,6 +39,7 @@ export const OPERATIONS = {
   read: { methods: ['GET', 'HEAD'], tail: 'id', access: 'read', body: 'none' },
   history: { methods: ['GET', 'HEAD'], tail: 'id/_history', access: 'read', body: 'none' },
   historyEntry: { methods: ['GET', 'HEAD'], tail: 'id/_history/event', access: 'read', body: 'none' },
+  restore: { methods: ['POST'], tail: 'id/_restore', access: 'write', body: 'json' },
   forget: { methods: ['DELETE'], tail: 'id/_history', access: 'write', body: 'none' },
   update: { methods: ['PUT', 'PATCH'], tail: 'id', access: 'write', body: 'json' },
   delete: { methods: ['DELETE'], tail: 'id', access: 'write', body: 'none' },
@@ -73,6 +74,7 @@ export function parseTail(segment: string | undefined): Tail {
 
 /** Classifies the segments after the entity that begin with an id, or returns undefined if no operation has them. */
 export function parseRecordTail(segments: readonly string[]): RecordTail | undefined {
+  if (segments[1] === '_restore' && segments.length === 2) return 'id/_restore';
   if (segments[1] !== '_history' || segments.length > 3) return undefined;
   return segments.length === 2 ? 'id/_history' : 'id/_history/event';
 }

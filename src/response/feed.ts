@@ -33,6 +33,8 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   if (isRedacted) parts.push('"redacted":true');
   if (type === 'updated' && !isRedacted) parts.push(`"changed":[${row.changed ?? ''}]`);
   if (row.new !== null && row.after) parts.push(`"record":${row.new}`);
+  const unknown = listUnknown(row, view);
+  if (unknown.length > 0) parts.push(`"unknown":${JSON.stringify(unknown)}`);
   const previous = type === 'updated' ? row.previous : type === 'removed' ? row.old : null;
   if (previous !== null) parts.push(`"previous":${previous}`);
   if (row.after && row.new === null) parts.push('"truncated":true');
@@ -40,6 +42,13 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   const actor = showActor(row.actor);
   if (actor !== undefined) parts.push(`"actor":${actor}`);
   return `{${parts.join()}}`;
+}
+
+/** Returns the names of the fields that are null because they had another type when the change was made. */
+export function listUnknown({ unknown }: FeedRow, { fields }: Pick<FeedView, 'fields'>): readonly string[] {
+  if (unknown === null) return [];
+  const columns = new Set(JSON.parse(unknown) as readonly string[]);
+  return fields.filter(({ column }) => columns.has(column)).map(({ name }) => name);
 }
 
 const TYPES = { t: 'reset', s: 'schema', x: 'ended' } as const;

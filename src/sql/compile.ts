@@ -198,6 +198,8 @@ function readFeedRow(row: Cells): FeedRow {
     changed,
     previous,
     version,
+    unknown,
+    columns,
     isCut,
   ] = row;
   return {
@@ -216,6 +218,8 @@ function readFeedRow(row: Cells): FeedRow {
     changed: changed ?? null,
     previous: previous ?? null,
     version: version ?? null,
+    unknown: unknown ?? null,
+    columns: columns ?? null,
     isCut: isCut === 't',
   };
 }

@@ -92,8 +92,8 @@ function selectPage(
     sql`case when s."$own" < ${integerLiteral(maxBytes)} then s.${ident(name)} end`;
   return sql`with "$c" as materialized (${looked}),
 "$sized" as materialized (${sized})
-(select s.pos::text, s.kind::text, s.view, s.id::text, ${dateTimeText(sql`s.at`)}, s.xid::text, s.seq::text, s.actor, s.before, s.after, ${whole('old')}, ${whole('new')}, s.changed, ${whole('previous')}, s.version::text, false from "$sized" s where s."$at" <= ${integerLiteral(size)} and ${fits} order by s.pos${direction})
-union all select ${last}(pos)::text, null, (select count(*) from "$sized"), (select expired from ${internalRef(schema, 'change_progress')})::text, null, null, null, null, null, null, null, null, null, null, null, count(*) >= ${integerLiteral(looks)} from "$c"`;
+(select s.pos::text, s.kind::text, s.view, s.id::text, ${dateTimeText(sql`s.at`)}, s.xid::text, s.seq::text, s.actor, s.before, s.after, ${whole('old')}, ${whole('new')}, s.changed, ${whole('previous')}, s.version::text, s.unknown, s.columns, false from "$sized" s where s."$at" <= ${integerLiteral(size)} and ${fits} order by s.pos${direction})
+union all select ${last}(pos)::text, null, (select count(*) from "$sized"), (select expired from ${internalRef(schema, 'change_progress')})::text, null, null, null, null, null, null, null, null, null, null, null, null, null, count(*) >= ${integerLiteral(looks)} from "$c"`;
 }
 
 /** Renders the last position that is visible to the statement. */
@@ -152,6 +152,10 @@ function renderView(plan: FeedPlan | HistoryPlan, view: FeedView, index: number,
   );
   const changed = view.fields.length === 0 ? keyword("''") : sql`array_to_string(array[${isChanged}], ',')`;
   const previous = plan.previous ? renderPrevious(view.fields) : keyword('null');
+  const image = sql`coalesce(${N}.${IMAGE}, ${O}.${IMAGE})`;
+  const unknown = sql`case when ${hasNotes(schema, number)} then (${image} -> '$unknown')::text end`;
+  const isEntry = plan.kind === 'history' && plan.isOne;
+  const columns = isEntry ? sql`(select json_agg(k) from json_object_keys(${image}) k)::text` : keyword('null');
   const isThere = (row: Fragment): Fragment => sql`${row}."$is" is not null`;
   const conditions: Fragment[] = [sql`(${isThere(O)} or ${isThere(N)})`];
   if (types !== undefined) {
@@ -170,14 +174,18 @@ function renderView(plan: FeedPlan | HistoryPlan, view: FeedView, index: number,
   if (view.isSelected) conditions.push(sql`(${O}."$is" is null or ${N}."$is" is null or ${changed} <> '')`);
   const both = sql`${isThere(O)} and ${isThere(N)}`;
   return sql`select ${C}.pos, ${C}.kind, ${integerLiteral(index)} as view, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, ${isThere(O)} as before, ${isThere(N)} as after,
-  ${plan.previous ? sql`case when not (${both}) then ${O}."$text" end` : keyword('null')} as "old", ${N}."$text" as "new", case when ${both} then ${changed} end as changed, case when ${both} then ${previous} end as previous, ${C}.version
+  ${plan.previous ? sql`case when not (${both}) then ${O}."$text" end` : keyword('null')} as "old", ${N}."$text" as "new", case when ${both} then ${changed} end as changed, case when ${both} then ${previous} end as previous, ${C}.version, ${unknown} as unknown, ${columns} as columns
 from "$c" ${C}
 left join lateral (${renderImage(view, schema, number, ident('old'))}) ${O} on true
 left join lateral (${renderImage(view, schema, number, ident('new'))}) ${N} on true
 where ${C}.entity = ${number} and ${C}.kind in ('i', 'u', 'd') and ${join(conditions, ' and ')}
-${renderRedacted(plan, view, index, number)}union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null, null
+${renderRedacted(plan, view, index, number)}union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null, null, null, null
 from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in ('t', 's', 'x')`;
 }
+
+/** Renders whether columns of the entity were ever dropped or renamed. Evaluated once for each statement. */
+const hasNotes = (schema: string, number: Fragment): Fragment =>
+  sql`(select exists (select from ${internalRef(schema, 'changed_column')} where entity = ${number}))`;
 
 /** Renders the changes whose values were removed, for who sees all records. */
 function renderRedacted(
@@ -189,7 +197,7 @@ function renderRedacted(
   if (!isWhole || predicate !== undefined) return empty;
   const kinds = { created: sql`'i'`, updated: sql`'u'`, removed: sql`'d'` };
   const listed = join(types?.map((type) => kinds[type]) ?? Object.values(kinds));
-  return sql`union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, false, false, null, null, null, null, null
+  return sql`union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, false, false, null, null, null, null, null, null, null
 from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in (${listed}) and ${C}.old is null and ${C}.new is null
 `;
 }
@@ -203,8 +211,7 @@ function renderImage(
 ): Fragment {
   const row = ident('r');
   const image = sql`${C}.${column}`;
-  const hasNotes = sql`(select exists (select from ${internalRef(schema, 'changed_column')} where entity = ${number}))`;
-  const current = sql`case when ${hasNotes} then ${internalRef(schema, 'rename_image')}(${C}.entity, ${C}.seq, ${image}) else ${image} end`;
+  const current = sql`case when ${hasNotes(schema, number)} then ${internalRef(schema, 'rename_image')}(${C}.entity, ${C}.seq, ${image}) else ${image} end`;
   const columns = join(fields.map((field) => outputColumn(field, row)));
   const text =
     fields.length === 0
@@ -214,7 +221,7 @@ function renderImage(
   return sql`select true as "$is", ${text} as "$text", ${row}.* from (${selectImage(scan, current)}) ${row} where ${image} is not null${conditions}`;
 }
 
-/** Renders the record of an image with the row filter, in place of the table. */
+/** Renders the record of an image with the row filter, in place of the table, and the image. */
 function selectImage(scan: Scan, image: Fragment): Fragment {
   if (scan.isImage !== true) throw new TypeError('an image is read by the scan of images alone');
   const inner = ident('i');
@@ -225,7 +232,7 @@ function selectImage(scan: Scan, image: Fragment): Fragment {
   const filter = renderFilter(scan, inner);
   const where = filter.length === 0 ? empty : sql` where ${join(filter, ' and ')}`;
   const rows = sql`select "$j".${IMAGE}, "$p".* from (select ${image} as ${IMAGE}) "$j", json_populate_record(${renderRowType(scan)}, "$j".${IMAGE}) "$p"`;
-  return sql`select ${join(columns)} from (${rows}) ${inner}${where}`;
+  return sql`select ${inner}.${IMAGE}, ${join(columns)} from (${rows}) ${inner}${where}`;
 }
 
 /** Renders the JSON of the fields that differ, as they were before. */

@@ -19,7 +19,13 @@ export interface KeptChanges {
 export type ChangeNote =
   /** The column is dropped: older images lose it. */
   | { readonly kind: 'dropColumn'; readonly table: string; readonly column: string }
-  | { readonly kind: 'renameColumn'; readonly table: string; readonly column: string; readonly name: string }
+  /** The column has another name from now on; `retypeColumn`: and another type, so that older images have no value. */
+  | {
+      readonly kind: 'renameColumn' | 'retypeColumn';
+      readonly table: string;
+      readonly column: string;
+      readonly name: string;
+    }
   | { readonly kind: 'renameTable'; readonly table: string; readonly name: string }
   | { readonly kind: 'dropTable'; readonly table: string };
 
@@ -53,9 +59,10 @@ function renderNote(schema: string, note: ChangeNote): Fragment {
   const entities = internalRef(schema, 'changed_entity');
   switch (note.kind) {
     case 'dropColumn':
-      return sql`select ${internalRef(schema, 'note_column')}(${note.table}, ${note.column}, null)`;
+      return sql`select ${internalRef(schema, 'note_column')}(${note.table}, ${note.column}, null, false)`;
     case 'renameColumn':
-      return sql`select ${internalRef(schema, 'note_column')}(${note.table}, ${note.column}, ${note.name})`;
+    case 'retypeColumn':
+      return sql`select ${internalRef(schema, 'note_column')}(${note.table}, ${note.column}, ${note.name}, ${note.kind === 'retypeColumn' ? keyword('true') : keyword('false')})`;
     case 'renameTable':
       return sql`update ${entities} set relation = ${note.name} where relation = ${note.table}`;
     case 'dropTable':

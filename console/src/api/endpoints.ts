@@ -28,6 +28,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   { operation: 'export', method: 'GET', rest: '/_export', description: 'All records as CSV or NDJSON' },
   { operation: 'history', method: 'GET', rest: '/{id}/_history', description: 'What happened to one record' },
   { operation: 'historyEntry', method: 'GET', rest: '/{id}/_history/{event}', description: 'The record as it was' },
+  { operation: 'restore', method: 'POST', rest: '/{id}/_restore', description: 'Writes a record as it was' },
   { operation: 'forget', method: 'DELETE', rest: '/{id}/_history', description: 'Removes its values from the history' },
   { operation: 'changes', method: 'GET', rest: '/_changes', description: 'What happened to records, in order' },
 ];

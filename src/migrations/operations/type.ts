@@ -87,7 +87,9 @@ export function changeType(change: TypeChange): Operation | undefined {
       return buildOperation({
         ...parts,
         ...(changedTable.isBlocking ? rewrite(change, cast) : convert(change, cast)),
-        changeNotes: [{ kind: 'dropColumn', table: changedTable.table.name, column: previous.column }],
+        changeNotes: [
+          { kind: 'retypeColumn', table: changedTable.table.name, column: previous.column, name: next.column },
+        ],
       });
     default:
       return cast satisfies never;

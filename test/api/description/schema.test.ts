@@ -57,7 +57,7 @@ const NONE = {
   ...NO_CHANGES,
 };
 const READS = Object.entries(OPERATIONS).flatMap(([name, { access }]) =>
-  access === 'read' && !/^(changes|history|forget)/.test(name) ? [name] : [],
+  access === 'read' && !/^(changes|history|restore|forget)/.test(name) ? [name] : [],
 );
 
 test('everything that the document says is there, but row rules; columns of relations have their names', async () => {
@@ -67,7 +67,7 @@ test('everything that the document says is there, but row rules; columns of rela
   delete entities.customers.rowRules;
   entities.orders.relations.customer.column = 'customerId';
   entities.labels.relations.tag.column = 'tagId';
-  const operations = Object.keys(OPERATIONS).filter((name) => !/^(changes|history|forget)/.test(name));
+  const operations = Object.keys(OPERATIONS).filter((name) => !/^(changes|history|restore|forget)/.test(name));
   const rest = { relations: {}, fields: {}, indexes: [], timestamps: false, operations };
   const { settings } = entities.orders;
   assert.deepEqual(data.entities, {

@@ -24,7 +24,7 @@ test('an owner is shown every entity with every operation', async () => {
   for (const { operations } of data.entities)
     assert.deepEqual(
       operations,
-      Object.keys(OPERATIONS).filter((name) => !/^(changes|history|forget)/.test(name)),
+      Object.keys(OPERATIONS).filter((name) => !/^(changes|history|restore|forget)/.test(name)),
     );
 });
 

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { use, useIssuer, useServer, useUsers } from '../../support/resources.ts';
 import type { Answer, Call } from '../../support/server.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
+import { until } from '../../support/wait-until.ts';
 
 const FIELDS = {
   text: { type: 'string' },
@@ -256,3 +257,82 @@ test('the version of an event is that of its record, also where a savepoint wrot
   });
   assert.equal(answer.status, 200, answer.text);
 });
+
+test('older entries have the names and types of today, over several migrations', async () => {
+  const settings = { changes: 'history' };
+  const other = await server.workspace('acme/renamed', {
+    entities: {
+      items: {
+        fields: { code: { type: 'string' }, size: { type: 'string' }, old: { type: 'string' }, a: { type: 'string' } },
+        settings,
+      },
+    },
+  });
+  const change = async (fields: object): Promise<void> => {
+    const body = { entities: { items: { fields, settings } } };
+    const { json } = await other.admin('schema?wait=30&allowDestructive=true', { method: 'PUT', body });
+    assert.equal(json.data?.state, 'succeeded', JSON.stringify(json));
+  };
+  const isNamed = async (): Promise<boolean> => {
+    const [row] = await server.database.query(
+      "select names -> 'columns' as names from wda.workspace where slug = 'renamed'",
+    );
+    return JSON.stringify(row?.names) === '{}';
+  };
+  const { data } = ok(await other.call('items', { method: 'POST', body: { code: 'c', size: '7', old: 'o', a: 'A' } }));
+  const path = `items/${data.id}`;
+  const entries = async (): Promise<unknown> =>
+    ok(await other.call(`${path}/_history`)).data.map(({ record: { id: _, ...record }, unknown }: Entry) => [
+      record,
+      unknown,
+    ]);
+  // size changes its type, old is dropped, a gets the name of code, which gets another one.
+  await change({
+    code: { type: 'string', renamedFrom: 'a' },
+    size: { type: 'integer' },
+    name: { type: 'string', renamedFrom: 'code' },
+  });
+  const first = [{ code: 'A', size: null, name: 'c' }, ['size']];
+  assert.deepEqual(await entries(), [first]);
+  ok(await other.call(path, { method: 'PATCH', body: { size: 8 } }));
+  assert.deepEqual(await entries(), [[{ code: 'A', size: 8, name: 'c' }, undefined], first]);
+  await until('columns have their names', isNamed);
+  assert.deepEqual(await entries(), [[{ code: 'A', size: 8, name: 'c' }, undefined], first]);
+  // old is the name of another field, size has another name, name is dropped.
+  await change({
+    code: { type: 'string' },
+    amount: { type: 'integer', renamedFrom: 'size' },
+    old: { type: 'string' },
+  });
+  ok(await other.call(path, { method: 'PATCH', body: { old: 'new' } }));
+  await until('columns have their names', isNamed);
+  assert.deepEqual(await entries(), [
+    [{ code: 'A', amount: 8, old: 'new' }, undefined],
+    [{ code: 'A', amount: 8, old: null }, undefined],
+    [{ code: 'A', amount: null, old: null }, ['amount']],
+  ]);
+  // amount changes its type again, and a is another field.
+  await change({
+    code: { type: 'string' },
+    amount: { type: 'string' },
+    old: { type: 'string' },
+    a: { type: 'integer' },
+  });
+  await until('columns have their names', isNamed);
+  assert.deepEqual(await entries(), [
+    [{ code: 'A', amount: null, old: 'new', a: null }, ['amount']],
+    [{ code: 'A', amount: null, old: null, a: null }, ['amount']],
+    [{ code: 'A', amount: null, old: null, a: null }, ['amount']],
+  ]);
+  const { data: events } = ok(await other.call(`${path}/_history`));
+  const entry = ok(await other.call(`${path}/_history/${events[2].id}`));
+  assert.deepEqual(entry.meta, { unknown: ['amount'] });
+  const body = { event: events[2].id };
+  const restored = ok(await other.call(`${path}/_restore`, { method: 'POST', body })).data;
+  assert.deepEqual(restored, { id: data.id, code: 'A', amount: '8', old: 'new', a: null });
+});
+
+interface Entry {
+  readonly record: Readonly<Record<string, unknown>>;
+  readonly unknown: readonly string[] | undefined;
+}

@@ -66,6 +66,8 @@ test('after the id of a record there are words, and nothing else', () => {
   assert.equal(parseRecordTail(['5', '_history']), 'id/_history');
   assert.equal(parseRecordTail(['5', '_history', 'e_1']), 'id/_history/event');
   assert.equal(parseRecordTail(['5', '_history', 'e_1', 'x']), undefined);
+  assert.equal(parseRecordTail(['5', '_restore']), 'id/_restore');
+  assert.equal(parseRecordTail(['5', '_restore', 'e_1']), undefined);
   assert.equal(parseRecordTail(['5', 'orders']), undefined);
   assert.equal(parseRecordTail(['5']), undefined);
 });
