@@ -1,6 +1,7 @@
 // Types of the calls of an entity.
 import type { MatchOptions, WriteOptions } from './ask.ts';
 import type { EntityFeed } from './changes.ts';
+import type { EntityHistory } from './history.ts';
 import type {
   AggregateParameters,
   BulkParameters,
@@ -128,7 +129,7 @@ export interface ImportedWithRejects extends Omit<Imported, 'notes'> {
 export type ExportQuery<S extends Shape<S>, E extends keyof S> = ExportParameters<S, E>;
 
 /** Calls of one entity. Each throws WdaError for an error response. */
-export interface Entity<S extends Shape<S>, E extends keyof S> extends EntityFeed<S, E> {
+export interface Entity<S extends Shape<S>, E extends keyof S> extends EntityFeed<S, E>, EntityHistory<S, E> {
   readonly name: E;
   /** Workspace as `organization/workspace`. */
   readonly workspace: string;

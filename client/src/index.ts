@@ -12,6 +12,7 @@ export type * from './changes.ts';
 export { clientCredentials } from './credential.ts';
 export type * from './entity.ts';
 export { type ClientCode, type Detail, type DetailCode, type ErrorCode, isWdaError, WdaError } from './error.ts';
+export type * from './history.ts';
 export type * from './shape.ts';
 export type { CallOptions, ClientOptions, Content, Credential, CredentialContext } from './transport.ts';
 

@@ -8,6 +8,8 @@ import { type CallOptions, type Content, pause } from './transport.ts';
 /** Options of writes: parameters, and those of every write. */
 type LooseWrite = WriteOptions & Readonly<Record<string, unknown>>;
 
+type LooseHistory = CallOptions & Readonly<Record<string, unknown>>;
+
 const LONGEST_QUERY = 4000;
 const TRIES = 5;
 
@@ -91,6 +93,14 @@ export function makeRequests(ask: Ask, path: string) {
     read,
     update,
     modify,
+    history: async (id: number, { signal, retries, ...query }: LooseHistory = {}): Promise<Answer> =>
+      ask('GET', `${toPath(id)}/_history`, { signal, retries, query: new URLSearchParams(toTexts(query)) }),
+    historyEntry: async (id: number, event: string, options?: CallOptions) =>
+      ask('GET', `${toPath(id)}/_history/${encodeURIComponent(event)}`, options),
+    restore: async (id: number, event: string, options?: MatchOptions) => {
+      const answer = await ask('POST', `${toPath(id)}/_restore`, { ...options, body: { event } });
+      return { ...answer, created: answer.status === 201 };
+    },
     create: (body: unknown, options?: WriteOptions) => ask('POST', path, { ...options, body }),
     upsert: async (body: unknown, options: LooseWrite) => {
       const answer = await write('POST', path, { body }, options);
