@@ -233,7 +233,7 @@ test('a record that leaves the filter stays in sight until a reload', async ({ o
   await page.keyboard.press('F2');
   await page.locator('select.value-editor').selectOption('paid');
   await page.keyboard.press('Enter');
-  const row = page.locator('[role=row][data-marked]').filter({ hasText: 'paid' });
+  const row = page.locator('[role=row][data-note=filteredOut]').filter({ hasText: 'paid' });
   await row.getByText('No longer matches').waitFor();
   assert.equal(await row.getAttribute('aria-description'), 'No longer matches');
   const notice = page.getByRole('status').filter({ hasText: '1 changed record no longer matches the filter.' });

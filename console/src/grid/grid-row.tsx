@@ -1,7 +1,7 @@
 // Row of the grid. It renders only when a part of it changes; scrolling reuses the elements of a row that left the
 // view.
 import { memo } from 'react';
-import type { GridColumn, GridDrawing } from './grid-types.ts';
+import type { GridColumn, GridDrawing, RowNote } from './grid-types.ts';
 import { ROW_HEIGHT } from './viewport.ts';
 
 export interface GridRowProps<Row> {
@@ -11,7 +11,7 @@ export interface GridRowProps<Row> {
   /** Value that changes when a cell has to render again. */
   readonly revision: unknown;
   readonly isSelected: boolean;
-  readonly note: string | undefined;
+  readonly note: RowNote | undefined;
   readonly columns: readonly GridColumn[];
   readonly edges: readonly number[];
   readonly pinned: number;
@@ -38,8 +38,8 @@ function GridRowInner<Row>(props: GridRowProps<Row>) {
       aria-busy={row === undefined || undefined}
       className="grid-row"
       data-selected={isSelected || undefined}
-      aria-description={note}
-      data-marked={note !== undefined || undefined}
+      aria-description={note?.text}
+      data-note={note?.kind}
       data-edited={props.editedColumn >= 0 || undefined}
       data-odd={index % 2 === 1 || undefined}
       style={{ transform: `translateY(${top}px)`, width: edges.at(-1), height: ROW_HEIGHT }}
@@ -49,7 +49,7 @@ function GridRowInner<Row>(props: GridRowProps<Row>) {
       ))}
       {note !== undefined && (
         <span className="grid-note" aria-hidden="true">
-          {note}
+          {note.text}
         </span>
       )}
     </div>

@@ -20,14 +20,20 @@ export interface CellMark {
   readonly message: string;
 }
 
+export interface RowNote {
+  /** Name of the style. */
+  readonly kind: string;
+  readonly text: string;
+}
+
 export interface GridRowView<Row> {
   /** Row, or undefined until it is loaded. */
   readonly row: Row | undefined;
   /** Value that changes when the row's cells have to render again. */
   readonly revision: unknown;
   readonly isSelected: boolean;
-  /** Words about the row, which mark it. */
-  readonly note: string | undefined;
+  /** Words about the row, which mark it; the same object while they are the same. */
+  readonly note: RowNote | undefined;
 }
 
 export interface GridDrawing<Row> {

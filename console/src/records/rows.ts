@@ -43,6 +43,8 @@ export interface RowsOptions {
 const MOST_WINDOWS = 60;
 
 export class Rows extends Observable {
+  /** Time of its first request, on the clock of performance.now(). */
+  readonly startedAt = performance.now();
   readonly #options: RowsOptions;
   readonly #windows = new Map<number, LoadedWindow>();
   readonly #loading = new Map<number, AbortController>();
@@ -52,7 +54,8 @@ export class Rows extends Observable {
   #least = 0;
   #longestId = 0;
   readonly #filteredOut = new Set<string>();
-  #isWhole = false;
+  #isEndLoaded = false;
+  #loads = 0;
 
   constructor(options: RowsOptions) {
     super();
@@ -71,7 +74,18 @@ export class Rows extends Observable {
   /** Size of the list: exact when it was counted or its end was loaded, else the known rows and one more window. */
   get count(): { readonly rows: number; readonly isExact: boolean } {
     if (this.#total !== undefined) return { rows: this.#total, isExact: true };
-    return { rows: this.#least, isExact: this.#isWhole };
+    return { rows: this.#least, isExact: this.#isEndLoaded };
+  }
+
+  /** Number of windows that have been loaded, also of those that were forgotten. */
+  get loads(): number {
+    return this.#loads;
+  }
+
+  /** Whether all of the list is loaded. */
+  get isWhole(): boolean {
+    const { rows, isExact } = this.count;
+    return isExact && this.#windows.size * WINDOW_SIZE >= rows;
   }
 
   /** Length of the longest id that was loaded, in characters. */
@@ -193,6 +207,7 @@ export class Rows extends Observable {
 
   #store(window: number, loaded: LoadedWindow): void {
     this.#windows.set(window, loaded);
+    this.#loads++;
     loaded.rows.forEach((row, place) => {
       this.#places.set(row.id, window * WINDOW_SIZE + place);
       this.#longestId = Math.max(this.#longestId, row.id.length);
@@ -202,7 +217,7 @@ export class Rows extends Observable {
     this.#least = Math.max(this.#least, loaded.next === null ? end : end + WINDOW_SIZE);
     // An empty page past the end does not tell where the end is.
     if (loaded.next === null && (loaded.rows.length > 0 || window === 0)) {
-      this.#isWhole = true;
+      this.#isEndLoaded = true;
       this.#least = end;
     }
     if (loaded.total !== null) this.#total = loaded.total;

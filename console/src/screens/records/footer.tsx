@@ -12,19 +12,22 @@ import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { openShortcuts } from '../../shell/shortcuts.tsx';
 import { BulkEditDialog, ReviewDialog } from './dialogs.tsx';
+import { LiveSwitch } from './live-notice.tsx';
 import type { Editing } from './use-editing.ts';
+import type { Live } from './use-live.ts';
 import type { RecordsState } from './use-records.ts';
 
 export interface FooterProps {
   readonly state: RecordsState;
   readonly zone: TimeZone;
   readonly editing: Editing;
+  readonly live: Live;
   readonly selected: ReadonlySet<string>;
   readonly onDelete: () => void;
   readonly onDeselect: () => void;
 }
 
-export function Footer({ state, zone, editing, selected, onDelete, onDeselect }: FooterProps) {
+export function Footer({ state, zone, editing, live, selected, onDelete, onDeselect }: FooterProps) {
   const { rows, count, mayWrite, entityRef } = state;
   const [isBulk, setBulk] = useState(false);
   const [isReview, setReview] = useState(false);
@@ -57,10 +60,13 @@ export function Footer({ state, zone, editing, selected, onDelete, onDeselect }:
         <span>
           {rows === undefined
             ? ''
-            : count.isExact
-              ? pluralize(count.rows, 'record')
-              : `${pluralize(count.rows, 'record')} or more`}
+            : live.rows.total !== undefined
+              ? pluralize(live.rows.total, 'record')
+              : count.isExact
+                ? pluralize(count.rows, 'record')
+                : `${pluralize(count.rows, 'record')} or more`}
         </span>
+        <LiveSwitch live={live} />
         {selected.size > 0 && (
           <>
             <span>{pluralize(selected.size, 'record')} selected</span>

@@ -5,6 +5,7 @@ import { useMemo, useState } from 'react';
 import { screenPath } from '../../api/workspace.ts';
 import { countPinned, setWidth } from '../../grid/columns.ts';
 import { Grid } from '../../grid/grid.tsx';
+import type { RowNote } from '../../grid/grid-types.ts';
 import type { CellPosition, GridCommand } from '../../grid/state.ts';
 import { useFocusBack } from '../../grid/use-grid.ts';
 import { recordScreenPath } from '../../records/cell-value.tsx';
@@ -12,6 +13,7 @@ import type { Chip } from '../../records/filter.ts';
 import { findColumn } from '../../records/filter-paths.ts';
 import { useRememberList } from '../../records/last-list.ts';
 import { isFiltered, nextSort } from '../../records/list-query.ts';
+import type { LiveRows, RowMark } from '../../records/live-rows.ts';
 import type { Row } from '../../records/rows.ts';
 import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
@@ -25,11 +27,13 @@ import { EmptyList } from './empty-list.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { FilteredOut } from './filtered-out.tsx';
 import { Footer } from './footer.tsx';
+import { LiveNotice } from './live-notice.tsx';
 import { toggleLoaded } from './select-loaded.tsx';
 import { KEYS, READING_KEYS } from './shortcuts.ts';
 import { Toolbar } from './toolbar.tsx';
 import { useDelete } from './use-delete.ts';
 import { useEditing } from './use-editing.ts';
+import { useLive } from './use-live.ts';
 import { useRange } from './use-range.ts';
 import { type RecordsViewProps, useRecords } from './use-records.ts';
 
@@ -51,6 +55,7 @@ export function RecordsView(props: RecordsViewProps) {
     reload: state.reload,
   });
   const { drafts, writer } = editing;
+  const live = useLive({ state, entity, editing });
   const sheet = useMemo(() => ({ columns: columns.map(({ name }) => plan.column(name)), zone }), [columns, plan, zone]);
   const range = useRange({ entityRef, sheet, rows, range: control.range, editing, ask: setQuestion });
   const deleting = useDelete({
@@ -145,6 +150,15 @@ export function RecordsView(props: RecordsViewProps) {
             control.focusGrid();
           }}
         />
+        <LiveNotice
+          live={live}
+          onShow={() => {
+            // Without a sort the newest records are at the end.
+            if (query.sort.length === 0) list.reload(Math.max(0, (live.rows.total ?? count.rows) - 1));
+            else state.reload();
+            control.focusGrid();
+          }}
+        />
         {isEmpty ? (
           <EmptyList
             isFiltered={isFiltered(query)}
@@ -169,7 +183,7 @@ export function RecordsView(props: RecordsViewProps) {
                 row,
                 revision: drawing,
                 isSelected,
-                note: row?.isFilteredOut === true ? 'No longer matches' : undefined,
+                note: row === undefined ? undefined : getNote(row, live.rows),
               };
             }}
             control={control}
@@ -189,6 +203,7 @@ export function RecordsView(props: RecordsViewProps) {
           state={state}
           zone={zone}
           editing={editing}
+          live={live}
           selected={selected}
           onDelete={() => setQuestion(deleting.question([...selected]))}
           onDeselect={() => setSelected(new Set())}
@@ -206,6 +221,20 @@ export function RecordsView(props: RecordsViewProps) {
       <Conflicts state={state} zone={zone} editing={editing} deleting={deleting} />
     </div>
   );
+}
+
+const NOTES: Readonly<Record<RowMark | 'filteredOut', RowNote>> = {
+  filteredOut: { kind: 'filteredOut', text: 'No longer matches' },
+  changed: { kind: 'changed', text: 'Changed' },
+  meanwhile: { kind: 'meanwhile', text: 'Changed meanwhile' },
+  removed: { kind: 'removed', text: 'Removed' },
+  new: { kind: 'new', text: 'New' },
+};
+
+function getNote({ id, isFilteredOut }: Row, live: LiveRows): RowNote | undefined {
+  const mark = live.getMark(id);
+  if (isFilteredOut === true && mark !== 'removed') return NOTES.filteredOut;
+  return mark === undefined ? undefined : NOTES[mark];
 }
 
 function toggle(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {
