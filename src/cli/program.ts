@@ -25,6 +25,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['import', 'export'], () => import('./commands/transfer.ts')],
   [['search', 'aggregate'], () => import('./commands/records.ts')],
   [['watch', 'changes'], () => import('./commands/changes.ts')],
+  [['history', 'restore-record'], () => import('./commands/history.ts')],
   [['access'], () => import('./commands/access.ts')],
   [['config'], () => import('./commands/config.ts')],
   [['openapi', 'types'], () => import('./commands/openapi.ts')],

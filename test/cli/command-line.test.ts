@@ -46,6 +46,8 @@ test('every level has help with examples, and says where the key belongs', async
     ['watch'],
     ['changes'],
     ['changes', 'set'],
+    ['history'],
+    ['restore-record'],
     ['schema', 'apply'],
     ['key', 'create'],
   ];
@@ -84,6 +86,9 @@ test('wrong usage is exit code 2 and points to the help', async () => {
     [['aggregate', 'a', '--first', '0'], /--first takes a number of groups/],
     [['watch', 'a', '--after', 'c_x', '--since', '2026-01-31'], /--after and --since exclude each other/],
     [['changes', 'set', 'a'], /required option '--keep/],
+    [['history', 'a'], /missing required argument 'id'/],
+    [['history', 'a', '1', '--first', '0'], /--first takes a number of events, from 1 on, not 0/],
+    [['restore-record', 'a', '1'], /missing required argument 'event'/],
     [['changes', 'set', 'a', '--keep', 'on'], /off, feed, history/],
     [['changes', 'set', 'a', '--keep', 'feed', '--days', '3'], /--keep history/],
     [['changes', 'set', 'a', '--keep', 'history', '--days', '0'], /from 1 to 36500/],

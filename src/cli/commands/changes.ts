@@ -69,7 +69,7 @@ interface WatchOptions extends GlobalOptions {
   readonly cursorFile?: string;
 }
 
-interface FeedEvent {
+export interface FeedEvent {
   readonly type: string;
   readonly entity?: string;
   readonly at?: string;
@@ -79,7 +79,7 @@ interface FeedEvent {
   readonly record?: Readonly<Record<string, unknown>>;
   readonly previous?: Readonly<Record<string, unknown>>;
   readonly truncated?: true;
-  readonly actor?: { readonly kind: string; readonly id: string; readonly name?: string | null } | null;
+  readonly actor?: { readonly kind: string; readonly id: string; readonly name?: string | null } | null | undefined;
 }
 
 /** Start of a page. */
@@ -187,7 +187,7 @@ function formatEvent(event: FeedEvent): string {
     .join('  ');
 }
 
-function formatValues({ type, changed = [], record = {}, previous = {} }: FeedEvent): string {
+export function formatValues({ type, changed = [], record = {}, previous = {} }: FeedEvent): string {
   if (type === 'updated')
     return changed
       .map((name) => {
@@ -203,7 +203,7 @@ function formatValues({ type, changed = [], record = {}, previous = {} }: FeedEv
 
 const formatValue = (value: unknown): string => shorten(typeof value === 'string' ? value : JSON.stringify(value));
 
-function formatActor({ actor }: FeedEvent): string {
+export function formatActor({ actor }: Pick<FeedEvent, 'actor'>): string {
   if (actor === undefined) return '';
   if (actor === null) return 'by SQL';
   const { kind, id, name } = actor;

@@ -176,7 +176,8 @@ function describeGroups(groups: readonly Row[], total: number, { select, group =
   return withTotal(table, groups.length, total, 'groups');
 }
 
-function parseFirst(text: string, what: string, most?: number): number {
+/** Returns the number of --first; throws a usage failure. `what`: its noun. */
+export function parseFirst(text: string, what: string, most?: number): number {
   if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= (most ?? Number.MAX_SAFE_INTEGER)) return Number(text);
   const range = most === undefined ? ', from 1 on,' : ` from 1 to ${most},`;
   throw usageFailure(`--first takes a number of ${what}${range} not ${text}`);
