@@ -119,13 +119,30 @@ export interface RemovedEvent<E, R> extends RecordEvent<E> {
 /** The records changed without events of their own: read them again. */
 export interface ResetEvent<E> extends EventBase<E> {
   readonly type: 'reset';
-  readonly reason: string;
+  /** `truncated`: by SQL; `imported`: by an import without events of its own; `interrupted`: nothing was kept for a while. */
+  readonly reason: 'truncated' | 'imported' | 'interrupted' | 'expired';
+  /** Counts of an import, for readers of all records. */
+  readonly inserted?: number;
+  readonly updated?: number;
+  readonly skipped?: number;
+}
+
+/** The fields of the entity have changed: events that follow have the new names. */
+export interface SchemaEvent<E> extends EventBase<E> {
+  readonly type: 'schema';
+  /** Former name of the entity, if it was renamed. */
+  readonly entityBefore?: string;
+  /** New names by the former ones. */
+  readonly renamed: Readonly<Record<string, string>>;
+  readonly added: readonly string[];
+  readonly dropped: readonly string[];
+  readonly retyped: readonly string[];
 }
 
 /** The entity keeps changes no longer. */
 export interface EndedEvent<E> extends EventBase<E> {
   readonly type: 'ended';
-  readonly reason: string;
+  readonly reason: 'off' | 'dropped';
 }
 
 /**
@@ -143,7 +160,13 @@ export type Change<S extends Shape<S>, E extends keyof S, F = undefined> = {
   [K in E]: EntityChange<K, Answered<S, K, F, None>>;
 }[E];
 
-type EntityChange<E, R> = CreatedEvent<E, R> | UpdatedEvent<E, R> | RemovedEvent<E, R> | ResetEvent<E> | EndedEvent<E>;
+type EntityChange<E, R> =
+  | CreatedEvent<E, R>
+  | UpdatedEvent<E, R>
+  | RemovedEvent<E, R>
+  | SchemaEvent<E>
+  | ResetEvent<E>
+  | EndedEvent<E>;
 
 /** Calls for the changes of one entity. */
 export interface EntityFeed<S extends Shape<S>, E extends keyof S> {

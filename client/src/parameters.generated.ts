@@ -90,6 +90,8 @@ export interface ImportParameters<N> {
   readonly conflictOn?: N | readonly N[];
   /** Of CSV: `date:dd.MM.yyyy;decimal:1.234,50;boolean:ja/nein`, how the cells write dates, numbers and booleans. */
   readonly formats?: string;
+  /** Of an entity that keeps changes: `each`, an event for each row, or `summary`, one event `reset` that tells readers to read the records again, which is quicker. Not with history. `each` if not given. */
+  readonly events?: 'each' | 'summary';
   /** Mistakes that are listed before the rest of the file is left unread; 100 if not given. */
   readonly maxErrors?: number;
   /** Everything is checked and run, and undone. */

@@ -15,7 +15,13 @@ create table {schema}."$changed_entity" (
   is_history bool not null,
   history_days int4,
   -- From this time on every change is there, of an entity with history for its days.
-  since timestamptz(3) not null default now()
+  since timestamptz(3) not null default now(),
+  -- Columns that are never stored.
+  omitted text[] not null default '{}',
+  -- Its triggers as "$describe_triggers" had them when they were made. Others are an interruption: somebody has changed them.
+  triggers text,
+  -- When it was noticed that they do not stand; null: they do.
+  interrupted_at timestamptz(3)
 );
 
 create sequence {schema}."$change_seq";
@@ -28,7 +34,8 @@ create table {schema}."$change" (
   at timestamptz(3) not null default now(),
   -- Number of its entity.
   entity int4 not null,
-  -- i, u, d: insert, update, delete. t: truncate. s: schema. x: the end of the entity or of its changes.
+  -- i, u, d: insert, update, delete. t: truncate. b: an import without changes of its own. s: schema. g: triggers were off.
+  -- x: the end of the entity or of its changes; `old` has the name of the table.
   kind "char" not null,
   id int8,
   -- JSON of the principal and the request; null for SQL by others.
@@ -125,6 +132,18 @@ end $$;
 
 revoke all on function {schema}."$keep_change"() from public;
 
+-- Describes the triggers of a table that keeps changes: a text that differs after anybody has changed one of them, as each
+-- change gives its row in the catalog another transaction. Null unless all of them are there and fire.
+create function {schema}."$describe_triggers"(place text) returns text language sql stable
+set search_path = pg_catalog, pg_temp as $$
+  select string_agg(t.tgname || ' ' || t.oid || ' ' || t.xmin, ',' order by t.tgname)
+  from pg_class c join pg_trigger t on t.tgrelid = c.oid
+  where c.relname = place and c.relnamespace = (select relnamespace from pg_class where oid = '{schema}."$change"'::regclass)
+    and t.tgname in ('~change_insert', '~change_update', '~change_delete', '~change_truncate')
+    and t.tgfoid = '{schema}."$keep_change"'::regproc and t.tgenabled in ('O', 'A')
+  having count(*) = 4
+$$;
+
 -- Makes the table keep changes, or changes which columns it omits. Names of triggers begin with ~, which sorts after the
 -- names that users give and after the triggers of foreign keys: a deleted record comes before those that its deletion
 -- deletes.
@@ -135,10 +154,13 @@ declare
   event text;
 begin
   insert into {schema}."$change_progress" default values on conflict do nothing;
-  insert into {schema}."$changed_entity" as e (relation, is_kept, is_history, history_days) values (place, true, history, days)
+  insert into {schema}."$changed_entity" as e (relation, is_kept, is_history, history_days, omitted)
+  values (place, true, history, days, omitted)
   on conflict (relation) do update
   set since = case when e.is_kept and (e.is_history or not history) then e.since else now() end, is_kept = true, is_history = history,
-    history_days = days
+    history_days = days, omitted = excluded.omitted,
+    interrupted_at = case when e.is_kept and {schema}."$describe_triggers"(place) is distinct from e.triggers
+      then coalesce(e.interrupted_at, now()) else case when e.is_kept then e.interrupted_at end end
   returning number into entity;
   foreach event in array array['insert', 'update', 'delete', 'truncate'] loop
     execute format(
@@ -147,6 +169,44 @@ begin
       case when omitted = '{}' then quote_literal(entity) else quote_literal(entity) || ', ' || quote_literal(omitted) end
     );
     execute format('alter table {schema}.%I enable always trigger %I', place, '~change_' || event);
+  end loop;
+  update {schema}."$changed_entity" set triggers = {schema}."$describe_triggers"(place) where number = entity;
+end $$;
+
+-- Compares the triggers of tables that keep changes with those that were made. Of tables whose triggers somebody has changed
+-- and that stand again readers are told to read the records again. Returns the tables whose triggers do not stand, whether
+-- this is new, and whether some are missing or were replaced: others are disabled, which is left to whoever has done it.
+create function {schema}."$watch_triggers"() returns table (relation text, is_new bool, is_missing bool) language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  e record;
+begin
+  -- One statement sees an entity and its triggers as of one moment.
+  for e in
+    select * from (
+      select c.number, c.relation, c.triggers, c.interrupted_at, {schema}."$describe_triggers"(c.relation) as present
+      from {schema}."$changed_entity" c where c.is_kept and c.relation is not null
+    ) c where c.present is distinct from c.triggers or c.interrupted_at is not null
+  loop
+    if e.present is null then
+      update {schema}."$changed_entity" c set interrupted_at = coalesce(c.interrupted_at, now())
+      where c.number = e.number and c.is_kept and c.triggers is not distinct from e.triggers;
+      continue when not found;
+      relation := e.relation;
+      is_new := e.interrupted_at is null;
+      is_missing := (
+        select count(*) < 4 from pg_class t join pg_trigger g on g.tgrelid = t.oid
+        where t.relname = e.relation and t.relnamespace = (select relnamespace from pg_class where oid = '{schema}."$change"'::regclass)
+          and g.tgname like '~change\_%' and g.tgfoid = '{schema}."$keep_change"'::regproc
+      );
+      return next;
+    else
+      update {schema}."$changed_entity" c set triggers = e.present, interrupted_at = null, since = now()
+      where c.number = e.number and c.is_kept and c.triggers is not distinct from e.triggers;
+      continue when not found;
+      insert into {schema}."$change" (entity, kind, new) values (e.number, 'g', '{"reason":"interrupted"}');
+    end if;
   end loop;
 end $$;
 
@@ -163,7 +223,8 @@ begin
   foreach event in array array['insert', 'update', 'delete', 'truncate'] loop
     execute format('drop trigger if exists %I on {schema}.%I', '~change_' || event, place);
   end loop;
-  insert into {schema}."$change" (entity, kind, new) values (entity, 'x', json_build_object('reason', reason));
+  insert into {schema}."$change" (entity, kind, old, new)
+  values (entity, 'x', json_build_object('relation', place), json_build_object('reason', reason));
 end $$;
 
 -- Notes that a column of a table was dropped, renamed, or replaced by one of another type.

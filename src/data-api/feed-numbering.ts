@@ -2,7 +2,7 @@
 import { isStaleSnapshot } from '../database/errors.ts';
 import type { Executor, PoolName, Row } from '../database/pool.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { numberChanges as renderNumbering } from '../sql/change-numbering.ts';
+import { numberChanges as renderNumbering } from '../sql/change-statements.ts';
 import { selectContinuation, selectLastPosition } from '../sql/feed.ts';
 import type { Query } from '../sql/fragment.ts';
 import type { RequestContext } from './context.ts';

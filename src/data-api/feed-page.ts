@@ -1,6 +1,7 @@
 // Reads pages of the feed of changes: gives positions to what has been committed, then reads events of the principal's
 // view.
 import type { Config } from '../config.ts';
+import { StaleStatement } from '../database/errors.ts';
 import type { Executor } from '../database/pool.ts';
 import { cursorExpired, type FeedRestart, viewChanged } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -11,8 +12,10 @@ import type { FeedRequest } from '../request/feed-request.ts';
 import { PREFIX } from '../request/record-path.ts';
 import { type EventName, formatEvent, getEventName } from '../response/feed.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
-import { selectOldest, selectSince } from '../sql/feed.ts';
+import { selectEndings, selectOldest, selectSince } from '../sql/feed.ts';
 import type { Databases } from '../store/databases.ts';
+import { loadCurrentVersion } from '../store/load-workspace.ts';
+import type { WorkspaceCache } from '../store/workspace-cache.ts';
 import type { RequestContext } from './context.ts';
 import { notCursor } from './errors.ts';
 import { loadEventContext, rethrowControl } from './feed-actors.ts';
@@ -21,6 +24,7 @@ import { type Continuation, getEpoch, makeRun, numberChanges, type Run } from '.
 
 export interface PageDeps {
   readonly databases: Databases;
+  readonly cache: Pick<WorkspaceCache, 'invalidate'>;
   readonly config: Pick<Config, 'maxResponseBytes'>;
   readonly seals: () => Promise<FeedSeals>;
 }
@@ -99,6 +103,7 @@ export async function readPage(deps: PageDeps, resolved: ResolvedFeed, start: Co
   const { workspace, principal } = context;
   const { maxResponseBytes } = deps.config;
   const { rows, position, seen, more } = await collectRows({ maxResponseBytes, run, context, feed, views, start });
+  if (rows.some(({ kind }) => kind === 's')) await requireCurrent(deps, workspace);
   const eventContext = await loadEventContext(deps.databases, { workspace, principal, views, rows, seals });
   return {
     events: rows.map((row) => ({
@@ -109,6 +114,35 @@ export async function readPage(deps: PageDeps, resolved: ResolvedFeed, start: Co
     end: { position, seen },
     more,
   };
+}
+
+/**
+ * Throws for the retry when the schema has changed: what follows a change of the schema has the new names, also before this
+ * process has been told of it.
+ */
+async function requireCurrent({ databases, cache }: PageDeps, { id, version }: Workspace): Promise<void> {
+  if ((await loadCurrentVersion(databases.directory, id).catch(rethrowControl)) === version) return;
+  cache.invalidate(id);
+  throw new StaleStatement();
+}
+
+/** Reads the ends of entities of the feed, or of their changes, after the place, which no page shows any more. */
+export async function readEndings(
+  run: Run,
+  resolved: ResolvedFeed,
+  place: Continuation,
+): Promise<readonly FeedEvent[]> {
+  const { context, views, seals } = resolved;
+  const { id: workspaceId, databaseSchema } = context.workspace;
+  await numberChanges(run, context.workspace);
+  const scans = views.map(({ scan }) => scan);
+  const rows = await run(selectEndings(databaseSchema, scans, place.position), 'read');
+  return rows.map(([pos, seq, at, view, members]) => {
+    const { entity } = views[Number(view)] as FeedView;
+    const event = { id: seals.toEventId(workspaceId, seq ?? ''), type: 'ended', entity: entity.name, at };
+    const text = JSON.stringify({ ...event, ...JSON.parse(members ?? '{}') });
+    return { name: 'ended', text, end: passSeen(place, Number(pos)) };
+  });
 }
 
 /** Returns the place at the position, with what is still to be left out. */

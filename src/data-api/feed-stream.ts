@@ -9,13 +9,14 @@ import { type FeedRequest, parseFeedRequest } from '../request/feed-request.ts';
 import { formatId, formatMessage, HEARTBEAT, prefersStream, STREAM_START } from '../response/event-stream.ts';
 import type { Reply } from '../response/reply.ts';
 import { Deadline, type RequestContext } from './context.ts';
-import { type Continuation, numberChanges } from './feed-numbering.ts';
+import { type Continuation, numberChanges, type Run } from './feed-numbering.ts';
 import {
   describeRestart,
   type FeedEvent,
   type FeedPage,
   type PageDeps,
   type ResolvedFeed,
+  readEndings,
   readFirstPage,
   readPage,
   resolveFeed,
@@ -200,7 +201,10 @@ async function follow(follower: Follower, first: Read): Promise<void> {
       read = await readNext(follower, resolved, place, isMore);
     } catch (error) {
       const reason = toEnd(error);
-      if (reason !== undefined) return end(reason, (error as Error).message);
+      if (reason !== undefined) {
+        if (reason === 'CHANGES_OFF' || reason === 'VIEW_CHANGED') await sendEndings(follower, resolved, place);
+        return end(reason, (error as Error).message);
+      }
       if (!(error instanceof ApiError)) throw error;
       // The database is away: the stream stays, and goes on without a gap.
       read = undefined;
@@ -223,6 +227,21 @@ function sendPage({ deps, output }: Follower, { resolved, page }: Read): { count
     if (!isWritable && count < page.events.length) return { count, end };
   }
   return { count, end: page.end };
+}
+
+/** Sends the ends of entities, or of their changes, that end the stream. */
+async function sendEndings(
+  { deps, executor, output }: Follower,
+  resolved: ResolvedFeed,
+  place: Continuation,
+): Promise<void> {
+  const { id } = resolved.context.workspace;
+  const run: Run = (query, pool) => executor.run(query, pool, { tenant: id });
+  // Without the database the stream ends all the same; its end says why.
+  for (const { name, text, end } of await readEndings(run, resolved, place).catch(() => [])) {
+    output.push(formatMessage(name, sealPlace(resolved, end), text));
+    deps.streams.countEvent();
+  }
 }
 
 /**

@@ -114,7 +114,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
   const { execute, retry, seals } = makeOperations(deps);
   const descriptions = makeDescriptions({ ...config, tokenUrl: deps.tokenUrl }, deps.cache);
   const [streams, watch] = [makeFeedStreams(config), makeFeedWatch()];
-  const feed: FeedDeps = { config, databases, retry, seals, streams, watch };
+  const feed: FeedDeps = { config, databases, cache: deps.cache, retry, seals, streams, watch };
   const idempotency: IdempotencyDeps = { config, databases, retry, execute, keys: deps.keys };
 
   async function handle(request: RawRequest): Promise<Reply> {

@@ -154,6 +154,7 @@ interface Comparison {
 
 function compareEntities(comparison: Comparison): void {
   const { old, side, operations } = comparison;
+  const start = operations.length;
   if (old.table.entity !== side.table.entity) {
     const { entity } = side.table;
     operations.push(
@@ -161,8 +162,34 @@ function compareEntities(comparison: Comparison): void {
     );
   }
   compareColumns(comparison);
+  announceFields(comparison, start);
   compareIndexes(comparison);
   compareMetadata(comparison);
+}
+
+/** Lets the operations from `start` on tell readers of the entity's changes what they do to its fields. */
+function announceFields({ old, side, fields, operations }: Comparison, start: number): void {
+  const last = operations.at(-1);
+  if (old.keptChanges === null || last === undefined || operations.length === start) return;
+  const renamed: Record<string, string> = {};
+  const added: string[] = [];
+  const retyped: string[] = [];
+  for (const [name, next] of side.table.columns) {
+    const previous = fields.get(name);
+    if (previous === undefined) added.push(name);
+    else {
+      if (previous.name !== name) renamed[previous.name] = name;
+      if (changesType(previous, next)) retyped.push(name);
+    }
+  }
+  const remaining = new Set(fields.values());
+  const dropped = [...old.table.columns.values()].filter((field) => !remaining.has(field)).map(({ name }) => name);
+  const isRenamed = old.table.entity !== side.table.entity;
+  if (!isRenamed && Object.keys(renamed).length + added.length + dropped.length + retyped.length === 0) return;
+  const note = { ...(isRenamed ? { entityBefore: old.table.entity } : {}), renamed, added, dropped, retyped };
+  const { name: table } = old.table;
+  const changeNotes = [...last.changeNotes, { kind: 'changeFields', table, fields: JSON.stringify(note) } as const];
+  operations[operations.length - 1] = { ...last, changeNotes };
 }
 
 function compareColumns(comparison: Comparison): void {
@@ -183,6 +210,11 @@ function compareColumns(comparison: Comparison): void {
   }
 }
 
+const TYPE_PARTS = ['type', 'precision', 'scale'] as const;
+
+const changesType = (previous: Field, next: Field): boolean =>
+  previous.column !== next.column || TYPE_PARTS.some((part) => previous[part] !== next[part]);
+
 function compareFields(comparison: Comparison, previous: Field, next: Field): void {
   const { changedTable, old, side, isNew, operations, errors } = comparison;
   if (previous.role === 'id') return;
@@ -190,8 +222,7 @@ function compareFields(comparison: Comparison, previous: Field, next: Field): vo
   const [from, to] = [findReference(old.table, previous), findReference(side.table, next)];
   const targetIsNew = to !== undefined && isNew(to.relation.entity);
   const isReplaced = previous.column !== next.column;
-  const typeParts = ['type', 'precision', 'scale'] as const;
-  if (isReplaced || typeParts.some((part) => previous[part] !== next[part])) {
+  if (changesType(previous, next)) {
     const change = changeType({
       changedTable,
       old: old.table,

@@ -13,8 +13,9 @@ import {
   withAsyncCommit,
   withLockRetry,
 } from '../database/transaction.ts';
+import { SILENCE } from '../sql/change-statements.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
-import { installChanges, noteChanges, SILENCE } from '../workspace-schema/record-changes.ts';
+import { installChanges, noteChanges } from '../workspace-schema/record-changes.ts';
 import { deleteConflicts, dropSync } from '../workspace-schema/sync.ts';
 import {
   dropColumn,

@@ -100,7 +100,21 @@ const RESPONSES: Properties = {
       entity: { type: 'string' },
       at: { type: 'string', format: 'date-time' },
     },
-    { reason: { type: 'string' } },
+    {
+      reason: { enum: ['truncated', 'imported', 'interrupted', 'off', 'dropped'] },
+      inserted: { ...COUNT, description: 'Of an import.' },
+      updated: COUNT,
+      skipped: COUNT,
+      entityBefore: { type: 'string', description: 'Of a change of the schema: the former name of the entity.' },
+      renamed: {
+        type: 'object',
+        description: 'Of a change of the schema: new names of fields by the former ones.',
+        additionalProperties: { type: 'string' },
+      },
+      added: TEXTS,
+      dropped: TEXTS,
+      retyped: TEXTS,
+    },
   ),
   'wda.Actor': responseSchema(
     { kind: { enum: ['operator', 'key', 'client', 'user'] }, id: { type: 'string' } },

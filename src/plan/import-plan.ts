@@ -1,7 +1,7 @@
 // Import request + schema + principal -> ImportPlan: the columns to stage, the checks against other tables, and the
 // handling of existing records. Throws 400 for a map or a header that does not fit.
 import { badRequest, type Detail, shorten, validationFailed } from '../errors.ts';
-import type { Entity, Field } from '../model/entity.ts';
+import { type Entity, type Field, keepsChanges } from '../model/entity.ts';
 import { getEntity } from '../model/workspace.ts';
 import { getRequiredFields, isWritable } from '../model/writable.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
@@ -33,6 +33,8 @@ export interface ImportPlan {
   readonly lookups: readonly Lookup[];
   /** Whether rows with mistakes are left out, in place of refusing the file. */
   readonly hasRejects: boolean;
+  /** Whether changes are kept as one event for the whole import. */
+  readonly isSummary: boolean;
   /** Range of rows that statements are limited to, in a search for the row that PostgreSQL refuses. */
   readonly range?: { readonly from: number; readonly to: number };
   /** Whether each row says which columns it gives (NDJSON, or under grants); otherwise every row gives all of them. */
@@ -84,9 +86,20 @@ export function checkImport(request: ImportRequest, entity: Entity, context: Pla
     lookupNames.set(field, name);
   }
   findMatchFields(request, entity, context);
+  isSummarized(request, entity);
   // Throws 403 when a claim that the row rules write into every row cannot be used.
   applyRowRules(entity, context.principal, new Map());
   if (isGranted(entity) && request.onConflict !== 'update') requireCreate(entity, context.principal);
+}
+
+/** Returns whether the changes of the import are one event. Throws 400 for history, which has each change of a record. */
+function isSummarized({ isSummary }: ImportRequest, { name, settings }: Entity): boolean {
+  if (isSummary === true && settings.changes === 'history')
+    throw badRequest(
+      'PARAMETER_CONFLICT',
+      `events=summary is not for ${name}, whose history has each change of a record`,
+    );
+  return isSummary === true && keepsChanges(settings);
 }
 
 /** Throws 400 when the fields are not unique together. */
@@ -228,6 +241,7 @@ function planImport(
     columns,
     lookups,
     hasRejects: request.hasRejects === true,
+    isSummary: isSummarized(request, entity),
     sparse,
     matchOn: match,
     ids: match !== undefined ? 'known' : !byId ? 'none' : principal.kind === 'external' ? 'known' : 'new',

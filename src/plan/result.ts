@@ -137,7 +137,7 @@ export interface MissingReference {
 export interface FeedRow {
   /** Position, digits; of the last row the position that was looked at last, or null if there was no change. */
   readonly pos: string | null;
-  /** i, u, d, t, s or x (install/changes). */
+  /** i, u, d, t, b, s, g or x (install/changes). */
   readonly kind: string | null;
   /** Index of the view; of the last row the number of events that there were to show. */
   readonly view: number;

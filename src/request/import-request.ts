@@ -20,6 +20,8 @@ export interface ImportRequest {
   readonly isDryRun?: boolean;
   /** Whether rows with mistakes are left out, and are the answer. */
   readonly hasRejects?: boolean;
+  /** Whether readers of changes are told of the import as a whole. */
+  readonly isSummary?: boolean;
   /** Mistakes that are listed. */
   readonly maxErrors: number;
   /** Forms of the cells of a CSV file. */
@@ -41,6 +43,7 @@ export function parseImportRequest(
     conflictOn: key,
     dryRun = false,
     rejects = false,
+    events = 'each',
     maxErrors = DEFAULT_MAX_ERRORS,
     formats,
   } = readQuery('import', query);
@@ -58,6 +61,7 @@ export function parseImportRequest(
     ...conflictOn,
     ...(dryRun ? { isDryRun: true } : {}),
     ...(rejects ? { hasRejects: true } : {}),
+    ...(events === 'summary' ? { isSummary: true } : {}),
     maxErrors,
     ...(formats === undefined ? {} : { formats }),
   };

@@ -337,6 +337,11 @@ export const PARAMETERS = {
     description:
       'Of CSV: `date:dd.MM.yyyy;decimal:1.234,50;boolean:ja/nein`, how the cells write dates, numbers and booleans.',
   }),
+  events: parameter(choice('each', 'summary'), {
+    query: ['import'],
+    description:
+      'Of an entity that keeps changes: `each`, an event for each row, or `summary`, one event `reset` that tells readers to read the records again, which is quicker. Not with history. `each` if not given.',
+  }),
   rejects: parameter(flag, {
     query: ['import'],
     excludes: ['maxErrors', 'rejected rows are not listed, they are the answer'],

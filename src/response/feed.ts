@@ -1,4 +1,5 @@
 // Rows of a feed -> JSON texts of its events. Images are JSON texts of PostgreSQL, passed on as they are.
+import type { Entity } from '../model/entity.ts';
 import type { FeedView } from '../plan/feed.ts';
 import type { FeedRow } from '../plan/result.ts';
 
@@ -22,8 +23,8 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   const { views, toEventId, toTransactionId, showActor, epoch } = context;
   const view = views[row.view] as FeedView;
   const id = JSON.stringify(toEventId(row.seq));
+  if (isControl(row.kind)) return formatControl(row, view, id, TYPES[row.kind]);
   const entity = JSON.stringify(view.entity.name);
-  if (isControl(row.kind)) return formatControl(row, TYPES[row.kind], id, entity);
   const isRedacted = !row.before && !row.after;
   const type = isRedacted ? TYPE_OF_KIND[row.kind ?? ''] : row.before ? (row.after ? 'updated' : 'removed') : 'created';
   const parts = [`"id":${id}`, `"type":"${type}"`];
@@ -51,7 +52,7 @@ export function listUnknown({ unknown }: FeedRow, { fields }: Pick<FeedView, 'fi
   return fields.filter(({ column }) => columns.has(column)).map(({ name }) => name);
 }
 
-const TYPES = { t: 'reset', s: 'schema', x: 'ended' } as const;
+const TYPES = { t: 'reset', b: 'reset', g: 'reset', s: 'schema', x: 'ended' } as const;
 
 /** Names of the events of a stream that come from changes. */
 export type EventName = 'change' | (typeof TYPES)[keyof typeof TYPES];
@@ -61,10 +62,41 @@ const isControl = (kind: string | null): kind is keyof typeof TYPES => kind !== 
 export const getEventName = ({ kind }: Pick<FeedRow, 'kind'>): EventName => (isControl(kind) ? TYPES[kind] : 'change');
 
 /** Returns an event about the entity itself: its records changed without events, its definition changed, or it ended. */
-function formatControl(row: FeedRow, type: string, id: string, entity: string): string {
-  const members = row.kind === 't' ? '"reason":"truncated"' : (row.new ?? '{}').trim().slice(1, -1).trim();
-  const parts = [`"id":${id}`, `"type":"${type}"`, `"entity":${entity}`, `"at":"${row.at}"`];
-  return `{${[...parts, ...(members === '' ? [] : [members])].join()}}`;
+function formatControl(row: FeedRow, view: FeedView, id: string, type: string): string {
+  const { name } = view.entity;
+  const members = row.kind === 't' ? { reason: 'truncated' } : selectMembers(row, view);
+  return `{"id":${id},${JSON.stringify({ type, entity: name, at: row.at, ...members }).slice(1)}`;
+}
+
+/** Returns what the principal may see of a stored event: no number of records and no name of a field that is hidden. */
+function selectMembers({ kind, new: text }: FeedRow, { entity, isWhole }: FeedView): object {
+  const members = JSON.parse(text ?? '{}');
+  if (kind === 'b' && !isWhole) return { reason: members.reason };
+  return kind === 's' ? selectFields(members, entity) : members;
+}
+
+/** Fields of an entity by their names in the document, as a migration has changed them. */
+interface ChangedFields {
+  /** Former name of the entity, if it was renamed. */
+  readonly entityBefore?: string;
+  /** New names by the former ones. */
+  readonly renamed: Readonly<Record<string, string>>;
+  readonly added: readonly string[];
+  readonly dropped: readonly string[];
+  readonly retyped: readonly string[];
+}
+
+/** Returns what a user whom grants limit may know: fields that it reads. Whether it has read a dropped one is not known. */
+function selectFields(changed: ChangedFields, { access, fields }: Entity): ChangedFields {
+  if (access === undefined) return changed;
+  const isReadable = (name: string): boolean => fields.has(name);
+  return {
+    ...changed,
+    renamed: Object.fromEntries(Object.entries(changed.renamed).filter(([, name]) => isReadable(name))),
+    added: changed.added.filter(isReadable),
+    dropped: [],
+    retyped: changed.retyped.filter(isReadable),
+  };
 }
 
 const formatVersion = ({ version }: FeedRow, epoch: string): string => `${version}${epoch === '' ? '' : `-${epoch}`}`;

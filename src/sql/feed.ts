@@ -1,7 +1,7 @@
 // Selects the changes of a feed: positions in their order, and for each entity what the principal sees of the record before
 // and after. install/changes has the tables.
 import type { Field } from '../model/entity.ts';
-import type { FeedPlan, FeedView, HistoryPlan } from '../plan/feed.ts';
+import { type FeedPlan, type FeedView, type HistoryPlan, MAX_LOOKED_AT } from '../plan/feed.ts';
 import type { Scan } from '../plan/scan.ts';
 import {
   bind,
@@ -132,6 +132,17 @@ export function selectOldest(schema: string): Query {
   return toQuery(query, `feed.oldest.${schema}`);
 }
 
+/** Selects the ends of these entities, or of their changes, after the position, among the last changes. */
+export function selectEndings(schema: string, scans: readonly Scan[], position: number): Query {
+  const ended = join(scans.map((scan, view) => sql`(${integerLiteral(view)}, ${renderTableName(scan)})`));
+  return toQuery(
+    sql`select p.pos::text, c.seq::text, ${dateTimeText(sql`c.at`)}, v.view::text, c.new::text
+from (select * from ${internalRef(schema, 'change_position')} where pos > ${String(position)}::int8 order by pos desc limit ${integerLiteral(MAX_LOOKED_AT)}) p
+join ${internalRef(schema, 'change')} c on c.seq = p.seq join (values ${ended}) v(view, relation) on v.relation = c.old ->> 'relation'
+where c.kind = 'x' order by p.pos`,
+  );
+}
+
 /** Selects the position before the first change at or after the time, or null. */
 export const selectSince = (schema: string, time: string): Query =>
   toQuery(
@@ -180,7 +191,7 @@ left join lateral (${renderImage(view, schema, number, ident('old'))}) ${O} on t
 left join lateral (${renderImage(view, schema, number, ident('new'))}) ${N} on true
 where ${C}.entity = ${number} and ${C}.kind in ('i', 'u', 'd') and ${join(conditions, ' and ')}
 ${renderRedacted(plan, view, index, number)}union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null, null, null, null
-from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in ('t', 's', 'x')`;
+from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in ('t', 'b', 's', 'g', 'x')`;
 }
 
 /** Renders whether columns of the entity were ever dropped or renamed. Evaluated once for each statement. */

@@ -52,6 +52,12 @@ export function importSettings(entity: Entity): Fragment {
 /** Names the principal of the transaction for the triggers of kept changes. */
 export const setActor = (actor: string): Query => toQuery(sql`select set_config('wda_changes.actor', ${actor}, true)`);
 
+/** Stores the event of an import without changes of its own; `counts` is JSON. */
+export const recordSummary = ({ table }: Pick<Entity, 'table'>, counts: string): Query =>
+  toQuery(
+    sql`insert into ${internalRef(table.schema, 'change')} (entity, kind, new) select number, 'b', ${counts}::json from ${internalRef(table.schema, 'changed_entity')} where relation = ${table.name} and is_kept`,
+  );
+
 /**
  * Creates the staging table: `$row`, `$line`, the plan's columns and look-ups, and for a sparse plan `$given`, a bit for each of
  * the columns; for one with rejects also `$source`, the row as it came, and `$reason` of a rejected one.

@@ -43,6 +43,7 @@ export type InternalName =
   | 'drop_changes'
   | 'note_column'
   | 'number_changes'
+  | 'watch_triggers'
   | 'rename_image'
   /** Limits of responses. */
   | 'bounded_text'

@@ -4,7 +4,7 @@
 import { isStaleSnapshot } from '../database/errors.ts';
 import type { Database } from '../database/pool.ts';
 import type { Metric } from '../metric.ts';
-import { numberChanges } from '../sql/change-numbering.ts';
+import { numberChanges } from '../sql/change-statements.ts';
 import { type Fragment, type Query, sql, toQuery } from '../sql/fragment.ts';
 import { internalRef } from '../sql/internal-names.ts';
 

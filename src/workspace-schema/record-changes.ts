@@ -27,7 +27,9 @@ export type ChangeNote =
       readonly name: string;
     }
   | { readonly kind: 'renameTable'; readonly table: string; readonly name: string }
-  | { readonly kind: 'dropTable'; readonly table: string };
+  | { readonly kind: 'dropTable'; readonly table: string }
+  /** An event for readers: `fields` is JSON of what happened to the fields. */
+  | { readonly kind: 'changeFields'; readonly table: string; readonly fields: string };
 
 /** Creates the tables of changes if the workspace has none, in the transaction of the session. */
 export async function installChanges(session: Pick<Session, 'query' | 'execute'>, schema: string): Promise<void> {
@@ -67,13 +69,13 @@ function renderNote(schema: string, note: ChangeNote): Fragment {
       return sql`update ${entities} set relation = ${note.name} where relation = ${note.table}`;
     case 'dropTable':
       return sql`select ${internalRef(schema, 'drop_changes')}(${note.table}, 'dropped')`;
+    case 'changeFields':
+      return sql`insert into ${internalRef(schema, 'change')} (entity, kind, new)
+select number, 's', ${note.fields}::json from ${entities} where relation = ${note.table} and is_kept`;
     default:
       return note satisfies never;
   }
 }
-
-/** Keeps the statements of a transaction out of the changes: they change how values are stored, not what they are. */
-export const SILENCE = sql`set local wda_changes.silent = 'on'`;
 
 const toTextArray = (texts: readonly string[]): Fragment =>
   sql`${literal(`{${texts.map((text) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`).join()}}`)}::text[]`;

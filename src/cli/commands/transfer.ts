@@ -43,6 +43,11 @@ export function register(program: Command): void {
     )
     .addOption(new Option('--max-errors <count>', 'mistakes that are listed; 100 if not given').conflicts('rejects'))
     .option('--formats <forms>', 'of CSV: date:dd.MM.yyyy;decimal:1.234,50;boolean:ja/nein')
+    .addOption(
+      new Option('--events <how>', 'of an entity that keeps changes: an event for each record, or one for all').choices(
+        ['each', 'summary'],
+      ),
+    )
     .action(action(importFile));
   examples(importCommand, [
     'wda import customers customers.csv -w acme/shop',
@@ -84,6 +89,7 @@ interface ImportOptions extends GlobalOptions {
   readonly rejects?: string;
   readonly maxErrors?: string;
   readonly formats?: string;
+  readonly events?: string;
 }
 
 interface ImportResult {
@@ -104,7 +110,7 @@ async function importFile(entity: string, file: string, options: ImportOptions):
   const address = requireWorkspace(options);
   const client = connect(options);
   const format = chooseFormat(options.format, file);
-  const { rejects, maxErrors, formats, onConflict, map } = options;
+  const { rejects, maxErrors, formats, onConflict, map, events } = options;
   if (rejects === '-') throw usageFailure('--rejects needs a file: the counts go to stdout');
   if (rejects !== undefined && file !== '-' && resolve(options.io.cwd, rejects) === resolve(options.io.cwd, file))
     throw usageFailure('--rejects would replace the file that is imported');
@@ -116,7 +122,13 @@ async function importFile(entity: string, file: string, options: ImportOptions):
     const records: Records = {
       format,
       body: source.chunks,
-      parameters: [['map', map], ...conflictParameters(onConflict), ['formats', formats], ['maxErrors', maxErrors]],
+      parameters: [
+        ['map', map],
+        ...conflictParameters(onConflict),
+        ['formats', formats],
+        ['events', events],
+        ['maxErrors', maxErrors],
+      ],
       onProgress: (bytes, isAll) => {
         sentBytes = bytes;
         bar.update(bytes, isAll ? 'checking and storing' : undefined);

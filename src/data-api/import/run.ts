@@ -8,6 +8,7 @@ import type { NodeStatus } from '../../database/executor.ts';
 import type { Database, Session, Transaction } from '../../database/pool.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
 import { json, type Reply, type ReplyBody } from '../../response/reply.ts';
+import { SILENCE } from '../../sql/change-statements.ts';
 import { toQuery } from '../../sql/fragment.ts';
 import {
   addMatches,
@@ -18,6 +19,7 @@ import {
   importSettings,
   openRejects,
   recordOutcome,
+  recordSummary,
   resolveOutcome,
   setActor,
 } from '../../sql/import.ts';
@@ -250,7 +252,13 @@ async function importStaged(
     const mistakes = await findLastingMistakes(checks, details.length === 0);
     if (details.length + mistakes.length > 0) throw toImportError([...details, ...mistakes], maxErrors);
   }
+  if (plan.isSummary) await session.execute(SILENCE.text);
   const counts = await writeImport(deps, checks, reader.rows());
+  if (plan.isSummary && counts.inserted + counts.updated > 0) {
+    const { inserted, updated, skipped } = counts;
+    const members = { reason: 'imported', inserted, updated, skipped };
+    await session.query(recordSummary(plan.scan.entity, JSON.stringify(members)));
+  }
   await confirmAccess(session, plannedImport, replan);
   return counts;
 }

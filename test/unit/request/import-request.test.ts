@@ -45,7 +45,7 @@ for (const [query, message] of [
   ['onConflict=updat', 'Unknown onConflict updat. Did you mean update? Known: fail, skip, update'],
   [
     'onconflict=skip',
-    'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict, conflictOn, formats, rejects, maxErrors, dryRun',
+    'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict, conflictOn, formats, events, rejects, maxErrors, dryRun',
   ],
 ] as const) {
   test(`an import with ?${query} is refused`, () => refuses(() => parseImportRequest(query, CSV), message));

@@ -1,5 +1,4 @@
-// The call that gives positions to committed changes, for readers of feeds and for what removes old changes. install/changes has
-// the function.
+// Statements about stored changes that several parts of the server need. install/changes has the functions.
 import { type Query, sql, toQuery } from './fragment.ts';
 import { internalRef } from './internal-names.ts';
 
@@ -12,3 +11,6 @@ export const numberChanges = (schema: string, most: number): Query =>
     sql`select ${internalRef(schema, 'number_changes')}(${String(most)}::int4)::text as more`,
     `feed.number.${schema}`,
   );
+
+/** Keeps the statements of a transaction out of the changes. */
+export const SILENCE = sql`set local wda_changes.silent = 'on'`;
