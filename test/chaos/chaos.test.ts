@@ -35,6 +35,8 @@ for (const [kind, seconds] of Object.entries(LENGTHS) as [GroundKind, number][])
       'acknowledged batches',
       'revoked',
       'acknowledged changes of the schema',
+      'acknowledged marks',
+      'events of a feed',
     ])
       assert.ok((done[what] ?? 0) > 0, `no ${what} in ${JSON.stringify(done)}`);
   });

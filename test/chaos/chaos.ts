@@ -1,12 +1,27 @@
 // A run: clients at work, one fault after the other, and after each the question how soon all is well; at the end what is
 // stored is held against what the clients were told.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type FeedEvent, keyOf, type Records } from '../support/feed-journal.ts';
 import { startIssuer } from '../support/issuer.ts';
 import { ADMIN_KEY, clientOf, type TestWorkspace } from '../support/server.ts';
 import { makeUsers } from '../support/users.ts';
 import { type Answered, type Caller, makeCaller } from './caller.ts';
-import { batcher, type Field, importer, keeper, LONG_MS, leaver, migrator, USERS, user, writer } from './clients.ts';
+import {
+  batcher,
+  COUNTERS,
+  type Field,
+  importer,
+  keeper,
+  LONG_MS,
+  leaver,
+  marker,
+  migrator,
+  USERS,
+  user,
+  writer,
+} from './clients.ts';
 import { FAULTS, sequence } from './faults.ts';
+import { compareMarks, type Feeds, startFeeds } from './feeds.ts';
 import { type Ground, type GroundKind, prepareGround, STATEMENT_TIMEOUT_MS } from './ground.ts';
 import { compare, compareBatches, makeJournal, type Parcel, type Stored } from './journal.ts';
 import { makeRandom } from './random.ts';
@@ -47,11 +62,14 @@ const SCHEMA = {
       },
       relations: { box: { kind: 'belongsTo', entity: 'boxes' } },
       rowRules: [{ column: 'owner', claim: 'sub', enabled: true }],
+      settings: { changes: 'history' },
     },
     parcels: {
       fields: { batch: { type: 'string', index: true }, number: { type: 'integer' } },
       relations: { first: { kind: 'belongsTo', entity: 'parcels' } },
+      settings: { changes: 'feed' },
     },
+    counters: { fields: { mark: { type: 'string' } }, settings: { changes: 'feed' } },
   },
 } as const;
 
@@ -61,6 +79,9 @@ const MAX_VIOLATIONS = 50;
 // A service that is not well by then is not waited for any longer.
 const NEVER_MS = 60_000;
 const WELL_ROUNDS = 3;
+const MARKERS = 8;
+const HISTORIES = 20;
+const MAX_LINE = 2000;
 
 /** Runs for so long and tells what was found. Whatever it starts it ends. */
 export async function chaos({ kind, seed, seconds, wellWithin, say }: Wish): Promise<Report> {
@@ -78,6 +99,7 @@ export async function chaos({ kind, seed, seconds, wellWithin, say }: Wish): Pro
   const caller = makeCaller({ port: ground.server.port, allowed: ALLOWED_MS, violation });
   let isOver = false;
   let clients: Promise<unknown> = Promise.resolve();
+  let feeds: Feeds | undefined;
   try {
     const workspace = await clientOf(ground.server.url).workspace('chaos/main', SCHEMA);
     await workspace.create('boxes', [{ name: 'one' }, { name: 'two' }, { name: 'three' }]);
@@ -97,12 +119,18 @@ export async function chaos({ kind, seed, seconds, wellWithin, say }: Wish): Pro
       tokenOf: (sub) => tokenOf({ sub }),
       done,
     };
+    feeds = await startFeeds(field, ground.server.url);
+    await workspace.create(
+      'counters',
+      Array.from({ length: COUNTERS }, () => ({ mark: null })),
+    );
     clients = Promise.all([
       writer(field),
       writer(field),
       ...USERS.map((name) => user(field, name)),
       importer(field),
       batcher(field),
+      ...Array.from({ length: MARKERS }, () => marker(field)),
       keeper(field),
       migrator(field),
       leaver(field),
@@ -135,12 +163,16 @@ export async function chaos({ kind, seed, seconds, wellWithin, say }: Wish): Pro
     await clients;
     await migrationsEnd(field, workspace);
     await sleep(STATEMENT_TIMEOUT_MS);
-    for (const wrong of await disagreements(field)) violation(wrong);
+    const { wrong: mistakes, ...read } = await feeds.finish();
+    for (const wrong of [...mistakes, ...(await disagreements(field, read))]) violation(wrong);
     for (const wrong of deaths(ground, killed)) violation(wrong);
+    if (violations.some((line) => line.includes('INTERNAL_ERROR')))
+      for (const line of ground.server.log) if (line.includes('"level":50')) say(line.slice(0, MAX_LINE));
     return { violations, faults, longest, done, answers: caller.counts };
   } finally {
     isOver = true;
     await clients.catch(() => undefined);
+    await feeds?.stop();
     caller.close();
     await issuer.stop();
     await ground.close();
@@ -223,13 +255,25 @@ async function all(field: Field, entity: string, fields: string): Promise<Record
   return records;
 }
 
-async function disagreements(field: Field): Promise<string[]> {
+interface ReadFeed {
+  readonly events: readonly FeedEvent[];
+  readonly records: Records;
+}
+
+async function disagreements(field: Field, { events, records: read }: ReadFeed): Promise<string[]> {
   const { json: schema } = await insist(field.caller, `${field.adminPath}/schema`, field.adminKey);
   const note = schema.data.entities.entries.fields.note === undefined ? 'remark' : 'note';
   const records = await all(field, 'entries', `id,token,owner,value,amount,${note}`);
   const stored = records.map(({ [note]: text, ...record }) => ({ ...record, note: text })) as unknown as Stored[];
-  const parcels = (await all(field, 'parcels', 'id,batch,number,firstId')) as unknown as Parcel[];
-  const wrong = [...compare(field.journal, stored), ...compareBatches(field.journal, parcels)];
+  const parcels = await all(field, 'parcels', 'id,batch,number,firstId');
+  const counters = await all(field, 'counters', 'id,mark');
+  const wrong = [
+    ...compare(field.journal, stored),
+    ...compareBatches(field.journal, parcels as unknown as Parcel[]),
+    ...compareMarks(field.journal.marks, events),
+    ...compareRecords(read, { entries: records, parcels, counters }, ['value', 'token', 'number', 'firstId', 'mark']),
+    ...(await compareHistories(field, events)),
+  ];
   for (const [entity, count] of [
     ['entries', stored.length],
     ['parcels', parcels.length],
@@ -237,6 +281,46 @@ async function disagreements(field: Field): Promise<string[]> {
     const { json } = await insist(field.caller, `${field.path}/${entity}?size=1`, field.ownerKey);
     if (json.meta.totalElements !== count)
       wrong.push(`the total of ${entity} says ${json.meta.totalElements}, there are ${count}`);
+  }
+  return wrong;
+}
+
+/** Everything in which the records that result from a feed are not those that are stored, by the values of the fields. */
+function compareRecords(
+  read: Records,
+  stored: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>,
+  fields: readonly string[],
+): string[] {
+  const left = new Map(read);
+  const wrong: string[] = [];
+  for (const [entity, records] of Object.entries(stored))
+    for (const record of records) {
+      const key = keyOf(entity, Number(record.id));
+      const own = left.get(key);
+      left.delete(key);
+      const other = fields.filter((name) => name in record && own?.[name] !== record[name]);
+      if (own === undefined) wrong.push(`${key} is stored, and no event tells of it`);
+      else if (other.length > 0) wrong.push(`${key} is stored with another ${other.join()} than its events tell`);
+    }
+  return [...wrong, ...[...left.keys()].map((key) => `${key} is not stored, and no event tells that it was removed`)];
+}
+
+/** The history of a record has the events of the feed, the last one first. */
+async function compareHistories(field: Field, events: readonly FeedEvent[]): Promise<string[]> {
+  const wrong: string[] = [];
+  const byRecord = Map.groupBy(
+    events.filter(({ entity, recordId }) => entity === 'entries' && recordId !== undefined),
+    ({ recordId }) => recordId,
+  );
+  const ids = [...byRecord.keys()];
+  for (let count = 0; count < Math.min(HISTORIES, ids.length); count++) {
+    const id = field.random.pick(ids);
+    const path = `${field.path}/entries/${id}/_history?size=200`;
+    const { json } = await insist(field.caller, path, field.ownerKey);
+    const history = json.data.map((event: FeedEvent) => event.id).join();
+    const feed = (byRecord.get(id) ?? []).map((event) => event.id).reverse();
+    if (history !== feed.slice(0, 200).join())
+      wrong.push(`the history of entries ${id} is ${history}, its feed ${feed}`);
   }
   return wrong;
 }

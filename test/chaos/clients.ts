@@ -204,6 +204,39 @@ export function batcher(field: Field): Promise<void> {
   });
 }
 
+export const COUNTERS = 20;
+
+/**
+ * Transactions that mark several records, which other clients mark at the same time. In each fourth the last operation fails.
+ */
+export function marker(field: Field): Promise<void> {
+  const tell = makeTell(field);
+  return loop(
+    field,
+    'marks',
+    async () => {
+      const name = `mark-${++drawn}`;
+      const isGoodOne = field.random.between(1, 4) > 1;
+      const drawnIds = Array.from({ length: field.random.between(1, 4) }, () => field.random.between(1, COUNTERS));
+      // In the order of their ids, so that no two of them wait for each other.
+      const ids = [...new Set(drawnIds)].sort((a, b) => a - b);
+      const operations = (isGoodOne ? ids : [...ids, NOBODY]).map((id) => ({
+        method: 'PATCH',
+        entity: 'counters',
+        id,
+        body: { mark: name },
+      }));
+      const ask = { method: 'POST', credential: field.ownerKey, body: { operations }, allowed: LONG_MS, fresh: true };
+      const outcome = await field.caller.ask(`${field.path}/_batch`, ask);
+      if (isGoodOne && (isGood(outcome) || isUnknown(outcome))) {
+        field.journal.marks.push({ name, rows: ids.length, acknowledged: isGood(outcome) });
+        if (isGood(outcome)) field.done['acknowledged marks'] = (field.done['acknowledged marks'] ?? 0) + 1;
+      } else if (isGoodOne || (outcome.status !== 404 && !isUnknown(outcome))) tell(`marks of ${ids.length}`, outcome);
+    },
+    100,
+  );
+}
+
 /** A key works from the moment in which it was given, and not once after the moment in which its end was acknowledged. */
 export function keeper(field: Field): Promise<void> {
   const tell = makeTell(field);

@@ -46,11 +46,13 @@ export interface Stored {
 export interface Journal {
   readonly lines: Line[];
   readonly batches: Batch[];
+  /** Transactions that set the mark of several records. */
+  readonly marks: Batch[];
   /** Names that were drawn for requests that were refused: nothing of them may be stored. */
   readonly refused: Set<string>;
 }
 
-export const makeJournal = (): Journal => ({ lines: [], batches: [], refused: new Set() });
+export const makeJournal = (): Journal => ({ lines: [], batches: [], marks: [], refused: new Set() });
 
 /** Everything in which the stored records and the journal do not agree. */
 export function compare(journal: Journal, stored: readonly Stored[]): string[] {
