@@ -62,6 +62,14 @@ const TOOL_HANDLERS: Readonly<Record<ToolName, ToolHandler>> = {
     const record = formatData(body.kind === 'text' ? body.text : '', toolContext);
     return headers.ETag === undefined ? record : `${record}\netag: ${headers.ETag}`;
   },
+  async read_history(args, toolContext) {
+    const { members, text, has } = args;
+    const path = `${buildRecordPath(text('entity'), members.id, toolContext)}/_history`;
+    const after = has('after') ? `&after=${encodePart(text('after'))}` : '';
+    const query = `size=${readSize(args, DEFAULT_ROWS, 'after', toolContext)}${after}`;
+    const { body } = await toolContext.execute({ method: 'GET', path, query });
+    return formatData(body.kind === 'text' ? body.text : '', toolContext);
+  },
   create_record: createRecord,
   update_record: updateRecord,
   delete_record: deleteRecord,

@@ -197,7 +197,8 @@ function makeSession(
   const location = formatWorkspace(workspace);
   const mayUse = (operation: OperationName): boolean =>
     (readOnlyReason === undefined || OPERATIONS[operation].access === 'read') &&
-    (principal.kind !== 'external' || operations.has(operation));
+    // Keys may use all operations but those of a history, which not every workspace keeps.
+    ((principal.kind !== 'external' && operation !== 'history') || operations.has(operation));
   const names = listTools(mayUse);
   return { instructions: formatInstructions(location), tools: names.map(describeTool), call };
 }

@@ -113,6 +113,20 @@ const DEFINITIONS = {
     properties: { entity, id, ...buildArguments(['expand', 'fields']) },
     required: ['entity', 'id'],
   },
+  read_history: {
+    title: 'Read the history of a record',
+    description:
+      'What happened to one record, the last change first, as JSON: {"data": [{"type", "at", "changed", "previous", "record", "actor"}, …], "meta": {"nextCursor", …}}.',
+    access: 'read',
+    operation: 'history',
+    properties: {
+      entity,
+      id,
+      size: { type: 'integer', minimum: 1, description: 'Changes of a page' },
+      after: { type: 'string', description: 'nextCursor of the page before' },
+    },
+    required: ['entity', 'id'],
+  },
   create_record: {
     title: 'Create a record',
     description: 'Creates one record of an entity.',

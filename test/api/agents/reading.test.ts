@@ -85,6 +85,28 @@ test('a record comes with the etag of its version', async () => {
   assert.equal(text.split('\n')[2], `etag: ${rest.headers.get('etag')}`);
 });
 
+test('the history of a record is that of the data API, and its tool is listed where there is one', async () => {
+  const tools = async ({ client }: Agent): Promise<readonly string[]> =>
+    (await client.listTools()).tools.map(({ name }) => name);
+  assert.ok(!(await tools(agent)).includes('read_history'));
+  const args = { entity: 'tags', id: 1 };
+  assert.match(await agent.refusal('read_history', args), /^409 CHANGES_OFF: tags keeps no history\./);
+  const settings = await shop.admin('entities/tags/settings', { method: 'PUT', body: { changes: 'history' } });
+  assert.equal(settings.status, 200, settings.text);
+  // The list of the first one is cached.
+  const later = await connectAgent(server, shop.path, shop.readWriteKey);
+  assert.ok((await tools(later)).includes('read_history'));
+  await later.close();
+  for (const name of ['one', 'two']) await shop.call('tags/1', { method: 'PATCH', body: { name } });
+  const page = await shop.call('tags/1/_history?size=1');
+  assert.equal(await agent.data('read_history', { ...args, size: 1 }), page.text);
+  const after = page.json.meta.nextCursor;
+  const next = await shop.call(`tags/1/_history?size=20&after=${after}`);
+  assert.equal(await agent.data('read_history', { ...args, after }), next.text);
+  assert.match(await agent.refusal('read_history', { ...args, id: '1/x' }), /^400 BAD_REQUEST: Id /);
+  assert.match(await agent.refusal('read_history', { ...args, size: 51 }), /^400 BAD_REQUEST: size is 50 at most here/);
+});
+
 test('refusals are texts that say how to do better', async () => {
   for (const [tool, args, words] of [
     ['query_records', { entity: 'order' }, /^404 NOT_FOUND: Entity order does not exist\. Did you mean orders\?/],
