@@ -127,7 +127,10 @@ export function makeDescriptions(
     parseParameters(query, []);
     const viewClass = getPrincipalClass(principal);
     const write = () => [JSON.stringify({ data: buildOutline(workspace, viewClass) })];
-    return makeReply(await getDocument(workspace, `schema ${viewClass.mayWrite}`, slices, write), headers);
+    return makeReply(
+      await getDocument(workspace, `schema ${viewClass.kind} ${viewClass.mayWrite}`, slices, write),
+      headers,
+    );
   };
 
   /**

@@ -99,6 +99,18 @@ test('keys for data alone and users of the identity provider have it, with what 
   }
 });
 
+test('a key has its own operations, whoever read the schema before', async () => {
+  const papers = await server.workspace('acme/papers', { entities: { notes: { settings: { changes: 'history' } } } });
+  const tokenOf = await makeUsers(papers, issuer, 'READ_ONLY');
+  for (const [credential, hasHistory] of [
+    [tokenOf({ sub: 'u' }), false],
+    [papers.readOnlyKey, true],
+  ] as const) {
+    const { notes } = (await papers.call('_schema', { credential })).json.data.entities;
+    assert.equal(notes.operations.includes('history'), hasHistory);
+  }
+});
+
 test('a scope has its part: relations that lead out are gone, and their columns are numbers', async () => {
   const body = { name: 'part', permissions: 'READ_ONLY', entities: ['orders', 'tags'] };
   const { key } = (await shop.admin('api-keys', { method: 'POST', body })).json.data;
