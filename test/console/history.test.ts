@@ -69,7 +69,9 @@ test('a save appears in the history, and older entries are loaded', async ({ ope
     .waitFor();
 });
 
-test('the history of a deleted record is shown, and an entity without history has no tab', async ({ open }) => {
+test('a deleted record shows its history and is restored with its id, and an entity without history has no tab', async ({
+  open,
+}) => {
   const id = await makeNote('notes', ['gone']);
   await shop.call(`notes/${id}`, { method: 'DELETE' });
   const page = await open({ key: keys.admin, path: `/acme/shop/data/notes/${id}` });
@@ -77,6 +79,10 @@ test('the history of a deleted record is shown, and an entity without history ha
   await entries.filter({ hasText: 'Removed' }).getByRole('button', { name: 'Show as it was' }).click();
   const dialog = page.getByRole('dialog', { name: new RegExp(`^notes ${id} before`) });
   await dialog.getByRole('row', { name: /^text gone$/ }).waitFor();
+  await dialog.getByRole('button', { name: 'Restore this version' }).click();
+  await page.getByRole('button', { name: 'Restore', exact: true }).click();
+  await page.getByRole('textbox', { name: 'text' }).waitFor();
+  assert.equal((await shop.call(`notes/${id}`)).json.data.text, 'gone');
 
   const plain = await makeNote('plain', ['a']);
   await page.goto(`${server.url}/console/acme/shop/data/plain/${plain}`);
@@ -106,4 +112,50 @@ test('a user that is viewed has a history where users may read it, without who m
     .getByRole('dialog')
     .getByRole('row', { name: /^text second$/ })
     .waitFor();
+});
+
+test('a version is restored after a question, as the next change of the history', async ({ open }) => {
+  const id = await makeNote('notes', ['first', 'second']);
+  const page = await open({ key: keys.admin, path: `/acme/shop/data/notes/${id}` });
+  await page.getByRole('tab', { name: 'History' }).click();
+  const entries = page.getByRole('list', { name: 'History' }).locator('> li');
+  await entries.filter({ hasText: 'Created' }).getByRole('button', { name: 'Restore this version' }).click();
+  const dialog = page.getByRole('dialog', { name: `Restore notes ${id}?` });
+  await dialog.getByRole('row', { name: /^text second first$/ }).waitFor();
+  assert.equal(await dialog.getByRole('row').count(), 2);
+  assert.deepEqual(await violationsOf(page), []);
+  await dialog.getByRole('button', { name: 'Restore', exact: true }).click();
+  await entries
+    .first()
+    .getByRole('row', { name: /^text second first$/ })
+    .waitFor();
+  await page.getByRole('tab', { name: 'Fields' }).click();
+  assert.equal(await page.getByRole('textbox', { name: 'text' }).inputValue(), 'first');
+});
+
+test('a restore of a record that another one changed meanwhile is compared first', async ({ open }) => {
+  const id = await makeNote('notes', ['first', 'second']);
+  const page = await open({ key: keys.admin, path: `/acme/shop/data/notes/${id}` });
+  await page.getByRole('tab', { name: 'History' }).click();
+  const entries = page.getByRole('list', { name: 'History' }).locator('> li');
+  await entries.filter({ hasText: 'Created' }).getByRole('button', { name: 'Restore this version' }).click();
+  await shop.call(`notes/${id}`, { method: 'PATCH', body: { text: 'third', total: '2.50' } });
+  await page.getByRole('button', { name: 'Restore', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Record changed meanwhile' });
+  await dialog.getByRole('row', { name: /^text changed by both second first third$/ }).waitFor();
+  await dialog.getByRole('button', { name: 'Keep mine' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  assert.equal((await shop.call(`notes/${id}`)).json.data.text, 'first');
+  await entries
+    .first()
+    .getByRole('row', { name: /^text third first$/ })
+    .waitFor();
+});
+
+test('who may only read has no button that restores', async ({ open }) => {
+  const id = await makeNote('notes', ['first', 'second']);
+  const page = await open({ key: shop.readOnlyKey, path: `/acme/shop/data/notes/${id}` });
+  await page.getByRole('tab', { name: 'History' }).click();
+  await page.getByRole('button', { name: 'Show as it was' }).first().waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Restore this version' }).count(), 0);
 });

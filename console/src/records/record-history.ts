@@ -3,8 +3,10 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { stringifySearch } from '../address.ts';
 import type { Json } from '../api/json.ts';
 import { requestExact } from '../api/request.ts';
-import { type EntityRef, entityPath } from './requests.ts';
-import { getMember, type RecordValue } from './value.ts';
+import type { RecordColumn } from './fields.ts';
+import type { Values } from './history.ts';
+import { type EntityRef, entityPath, parseVersion, type Versioned } from './requests.ts';
+import { getMember, isSameValue, type RecordValue } from './value.ts';
 
 export interface Actor {
   readonly kind: 'operator' | 'key' | 'client' | 'user' | (string & {});
@@ -58,13 +60,39 @@ export const historyQuery = (entityRef: EntityRef, id: string) =>
     getNextPageParam: ({ next }) => next,
   });
 
+/** Record as it was. */
+export interface AsItWas {
+  readonly record: RecordValue;
+  /** Fields that had another type, so that their values are not known. */
+  readonly unknown: readonly string[];
+}
+
 /** Query for the record as it was after an event, or before one that removed it. */
 export const asItWasQuery = (entityRef: EntityRef, id: string, event: string) =>
   queryOptions({
     queryKey: [...recordKey(entityRef, id), 'history', event],
-    queryFn: async ({ signal }): Promise<RecordValue> =>
-      (await requestExact<RecordValue>({ path: entityPath(entityRef, `/${id}/_history/${event}`), signal })).data,
+    queryFn: async ({ signal }): Promise<AsItWas> => {
+      const path = entityPath(entityRef, `/${id}/_history/${event}`);
+      const { data, meta } = await requestExact<RecordValue>({ path, signal });
+      return { record: data, unknown: (meta.unknown as readonly string[] | undefined) ?? [] };
+    },
   });
+
+/** Writes the record as it was after an event, if it still has this version; a deleted one is created again. */
+export async function restoreRecord(
+  entityRef: EntityRef,
+  { id, event, version }: { readonly id: string; readonly event: string; readonly version: string | undefined },
+  key: string,
+): Promise<Versioned> {
+  const { data, etag } = await requestExact<RecordValue>({
+    method: 'POST',
+    path: entityPath(entityRef, `/${id}/_restore`),
+    body: { event },
+    waits: false,
+    headers: { 'Idempotency-Key': key, ...(version === undefined ? {} : { 'If-Match': `"${version}"` }) },
+  });
+  return { record: data, version: parseVersion(etag) };
+}
 
 /** Describes who made a change: `website (key)`. */
 export function describeActor(actor: Actor | null): string {
@@ -88,4 +116,19 @@ export function listChanges({ type, changed, record, previous }: RecordEvent): r
     before: previous === undefined ? undefined : getMember(previous, name),
     after: record === undefined ? undefined : getMember(record, name),
   }));
+}
+
+/** Returns the values that a restore would change, of the columns that a request may write. */
+export function listRestored(
+  columns: readonly RecordColumn[],
+  { record, unknown }: AsItWas,
+  current: RecordValue | undefined,
+): Values {
+  return new Map(
+    columns.flatMap(({ name, isReadOnly }): [string, Json][] => {
+      const value = getMember(record, name);
+      const isSame = current !== undefined && isSameValue(value, getMember(current, name));
+      return isReadOnly || value === undefined || isSame || unknown.includes(name) ? [] : [[name, value]];
+    }),
+  );
 }

@@ -1,5 +1,5 @@
 // Dialog that compares a record as it was after an event with that of today.
-import { Modal, Text } from '@mantine/core';
+import { Button, Group, Modal, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Json } from '../../api/json.ts';
 import { CellValue } from '../../records/cell-value.tsx';
@@ -20,12 +20,14 @@ export interface AsItWasProps {
   /** Record of today, or undefined if it is deleted. */
   readonly current: Versioned | undefined;
   readonly onClose: () => void;
+  /** Opens the dialog that restores it; undefined where that is not allowed. */
+  readonly onRestore: (() => void) | undefined;
 }
 
-export function AsItWasDialog({ entityRef, id, columns, event, current, onClose }: AsItWasProps) {
+export function AsItWasDialog({ entityRef, id, columns, event, current, onClose, onRestore }: AsItWasProps) {
   const zone = useTimeZone();
   const read = useQuery(asItWasQuery(entityRef, id, event.id));
-  const asItWas = read.data;
+  const asItWas = read.data?.record;
   const format = (column: RecordColumn, value: Json | undefined) =>
     value === undefined ? null : <CellValue workspace={entityRef} column={column} value={value} zone={zone} />;
   const rows = columns.filter(({ name }) => asItWas !== undefined && getMember(asItWas, name) !== undefined);
@@ -65,6 +67,11 @@ export function AsItWasDialog({ entityRef, id, columns, event, current, onClose 
         />
       )}
       {current === undefined && <Text size="sm">The record is deleted.</Text>}
+      {onRestore !== undefined && (
+        <Group justify="flex-end" mt="md">
+          <Button onClick={onRestore}>Restore this version</Button>
+        </Group>
+      )}
     </Modal>
   );
 }

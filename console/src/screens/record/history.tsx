@@ -17,8 +17,10 @@ import { CopyAs } from '../../shell/copy-as.tsx';
 import { DataTable } from '../../shell/data-table.tsx';
 import { DateTime, formatDateTime } from '../../shell/datetime.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { useMayAdminister, useMayWrite } from '../../shell/permissions.ts';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 import { AsItWasDialog } from './as-it-was.tsx';
+import { RestoreDialog } from './restore-dialog.tsx';
 
 export interface HistoryProps {
   readonly entityRef: EntityRef;
@@ -26,6 +28,8 @@ export interface HistoryProps {
   readonly id: string;
   /** Record of today, or undefined if it is deleted. */
   readonly current: Versioned | undefined;
+  /** Called with the record as it is stored now. */
+  readonly onStored: (stored: Versioned) => Promise<void>;
 }
 
 const TYPES: Readonly<Record<RecordEvent['type'], string>> = {
@@ -34,10 +38,15 @@ const TYPES: Readonly<Record<RecordEvent['type'], string>> = {
   removed: 'Removed',
 };
 
-export function RecordHistory({ entityRef, entity, id, current }: HistoryProps) {
+export function RecordHistory({ entityRef, entity, id, current, onStored }: HistoryProps) {
   const pages = useInfiniteQuery(historyQuery(entityRef, id));
   const columns = useMemo(() => listColumns(entity), [entity]);
-  const [opened, setOpened] = useState<RecordEvent>();
+  const [opened, setOpened] = useState<{ readonly event: RecordEvent; readonly restores: boolean }>();
+  const mayWrite = useMayWrite();
+  const mayAdminister = useMayAdminister();
+  // Only owners may give a new record its id.
+  const mayRestore = entity.operations.includes('restore') && (current === undefined ? mayAdminister : mayWrite);
+  const close = () => setOpened(undefined);
   const events = pages.data?.pages.flatMap((page) => page.events) ?? [];
   const last = pages.data?.pages.at(-1);
   return (
@@ -67,7 +76,8 @@ export function RecordHistory({ entityRef, entity, id, current }: HistoryProps) 
               entityRef={entityRef}
               columns={columns}
               event={event}
-              onOpen={() => setOpened(event)}
+              onOpen={() => setOpened({ event, restores: false })}
+              onRestore={mayRestore ? () => setOpened({ event, restores: true }) : undefined}
             />
           ))}
         </Stack>
@@ -79,14 +89,26 @@ export function RecordHistory({ entityRef, entity, id, current }: HistoryProps) 
           </Button>
         </div>
       )}
-      {opened !== undefined && (
+      {opened?.restores === false && (
         <AsItWasDialog
           entityRef={entityRef}
           id={id}
           columns={columns}
-          event={opened}
+          event={opened.event}
           current={current}
-          onClose={() => setOpened(undefined)}
+          onClose={close}
+          onRestore={mayRestore ? () => setOpened({ ...opened, restores: true }) : undefined}
+        />
+      )}
+      {opened?.restores === true && (
+        <RestoreDialog
+          entityRef={entityRef}
+          id={id}
+          columns={columns}
+          event={opened.event}
+          current={current}
+          onClose={close}
+          onStored={onStored}
         />
       )}
     </Stack>
@@ -109,9 +131,10 @@ interface EntryProps {
   readonly columns: readonly RecordColumn[];
   readonly event: RecordEvent;
   readonly onOpen: () => void;
+  readonly onRestore: (() => void) | undefined;
 }
 
-function Entry({ entityRef, columns, event, onOpen }: EntryProps) {
+function Entry({ entityRef, columns, event, onOpen, onRestore }: EntryProps) {
   const changes = event.type === 'updated' ? listChanges(event) : [];
   const heading = `event-${event.id}`;
   return (
@@ -131,9 +154,16 @@ function Entry({ entityRef, columns, event, onOpen }: EntryProps) {
           )}
         </Group>
         {event.redacted !== true && (
-          <Button variant="default" size="compact-xs" aria-describedby={heading} onClick={onOpen}>
-            Show as it was
-          </Button>
+          <Group gap="xs">
+            <Button variant="default" size="compact-xs" aria-describedby={heading} onClick={onOpen}>
+              Show as it was
+            </Button>
+            {onRestore !== undefined && (
+              <Button variant="default" size="compact-xs" aria-describedby={heading} onClick={onRestore}>
+                Restore this version
+              </Button>
+            )}
+          </Group>
         )}
       </Group>
       {changes.length > 0 && <Changes entityRef={entityRef} columns={columns} changes={changes} at={event.at} />}

@@ -71,7 +71,7 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
     </Group>
   );
   const hasHistory = entity.operations.includes('history');
-  const history = <RecordHistory entityRef={entityRef} entity={entity} id={id} current={read.data} />;
+  const history = <RecordHistory entityRef={entityRef} entity={entity} id={id} current={read.data} onStored={keep} />;
   const title =
     typeof labelValue === 'string' && labelValue !== ''
       ? `${entityRef.entity} ${id}: ${labelValue.slice(0, 80)}`

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Digits } from '../../../../console/src/api/json.ts';
-import { describeActor, listChanges } from '../../../../console/src/records/record-history.ts';
+import type { RecordColumn } from '../../../../console/src/records/fields.ts';
+import { describeActor, listChanges, listRestored } from '../../../../console/src/records/record-history.ts';
 
 test('who made a change is told by name and kind', () => {
   const cases = [
@@ -34,4 +35,32 @@ test('an update lists its fields before and after, others their whole record', (
     { name: 'constructor', before: 'a', after: undefined },
   ]);
   assert.deepEqual(listChanges({ id: 'e', type: 'updated', at, redacted: true }), []);
+});
+
+test('a restore changes the writable fields that differ, and leaves those out that are not kept', () => {
+  const column = (name: string, isReadOnly = false): RecordColumn => ({
+    name,
+    type: 'string',
+    isReadOnly,
+    isRequired: false,
+  });
+  const columns = [
+    column('id', true),
+    column('text'),
+    column('total'),
+    column('secret'),
+    column('kind'),
+    column('updatedAt', true),
+  ];
+  const record = {
+    id: new Digits('1'),
+    text: 'a',
+    total: new Digits('1.50'),
+    updatedAt: 'then',
+    dropped: 'x',
+    kind: null,
+  };
+  const current = { ...record, text: 'b', total: new Digits('1.50'), secret: 's', kind: 'k', updatedAt: 'now' };
+  assert.deepEqual([...listRestored(columns, { record, unknown: ['kind'] }, current)], [['text', 'a']]);
+  assert.deepEqual([...listRestored(columns, { record, unknown: ['kind'] }, undefined).keys()], ['text', 'total']);
 });
