@@ -163,7 +163,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       const stopped = jobs.stop();
       // Migrations and requests are ended together, so that requests that wait for a migration are answered.
       await Promise.all([server.close(graceMs), runner.close(graceMs / 2)]);
-      await Promise.all([outbound.close(), services.webhookClient.close()]);
+      await Promise.all([outbound.close(), services.webhooks.client.close()]);
       await authenticator.flush().catch(() => undefined);
       await sessions.flush().catch(() => undefined);
       await registry.leave();
@@ -261,6 +261,7 @@ function buildMounts(
       makeOAuthClient,
       isClientId,
       signingKeys: oauth.keys,
+      webhooks: services.webhooks,
       consoleSessions: {
         ...services.consoleServices,
         makeLink: services.consoleServices.sessions.makeLink,

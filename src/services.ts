@@ -43,6 +43,7 @@ import {
   storeLink,
   touchSessions,
 } from './store/sessions.ts';
+import { makeLoadWebhookSeals } from './store/webhook-seals.ts';
 import { getWorkspaceMetrics, makeWorkspaceCache } from './store/workspace-cache.ts';
 import { makeLoadChangedWorkspaces } from './store/workspaces.ts';
 import { coordinatesNodes, ONE_DATABASE, type Topology } from './topology/topology.ts';
@@ -95,7 +96,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   });
 
   const findTopology = () => topology.find({ ...change, ...runner.sessions, ...nodes, db });
-  const httpClients = makeHttpClients(config);
+  const httpClients = makeHttpClients(config, db);
   const { outbound } = httpClients;
   const { keySets, externalTokens } = makeServerTokens(config, outbound, log);
   const oauth = makeInternalOAuth({
@@ -181,11 +182,21 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   };
 }
 
-/** Clients for identity providers and for receivers of webhooks, which may be in other networks. */
-const makeHttpClients = ({ idpPrivateNetwork, webhookPrivateNetwork }: Config) => ({
-  outbound: makeHttpClient({ allowPrivate: idpPrivateNetwork, setting: 'WDA_IDP_PRIVATE_NETWORK' }),
-  webhookClient: makeHttpClient({ allowPrivate: webhookPrivateNetwork, setting: 'WDA_WEBHOOK_PRIVATE_NETWORK' }),
-});
+/** Makes the clients for identity providers and for receivers of webhooks, which may be in other networks. */
+function makeHttpClients({ idpPrivateNetwork, webhookPrivateNetwork, webhookTimeoutMs }: Config, db: Database) {
+  const webhookClient = makeHttpClient({
+    allowPrivate: webhookPrivateNetwork,
+    setting: 'WDA_WEBHOOK_PRIVATE_NETWORK',
+  });
+  return {
+    outbound: makeHttpClient({ allowPrivate: idpPrivateNetwork, setting: 'WDA_IDP_PRIVATE_NETWORK' }),
+    webhooks: {
+      client: webhookClient,
+      timeoutMs: webhookTimeoutMs,
+      seals: makeLoadWebhookSeals(makeSecret(db, 'webhook_secret')),
+    },
+  };
+}
 
 /** Verifies tokens of identity providers, with their keys. */
 function makeServerTokens(config: Config, outbound: HttpClient, log: Observer['log']) {

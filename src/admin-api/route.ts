@@ -215,6 +215,7 @@ const NOT_FOUND_BY_NOUN = {
   Migration: 'MIGRATION_NOT_FOUND',
   Move: 'MOVE_NOT_FOUND',
   Session: 'SESSION_NOT_FOUND',
+  Webhook: 'WEBHOOK_NOT_FOUND',
 } as const;
 
 /** Parses a numeric id of a path; 400 when malformed, 404 when no id can be that large. */

@@ -22,6 +22,10 @@ import { type DocumentServices, documentRoutes, type ServerServices, serverRoute
 import { sessionRoutes } from './session.ts';
 import { type SessionListServices, sessionListRoutes } from './sessions.ts';
 import { settingsRoutes } from './settings.ts';
+import { webhookActionRoutes } from './webhook-actions.ts';
+import { webhookDeliveryRoutes } from './webhook-deliveries.ts';
+import type { WebhookServices } from './webhook-values.ts';
+import { webhookRoutes } from './webhooks.ts';
 import { statisticsRoutes, workspaceRoutes } from './workspaces.ts';
 
 export function adminRoutes(
@@ -35,7 +39,8 @@ export function adminRoutes(
     OAuthClientMaker &
     ServerServices &
     SessionListServices &
-    SigningKeyServices,
+    SigningKeyServices &
+    WebhookServices,
   runner: Runner,
 ): AdminRoute[] {
   const routes = [
@@ -51,6 +56,9 @@ export function adminRoutes(
     ...apiKeyRoutes(services),
     ...oauthClientRoutes(services),
     ...signingKeyRoutes(services),
+    ...webhookRoutes(services),
+    ...webhookActionRoutes(services),
+    ...webhookDeliveryRoutes(services),
     ...accessReportRoutes(services),
     ...accessTestRoutes(services),
     ...identityProviderRoutes(services),

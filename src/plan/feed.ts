@@ -180,7 +180,7 @@ export function planHistory(
 
 /** Plans a page after the position. `size`: events, `looks`: changes to look at, at most. */
 export function planFeed(
-  { types, previous }: FeedRequest,
+  { types, previous }: Pick<FeedRequest, 'types' | 'previous'>,
   views: readonly FeedView[],
   { workspace: { databaseSchema } }: PlanContext,
   { after, seen, size, looks }: PagePlace,
@@ -196,6 +196,22 @@ export function planFeed(
     types,
     previous,
   };
+}
+
+/** The number of events after the position, among the next `looks` changes. */
+export interface FeedCountPlan extends Omit<FeedPlan, 'kind'> {
+  readonly kind: 'feedCount';
+}
+
+/** Plans a count of events, control events among them. */
+export function planFeedCount(
+  request: Pick<FeedRequest, 'types'>,
+  views: readonly FeedView[],
+  context: PlanContext,
+  { after, looks }: Pick<PagePlace, 'after' | 'looks'>,
+): FeedCountPlan {
+  const place = { after, looks, seen: undefined, size: 0 };
+  return { ...planFeed({ ...request, previous: false }, views, context, place), kind: 'feedCount' };
 }
 
 interface PagePlace {

@@ -13,7 +13,7 @@ import type { Assignment } from './assignment.ts';
 import type { BulkPlan } from './bulk.ts';
 import { getField } from './condition.ts';
 import type { ConflictKey } from './conflict-key.ts';
-import type { FeedPlan, HistoryPlan } from './feed.ts';
+import type { FeedCountPlan, FeedPlan, HistoryPlan } from './feed.ts';
 import type { GrantedPlan } from './granted.ts';
 import type { PlanContext } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
@@ -132,6 +132,7 @@ export type Plan =
   | UpsertPlan
   | GrantedPlan
   | FeedPlan
+  | FeedCountPlan
   | HistoryPlan
   | BulkPlan;
 

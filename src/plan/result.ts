@@ -133,6 +133,17 @@ export interface MissingReference {
   readonly field: string;
 }
 
+/** The number of events among the changes that were looked at. */
+export interface FeedCount {
+  readonly events: number;
+  /** Time of the first event as in answers, or null without any. */
+  readonly firstAt: string | null;
+  /** Digits of the last position that was looked at, or null if there was no change. */
+  readonly pos: string | null;
+  /** Whether there may be more changes. */
+  readonly isCut: boolean;
+}
+
 /** A change as it looks in a view, or with `kind` null what the page has looked at. */
 export interface FeedRow {
   /** Position, digits; of the last row the position that was looked at last, or null if there was no change. */

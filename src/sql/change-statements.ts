@@ -14,3 +14,7 @@ export const numberChanges = (schema: string, most: number): Query =>
 
 /** Keeps the statements of a transaction out of the changes. */
 export const SILENCE = sql`set local wda_changes.silent = 'on'`;
+
+/** Selects whether the workspace has ever kept changes. */
+export const selectHasChanges = (schema: string): Query =>
+  toQuery(sql`select to_regclass(${internalRef(schema, 'change_position').sql}) is not null`);

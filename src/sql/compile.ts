@@ -12,6 +12,7 @@ import type {
   ChangedRows,
   DeletedRow,
   DeletedRows,
+  FeedCount,
   FeedRow,
   GrantedRowResult,
   HeldValueRow,
@@ -39,7 +40,7 @@ import {
   updateRecords,
 } from './bulk.ts';
 import { upsertRecords } from './bulk-upsert.ts';
-import { selectFeed, selectHistory } from './feed.ts';
+import { countFeed, selectFeed, selectHistory } from './feed.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { writeGranted } from './granted.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
@@ -122,6 +123,7 @@ interface Results {
   readonly bulkDelete: DeletedRows;
   readonly granted: GrantedRowResult;
   readonly feed: FeedRow;
+  readonly feedCount: FeedCount;
   readonly history: FeedRow;
   readonly find: RecordVersionRow;
   readonly dangling: MissingBulkReference;
@@ -164,6 +166,12 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   bulkDelete: ([count]) => ({ count: Number(requireCell(count)) }),
   granted: ([data = null, versions = null, problems = null, sizes = null]) => ({ data, versions, problems, sizes }),
   feed: readFeedRow,
+  feedCount: ([events = null, firstAt = null, pos = null, isCut]) => ({
+    events: Number(events),
+    firstAt,
+    pos,
+    isCut: isCut === 't',
+  }),
   history: readFeedRow,
   find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
   dangling: ([index, field]) => ({ index: Number(requireCell(index)), field: requireCell(field) }),
@@ -258,6 +266,7 @@ function getExpectedDuration(plan: Plan): Statement['expected'] {
     case 'bulkDelete':
     case 'granted':
     case 'feed':
+    case 'feedCount':
     case 'history':
     case 'find':
     case 'dangling':
@@ -309,6 +318,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return tagContent(close(writeGranted(plan, options.maxResponseBytes), plan.projection), plan.scan);
     case 'feed':
       return close(selectFeed(plan, options.maxResponseBytes));
+    case 'feedCount':
+      return close(countFeed(plan));
     case 'history':
       return close(selectHistory(plan, options.maxResponseBytes));
     case 'find':

@@ -1,7 +1,7 @@
 // Selects the changes of a feed: positions in their order, and for each entity what the principal sees of the record before
 // and after. install/changes has the tables.
 import type { Field } from '../model/entity.ts';
-import { type FeedPlan, type FeedView, type HistoryPlan, MAX_LOOKED_AT } from '../plan/feed.ts';
+import { type FeedCountPlan, type FeedPlan, type FeedView, type HistoryPlan, MAX_LOOKED_AT } from '../plan/feed.ts';
 import type { Scan } from '../plan/scan.ts';
 import {
   bind,
@@ -37,15 +37,26 @@ const N = ident('n');
  * Renders the feed: one row for each event, and a last one with what was looked at. See FeedRow for the columns. A page
  * ends before it would have more than `maxBytes`; its first event always comes, without its images if it alone has more.
  */
-export function selectFeed(plan: FeedPlan, maxBytes: number): Fragment {
-  const { databaseSchema: schema, after, seen, looks } = plan;
+export const selectFeed = (plan: FeedPlan, maxBytes: number): Fragment =>
+  selectPage(plan, selectLookedAt(plan), plan.looks, maxBytes);
+
+/** Renders the changes after the position, `looks` of them at most. */
+function selectLookedAt({ databaseSchema: schema, after, seen, looks }: FeedPlan | FeedCountPlan): Fragment {
   const isNew =
     seen === undefined
       ? empty
       : sql` and (p.pos > ${bind(seen.until)} or not pg_visible_in_snapshot(p.xid, ${bind(seen.snapshot)}::pg_snapshot))`;
-  const looked = sql`select p.pos, c.*, c.xmin as version from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
+  return sql`select p.pos, c.*, c.xmin as version from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
   where p.pos > ${bind(after)}${isNew} order by p.pos limit ${integerLiteral(looks)}`;
-  return selectPage(plan, looked, looks, maxBytes);
+}
+
+/** Renders the number of events, the time of the first one, the last position that was looked at, and whether there may be more. */
+export function countFeed(plan: FeedCountPlan): Fragment {
+  return sql`with "$c" as materialized (${selectLookedAt(plan)}),
+"$v" as (${renderViews(plan)})
+select v.events::text, ${dateTimeText(sql`v.at`)}, l.pos::text, l.n >= ${integerLiteral(plan.looks)} from
+  (select count(*) as events, (array_agg("$v".at order by "$v".pos))[1] as at from "$v") v,
+  (select max(pos) as pos, count(*) as n from "$c") l`;
 }
 
 /** Renders the history of a record, as the feed, the last change first and with the number of a change as its position. */
@@ -82,8 +93,7 @@ function selectPage(
   direction: Fragment = empty,
 ): Fragment {
   const { databaseSchema: schema, size } = plan;
-  const views = plan.views.map((view, index) => renderView(plan, view, index, renderNumber(schema, view.scan)));
-  const visible = sql`select * from (${join(views, '\nunion all ')}) v order by v.pos${direction} limit ${integerLiteral(size + 1)}`;
+  const visible = sql`select * from (${renderViews(plan)}) v order by v.pos${direction} limit ${integerLiteral(size + 1)}`;
   const bytes = sql`coalesce(octet_length(v."old"), 0) + coalesce(octet_length(v."new"), 0) + coalesce(octet_length(v.previous), 0)`;
   const sized = sql`select v.*, ${bytes} as "$own", sum(${bytes} + 400) over (order by v.pos${direction}) as "$bytes", row_number() over (order by v.pos${direction}) as "$at" from (${visible}) v`;
   const fits = sql`(s."$at" = 1 or s."$bytes" < ${integerLiteral(maxBytes)})`;
@@ -153,7 +163,16 @@ export const selectSince = (schema: string, time: string): Query =>
 const renderNumber = (schema: string, scan: Scan): Fragment =>
   sql`(select number from ${internalRef(schema, 'changed_entity')} where relation = ${renderTableName(scan)})`;
 
-function renderView(plan: FeedPlan | HistoryPlan, view: FeedView, index: number, number: Fragment): Fragment {
+type ViewsPlan = FeedPlan | FeedCountPlan | HistoryPlan;
+
+/** Renders the events of all views, from the changes in "$c". */
+const renderViews = (plan: ViewsPlan): Fragment =>
+  join(
+    plan.views.map((view, index) => renderView(plan, view, index, renderNumber(plan.databaseSchema, view.scan))),
+    '\nunion all ',
+  );
+
+function renderView(plan: ViewsPlan, view: FeedView, index: number, number: Fragment): Fragment {
   const { databaseSchema: schema, types } = plan;
   const isChanged = join(
     view.fields.map(
@@ -175,12 +194,8 @@ function renderView(plan: FeedPlan | HistoryPlan, view: FeedView, index: number,
       updated: sql`(${isThere(O)} and ${isThere(N)})`,
       removed: sql`(${isThere(O)} and ${N}."$is" is null)`,
     };
-    conditions.push(
-      sql`(${join(
-        types.map((type) => kinds[type]),
-        ' or ',
-      )})`,
-    );
+    const isListed = types.map((type) => kinds[type]);
+    conditions.push(isListed.length === 0 ? keyword('false') : sql`(${join(isListed, ' or ')})`);
   }
   if (view.isSelected) conditions.push(sql`(${O}."$is" is null or ${N}."$is" is null or ${changed} <> '')`);
   const both = sql`${isThere(O)} and ${isThere(N)}`;
@@ -200,12 +215,12 @@ const hasNotes = (schema: string, number: Fragment): Fragment =>
 
 /** Renders the changes whose values were removed, for who sees all records. */
 function renderRedacted(
-  { types }: FeedPlan | HistoryPlan,
+  { types }: ViewsPlan,
   { isWhole, predicate }: FeedView,
   index: number,
   number: Fragment,
 ): Fragment {
-  if (!isWhole || predicate !== undefined) return empty;
+  if (!isWhole || predicate !== undefined || types?.length === 0) return empty;
   const kinds = { created: sql`'i'`, updated: sql`'u'`, removed: sql`'d'` };
   const listed = join(types?.map((type) => kinds[type]) ?? Object.values(kinds));
   return sql`union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, false, false, null, null, null, null, null, null, null

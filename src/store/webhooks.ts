@@ -77,14 +77,16 @@ type Queryable = Pick<Session, 'query'>;
 const MAX_WEBHOOKS = 50;
 
 /** Creates a webhook; undefined if the workspace does not exist; 409 for a name in use, and at the maximum number. */
-export async function createWebhook(db: Queryable, webhook: WebhookToStore): Promise<Webhook | undefined> {
+export async function createWebhook(session: Queryable, webhook: WebhookToStore): Promise<Webhook | undefined> {
   const { workspaceId, name, url, scope, types, fields, filter, previous, maxBatch, ordering } = webhook;
   const { headers, secret, enabled, place, createdBy } = webhook;
-  const rows = await db
+  // A statement of its own: one that waits for the lock counts in its snapshot of before.
+  await session.query(toQuery(sql`select from wda.workspace where id = ${workspaceId} for no key update`));
+  const rows = await session
     .query<Webhook>(
       toQuery(sql`with held as (
   select id from wda.workspace where id = ${workspaceId}
-  and (select count(*) from wda.webhook o where o.workspace_id = ${workspaceId}) < ${MAX_WEBHOOKS}::int8 for no key update
+  and (select count(*) from wda.webhook o where o.workspace_id = ${workspaceId}) < ${MAX_WEBHOOKS}::int8
 )
 insert into wda.webhook as w (workspace_id, name, url, entities, types, fields, filter, previous, max_batch, ordering, headers, secret,
   enabled, disabled_reason, position, epoch, created_by)
@@ -95,7 +97,7 @@ from held
 returning ${WEBHOOK_COLUMNS}`),
     )
     .catch((error) => rethrowNameConflict(error, name));
-  if (rows[0] === undefined && (await loadWebhooks(db, workspaceId, { page: 0, size: 1 })).total > 0) {
+  if (rows[0] === undefined && (await loadWebhooks(session, workspaceId, { page: 0, size: 1 })).total > 0) {
     throw conflict('TOO_MANY_WEBHOOKS', `A workspace has at most ${MAX_WEBHOOKS} webhooks: delete one first`);
   }
   return rows[0];

@@ -310,6 +310,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'request',
       'response',
       'sql',
+      'webhooks',
     ],
   },
   // Loaded where the database coordinates a cluster, and nowhere else: nobody imports it but services.ts, at that moment.

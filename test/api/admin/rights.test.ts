@@ -46,6 +46,12 @@ const below =
   async (): Promise<string> =>
     `${OWN}${path}/${(await doing(method, `${OWN}${tail}`, body)).json.data.id}${rest}`;
 
+const makeWebhook = () => ({ name: slug(), url: 'https://receiver.invalid/' });
+const ofWebhook =
+  (rest = '') =>
+  (): Promise<string> =>
+    below('/webhooks', 'POST', '/webhooks', makeWebhook(), rest)();
+
 const FOR_OPERATOR = [401, 403, 403, 403, 403] as const;
 const forOwner = (status: number): Line['statuses'] => [401, 403, 403, status, 403, status];
 
@@ -128,6 +134,43 @@ const LINES: Readonly<Record<string, Line>> = {
     statuses: forOwner(204),
     at: below('/oauth-clients', 'POST', '/oauth-clients', { name: 'gone' }),
   },
+  'GET /organizations/:org/workspaces/:ws/webhooks': { statuses: forOwner(200) },
+  'POST /organizations/:org/workspaces/:ws/webhooks': { statuses: forOwner(201), body: makeWebhook },
+  'GET /organizations/:org/workspaces/:ws/webhooks/:id': { statuses: forOwner(200), at: ofWebhook() },
+  'PUT /organizations/:org/workspaces/:ws/webhooks/:id': {
+    statuses: forOwner(200),
+    body: () => ({ maxBatch: 2 }),
+    at: ofWebhook(),
+  },
+  'DELETE /organizations/:org/workspaces/:ws/webhooks/:id': { statuses: forOwner(204), at: ofWebhook() },
+  'POST /organizations/:org/workspaces/:ws/webhooks/:id/test': { statuses: forOwner(200), at: ofWebhook('/test') },
+  'POST /organizations/:org/workspaces/:ws/webhooks/:id/rotate-secret': {
+    statuses: forOwner(200),
+    body: () => ({ keepHours: 1 }),
+    at: ofWebhook('/rotate-secret'),
+  },
+  'POST /organizations/:org/workspaces/:ws/webhooks/:id/replay': {
+    statuses: forOwner(202),
+    body: () => ({ from: 'now' }),
+    at: ofWebhook('/replay'),
+  },
+  'GET /organizations/:org/workspaces/:ws/webhooks/:id/deliveries': {
+    statuses: forOwner(200),
+    at: ofWebhook('/deliveries'),
+  },
+  // With messages: webhook-deliveries.test.ts.
+  'GET /organizations/:org/workspaces/:ws/webhooks/:id/deliveries/:delivery': {
+    statuses: forOwner(404),
+    at: ofWebhook('/deliveries/d_1'),
+  },
+  'POST /organizations/:org/workspaces/:ws/webhooks/:id/deliveries/:delivery/redeliver': {
+    statuses: forOwner(404),
+    at: ofWebhook('/deliveries/d_1/redeliver'),
+  },
+  'POST /organizations/:org/workspaces/:ws/webhooks/:id/deliveries/:delivery/discard': {
+    statuses: forOwner(404),
+    at: ofWebhook('/deliveries/d_1/discard'),
+  },
   'GET /backup': { statuses: [...FOR_OPERATOR, 200] },
   'GET /organizations/:org/workspaces/:ws/backup': { statuses: forOwner(200) },
   // With the bytes of a file: backup.test.ts.
@@ -171,7 +214,13 @@ const LINES: Readonly<Record<string, Line>> = {
   },
 };
 
-const EXAMPLES: Readonly<Record<string, string>> = { org: 'acme', ws: 'own', entity: 'notes', id: '1' };
+const EXAMPLES: Readonly<Record<string, string>> = {
+  org: 'acme',
+  ws: 'own',
+  entity: 'notes',
+  id: '1',
+  delivery: 'd_1',
+};
 
 test('every admin route has its line, and every line its route', () => {
   assert.deepEqual(Object.keys(LINES).sort(), ADMIN_ROUTES.map(routeName).sort());
@@ -209,7 +258,9 @@ test('what is no GET says whether it writes an activity, and what it writes is c
     const isWritten = route.activity === 'written';
     assert.equal(route.method === 'GET' && isWritten, false, routeName(route));
     // These change nothing, for anybody; another route that writes none needs its reason here.
-    const isAsked = ['schema.plan', 'access.test', 'identityProvider.test'].includes(route.describe.id);
+    const isAsked = ['schema.plan', 'access.test', 'identityProvider.test', 'webhooks.test'].includes(
+      route.describe.id,
+    );
     assert.equal(route.method === 'GET' || isAsked, !isWritten, routeName(route));
   }
 });
