@@ -28,7 +28,19 @@ export type Shape<S> = { readonly [E in keyof S]: EntityShape };
 
 export type Row<S extends Shape<S>, E extends keyof S> = S[E]['row'];
 export type Create<S extends Shape<S>, E extends keyof S> = S[E]['create'];
-export type Update<S extends Shape<S>, E extends keyof S> = S[E]['update'];
+/** Fields to change: new values, or operators that change the stored ones. */
+export type Update<S extends Shape<S>, E extends keyof S> = Changes<S[E]['update']>;
+
+type Changes<U> = { [K in keyof U]: U[K] | Operator<NonNullable<U[K]>> };
+
+/** Operators of a column by its type: those of numbers, of texts, dates and datetimes; json takes any value as it is. */
+type Operator<T> = unknown extends T
+  ? never
+  : [Extract<T, number>] extends [never]
+    ? string extends T
+      ? { readonly $append: string } | { readonly $now: true }
+      : never
+    : { readonly $inc: T };
 /** Record as writes answer. */
 export type Result<S extends Shape<S>, E extends keyof S> = S[E] extends { readonly written: infer W } ? W : Row<S, E>;
 /** ETag of the record that a write answers; undefined if the user cannot read the record. */

@@ -12,6 +12,8 @@ interface Schema {
   readonly description?: string;
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
+  /** Value or operator of a field of an update. */
+  readonly anyOf?: readonly [Schema, Schema];
   readonly 'x-wda'?: Extension;
 }
 
@@ -147,9 +149,11 @@ function relationType({ entity, isList, isNullable, isEmpty = false }: RelationF
 /** Returns the type of a column in responses: a number only if a double represents each of its values. */
 const rowType = (schema: Schema): string => formatType(schema, isExact(schema) ? 'number' : 'Digits');
 
-/** Returns the type of a column in request bodies. */
-const bodyType = (schema: Schema): string =>
-  formatType(schema, listTypes(schema).includes('string') ? 'DigitsIn' : 'number');
+/** Returns the type of a column in request bodies; the client adds the operators. */
+const bodyType = ({ anyOf, ...rest }: Schema): string => {
+  const schema = anyOf?.[0] ?? rest;
+  return formatType(schema, listTypes(schema).includes('string') ? 'DigitsIn' : 'number');
+};
 
 const listTypes = ({ type = [] }: Schema): readonly string[] => [type].flat();
 

@@ -10,6 +10,8 @@ import { isRecord } from '../request/members.ts';
 import type { EntityContext } from './context.ts';
 import type { WriteDeps } from './reads.ts';
 
+type Changes = ReturnType<typeof planAssignment>['changes'];
+
 // Depth of {"data": [record, …]}
 const RECORD_DEPTH = 3;
 
@@ -24,6 +26,7 @@ export async function readBulkBody<T>(
 
 interface AssignmentResult {
   readonly items: readonly Assignment[];
+  readonly changes: readonly Changes[];
   readonly details: readonly Detail[];
 }
 
@@ -33,6 +36,7 @@ export function* planAssignments(
   assign: (record: unknown) => ReturnType<typeof planAssignment>,
 ): Generator<undefined, AssignmentResult> {
   const items: Assignment[] = [];
+  const changes: Changes[] = [];
   const details: Detail[] = [];
   let expandedBytes = 0;
   for (const [index, record] of records.entries()) {
@@ -44,6 +48,7 @@ export function* planAssignments(
     }
     const result = assign(record);
     items.push(result.values);
+    changes.push(result.changes);
     details.push(...result.details.map((detail) => ({ index, ...detail })));
     expandedBytes += result.expandedBytes;
     if (expandedBytes > MAX_EXPANDED_BYTES && result.details.length === 0) {
@@ -56,7 +61,7 @@ export function* planAssignments(
       break;
     }
   }
-  return { items, details };
+  return { items, changes, details };
 }
 
 /** Parses the records of an update, with the changes of each. */
@@ -87,7 +92,7 @@ export function* parseChanges(
     }
   }
   const updates = parsed.filter((item): item is ItemOfUpdate => 'id' in item);
-  const { items, details } = yield* planAssignments(
+  const { items, changes, details } = yield* planAssignments(
     updates.map(({ fields }) => fields),
     (fields) =>
       isGranted(entity) ? planGrantedAssignment(fields, entity, principal, '') : planAssignment(fields, entity, ''),
@@ -95,5 +100,5 @@ export function* parseChanges(
   const indexes = [...parsed.keys()].filter((index) => 'id' in (parsed[index] as object));
   const located = details.map((detail) => ({ ...detail, index: indexes[detail.index ?? 0] as number }));
   const all = [...mistakes, ...located].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
-  return { items, targets, details: all.slice(0, MAX_DETAILS) };
+  return { items, changes, targets, details: all.slice(0, MAX_DETAILS) };
 }

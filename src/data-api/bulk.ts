@@ -4,22 +4,25 @@ import type { Executor } from '../database/pool.ts';
 import { type ApiError, badRequest, type Detail, serviceUnavailable, validationFailed } from '../errors.ts';
 import { runInSlices } from '../http/body.ts';
 import type { Entity } from '../model/entity.ts';
-import { planAssignment } from '../plan/assignment.ts';
+import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { planBulkCreate, planBulkDelete, planBulkUpdate, planBulkUpsert } from '../plan/bulk.ts';
 import { planKey } from '../plan/conflict-key.ts';
 import { planGrantedAssignment } from '../plan/granted.ts';
 import { type Projection, projectId, projectRecord } from '../plan/projection.ts';
+import type { ChangedRows } from '../plan/result.ts';
 import { foreignColumn, getRuleColumns } from '../plan/row-rules.ts';
 import { planUpsertAssignment } from '../plan/upsert.ts';
 import {
   type BulkDelete,
   type BulkOptions,
+  type BulkUpdateOptions,
   parseBulkCreateOptions,
   parseBulkOptions,
   parseBulkUpdateOptions,
   parseDeleteBody,
   parseIds,
   parseRecords,
+  type Target,
 } from '../request/bulk.ts';
 import type { Upsert } from '../request/upsert.ts';
 import { bulkWriteEnvelope } from '../response/envelope.ts';
@@ -41,9 +44,10 @@ import { recordsTooLarge, upsertWithVersion } from './errors.ts';
 import { inTransaction, runOrExchange } from './exchange.ts';
 import { createRecords, deleteRecords, type GrantedContext, isLimited, updateRecords } from './granted.ts';
 import { planUpsertItem, upsertManyGranted } from './granted-upsert.ts';
+import { writeChanges } from './operators.ts';
 import type { WriteDeps } from './reads.ts';
 import { toRecordError, type WriteKind } from './record-error.ts';
-import { retryWrite } from './writes.ts';
+import { retryWrite } from './write-retry.ts';
 
 /** Dependencies of bulk writes. `databases`: for the own transactions of dry runs. */
 export type WriteManyDeps = WriteDeps & { readonly databases: Databases };
@@ -202,9 +206,8 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
   rejectIfMatch(original, 'give it as "$version" of the record');
   const options = parseBulkUpdateOptions(original.call.query);
   const context = withRollback(deps, original, options);
-  const { entity, principal } = context;
   const records = await readBulkBody(deps, context, parseRecords);
-  const { items, targets, details } = await runInSlices(
+  const { items, changes, targets, details } = await runInSlices(
     parseChanges(records, context),
     context.request.slices,
     context.signal,
@@ -212,7 +215,7 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
   const shape: BulkWrite = { kind: 'update', items, listed: undefined, targets };
   if (details.length > 0 && isLimited(context)) throw validationFailed(details);
   if (details.length > 0) throw await toValidationError(deps, context, shape, records, details);
-  const makeUpdateReply = (data: string, versions: string | null): Reply =>
+  const makeUpdateReply = ({ data, versions }: ChangedRows): Reply =>
     jsonText(
       200,
       bulkWriteEnvelope(data, {
@@ -220,28 +223,39 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
         ...buildMeta(options),
       }),
     );
-  if (items.length === 0) return makeUpdateReply('[]', options.versions ? '[]' : null);
+  if (items.length === 0) return makeUpdateReply({ data: '[]', versions: options.versions ? '[]' : null });
+  const changed = items.map((values, index) => ({
+    id: targets[index]?.id ?? '0',
+    values,
+    changes: changes[index] ?? new Map(),
+  }));
+  const { isDryRun } = options;
+  const rows = await writeChanges(deps, original, changed, { isMany: true, isDryRun }, (current, values) =>
+    updateAll(deps, current.executor.isTransaction ? current : context, values, targets, options),
+  );
+  return makeUpdateReply(rows);
+}
+
+async function updateAll(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  items: readonly Assignment[],
+  targets: readonly Target[],
+  options: BulkUpdateOptions,
+): Promise<ChangedRows> {
+  const { entity, principal } = context;
+  const projection = getProjection(entity, options);
   if (isLimited(context)) {
-    const written = await updateRecords(deps, context, items, {
-      targets: targets,
-      projection: getProjection(entity, options),
-      isMany: true,
-    });
-    return makeUpdateReply(written.data, options.versions ? written.versions : null);
+    const { data, versions } = await updateRecords(deps, context, items, { targets, projection, isMany: true });
+    return { data, versions: options.versions ? versions : null };
   }
   // A record of another owner does not exist, whatever the request says.
   if (items.some((item) => foreignColumn(entity, principal, item) !== undefined))
     await requireAll(deps, context, targets);
   const guarded = targets.some(({ version }) => version !== undefined);
-  const { versions } = options;
-  const plan = planBulkUpdate(items, entity, context, {
-    guarded,
-    versions,
-    projection: getProjection(entity, options),
-  });
+  const plan = planBulkUpdate(items, entity, context, { guarded, versions: options.versions, projection });
   const what: BulkWrite = { kind: 'update', items, listed: plan, targets, isDryRun: options.isDryRun };
-  const row = await write(deps, context, deps.prepared.write(context, plan), what);
-  return makeUpdateReply(row.data, row.versions);
+  return write(deps, context, deps.prepared.write(context, plan), what);
 }
 
 /** Returns the error of mistakes, with those in the database if every record could be parsed and so has its index. */

@@ -27,7 +27,7 @@ import {
 } from './granted.ts';
 import { buildRecordQuery } from './idempotency.ts';
 import { runRead } from './reads.ts';
-import { retryWrite } from './writes.ts';
+import { retryWrite } from './write-retry.ts';
 
 interface Upserted {
   readonly outcome: GrantedOutcome;

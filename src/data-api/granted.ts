@@ -34,9 +34,10 @@ import { bindQuery, type Statement } from '../sql/compile.ts';
 import { buildStatementOptions, describeActor, type EntityContext } from './context.ts';
 import { recordsChanged, recordsNotFound } from './errors.ts';
 import { type ExchangeDeps, inTransaction } from './exchange.ts';
+import { writeChanges } from './operators.ts';
 import { buildEntityTag, runRead } from './reads.ts';
 import { toRecordError } from './record-error.ts';
-import { retryWrite } from './writes.ts';
+import { retryWrite } from './write-retry.ts';
 
 /** Context of a request on an entity that grants limit. */
 export type GrantedContext = EntityContext & { readonly entity: GrantedEntity };
@@ -87,13 +88,15 @@ export async function updateGranted(deps: ExchangeDeps, context: GrantedContext)
   const { call, entity, principal } = context;
   const id = parseId(call.id);
   parseParameters(call.query, []);
-  const { values, details } = planGrantedAssignment(await call.body(), entity, principal, id ?? '0');
+  const { values, changes, details } = planGrantedAssignment(await call.body(), entity, principal, id ?? '0');
   if (details.length > 0) throw validationFailed(details);
   if (id === undefined) throw recordNotFound();
   const { guarded, versions } = parseGuard(call.conditions.ifMatch);
   const targets = (guarded ? versions : [undefined]).map((version) => ({ id, name: id, version }));
-  const outcome = await updateGuarded(deps, context, values, targets);
-  return makeUpdatedReply(outcome);
+  const options = { isMany: false, isDryRun: false };
+  return writeChanges(deps, context, [{ id, values, changes }], options, async ({ executor }, [complete = values]) =>
+    makeUpdatedReply(await updateGuarded(deps, { ...context, executor }, complete, targets)),
+  );
 }
 
 /** Tries the versions that If-Match allows one after the other: there is seldom more than one. */

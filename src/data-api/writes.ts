@@ -2,14 +2,7 @@
 // A record that the principal cannot see is treated as absent, as a target and as a reference.
 
 import { getSqlState, isRetryable, isStaleSnapshot } from '../database/errors.ts';
-import {
-  ApiError,
-  type Detail,
-  preconditionFailed,
-  recordNotFound,
-  serviceUnavailable,
-  validationFailed,
-} from '../errors.ts';
+import { type Detail, preconditionFailed, recordNotFound, validationFailed } from '../errors.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { type ConflictKey, planKey } from '../plan/conflict-key.ts';
 import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
@@ -29,8 +22,11 @@ import type { ResponseForm } from '../workspace-schema/idempotency-keys.ts';
 import { findConflicts } from './bulk-errors.ts';
 import { buildStatementOptions, describeActor, type EntityContext } from './context.ts';
 import { upsertWithVersion } from './errors.ts';
+import type { ExchangeDeps } from './exchange.ts';
+import { type OperatorOptions, writeChanges } from './operators.ts';
 import { buildEntityTag, runRead, type WriteDeps } from './reads.ts';
 import { toRecordError, type WriteKind } from './record-error.ts';
+import { retryWrite } from './write-retry.ts';
 
 /** A write of one record. `target`: the existing record; `values`: those of a create or update. */
 interface Write {
@@ -51,8 +47,6 @@ type Outcome<Row> =
   /** The record has none of the versions of If-Match. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'badReference'; readonly details: readonly Detail[] };
-
-const WRITE_ATTEMPTS = 4;
 
 /** Creates a record, or upserts it when the query asks for it. */
 export function create(deps: WriteDeps, context: EntityContext): Promise<Reply> {
@@ -98,22 +92,26 @@ async function insertOrUpdate(deps: WriteDeps, context: EntityContext, upsert: U
   return recordReply(200, { data: row.data, tag: buildEntityTag(statement, row.version, row.data) });
 }
 
-export async function update(deps: WriteDeps, context: EntityContext): Promise<Reply> {
-  const { call, entity, principal } = context;
+export async function update(deps: ExchangeDeps, context: EntityContext): Promise<Reply> {
+  const { call, entity } = context;
   const id = parseId(call.id);
   parseParameters(call.query, []);
   // The body is validated before the 404 of the record.
-  const { values, details } = planAssignment(await call.body(), entity, id ?? '0');
+  const { values, changes, details } = planAssignment(await call.body(), entity, id ?? '0');
   await rejectInvalid(deps, context, details, { values, target: { id: id ?? '0', ...UNGUARDED } });
   if (id === undefined) throw recordNotFound();
-  // A record of another owner does not exist, whatever the request says.
-  const isForeign = foreignColumn(entity, principal, values) !== undefined;
-  if (isForeign && (await findVersion(deps, context, id)) === undefined) throw recordNotFound();
   const target = { id, ...parseGuard(call.conditions.ifMatch) };
-  const statement = deps.prepared.write(context, planUpdate(values, entity, context, target.guarded));
-  const { data, version } = requireWritten(await write(deps, context, statement, { target, values }));
-  return recordReply(200, { data, tag: buildEntityTag(statement, version, data) });
+  return writeChanges(deps, context, [{ id, values, changes }], ONE, async (current, [complete = values]) => {
+    // A record of another owner does not exist, whatever the request says.
+    const isForeign = foreignColumn(entity, current.principal, complete) !== undefined;
+    if (isForeign && (await findVersion(deps, current, id)) === undefined) throw recordNotFound();
+    const statement = deps.prepared.write(current, planUpdate(complete, entity, current, target.guarded));
+    const { data, version } = requireWritten(await write(deps, current, statement, { target, values: complete }));
+    return recordReply(200, { data, tag: buildEntityTag(statement, version, data) });
+  });
 }
+
+const ONE: OperatorOptions = { isMany: false, isDryRun: false };
 
 export async function remove(deps: WriteDeps, context: EntityContext): Promise<Reply> {
   const { call, entity } = context;
@@ -295,27 +293,6 @@ async function writeUpsert(
 }
 
 const toUpsertedRow = (row: WrittenRow | undefined): UpsertedRow | undefined => row && { ...row, isCreated: true };
-
-/**
- * Retries `attempt` until it has an outcome: after deadlocks and serialization failures, which are rolled back, and
- * when it returns undefined, as the reason has gone meanwhile. In a transaction nothing is retried after an error.
- */
-export async function retryWrite<T>(context: EntityContext, attempt: () => Promise<T | undefined>): Promise<T> {
-  for (let attempts = 1; ; attempts++) {
-    try {
-      const outcome = await attempt();
-      if (outcome !== undefined) return outcome;
-      if (attempts >= WRITE_ATTEMPTS)
-        throw serviceUnavailable('RECORD_BUSY', 'The record is changing at the moment; retry');
-    } catch (error) {
-      const isRolledBack = isRetryable(error instanceof ApiError ? error.cause : error);
-      if (!isRolledBack || context.executor.isTransaction || attempts >= WRITE_ATTEMPTS) {
-        throw isRetryable(error) ? toRecordError(error, context.workspace, context.entity.name, 'update') : error;
-      }
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempts));
-    }
-  }
-}
 
 /** True for a reference to no record, and for a unique value that is taken. */
 const isConstraintViolation = (error: unknown): boolean => ['23503', '23505'].includes(getSqlState(error) ?? '');

@@ -89,3 +89,16 @@ export function compareDecimals(a: Decimal, b: Decimal): number {
   if (digits === right) return 0;
   return digits < right ? -sign : sign;
 }
+
+/** Returns the exact sum. */
+export function addDecimals(a: Decimal, b: Decimal): Decimal {
+  const scale = Math.max(a.fraction.length, b.fraction.length);
+  const toInteger = ({ negative, integer, fraction }: Decimal): bigint => {
+    const digits = BigInt(integer + fraction.padEnd(scale, '0'));
+    return negative ? -digits : digits;
+  };
+  const sum = toInteger(a) + toInteger(b);
+  const digits = String(sum < 0n ? -sum : sum).padStart(scale + 1, '0');
+  const point = digits.length - scale;
+  return { negative: sum < 0n, integer: digits.slice(0, point), fraction: withoutZeros(digits.slice(point)) };
+}

@@ -22,7 +22,7 @@ import {
   sharedComponents,
 } from './operations.ts';
 import { entityParameters, type SharedParameter, sharedName, sharedParameter } from './parameters.ts';
-import { certainColumns, recordSchemas } from './schema.ts';
+import { certainColumns, listOperatorSchemas, recordSchemas } from './schema.ts';
 import { buildViews, type EntityView, type PrincipalClass } from './view.ts';
 import { WORKSPACE_TAG, workspacePaths } from './workspace-paths.ts';
 
@@ -106,6 +106,7 @@ export function* generateDocument(
   const operations = new Set(views.flatMap((view) => view.operations));
   const used = new Set([
     ...ALWAYS,
+    ...views.flatMap(listOperatorSchemas),
     ...Object.keys(ENVELOPE_USERS).filter((name) => ENVELOPE_USERS[name]?.some((user) => operations.has(user))),
   ]);
   if (hasFields && used.has('wda.WriteMeta')) used.add('wda.Id');

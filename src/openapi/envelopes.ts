@@ -11,7 +11,7 @@ import {
   type ParameterKey,
 } from '../request/parameters.ts';
 import { OUTLINE_SCHEMA } from './outline.ts';
-import { schemaRef } from './schema.ts';
+import { OPERATOR_SCHEMAS, schemaRef } from './schema.ts';
 
 const TEXT = { type: 'string' } as const;
 const TEXTS = { type: 'array', items: TEXT } as const;
@@ -227,6 +227,15 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
       description: 'The id of a record, and the fields to change, as in an update.',
       additionalProperties: true,
     },
+    [OPERATOR_SCHEMAS.$inc]: {
+      ...node('$inc', { type: ['number', 'string'] }),
+      description: 'Adds to the stored number; null counts as 0.',
+    },
+    [OPERATOR_SCHEMAS.$append]: {
+      ...node('$append', TEXT),
+      description: 'Appends to the stored text; null counts as an empty one.',
+    },
+    [OPERATOR_SCHEMAS.$now]: { ...node('$now', { const: true }), description: 'The time of the write.' },
     'wda.Batch': body(
       {
         operations: {

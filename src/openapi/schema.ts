@@ -1,9 +1,11 @@
 // The records of an entity as JSON Schemas, for responses and for bodies. Flat objects without `allOf` and `default`:
 // generators of clients make wrong types of both.
+
 import { shorten } from '../errors.ts';
 import { type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { exactNumber } from '../model/exact-json.ts';
 import { decodeValue, fieldType, type JsonSchema } from '../model/field-types.ts';
+import { getOperators } from '../plan/change.ts';
 import { ID_SCHEMA } from '../request/forms.ts';
 import { EVENT_TYPES } from '../request/parameters.ts';
 import { type FieldTree, parseFields } from '../request/paths.ts';
@@ -186,16 +188,31 @@ function bodyProperties(view: EntityView, creates: boolean): Part {
         creates && !isGiven && field.default !== undefined ? `Left out: ${defaultText(field)}.` : undefined,
       ].filter((text) => text !== undefined);
       const fieldSchema = takesDigits === true && !isId(field) ? { ...values, type: [values.type, 'string'] } : values;
+      const value = field.required ? fieldSchema : nullable(fieldSchema);
+      const operator = creates ? undefined : getOperatorSchema(field);
       return [
         field.name,
         {
-          ...(field.required ? fieldSchema : nullable(fieldSchema)),
+          ...(operator === undefined ? value : { anyOf: [value, schemaRef(operator)] }),
           ...(sentences.length === 0 ? {} : { description: sentences.join(' ') }),
         },
       ];
     }),
   );
 }
+
+/** Names of the schemas of operators. */
+export const OPERATOR_SCHEMAS = { $inc: 'wda.Increment', $append: 'wda.Append', $now: 'wda.Now' } as const;
+
+/** Returns the name of the schema of the operator that an update of the field takes; one of json is any value. */
+function getOperatorSchema(field: Field): string | undefined {
+  const [name] = getOperators(field);
+  return name === '$inc' || name === '$append' || name === '$now' ? OPERATOR_SCHEMAS[name] : undefined;
+}
+
+/** Returns the names of the schemas of operators that updates of the entity refer to. */
+export const listOperatorSchemas = ({ operations, updateFields }: EntityView): readonly string[] =>
+  operations.includes('update') ? updateFields.flatMap((field) => getOperatorSchema(field) ?? []) : [];
 
 const defaultText = ({ default: value }: Field): string =>
   shorten(typeof value === 'string' ? value : JSON.stringify(value));

@@ -8,6 +8,7 @@ import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
 import type { Relation } from '../model/relation.ts';
 import { getRequiredFields, isWritable } from '../model/writable.ts';
 import { isRecord } from '../request/members.ts';
+import { type Change, type Member, readMember } from './change.ts';
 import { MAX_DETAILS, makeUnknownNameFormatter, type UnknownNameFormatter } from './unknown-name.ts';
 
 /** Text of each column to write, null for null, in the order of the body. */
@@ -15,6 +16,8 @@ export type Assignment = ReadonlyMap<string, string | null>;
 
 export interface AssignmentResult {
   readonly values: Assignment;
+  /** Changes of stored values, of an update; none of these fields is in `values`. */
+  readonly changes: ReadonlyMap<string, Change>;
   readonly details: readonly Detail[];
   /** Characters by which the values grow in PostgreSQL. */
   readonly expandedBytes: number;
@@ -33,6 +36,7 @@ export function planAssignment(
   if (!isRecord(body)) throw badRequest('INVALID_BODY', 'The request body must be one JSON object');
   const details: Detail[] = [];
   const values = new Map<string, string | null>();
+  const changes = new Map<string, Change>();
   let formatUnknownName: UnknownNameFormatter | undefined;
   let expandedBytes = 0;
   for (const [name, value] of Object.entries(body)) {
@@ -42,7 +46,12 @@ export function planAssignment(
       formatUnknownName ??= makeUnknownNameFormatter();
       details.push(unknownField(entity, name, formatUnknownName));
     } else if (isWritable(field)) {
-      const column = decodeColumn(field, value, decodeValue);
+      const member: Member = pathId === undefined ? { kind: 'value', value } : readMember(field, value);
+      if (member.kind === 'change') {
+        changes.set(name, member.change);
+        continue;
+      }
+      const column = member.kind === 'mistake' ? refuse(member) : decodeColumn(field, member.value, decodeValue);
       if (column.ok) {
         values.set(name, column.value);
         expandedBytes += column.expandedBytes ?? 0;
@@ -56,7 +65,7 @@ export function planAssignment(
     for (const { name } of getRequiredFields(entity, ruleColumns))
       if (!Object.hasOwn(body, name)) details.push(makeRequiredDetail(name));
   }
-  return { values, details: details.slice(0, MAX_DETAILS), expandedBytes };
+  return { values, changes, details: details.slice(0, MAX_DETAILS), expandedBytes };
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
@@ -65,6 +74,8 @@ const NOTHING: ReadonlySet<string> = new Set();
 export type ColumnText =
   | { readonly ok: true; readonly value: string | null; readonly expandedBytes?: number }
   | { readonly ok: false; readonly detail: Detail };
+
+const refuse = ({ detail }: { readonly detail: Detail }): ColumnText => ({ ok: false, detail });
 
 const NULL: ColumnText = { ok: true, value: null };
 

@@ -57,6 +57,13 @@ export interface FindPlan {
   readonly scan: Scan;
 }
 
+/** Locks records that the principal can see, and reads what they hold in some fields. */
+export interface LockPlan {
+  readonly kind: 'lock';
+  readonly scan: Scan;
+  readonly fields: readonly Field[];
+}
+
 /** References of records that lead to no record that the principal can see. */
 export interface BulkReferencesPlan extends ListColumns {
   readonly kind: 'dangling';
@@ -105,6 +112,7 @@ export type BulkPlan =
   | BulkUpdatePlan
   | BulkDeletePlan
   | FindPlan
+  | LockPlan
   | BulkReferencesPlan
   | UniqueConflictsPlan
   | HeldValuesPlan
@@ -184,6 +192,12 @@ export function planBulkDelete(entity: Entity, context: PlanContext, guarded: bo
 export function planFind(entity: Entity, context: PlanContext): FindPlan {
   return { kind: 'find', scan: scan(entity, context.principal, 'read') };
 }
+
+export const planLock = (fields: readonly Field[], entity: Entity, context: PlanContext): LockPlan => ({
+  kind: 'lock',
+  scan: scan(entity, context.principal, 'read'),
+  fields,
+});
 
 /** Returns the plan, or undefined if the items hold no reference. */
 export function planBulkReferences(

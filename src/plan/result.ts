@@ -102,6 +102,15 @@ export interface RecordVersionRow {
   readonly version: string;
 }
 
+/** A record that is locked until the end of the transaction. */
+export interface LockedRow {
+  readonly id: string;
+  /** JSON text of an object with the fields that were asked for. */
+  readonly data: string;
+  /** Time of the transaction, as answers write it. */
+  readonly now: string;
+}
+
 /** A reference of one of many records without a target. `index`: from 0. */
 export interface MissingBulkReference {
   readonly index: number;

@@ -11,6 +11,7 @@ import {
   type FindPlan,
   ID_LIST,
   type ListColumns,
+  type LockPlan,
   listOperands,
   PROVIDED,
   type ReferredPlan,
@@ -21,7 +22,17 @@ import { valueOperand } from '../plan/operand.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Reference } from '../plan/references.ts';
 import type { Scan } from '../plan/scan.ts';
-import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderActor, renderScan, where } from './expression.ts';
+import {
+  type Aliases,
+  bind,
+  dateTimeText,
+  makeAliases,
+  outputColumn,
+  RECORD,
+  renderActor,
+  renderScan,
+  where,
+} from './expression.ts';
 import { empty, type Fragment, ident, integerLiteral, join, keyword, literal, sql } from './fragment.ts';
 import { limitRunningSize, makeSizeLimit, type SizeLimit } from './size-limit.ts';
 import { insertRows } from './statement-forms.ts';
@@ -128,6 +139,20 @@ select count(*)::text as count${renderActor(plan.scan)} from ${W}`;
 export function findRecords({ scan }: FindPlan): Fragment {
   const { table, condition } = renderScan(scan, R, true);
   return sql`select ${R}."id"::text as id, ${renderVersion(scan, R)} as version from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)}`;
+}
+
+/**
+ * Selects `id`, `data` and `now` of the listed records that the principal can see, and locks them in the order of their
+ * ids; fails with an error of our own when the data are larger than a response may be.
+ */
+export function lockRecords({ scan, fields }: LockPlan, maxBytes: number): Fragment {
+  const { table, condition } = renderScan(scan, R, true);
+  const columns = join(fields.map((field) => outputColumn(field, R)));
+  const data = sql`(select row_to_json(${RECORD}) from (select ${columns}) ${RECORD})::text`;
+  const locked = sql`select ${R}."id"::text as id, ${data} as data from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)} order by ${R}."id" for no key update of ${R}`;
+  const sized = sql`select t.*, octet_length(t.data) as "$size" from ${LOCKED} t`;
+  return sql`with ${LOCKED} as materialized (${locked})
+select q.id, q.data, ${dateTimeText(keyword('now()::timestamptz(3)'))} as now from (${limitRunningSize(sized, makeSizeLimit(scan, maxBytes))}) q`;
 }
 
 // Most mistakes in one response.

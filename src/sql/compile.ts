@@ -16,6 +16,7 @@ import type {
   FeedRow,
   GrantedRowResult,
   HeldValueRow,
+  LockedRow,
   MissingBulkReference,
   MissingReference,
   PageRow,
@@ -35,6 +36,7 @@ import {
   deleteRecords,
   findRecords,
   insertRecords,
+  lockRecords,
   selectMissingBulkReferences,
   selectReferred,
   updateRecords,
@@ -126,6 +128,7 @@ interface Results {
   readonly feedCount: FeedCount;
   readonly history: FeedRow;
   readonly find: RecordVersionRow;
+  readonly lock: LockedRow;
   readonly dangling: MissingBulkReference;
   readonly uniqueConflict: UniqueConflictRow;
   readonly heldValue: HeldValueRow;
@@ -173,6 +176,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
     isCut: isCut === 't',
   }),
   history: readFeedRow,
+  lock: ([id, data, now]) => ({ id: requireCell(id), data: requireCell(data), now: requireCell(now) }),
   find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
   dangling: ([index, field]) => ({ index: Number(requireCell(index)), field: requireCell(field) }),
   uniqueConflict: ([index, other = null, isThere]) => ({
@@ -269,6 +273,7 @@ function getExpectedDuration(plan: Plan): Statement['expected'] {
     case 'feedCount':
     case 'history':
     case 'find':
+    case 'lock':
     case 'dangling':
     case 'uniqueConflict':
     case 'heldValue':
@@ -324,6 +329,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(selectHistory(plan, options.maxResponseBytes));
     case 'find':
       return close(findRecords(plan));
+    case 'lock':
+      return close(lockRecords(plan, options.maxResponseBytes));
     case 'dangling':
       return close(selectMissingBulkReferences(plan));
     case 'uniqueConflict':

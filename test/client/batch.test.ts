@@ -46,3 +46,16 @@ test('what fails undoes all, and says which operation it was', async () => {
   // @ts-expect-error: an unknown column
   assert.equal(tags.create({ nam: 'x' }).entity, 'tags');
 });
+
+test('operators change stored values, in one record, in many and in a batch', async () => {
+  const shop = demo.client();
+  const orders = shop.entity('orders');
+  const { data: order } = await orders.create({ customerId: 1, placedAt: '2026-03-01T12:00:00Z', total: 1, note: 'a' });
+  await orders.update(order.id, { total: { $inc: 0.5 }, note: { $append: 'b' } });
+  await orders.updateMany([{ id: order.id, total: { $inc: 1 } }]);
+  await batch(shop, [steps(orders).update(order.id, { total: { $inc: 1 }, placedAt: { $now: true } })]);
+  const { data } = await orders.read(order.id);
+  assert.deepEqual([data.total, data.note], [3.5, 'ab']);
+  assert.notEqual(data.placedAt, order.placedAt);
+  await orders.delete(order.id);
+});

@@ -105,6 +105,8 @@ export const WRONG = async (): Promise<unknown[]> => [
   await orders.aggregate({ select: ['median:total'] }),
   // @ts-expect-error: what was not selected
   (await orders.aggregate({ select: ['count'] })).data[0]?.['sum:total'],
+  // @ts-expect-error: an operator of texts for a number
+  await orders.update(1, { total: { $append: '1' } }),
   // @ts-expect-error: events have no relations
   orders.changes({ filter: { customer: { country: 'SE' } } }),
   // @ts-expect-error: an unknown column of events
