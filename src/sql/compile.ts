@@ -222,7 +222,8 @@ function readFeedRow(row: Cells): FeedRow {
     at: at ?? '',
     xid: xid ?? '',
     seq: seq ?? '',
-    actor: actor ?? null,
+    // A setting of a transaction is empty in the later ones of its session.
+    actor: actor === '' ? null : (actor ?? null),
     before: before === 't',
     after: after === 't',
     old: old ?? null,

@@ -133,6 +133,23 @@ test('a record without entries has an empty history, which is complete from then
   assert.equal((await get(`feeds/${data.id}/_history`)).data.length, 1);
 });
 
+test('records are indexed for history alone, and what a feed has kept is in the history that follows', async () => {
+  const changes = (kept: string) => ({ notes: { fields: { text: { type: 'string' } }, settings: { changes: kept } } });
+  const other = await server.workspace('acme/turned', { entities: changes('feed') });
+  const [row] = await server.database.query("select database_schema as name from wda.workspace where slug = 'turned'");
+  const isIndexed = async (): Promise<unknown> =>
+    (await server.database.query(`select to_regclass('"${row?.name}"."$change_record"') is not null as is`))[0]?.is;
+  const set = async (kept: string): Promise<void> =>
+    void ok(await other.admin('entities/notes/settings', { method: 'PUT', body: { changes: kept } }));
+  assert.equal(await isIndexed(), false);
+  const { data } = ok(await other.call('notes', { method: 'POST', body: { text: 'a' } }));
+  await set('history');
+  assert.equal(await isIndexed(), true);
+  assert.equal(ok(await other.call(`notes/${data.id}/_history`)).data.length, 1);
+  await set('off');
+  assert.equal(await isIndexed(), false);
+});
+
 test('users read the history of what they see where they may, without who made it', async () => {
   const credential = await tokenOf({ customer: 1 });
   const { data } = await write('papers', 'POST', { text: 'hidden', owner: 2 });
