@@ -11,8 +11,8 @@ import { PAGE, type Parameter, textParameter, type Values } from './query.ts';
 import { arrayShape, formatTime, Id, nullableShape, objectShape, respond, Time } from './response.ts';
 import { type AdminRoute, type AdminServices, routeMaker, WORKSPACE } from './route.ts';
 
-/** Actions that the data API logs; all others are ids of admin routes. */
-const OF_RECORDS = ['records.import', 'records.forget'];
+/** Actions that other parts of the server log; all others are ids of admin routes. */
+const OF_OTHERS = ['records.import', 'records.forget', 'webhooks.disable'];
 
 const ActivityResponse = objectShape(
   {
@@ -63,7 +63,7 @@ export function activityRoutes(services: AdminServices, routes: readonly AdminRo
   const route = routeMaker(services);
   const actions = [
     ...routes.filter(({ activity }) => activity === 'written').map(({ describe }) => describe.id),
-    ...OF_RECORDS,
+    ...OF_OTHERS,
   ];
   const knownActions = [...new Set(actions.flatMap((action) => [action.split('.')[0] as string, action]))].sort();
   const query = {

@@ -265,6 +265,8 @@ export function parseSelection(
 ): readonly string[] | null {
   const { entities, fields, filter } = selection;
   const ids = entities === null ? null : resolveEntityIds(entities, report, workspace.entityIds);
+  // All of them were dropped.
+  if (entities?.length === 0) report(['entities'], 'REQUIRED', 'must name an entity, or be null for all');
   for (const [name, value] of Object.entries({ fields, filter })) {
     if (value !== null && entities?.length !== 1) report([name], 'INVALID', 'needs one entity: name it in entities');
   }

@@ -13,6 +13,7 @@ import { listTemporaryObjects, type PreparedChange } from './plan.ts';
 import { AlreadyEndedError, makeProgress, type Run, type Worker } from './run.ts';
 import { type EndState, type Event, isWorking, next, PENDING, type State, type WorkingState } from './state.ts';
 import { revert, runPreparation, switchOver } from './statements.ts';
+import { adaptWebhooks } from './webhooks.ts';
 
 type In<Name> = Extract<WorkingState, { readonly name: Name }>;
 
@@ -65,6 +66,7 @@ const RUN: Work<Run, WorkingState['name']> = {
         await session.query(
           toQuery(storeDocument(workspaceId, { document, names, releasedNames, renamed: renamedEntities })),
         );
+        await adaptWebhooks(session, workspaceId, change, run.audit.write);
       }
       await run.audit.write(session, { details: { migration: progress.id === null ? null : Number(progress.id) } });
       await progress.succeed();

@@ -35,6 +35,9 @@ export interface PreparedChange {
   readonly operations: readonly Operation[];
   /** The effective strategy: `blocking` instead of a requested `online` when the database allows no triggers. */
   readonly strategy: Strategy;
+  /** Entities in force and requested, by name. */
+  readonly before: ReadonlyMap<string, Entity>;
+  readonly after: ReadonlyMap<string, Entity>;
   /** Entities in force by their tables in PostgreSQL. */
   readonly entities: ReadonlyMap<string, string>;
 }
@@ -84,7 +87,8 @@ export async function prepareChange(
   const { operations, names } = change;
   for (const { kind, entity } of operations) if (kind === 'keepChanges') requireChanges(topology, entity ?? '');
   const tables = new Map([...entities.values()].map((entity) => [entity.table.name, entity.name]));
-  const releasedNames = findReleasedKeys(entities, buildEntities(requested, databaseSchema, names));
+  const after = buildEntities(requested, databaseSchema, names);
+  const releasedNames = findReleasedKeys(entities, after);
   return {
     inForce,
     requested,
@@ -94,6 +98,8 @@ export async function prepareChange(
     renamedEntities: renames.entities,
     operations,
     strategy,
+    before: entities,
+    after,
     entities: tables,
   };
 }

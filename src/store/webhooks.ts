@@ -189,3 +189,30 @@ update wda.webhook set position = ${position}::int8, epoch = ${epoch}, first_pos
 where id = ${id}`),
   );
 }
+
+/** A webhook, and whether one of its entities is gone. */
+export type AffectedWebhook = Webhook & { readonly lacksEntity: boolean };
+
+/** Locks the webhooks of a workspace that are for some of its entities, until the end of the transaction. */
+export function lockWebhooksOfEntities(session: Queryable, workspaceId: string): Promise<AffectedWebhook[]> {
+  return session.query<AffectedWebhook>(
+    toQuery(sql`select ${WEBHOOK_COLUMNS}, exists (
+  select from unnest(w.entities) e (id)
+  where not exists (select from wda.workspace s, jsonb_each_text(s.entity_ids) n where s.id = w.workspace_id and n.value::bigint = e.id)
+) as "lacksEntity"
+from wda.webhook w where w.workspace_id = ${workspaceId} and w.entities is not null order by w.id for no key update of w`),
+  );
+}
+
+/** Stores a selection whose fields have other names, or disables the webhook as its selection names what is gone. */
+export async function adaptWebhook(
+  session: Queryable,
+  id: string,
+  selection: Pick<WebhookSettings, 'fields' | 'filter'> | 'invalid',
+): Promise<void> {
+  const change =
+    selection === 'invalid'
+      ? sql`enabled = false, disabled_reason = 'invalid'`
+      : sql`fields = ${selection.fields}::text[], filter = ${selection.filter}::json`;
+  await session.query(toQuery(sql`update wda.webhook set ${change} where id = ${id}`));
+}
