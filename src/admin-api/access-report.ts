@@ -44,6 +44,7 @@ const AccessReport = objectShape(
                 create: OperationAccess,
                 update: OperationAccess,
                 delete: OperationAccess,
+                history: Type.Optional(OperationAccess),
               },
               { title: 'RoleAccess' },
             ),

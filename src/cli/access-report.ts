@@ -47,7 +47,7 @@ async function report(options: GlobalOptions): Promise<void> {
   await printResult(options, data, () => describeReport(data));
 }
 
-const OPERATIONS = ['read', 'create', 'update', 'delete'] as const;
+const OPERATIONS = ['read', 'create', 'update', 'delete', 'history'] as const;
 const PERMISSIONS = {
   READ_ONLY: 'READ_ONLY: users read, and every write is refused.',
   READ_WRITE: 'READ_WRITE: users read and write as the table says.',
@@ -70,14 +70,15 @@ export function describeReport({ permission, entities }: AccessReport): string {
   return `${heading}\n\n${renderTable(['ENTITY', 'LIMITED BY', 'ROLE', 'MAY', 'RECORDS', 'FIELDS'], rows)}`;
 }
 
-type Operations = Readonly<Record<(typeof OPERATIONS)[number], OperationAccess>>;
+type Operations = Readonly<Partial<Record<(typeof OPERATIONS)[number], OperationAccess>>>;
 
 /** Returns a row for each group of operations on the same records and fields: names, records and fields. */
 function groupOperations(operations: Operations, rowRules: readonly string[]): readonly (readonly string[])[] {
   const groups = new Map<string, { readonly names: string[]; readonly cells: readonly string[] }>();
   for (const name of OPERATIONS) {
-    const { allowed, records, fields } = operations[name];
-    if (!allowed) continue;
+    const operation = operations[name];
+    if (operation?.allowed !== true) continue;
+    const { records, fields } = operation;
     const cells = [describeRecords(records, rowRules), fields === null ? 'all' : fields.join(', ') || 'none'];
     const key = JSON.stringify(cells);
     const group = groups.get(key) ?? { names: [], cells };

@@ -1,8 +1,10 @@
 // Answers the history of a record: what happened to it, the last change first, and the record as it was.
 import { forbidden, notFound, recordNotFound, responseTooLarge } from '../errors.ts';
 import { mayAdminister } from '../model/principal.ts';
+import { historyNotForUsers } from '../plan/errors.ts';
 import { type HistoryPlace, MAX_LOOKED_AT, planHistory } from '../plan/feed.ts';
 import type { FeedRow } from '../plan/result.ts';
+import { limitToHistory } from '../plan/scan.ts';
 import { parseId } from '../request/call.ts';
 import { type HistoryRequest, parseHistoryRequest } from '../request/history-request.ts';
 import { parseParameters } from '../request/query-string.ts';
@@ -128,12 +130,18 @@ interface HistoryPage {
   readonly next: string | undefined;
 }
 
-/** Returns the id of the record of the call. Throws 404 if there cannot be one, or a user does not see it. */
+/** Returns the id of the record. Throws 404 if there cannot be one, or a user does not see it, and 403 without a grant for it. */
 async function requireRecord(deps: HistoryDeps, context: EntityContext): Promise<string> {
   const { call, principal } = context;
   const id = parseId(call.id);
   if (id === undefined) throw recordNotFound();
-  if (principal.kind === 'external' && (await findVersion(deps, context, id)) === undefined) throw recordNotFound();
+  if (principal.kind !== 'external') return id;
+  if ((await findVersion(deps, context, id)) === undefined) throw recordNotFound();
+  const { entity } = context;
+  const isShown =
+    entity.access === undefined ||
+    (await findVersion(deps, { ...context, entity: limitToHistory(entity) }, id)) !== undefined;
+  if (!isShown) throw historyNotForUsers(entity.name);
   return id;
 }
 

@@ -30,8 +30,11 @@ export async function restore(deps: HistoryDeps & ExchangeDeps, context: EntityC
   parseParameters(call.query, []);
   const event = parseRestoreRequest(await call.body());
   const { record, columns } = await readEntry(deps, context, event);
-  const fields = [...entity.fields.values()].filter((field) => isWritable(field) && columns.has(field.column));
-  const values = select((await parseResponse(record, context)) as RecordValues, fields);
+  const stored = (await parseResponse(record, context)) as RecordValues;
+  const isRestored = (field: Field): boolean =>
+    isWritable(field) && columns.has(field.column) && Object.hasOwn(stored, field.name);
+  const fields = [...entity.fields.values()].filter(isRestored);
+  const values: RecordValues = Object.fromEntries(fields.map(({ name }) => [name, stored[name]]));
   const toContext = (body: RecordValues): EntityContext => ({
     ...context,
     call: { ...call, body: () => Promise.resolve(body) },
@@ -49,9 +52,6 @@ export async function restore(deps: HistoryDeps & ExchangeDeps, context: EntityC
   if (call.conditions.ifMatch !== undefined) throw preconditionFailed();
   return createWithId(deps, toContext(values), id);
 }
-
-const select = (values: RecordValues, fields: readonly Field[]): RecordValues =>
-  Object.fromEntries(fields.map(({ name }) => [name, values[name]]));
 
 /**
  * Returns the values that differ from those of the record, as grants may not allow to write the others. A field that only
@@ -74,7 +74,7 @@ async function selectChanges(deps: HistoryDeps, context: EntityContext, values: 
 }
 
 const isPartial = ({ access }: Entity, name: string): boolean =>
-  access?.grants.some(({ can, fields }) => can.has('read') && !fields.has(name)) === true;
+  access?.grants.some(({ can, fields }) => (can.has('read') || can.has('history')) && !fields.has(name)) === true;
 
 function isSame(field: Field, one: unknown, other: unknown): boolean {
   if (one === null || other === null) return one === other;

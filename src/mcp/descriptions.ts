@@ -8,6 +8,7 @@ import type { Workspace } from '../model/workspace.ts';
 import type { EntityView, RelationView } from '../openapi/view.ts';
 import { explainClaims, explainRows } from '../plan/explain.ts';
 import { getGrants } from '../plan/scan.ts';
+import { OPERATIONS } from '../request/operations.ts';
 
 /** Principal and workspace of an agent, with the limits of its URL. */
 export interface AgentContext {
@@ -97,13 +98,19 @@ function formatHiddenFields(view: EntityView, readOnlyReason: string | undefined
   return texts.length === 0 ? [] : [`  you write and do not see: ${texts.join('; ')}`];
 }
 
-const OPERATION_WORDS = { read: 'read', create: 'create', update: 'change', delete: 'delete' } as const;
+const OPERATION_WORDS = {
+  read: 'read',
+  history: 'read the history',
+  create: 'create',
+  update: 'change',
+  delete: 'delete',
+} as const;
 
 /** Formats the operations on records of an entity that the grants of the roles allow. */
 function formatOperations({ operations }: EntityView, readOnlyReason: string | undefined): string {
   const names = Object.keys(OPERATION_WORDS) as (keyof typeof OPERATION_WORDS)[];
   const allowed = names.filter(
-    (name) => operations.includes(name) && (name === 'read' || readOnlyReason === undefined),
+    (name) => operations.includes(name) && (OPERATIONS[name].access === 'read' || readOnlyReason === undefined),
   );
   return allowed.map((name) => OPERATION_WORDS[name]).join(', ') || 'nothing';
 }

@@ -17,7 +17,10 @@ export interface OperationReport {
   readonly fields: readonly string[] | null;
 }
 
-export type RoleReport = { readonly role: string | null } & Readonly<Record<GrantOperation, OperationReport>>;
+/** `history`: of an entity that keeps one. */
+export type RoleReport = { readonly role: string | null; readonly history?: OperationReport } & Readonly<
+  Record<Exclude<GrantOperation, 'history'>, OperationReport>
+>;
 
 export interface EntityReport {
   readonly entity: string;
@@ -40,6 +43,8 @@ export interface AccessReport {
 
 /** Most characters of a condition in a cell of the matrix; the sentence of the grant has all of them. */
 const MAX_CONDITION = 500;
+
+const READS: ReadonlySet<GrantOperation> = new Set(['read', 'history']);
 
 const DENIED: OperationReport = { allowed: false, records: [], fields: null };
 const EVERYTHING: OperationReport = { allowed: true, records: [], fields: null };
@@ -68,13 +73,14 @@ export function reportAccess(workspace: Workspace, roles: readonly string[], nam
         const held = new Set(role === null ? [] : [role]);
         const own = grants?.filter(([grant]) => isGrantFor(grant, held)) ?? null;
         const report = (operation: GrantOperation): OperationReport =>
-          operation !== 'read' && permission === 'READ_ONLY' ? DENIED : reportOperation(operation, entity, own);
+          !READS.has(operation) && permission === 'READ_ONLY' ? DENIED : reportOperation(operation, entity, own);
         return {
           role,
           read: report('read'),
           create: report('create'),
           update: report('update'),
           delete: report('delete'),
+          ...(entity.settings.changes === 'history' ? { history: report('history') } : {}),
         };
       }),
     };
@@ -96,8 +102,8 @@ function reportOperation(
   // The server chooses the id of a new record, so that a rule by id allows none.
   const isById = entity.rowRules.some(({ enabled, column }) => enabled && column === 'id');
   if (operation === 'create' && isById) return DENIED;
-  if (grants === null) return EVERYTHING;
-  // A record that cannot be read is neither changed nor deleted.
+  if (grants === null) return operation === 'history' && entity.settings.historyForUsers !== true ? DENIED : EVERYTHING;
+  // A record that cannot be read is neither changed nor deleted, nor is its history read.
   const isFound = operation === 'create' || grants.some(([{ can }]) => can.has('read'));
   const ruleColumns = new Set(entity.rowRules.flatMap(({ enabled, column }) => (enabled ? [column] : [])));
   const required = operation === 'create' ? getRequiredFields(entity, ruleColumns) : [];
@@ -111,7 +117,7 @@ function reportOperation(
 function combine(operation: GrantOperation, { fields }: Entity, grants: readonly GrantPair[]): OperationReport {
   const usedFields = grants.map(([, grant]) => getFields(operation, grant));
   const names = [...fields.values()]
-    .filter(({ role }) => operation === 'read' || role === 'data' || role === 'reference')
+    .filter(({ role }) => READS.has(operation) || role === 'data' || role === 'reference')
     .map(({ name }) => name);
   const named = names.filter((name) => usedFields.some((some) => some.has(name)));
   const isWhole = (some: ReadonlySet<string>): boolean => named.every((name) => some.has(name));
@@ -136,6 +142,7 @@ const shorten = (words: string): string => (words.length > MAX_CONDITION ? `${wo
 function getFields(operation: GrantOperation, { fields, write, set }: ResolvedGrant): ReadonlySet<string> {
   switch (operation) {
     case 'read':
+    case 'history':
       return fields;
     case 'create':
       return new Set([...write, ...set.keys()]);

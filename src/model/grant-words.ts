@@ -1,7 +1,7 @@
 // Says grants and row rules in words, for reports, plans and people who write them.
 import type { RowRule } from './entity.ts';
 import { numberText } from './exact-json.ts';
-import type { Grant, GrantOperator, GrantValue, GrantWhere } from './grant.ts';
+import type { Grant, GrantOperation, GrantOperator, GrantValue, GrantWhere } from './grant.ts';
 
 /** Most values of a list that are said one by one. */
 const MAX_LISTED = 10;
@@ -40,7 +40,7 @@ const TIME_WORDS: Readonly<Partial<Record<GrantOperator, string>>> = {
 export function describeGrant({ roles, can, where, fields, write, set }: Grant, entity: string): string {
   const who = roles === null ? 'Every user' : `Users with the role ${joinWords(roles, 'or')}`;
   const records = where === null ? `all records of ${entity}` : `records of ${entity} where ${describeWhere(where)}`;
-  const parts = [`${who} may ${joinWords([...can], 'and')} ${records}`];
+  const parts = [`${who} may ${joinWords([...can].map(describeOperation), 'and')} ${records}`];
   if (can.has('read') && fields !== null)
     parts.push(`they see ${joinWords([...new Set(['id', ...fields])], 'and')} of these`);
   if (write !== null) parts.push(`they may write ${write.length === 0 ? 'no field' : joinWords(write, 'and')}`);
@@ -50,6 +50,9 @@ export function describeGrant({ roles, can, where, fields, write, set }: Grant, 
   }
   return parts.join('; ');
 }
+
+const describeOperation = (operation: GrantOperation): string =>
+  operation === 'history' ? 'read the history of' : operation;
 
 /** Says a claim in a condition: by its name, or by its value. */
 type DescribeClaim = (claim: string) => string;

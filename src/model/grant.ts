@@ -2,7 +2,7 @@
 // of an entity. schema/entities.ts builds them from a document; model/granted.ts resolves those of some roles.
 import { type ConditionTree, FILTER_OPERATORS, type FilterOperator } from './operators.ts';
 
-export const GRANT_OPERATIONS = ['read', 'create', 'update', 'delete'] as const;
+export const GRANT_OPERATIONS = ['read', 'create', 'update', 'delete', 'history'] as const;
 export type GrantOperation = (typeof GRANT_OPERATIONS)[number];
 
 /** Value of a condition or of a new record: a literal, a claim of the token, or the time of the statement. */

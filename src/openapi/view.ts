@@ -14,7 +14,7 @@ import { getEntity, type Workspace } from '../model/workspace.ts';
 import { allowsRecord, getRequiredFields, isStored, isWritable } from '../model/writable.ts';
 import { getConflictKeys } from '../plan/conflict-key.ts';
 import { getRuleColumns, mayHideRecords } from '../plan/row-rules.ts';
-import { getGrants } from '../plan/scan.ts';
+import { getGrants, isHistoryShown } from '../plan/scan.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 
 /** Differences between principals in descriptions. Operators are owners. */
@@ -94,8 +94,8 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
   summarize: ['read'],
   export: ['read'],
   changes: ['read'],
-  history: ['read'],
-  historyEntry: ['read'],
+  history: ['history'],
+  historyEntry: ['history'],
   restore: ['update'],
   forget: ['delete'],
   read: ['read'],
@@ -111,8 +111,8 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
 
 const HISTORY: readonly OperationName[] = ['history', 'historyEntry', 'restore', 'forget'];
 
-const mayReadHistory = ({ settings }: Entity, { kind }: PrincipalClass): boolean =>
-  settings.changes === 'history' && (kind === 'owner' || settings.historyForUsers === true);
+const mayReadHistory = (entity: Entity, { kind }: PrincipalClass): boolean =>
+  entity.settings.changes === 'history' && (kind === 'owner' || isHistoryShown(entity));
 
 /** Returns names of the table of operations that the class may use on the entity of the snapshot. */
 export function getOperations(
@@ -148,7 +148,7 @@ function getGrantedOperations(
   if (isFixed || !isCreated) operations.delete('create');
   if (entity.access === undefined) return operations;
   const isRead = isReadable(entity);
-  for (const operation of ['read', 'update', 'delete'] as const)
+  for (const operation of ['read', 'update', 'delete', 'history'] as const)
     if (!isRead || getGrants(entity, operation).length === 0) operations.delete(operation);
   return operations;
 }

@@ -14,7 +14,7 @@ import { digitsOperand, numberOperand, type Operand, textOperand } from './opera
 import { type Predicate, planFilter, shieldScan } from './predicate.ts';
 import { planColumns } from './projection.ts';
 import { getRuleColumns, readClaim, readClaimList, ruleField } from './row-rules.ts';
-import { type Scan, scanImages } from './scan.ts';
+import { getGrants, isHistoryShown, type Scan, scanHistory, scanImages } from './scan.ts';
 
 /** Changes that a page looks at, at most. */
 export const MAX_LOOKED_AT = 20_000;
@@ -74,14 +74,19 @@ export function planFeedViews(
 /** Parameters that decide which events a view has. */
 export type FeedSelection = Pick<FeedRequest, 'fields' | 'filter'>;
 
-function planView({ fields, filter }: FeedSelection, entity: Entity, context: PlanContext): FeedView {
+function planView(
+  { fields, filter }: FeedSelection,
+  entity: Entity,
+  context: PlanContext,
+  images: Scan = scanImages(entity, context.principal),
+): FeedView {
   const omitted = new Set(entity.settings.changesOmit ?? []);
   const isStored = ({ name }: Field): boolean => !omitted.has(name);
   const predicate = planFilter(filter, entity, context);
   if (predicate !== undefined) rejectPaths(predicate);
   return {
     entity,
-    scan: shieldScan(scanImages(entity, context.principal), predicate),
+    scan: shieldScan(images, predicate),
     predicate,
     fields: selectFields(fields, entity).filter(isStored),
     isSelected: fields !== undefined && fields !== 'all',
@@ -162,8 +167,9 @@ export function planHistory(
 ): HistoryPlan {
   const { principal, workspace } = context;
   if (entity.settings.changes !== 'history') throw historyOff(entity.name);
-  if (principal.kind === 'external' && entity.settings.historyForUsers !== true) throw historyNotForUsers(entity.name);
-  const view = planView({ fields: fields ?? 'all', filter: undefined }, entity, context);
+  if (principal.kind === 'external' && !isHistoryShown(entity)) throw historyNotForUsers(entity.name);
+  const selection = { fields: fields ?? 'all', filter: undefined };
+  const view = planView(selection, selectShown(entity), context, scanHistory(entity, principal));
   return {
     kind: 'history',
     databaseSchema: workspace.databaseSchema,
@@ -212,6 +218,14 @@ export function planFeedCount(
 ): FeedCountPlan {
   const place = { after, looks, seen: undefined, size: 0 };
   return { ...planFeed({ ...request, previous: false }, views, context, place), kind: 'feedCount' };
+}
+
+/** Returns the entity with the fields that some grant for its history shows. */
+function selectShown(entity: Entity): Entity {
+  if (entity.access === undefined) return entity;
+  const grants = getGrants(entity, 'history');
+  const isShown = (name: string): boolean => grants.some(({ fields }) => fields.has(name));
+  return { ...entity, fields: new Map([...entity.fields].filter(([name]) => isShown(name))) };
 }
 
 interface PagePlace {

@@ -41,6 +41,8 @@ export interface Alternative {
   readonly condition: Predicate | null;
   /** Columns that an image must have: one of before the column, or of its former type, shows no value to compare. */
   readonly imageColumns?: readonly string[];
+  /** Alternatives of which one must hold, too. */
+  readonly within?: readonly Alternative[];
 }
 
 /** A condition on the records of a table. */
@@ -79,14 +81,58 @@ export function scan(entity: Entity, principal: Principal, operation: Operation)
  * 409 when a grant for reading cannot be judged by an image alone.
  */
 export function scanImages(entity: Entity, principal: Principal): Scan {
-  for (const grant of entity.access?.grants ?? []) {
-    if (grant.can.has('read') && grant.where !== null && !isOwnCondition(grant.where))
-      throw changesUnavailable(entity.name, grant.index);
-  }
+  requireOwnConditions(entity, 'read');
   passGate(entity, 'read');
   const filter = rowFilter(entity, principal);
   const images = entity.access === undefined ? makeScan({ entity, filter }) : scanGranted(entity, filter, toImages);
   return makeScan({ ...images, isImage: true });
+}
+
+/** Throws 409 for a grant with the operation that cannot be judged by an image alone. */
+function requireOwnConditions({ name, access }: Entity, operation: GrantOperation): void {
+  for (const grant of access?.grants ?? []) {
+    if (grant.can.has(operation) && grant.where !== null && !isOwnCondition(grant.where))
+      throw changesUnavailable(name, grant.index);
+  }
+}
+
+/** Returns whether users may read the history of some records of an entity that keeps one. */
+export const isHistoryShown = (entity: Entity): boolean =>
+  entity.access === undefined ? entity.settings.historyForUsers === true : getGrants(entity, 'history').length > 0;
+
+/**
+ * Returns the images of which the principal may read the history: under grants those that one with `history` shows, with
+ * its fields, as far as the principal may read them. Throws as scanImages() does.
+ */
+export function scanHistory(entity: Entity, principal: Principal): Scan {
+  const images = scanImages(entity, principal);
+  if (entity.access === undefined) return images;
+  requireOwnConditions(entity, 'history');
+  return makeScan({ ...scanGrantedHistory(entity, rowFilter(entity, principal), toImages), isImage: true });
+}
+
+/** Returns the entity for a look at the records of which users may read the history, as they are now. */
+export const limitToHistory = (entity: Entity): Entity =>
+  entity.access === undefined
+    ? entity
+    : {
+        ...entity,
+        access: {
+          ...entity.access,
+          grants: getGrants(entity, 'history').map((grant) => ({ ...grant, can: new Set(['read'] as const) })),
+        },
+      };
+
+/** Returns what both a grant for history and one for reading show. */
+function scanGrantedHistory(entity: Entity, rules: RowFilter, toRecords: ToRecords): Scan {
+  const readers = getGrants(entity, 'read').map((grant) => ({ grant, alternative: toRecords(grant, entity) }));
+  const historians = getGrants(entity, 'history').map((grant) => ({ grant, alternative: toRecords(grant, entity) }));
+  return limit(entity, rules, (shows) => {
+    const within = readers.filter(shows).map(({ alternative }) => alternative);
+    return historians
+      .filter(shows)
+      .map(({ grant, alternative }) => (grant.can.has('read') ? alternative : { ...alternative, within }));
+  });
 }
 
 /** Returns the scan with the column `"$visible"`: whether the principal may read the record. */
@@ -159,18 +205,25 @@ export function shieldColumns(target: Scan, fields: readonly Field[]): Scan {
   return makeScan({ ...target, columns: new Map([...columns, ...shielded]) });
 }
 
-function scanGranted(
-  entity: Entity,
-  rules: RowFilter,
-  toRecords: (grant: ResolvedGrant, entity: Entity) => Alternative = toAlternative,
-): Scan {
+type ToRecords = (grant: ResolvedGrant, entity: Entity) => Alternative;
+
+function scanGranted(entity: Entity, rules: RowFilter, toRecords: ToRecords = toAlternative): Scan {
   const readers = getGrants(entity, 'read').map((grant) => ({ grant, alternative: toRecords(grant, entity) }));
-  const alternatives = requireOne(readers.map(({ alternative }) => alternative));
+  return limit(entity, rules, (shows) => readers.filter(shows).map(({ alternative }) => alternative));
+}
+
+/** Whether a grant shows some field, or its records. */
+type Shows = (pair: { readonly grant: ResolvedGrant }) => boolean;
+
+/** Makes a scan. `select`: returns alternatives of the grants, of which one must hold. */
+function limit(entity: Entity, rules: RowFilter, select: (shows: Shows) => readonly Alternative[]): Scan {
+  const rows = select(() => true);
+  const alternatives = requireOne(rows);
   const columns = new Map<string, readonly Alternative[]>();
   for (const field of entity.fields.values()) {
-    const showing = readers.filter(({ grant }) => grant.fields.has(field.name));
-    if (showing.length === readers.length) continue;
-    const visible = requireOne(showing.map(({ alternative }) => alternative));
+    const showing = select(({ grant }) => grant.fields.has(field.name));
+    if (showing.length === rows.length && showing.every(({ within }) => within === undefined)) continue;
+    const visible = requireOne(showing);
     if (visible !== null) columns.set(field.column, visible);
   }
   const filter: Scan['filter'] =
@@ -180,7 +233,11 @@ function scanGranted(
 
 /** Returns the alternatives, or null when one of them always holds. */
 function requireOne(alternatives: readonly Alternative[]): readonly Alternative[] | null {
-  return alternatives.some(({ guard, condition }) => guard === null && condition === null) ? null : alternatives;
+  return alternatives.some(
+    ({ guard, condition, within }) => guard === null && condition === null && within === undefined,
+  )
+    ? null
+    : alternatives;
 }
 
 /** Returns the grants of the principal's roles with the operation. */

@@ -102,11 +102,12 @@ export const IMAGE = ident('$image');
 export function renderAlternatives(alternatives: readonly Alternative[], row: Fragment): Fragment {
   if (alternatives.length === 0) return keyword('false');
   const aliases = makeAliases('g');
-  const conditions = alternatives.map(({ guard, condition, imageColumns = [] }) => {
+  const conditions = alternatives.map(({ guard, condition, imageColumns = [], within }) => {
     const parts = [
       ...imageColumns.map((column) => sql`(${row}.${IMAGE} -> ${literal(column)}) is not null`),
       ...(guard === null ? [] : [bind(guard)]),
       ...(condition === null ? [] : [renderPredicate(condition, row, aliases)]),
+      ...(within === undefined ? [] : [renderAlternatives(within, row)]),
     ];
     return parts.length === 0 ? keyword('true') : sql`(${join(parts, ' and ')})`;
   });

@@ -8,7 +8,7 @@ import { asText, asTexts, isList, isObject, type JsonObject, listMembers } from 
 /** Grants of an entity in the order of the document; null: it is open to every user. */
 export type Grants = readonly JsonObject[] | null;
 
-export const OPERATIONS = ['read', 'create', 'update', 'delete'] as const;
+export const OPERATIONS = ['read', 'create', 'update', 'delete', 'history'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 /** Words for the ways in which an entity is limited. */

@@ -45,7 +45,7 @@ function report(tickets: object, defaultPermissions: 'READ_ONLY' | 'READ_WRITE' 
 
 /** Returns `role: operation, …` of the operations that are allowed. */
 const summarize = ({ roles }: EntityReport): readonly string[] =>
-  roles.map((role) => `${role.role}: ${GRANT_OPERATIONS.filter((operation) => role[operation].allowed).join()}`);
+  roles.map((role) => `${role.role}: ${GRANT_OPERATIONS.filter((operation) => role[operation]?.allowed).join()}`);
 
 const cell = ({ roles }: EntityReport, name: string | null, operation: GrantOperation) => {
   const { records, fields } = roles.find(({ role }) => role === name)?.[operation] ?? assert.fail();
@@ -100,6 +100,25 @@ for (const [words, tickets, access, roles] of [
     'grants',
     ['agent: create', 'customer: read', 'null: '],
   ],
+  [
+    'history of an entity that keeps one is read by who may read its records and has a grant for it',
+    {
+      settings: { changes: 'history', historyForUsers: true },
+      grants: [
+        { role: 'agent', can: ['read', 'history'] },
+        { role: 'customer', can: ['history'] },
+      ],
+    },
+    'grants',
+    ['agent: read,history', 'customer: ', 'null: '],
+  ],
+  [
+    'history of an entity without grants is read by all users where they may',
+    { settings: { changes: 'history', historyForUsers: true } },
+    'open',
+    ROLES.concat('null').map((role) => `${role}: read,create,update,delete,history`),
+  ],
+  ['history of an entity without grants is for keys', { settings: { changes: 'history' } }, 'open', ALL],
 ] as const) {
   test(words, () => {
     const found = report(tickets);

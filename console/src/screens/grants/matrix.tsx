@@ -1,4 +1,4 @@
-// Matrix of entities and roles: a cell has the four operations in words and colours, and is a link to the grants of its
+// Matrix of entities and roles: a cell has the operations in words and colours, and is a link to the grants of its
 // entity. Arrow keys move between the cells.
 
 import { Group, Table, Text, VisuallyHidden } from '@mantine/core';
@@ -20,7 +20,7 @@ type Extent = 'all' | 'some' | 'none';
 const WORDS: Readonly<Record<Extent, string>> = { all: 'all', some: 'some', none: 'no' };
 
 function getExtent(operation: Operation, { rowRules }: EntityAccess, role: RoleAccess): Extent {
-  const { allowed, records, fields } = role[operation];
+  const { allowed = false, records = [], fields = null } = role[operation] ?? {};
   if (!allowed) return 'none';
   return records.length === 0 && fields === null && rowRules.length === 0 ? 'all' : 'some';
 }
@@ -89,7 +89,9 @@ interface CellProps {
 }
 
 function Cell({ workspace, entity, role }: CellProps) {
-  const extents = OPERATIONS.map((operation) => [operation, getExtent(operation, entity, role)] as const);
+  // Not every entity keeps a history.
+  const operations = OPERATIONS.filter((operation) => role[operation] !== undefined);
+  const extents = operations.map((operation) => [operation, getExtent(operation, entity, role)] as const);
   return (
     <Link
       to={screenPath(workspace, `/access/grants/${encodeURIComponent(entity.entity)}`)}
@@ -111,7 +113,7 @@ function Cell({ workspace, entity, role }: CellProps) {
 /** Explains a cell: the records and fields of each operation that is limited. */
 function explain({ rowRules }: EntityAccess, role: RoleAccess): string {
   const lines = OPERATIONS.flatMap((operation) => {
-    const { allowed, records, fields } = role[operation];
+    const { allowed = false, records = [], fields = null } = role[operation] ?? {};
     if (!allowed) return [];
     const where = records.length === 0 ? 'all records' : records.join('; or ');
     return [`${operation}: ${where}${fields === null ? '' : `; fields ${fields.join(', ') || 'none'}`}`];
