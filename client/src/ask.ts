@@ -42,7 +42,7 @@ export interface Ask {
   stream(
     path: string,
     query: URLSearchParams,
-    options?: CallOptions,
+    options?: CallOptions & { readonly accept?: string },
     file?: readonly [type: string, body: Content],
   ): Promise<FileAnswer>;
 }
@@ -74,14 +74,14 @@ export function makeAsk(send: Send, workspace: string): Ask {
       parseAnswer,
     );
   };
-  const stream: Ask['stream'] = (path, query, options, file) => {
+  const stream: Ask['stream'] = (path, query, { accept, ...options } = {}, file) => {
     const [type, body] = file ?? [];
     return send(
       {
         ...options,
         method: type ? 'POST' : 'GET',
         path: toPath(path, query),
-        headers: toTexts({ 'Content-Type': type }),
+        headers: toTexts({ 'Content-Type': type, Accept: accept }),
         body,
         isRepeatable: !type,
       },

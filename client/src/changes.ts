@@ -15,8 +15,6 @@ export interface FeedOptions extends CallOptions {
   readonly types?: readonly ChangeType[];
   /** Whether events have the values before, too. */
   readonly previous?: boolean;
-  /** Events of a page, 1 to 1,000; 100 if not given. */
-  readonly size?: number;
 }
 
 /** Options of the changes of one entity. */
@@ -27,8 +25,10 @@ export interface EntityFeedOptions<S extends Shape<S>, E extends keyof S, F> ext
   readonly filter?: OwnFilter<S, E>;
 }
 
-/** Option of pages. */
+/** Options of pages. */
 export interface PageOptions {
+  /** Events of a page, 1 to 1,000; 100 if not given. */
+  readonly size?: number;
   /** Seconds, up to 60, that a page without events waits for one: the iteration goes on for ever. 0, the default: it ends. */
   readonly wait?: number;
 }
@@ -55,9 +55,9 @@ export interface FeedPage<T> {
   readonly more: boolean;
 }
 
-/** Live events. Iterated again, they go on where they stopped. */
+/** Live events. What is not taken is not read. Iterated again, they begin with the event at which the iteration ended. */
 export interface Watch<T> extends AsyncIterable<T> {
-  /** Cursor at the end of the last page whose events have all been taken, for `after` of another process. */
+  /** Cursor after the events that have been worked off, which the current one is not, for `after` of another process. */
   readonly cursor: string | undefined;
 }
 
@@ -178,7 +178,10 @@ export interface EntityFeed<S extends Shape<S>, E extends keyof S> {
     options?: EntityFeedOptions<S, E, F> & PageOptions,
   ): AsyncGenerator<FeedPage<Change<S, E, F>>, void, undefined>;
 
-  /** Iterates over events as they happen, for ever: what passes (429, 5xx, a lost connection) is tried again. */
+  /**
+   * Iterates over events as they happen, for ever, by an event stream, or by long polls where none arrives: what passes (429,
+   * 5xx, a lost connection, an expired token) is tried again.
+   */
   watch<const F extends readonly Name<S, E>[] | undefined = undefined>(
     options?: EntityFeedOptions<S, E, F>,
   ): Watch<Change<S, E, F> | LostPlace>;

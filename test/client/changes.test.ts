@@ -1,9 +1,9 @@
-// The feed of changes in the client: pages and cursors, typed events, live events by long polls.
+// The feed of changes in the client: pages and cursors, typed events.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isWdaError, type LostPlace } from '../../client/src/index.ts';
+import { isWdaError } from '../../client/src/index.ts';
 import { prepare } from '../support/resources.ts';
-import { useDemo, watchedFetch } from './demo.ts';
+import { useDemo } from './demo.ts';
 import type { Shop } from './shop.ts';
 
 type Eq<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -111,60 +111,4 @@ test('an entity without changes says so', async () => {
   const products = demo.client().entity('products');
   await assert.rejects(drain(products.changes()), (error) => isWdaError(error, 'CHANGES_OFF'));
   await assert.rejects(products.watch()[Symbol.asyncIterator]().next(), (error) => isWdaError(error, 'CHANGES_OFF'));
-});
-
-test('watch gives events as they happen, and goes on after failures', { timeout: 60_000 }, async () => {
-  const tags = demo.client().entity('tags');
-  const names: string[] = [];
-  const ended = new AbortController();
-  // The first page tells the place; then a connection breaks, and a proxy answers.
-  const { fetch, requests } = watchedFetch((_, index) => {
-    if (index === 2) throw new TypeError('fetch failed');
-    return index === 3 ? new Response('Bad gateway', { status: 502 }) : undefined;
-  });
-  const watch = demo.client({ fetch }).entity('tags').watch({ signal: ended.signal });
-  assert.equal(watch.cursor, undefined);
-  const follow = async (): Promise<void> => {
-    for await (const event of watch) {
-      if (event.type !== 'created') continue;
-      names.push(event.record.name);
-      if (names.length === 3) ended.abort();
-      else await tags.create({ name: `watched ${names.length}` });
-    }
-  };
-  const following = follow();
-  while (requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
-  await tags.create({ name: 'watched 0' });
-  await assert.rejects(following, { name: 'AbortError' });
-  assert.deepEqual(names, ['watched 0', 'watched 1', 'watched 2']);
-  assert.match(String(watch.cursor), /^c_/);
-  assert.deepEqual((await drain(tags.changes({ after: watch.cursor }))).events, []);
-});
-
-test('watch tells that its place is lost, and goes on from now', { timeout: 60_000 }, async () => {
-  const tags = demo.client().entity('tags');
-  const { cursor } = await drain(tags.changes());
-  await tags.create({ name: 'gone' });
-  // Numbers the change.
-  await drain(tags.changes());
-  const [workspace] = await demo.server.database.query(`select database_schema as name from wda.workspace`);
-  const schema = `"${workspace?.name}"`;
-  await demo.server.database.query(
-    `update ${schema}."$change_progress" set expired = (select max(pos) from ${schema}."$change_position")`,
-  );
-  const watch = tags.watch({ after: cursor });
-  const seen: unknown[] = [];
-  for await (const event of watch) {
-    if (event.type === 'created') {
-      seen.push(event.record.name);
-      break;
-    }
-    assert.equal(event.type, 'reset');
-    seen.push((event as LostPlace).reason);
-    // Not before the events that follow have been taken: another process that goes on from here is told, too.
-    assert.equal(watch.cursor, cursor);
-    await tags.create({ name: 'read again' });
-  }
-  assert.deepEqual(seen, ['CURSOR_EXPIRED', 'read again']);
-  await assert.rejects(tags.watch({ after: 'c_x' })[Symbol.asyncIterator]().next(), { status: 400 });
 });
