@@ -8,6 +8,7 @@ import { isWritable } from '../model/writable.ts';
 import { decodeColumn } from '../plan/assignment.ts';
 import { planRead } from '../plan/plan.ts';
 import { parseId } from '../request/call.ts';
+import { isRecord } from '../request/members.ts';
 import { parseParameters } from '../request/query-string.ts';
 import { parseReadRequest } from '../request/record-request.ts';
 import { parseRestoreRequest } from '../request/restore-request.ts';
@@ -41,17 +42,25 @@ export async function restore(deps: HistoryDeps & ExchangeDeps, context: EntityC
   });
   const id = parseId(call.id) ?? '0';
   if ((await findVersion(deps, context, id)) !== undefined) {
-    const limited = toContext(values);
-    if (!isLimited(limited)) return update(deps, limited);
-    const changes = toContext(await selectChanges(deps, context, values));
-    if (!isLimited(changes)) throw new TypeError('a context stays limited with another body');
-    return updateGranted(deps, changes);
+    const whole = toContext(protectObjects(values, entity));
+    if (!isLimited(whole)) return update(deps, whole);
+    const changes = protectObjects(await selectChanges(deps, context, values), entity);
+    return updateGranted(deps, { ...whole, call: toContext(changes).call });
   }
   if (!mayAdminister(principal, workspace.id))
     throw forbidden('ADMIN_RIGHT_REQUIRED', 'Only an owner may restore a deleted record');
   if (call.conditions.ifMatch !== undefined) throw preconditionFailed();
   return createWithId(deps, toContext(values), id);
 }
+
+/** Marks objects as values, as they might look like operators of an update. */
+const protectObjects = (values: RecordValues, { fields }: Entity): RecordValues =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      fields.get(name)?.type === 'json' && isRecord(value) ? { $value: value } : value,
+    ]),
+  );
 
 /**
  * Returns the values that differ from those of the record, as grants may not allow to write the others. A field that only

@@ -121,3 +121,22 @@ test('a mail is sent for each new order, and for none twice', { timeout: 120_000
   await workspace.create('orders', [{ customerId: 1, note: 'third' }]);
   assert.match(await start(/third[\s\S]*END/), /Subject: New order 9/);
 });
+
+test('a change and a deletion are undone, and who did them is known', { timeout: 120_000 }, async () => {
+  const before = (await workspace.call('orders/2')).json.data;
+  const item = (await workspace.call('orderItems/1')).json.data;
+  const steps = readCommands('docs/recipes/who-changed-this.md');
+  assert.equal(steps.length, 6);
+  const outputs: string[] = [];
+  for (const step of steps) outputs.push((await runCommands(step, env, folder)).stdout);
+  const [, , history = '', undone = '', restored = '', changes = ''] = outputs;
+  assert.match(
+    history,
+    /^\S+Z {2}updated {2}status: open -> paid, total: 34\.00 -> 0\.00 {2}by key import {2}e_[\w-]+$/m,
+  );
+  assert.match(history, /^key import, request \S+$/m);
+  assert.deepEqual(JSON.parse(undone).data, before);
+  assert.match(restored, /Restored orderItems 1\n$/);
+  assert.deepEqual((await workspace.call('orderItems/1')).json.data, item);
+  assert.match(changes, /^\S+Z orders 2 updated\n$/);
+});

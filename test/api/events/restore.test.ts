@@ -83,6 +83,16 @@ test('a record is written as it was, digit by digit, and what is never stored st
   assert.equal(`"${last.version}`, answer.headers.get('etag')?.split('.')[0]);
 });
 
+test('an object that looks like an operator is restored as the value that it was', async () => {
+  for (const options of [{ $add: [1] }, { $value: { $remove: [2] } }, { a: 1 }, [{ $add: [1] }], null]) {
+    const { data } = await write('orders', 'POST', { status: 'open', options });
+    const path = `orders/${data.id}`;
+    await write(path, 'PATCH', { options: [0] });
+    const [, created] = await eventsOf(path);
+    assert.deepEqual(ok(await restore(path, created)).data.options, options);
+  }
+});
+
 test('a deleted record is created again with its id, by an owner', async () => {
   const { data } = await write('orders', 'POST', { status: 'open' });
   const path = `orders/${data.id}`;
