@@ -90,7 +90,7 @@ test('who may write and no more has records, and nothing to administer', async (
   const page = await open({ key: keys.readWrite, path: '/demo/shop/data/orders' });
   await page.getByRole('link', { name: 'New record' }).waitFor();
   const navigation = page.getByRole('navigation', { name: 'Workspace' });
-  for (const name of ['Schema', 'Migrations', 'Access', 'Activity', 'Settings'])
+  for (const name of ['Schema', 'Migrations', 'Access', 'Webhooks', 'Activity', 'Settings'])
     assert.equal(await navigation.getByRole('link', { name, exact: true }).count(), 0, name);
 });
 

@@ -30,6 +30,8 @@ const SCREENS: readonly (readonly [path: string, heading: RegExp])[] = [
   ['/demo/shop/access/rules', /^Row rules$/],
   ['/demo/shop/access/grants', /^Roles and grants$/],
   ['/demo/shop/access/grants/orders', /^Grants of orders$/],
+  ['/demo/shop/webhooks', /^Webhooks$/],
+  ['/demo/shop/webhooks/new', /^New webhook$/],
   ['/demo/shop/api/orders', /^API of orders$/],
   ['/demo/shop/activity', /^Activity$/],
   ['/demo/shop/settings', /^Settings$/],

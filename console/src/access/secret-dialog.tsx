@@ -7,11 +7,15 @@ export interface SecretDialogProps {
   /** Label of the secret, such as "Key". */
   readonly label: string;
   readonly secret: string;
+  readonly explanation?: string;
   readonly onStored: () => void;
   readonly children?: ReactNode;
 }
 
-export function SecretDialog({ title, label, secret, onStored, children }: SecretDialogProps) {
+const HASHED = 'It is shown only once, as the server stores only its hash. Copy it to where it is needed.';
+
+export function SecretDialog(props: SecretDialogProps) {
+  const { title, label, secret, explanation = HASHED, onStored, children } = props;
   return (
     <Modal
       opened
@@ -23,7 +27,7 @@ export function SecretDialog({ title, label, secret, onStored, children }: Secre
       size="lg"
     >
       <Stack gap="sm">
-        <Text size="sm">It is shown only once, as the server stores only its hash. Copy it to where it is needed.</Text>
+        <Text size="sm">{explanation}</Text>
         <Group gap="xs" align="end" wrap="nowrap">
           <TextInput
             label={label}

@@ -7,7 +7,7 @@ export interface Destination {
   readonly to: string;
   /** Address below which the link is marked as current. */
   readonly activePath: string;
-  readonly icon: 'schema' | 'arrows' | 'key' | 'code' | 'clock' | 'gear';
+  readonly icon: 'schema' | 'arrows' | 'key' | 'send' | 'code' | 'clock' | 'gear';
 }
 
 /** Lists the destinations. `entity`: the first of the workspace, whose API page is opened. */
@@ -28,6 +28,7 @@ export function listDestinations(
           way('schema', 'Schema', '/schema'),
           way('arrows', 'Migrations', '/migrations'),
           way('key', 'Access', '/access/keys', '/access'),
+          way('send', 'Webhooks', '/webhooks'),
         ]
       : []),
     ...(entity === undefined ? [] : [way('code', 'API', `/api/${entity}`, '/api')]),

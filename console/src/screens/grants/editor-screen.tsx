@@ -9,6 +9,7 @@ import { AccessLayout } from '../../access/access-layout.tsx';
 import { ConflictDialog } from '../../access/conflict-dialog.tsx';
 import { type Grants, getRoles, listClaims, moveGrant, NEW_GRANT, sayGrant, toRole } from '../../access/grants.ts';
 import { grantsPath, grantsQuery, reportQuery, saveGrants } from '../../access/grants-api.ts';
+import type { FormContext } from '../../access/where-form.tsx';
 import { type ErrorDetail, isApiError } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import { type EntityDocument, schemaQuery, type WorkspaceSchema } from '../../api/schema.ts';
@@ -29,7 +30,6 @@ import { AddRoleDialog } from './add-role-dialog.tsx';
 import { GrantForm } from './grant-form.tsx';
 import classes from './grants.module.css';
 import { Preview } from './preview.tsx';
-import type { FormContext } from './where-form.tsx';
 
 export function Screen() {
   const { entity } = useParams({ strict: false }) as { readonly entity: string };

@@ -12,13 +12,13 @@ import {
   Text,
 } from '@mantine/core';
 import { getRoles, OPERATIONS, sayGrant, toRole } from '../../access/grants.ts';
+import { ValueInput } from '../../access/value-input.tsx';
+import { type FormContext, WhereForm } from '../../access/where-form.tsx';
 import type { Json } from '../../api/json.ts';
 import { listColumns, type RecordColumn } from '../../records/fields.ts';
 import { asTexts, type JsonObject, listMembers, setAt } from '../../schema/json-value.ts';
 import { Icon } from '../../shell/icon.tsx';
 import classes from './grants.module.css';
-import { ValueInput } from './value-input.tsx';
-import { type FormContext, WhereForm } from './where-form.tsx';
 
 const FIELDSET = { root: classes.fields ?? '', legend: classes.legend ?? '' };
 

@@ -7,7 +7,15 @@ const labels = (isAdministrator: boolean, entity?: string) =>
   listDestinations(workspace, isAdministrator, entity).map(({ label }) => label);
 
 test('who administers sees all screens, who does not the API alone', () => {
-  assert.deepEqual(labels(true, 'orders'), ['Schema', 'Migrations', 'Access', 'API', 'Activity', 'Settings']);
+  assert.deepEqual(labels(true, 'orders'), [
+    'Schema',
+    'Migrations',
+    'Access',
+    'Webhooks',
+    'API',
+    'Activity',
+    'Settings',
+  ]);
   assert.deepEqual(labels(false, 'orders'), ['API']);
 });
 

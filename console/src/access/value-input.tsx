@@ -1,5 +1,8 @@
 // Input for a value of a condition or of a new record: a literal, a claim of the token, the current time, or null.
 import { Autocomplete, Group, NativeSelect, TextInput } from '@mantine/core';
+import type { Json } from '../api/json.ts';
+import type { RecordColumn } from '../records/fields.ts';
+import { listEnumValues } from '../records/value.ts';
 import {
   formatLiteral,
   formatLiterals,
@@ -9,10 +12,7 @@ import {
   parseLiterals,
   type Source,
   startValue,
-} from '../../access/grants.ts';
-import type { Json } from '../../api/json.ts';
-import type { RecordColumn } from '../../records/fields.ts';
-import { listEnumValues } from '../../records/value.ts';
+} from './grants.ts';
 
 const LABELS: Readonly<Record<Source, string>> = {
   value: 'value',
@@ -41,16 +41,18 @@ export function ValueInput(props: ValueInputProps) {
   const source = getSource(value);
   return (
     <Group gap={6} align="start" wrap="wrap" flex="1 1 220px">
-      <NativeSelect
-        aria-label={`${label}: from`}
-        size="xs"
-        value={source}
-        data={sources.map((one) => ({ value: one, label: LABELS[one] }))}
-        onChange={(event) => {
-          const next = event.currentTarget.value as Source;
-          onChange(isList && next === 'value' ? [] : startValue(next));
-        }}
-      />
+      {sources.length > 1 && (
+        <NativeSelect
+          aria-label={`${label}: from`}
+          size="xs"
+          value={source}
+          data={sources.map((one) => ({ value: one, label: LABELS[one] }))}
+          onChange={(event) => {
+            const next = event.currentTarget.value as Source;
+            onChange(isList && next === 'value' ? [] : startValue(next));
+          }}
+        />
+      )}
       {source === 'claim' && (
         <Autocomplete
           aria-label={`${label}: claim`}

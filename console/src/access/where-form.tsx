@@ -1,22 +1,14 @@
-// Editor of the condition of a grant: comparisons, and groups of them, nested as the document has them.
+// Editor of a condition, of a grant or a filter: comparisons, and groups of them, nested as the API has them.
 import { ActionIcon, Autocomplete, Button, Group, NativeSelect, Stack, Text } from '@mantine/core';
-import {
-  getKind,
-  getSource,
-  listGrantOperators,
-  listParts,
-  type Source,
-  setOperator,
-  toGroup,
-} from '../../access/grants.ts';
-import type { Json } from '../../api/json.ts';
-import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
-import type { ColumnType } from '../../records/fields.ts';
-import { operatorNamed } from '../../records/filter.ts';
-import { findColumn, listPathsAfter } from '../../records/filter-paths.ts';
-import { asText, isList, isObject, type JsonObject } from '../../schema/json-value.ts';
-import { Icon } from '../../shell/icon.tsx';
-import classes from './grants.module.css';
+import type { Json } from '../api/json.ts';
+import type { EntityDocument, WorkspaceSchema } from '../api/schema.ts';
+import { type ColumnType, listColumns } from '../records/fields.ts';
+import { operatorNamed } from '../records/filter.ts';
+import { findColumn, listPathsAfter } from '../records/filter-paths.ts';
+import { asText, isList, isObject, type JsonObject } from '../schema/json-value.ts';
+import { Icon } from '../shell/icon.tsx';
+import classes from './access.module.css';
+import { getKind, getSource, listGrantOperators, listParts, type Source, setOperator, toGroup } from './grants.ts';
 import { ValueInput } from './value-input.tsx';
 
 /** Values that every part of the form of a grant needs. */
@@ -24,6 +16,8 @@ export interface FormContext {
   readonly schema: WorkspaceSchema;
   readonly entity: EntityDocument;
   readonly claims: readonly string[];
+  /** Whether it is a filter, which compares own fields with literals alone. */
+  readonly isFilter?: boolean;
   /** Message of the server about the member at a path, such as `0.where.field`, or about something inside it. */
   readonly errorAt: (path: string) => string | undefined;
   /** Message about just this member. */
@@ -38,8 +32,12 @@ export interface WhereFormProps {
   readonly onChange: (next: Json | undefined) => void;
 }
 
-/** Condition without a field yet. */
-const EMPTY: Json = { field: '', op: 'eq', value: { claim: '' } };
+/** Returns a condition without a field yet. */
+const startCondition = ({ isFilter = false }: FormContext): Json => ({
+  field: '',
+  op: 'eq',
+  value: isFilter ? '' : { claim: '' },
+});
 
 /** Editor of a whole `where`, which may be missing. */
 export function WhereForm({ context, path, node, onChange }: WhereFormProps) {
@@ -47,7 +45,7 @@ export function WhereForm({ context, path, node, onChange }: WhereFormProps) {
   return (
     <Group gap="xs">
       <Text size="sm">All records</Text>
-      <Button variant="default" size="compact-xs" onClick={() => onChange(EMPTY)}>
+      <Button variant="default" size="compact-xs" onClick={() => onChange(startCondition(context))}>
         Add condition
       </Button>
     </Group>
@@ -81,10 +79,14 @@ function Node(props: NodeProps) {
       )}
       {kind !== 'and' && kind !== 'or' && props.isMember !== true && (
         <Group gap="xs">
-          <Button variant="default" size="compact-xs" onClick={() => onChange({ and: [node, EMPTY] })}>
+          <Button
+            variant="default"
+            size="compact-xs"
+            onClick={() => onChange({ and: [node, startCondition(context)] })}
+          >
             And another condition
           </Button>
-          <Button variant="default" size="compact-xs" onClick={() => onChange({ or: [node, EMPTY] })}>
+          <Button variant="default" size="compact-xs" onClick={() => onChange({ or: [node, startCondition(context)] })}>
             Or another condition
           </Button>
         </Group>
@@ -109,13 +111,24 @@ function Members({ node, path, context, onChange }: NodeProps) {
           ]}
           onChange={(event) => onChange({ [event.currentTarget.value]: parts })}
         />
-        <Button variant="default" size="compact-xs" onClick={() => onChange({ [kind]: [...parts, EMPTY] })}>
+        <Button
+          variant="default"
+          size="compact-xs"
+          onClick={() => onChange({ [kind]: [...parts, startCondition(context)] })}
+        >
           Add condition
         </Button>
         <Button
           variant="default"
           size="compact-xs"
-          onClick={() => onChange({ [kind]: [...parts, { [kind === 'and' ? 'or' : 'and']: [EMPTY, EMPTY] }] })}
+          onClick={() =>
+            onChange({
+              [kind]: [
+                ...parts,
+                { [kind === 'and' ? 'or' : 'and']: [startCondition(context), startCondition(context)] },
+              ],
+            })
+          }
         >
           Add group
         </Button>
@@ -144,7 +157,7 @@ function Members({ node, path, context, onChange }: NodeProps) {
 }
 
 function Negation({ node, path, context, onChange }: NodeProps) {
-  const member = (node as JsonObject).not ?? EMPTY;
+  const member = (node as JsonObject).not ?? startCondition(context);
   return (
     <Group gap={6} align="start" role="group" aria-label="Not" className={classes.node} wrap="nowrap">
       <Text size="sm" fw={600} mt={5}>
@@ -168,7 +181,7 @@ function Negation({ node, path, context, onChange }: NodeProps) {
 const isTime = (type: ColumnType): boolean => type === 'date' || type === 'datetime';
 
 function Comparison({ node, path, context, onChange, isNegated = false }: NodeProps) {
-  const { schema, entity, claims, errorAt } = context;
+  const { schema, entity, claims, errorAt, isFilter = false } = context;
   const members: JsonObject = isObject(node) ? node : {};
   const field = asText(members.field);
   const op = asText(members.op);
@@ -176,16 +189,20 @@ function Comparison({ node, path, context, onChange, isNegated = false }: NodePr
   const type = column?.type ?? 'string';
   const takes = operatorNamed(op)?.takes ?? 'one';
   const operators = listGrantOperators(type);
-  const sources: readonly Source[] = isTime(type) ? ['value', 'claim', 'now'] : ['value', 'claim'];
+  const sources: readonly Source[] = isFilter
+    ? ['value']
+    : isTime(type)
+      ? ['value', 'claim', 'now']
+      : ['value', 'claim'];
   const isMany = takes === 'many';
   return (
     <Group gap={6} align="start" wrap="wrap">
       <Autocomplete
         aria-label="Field"
-        placeholder="Field, or relation.field"
+        placeholder={isFilter ? 'Field' : 'Field, or relation.field'}
         size="xs"
         flex="1 1 160px"
-        data={[...listPathsAfter(schema, entity, field)]}
+        data={isFilter ? listColumns(entity).map(({ name }) => name) : [...listPathsAfter(schema, entity, field)]}
         limit={200}
         value={field}
         onChange={(next) => onChange({ ...members, field: next })}
@@ -228,7 +245,7 @@ function Comparison({ node, path, context, onChange, isNegated = false }: NodePr
           value={members.value}
           column={column}
           isList={isMany && getSource(members.value) === 'value'}
-          sources={isMany ? ['value', 'claim'] : sources}
+          sources={isMany && !isFilter ? ['value', 'claim'] : sources}
           claims={claims}
           error={errorAt(`${path}.value`)}
           onChange={(value) => onChange({ ...members, value })}
