@@ -1,4 +1,4 @@
-// A metric that a folder defines; the observer registers it with Prometheus.
+// Metrics that a folder defines; the observer registers them with Prometheus.
 
 export interface Metric {
   /** Name as Prometheus wants it: `wda_…`, with `_total` for a counter. */
@@ -11,4 +11,12 @@ export interface Metric {
   readonly label?: string;
   /** How the values of several processes are combined: `max` where all report the same thing; by default the sum. */
   readonly aggregator?: 'max';
+}
+
+/** A histogram of durations. */
+export interface HistogramMetric extends Pick<Metric, 'name' | 'help'> {
+  /** Upper bounds in seconds. */
+  readonly buckets: readonly number[];
+  /** Gives the function that counts a duration in seconds. */
+  readonly connect: (observe: (seconds: number) => void) => void;
 }

@@ -5,7 +5,7 @@ import pino from 'pino';
 import pretty from 'pino-pretty';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Config } from './config.ts';
-import type { Metric } from './metric.ts';
+import type { HistogramMetric, Metric } from './metric.ts';
 import { isWorker, requestPrimary, respondToWorkers } from './workers/primary.ts';
 
 export interface Log {
@@ -30,7 +30,7 @@ export interface Observer {
   readonly log: Log;
   request(observation: RequestObservation): void;
   /** Registers metrics, whose values are read when metrics are requested. */
-  registerMetrics(metrics: readonly Metric[]): void;
+  registerMetrics(metrics: readonly (Metric | HistogramMetric)[]): void;
   /** Returns the metrics in Prometheus text format 0.0.4. */
   metrics(): Promise<string>;
   /** Writes the lines that are left, for a second at most. Nothing can be logged afterwards. */
@@ -105,7 +105,8 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
       } else if (logger.isLevelEnabled('info')) logger.info(toLogFields(observation), 'request');
     },
     registerMetrics(metrics) {
-      for (const metric of metrics) registry.registerMetric(toPrometheusMetric(metric));
+      for (const metric of metrics)
+        registry.registerMetric('buckets' in metric ? toHistogram(metric) : toPrometheusMetric(metric));
     },
     metrics: () => (isWorker() ? requestPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
     close: () => closeDestination(destination),
@@ -167,6 +168,12 @@ export function memoize<T>(work: () => Promise<T>, ttlMs: number, now: () => num
     );
     return entry.result;
   };
+}
+
+function toHistogram({ name, help, buckets, connect }: HistogramMetric): Histogram {
+  const histogram = new Histogram({ name, help, buckets: [...buckets], registers: [] });
+  connect((seconds) => histogram.observe(seconds));
+  return histogram;
 }
 
 /** Makes a counter of a metric whose name ends in `_total`, and a gauge of any other. */

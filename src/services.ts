@@ -48,6 +48,7 @@ import { getWorkspaceMetrics, makeWorkspaceCache } from './store/workspace-cache
 import { makeLoadChangedWorkspaces } from './store/workspaces.ts';
 import { coordinatesNodes, ONE_DATABASE, type Topology } from './topology/topology.ts';
 import { makeServerRateLimit } from './workers/rate-limit.ts';
+import { numberingMetrics } from './workspace-schema/change-numbering.ts';
 import { makeChangeRetention } from './workspace-schema/change-retention.ts';
 import { makeIdempotencyKeys } from './workspace-schema/idempotency-keys.ts';
 import { makeTotals, type Totals } from './workspace-schema/totals.ts';
@@ -132,11 +133,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     maxBytes: config.idempotencyMaxBytes,
     maxKeys: config.idempotencyMaxKeys,
   });
-  const retention = makeChangeRetention(db, makeLoadChangedWorkspaces(db), {
-    hours: config.changesHours,
-    maxBytes: config.changesMaxBytes,
-    historyDays: config.historyDays,
-  });
+  const retention = makeServerRetention(config, db, log);
   const agents = makeAgentHandler(config, db, log, logError);
   const feedSecret = makeSecret(db, 'feed_secret');
   const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
@@ -153,6 +150,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     ...keys.getMetrics(),
     ...records.metrics,
     ...retention.getMetrics(),
+    ...numberingMetrics,
   ];
   return {
     databaseAddress: formatAddress(routes.connection),
@@ -196,6 +194,11 @@ function makeHttpClients({ idpPrivateNetwork, webhookPrivateNetwork, webhookTime
       seals: makeLoadWebhookSeals(makeSecret(db, 'webhook_secret')),
     },
   };
+}
+
+function makeServerRetention(config: Config, db: Database, { warn: report }: Observer['log']) {
+  const { changesHours: hours, changesMaxBytes: maxBytes, historyDays } = config;
+  return makeChangeRetention(db, makeLoadChangedWorkspaces(db), { hours, maxBytes, historyDays }, { report });
 }
 
 /** Verifies tokens of identity providers, with their keys. */

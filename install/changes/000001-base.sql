@@ -153,6 +153,15 @@ end',
   perform {schema}."$index_history"();
 end $$;
 
+-- Makes the triggers of a table that keeps changes again.
+create function {schema}."$repair_triggers"(place text) returns void language sql
+set search_path = pg_catalog, pg_temp set lock_timeout = '300ms' as $$
+  select {schema}."$keep_changes"(e.relation, e.omitted, e.is_history, e.history_days)
+  from {schema}."$changed_entity" e join pg_class t on t.relname = e.relation
+    and t.relnamespace = (select relnamespace from pg_class where oid = '{schema}."$change"'::regclass)
+  where e.relation = place and e.is_kept
+$$;
+
 -- Compares the triggers of tables that keep changes with those that were made. Of tables whose triggers somebody has changed
 -- and that stand again readers are told to read the records again. Returns the tables whose triggers do not stand, whether
 -- this is new, and whether some are missing or were replaced: others are disabled, which is left to whoever has done it.
@@ -271,7 +280,8 @@ begin
   return result::json;
 end $$;
 
--- Gives positions to committed changes, some `most` of them; one caller after the other. Returns whether there is more to do.
+-- Gives positions to committed changes, some `most` of them; one caller after the other. Returns whether there is more to do,
+-- and how many of which kinds have got one.
 --
 -- Every committed change becomes visible in some snapshot `until` and was not visible in the one before, so it gets
 -- exactly one position. Runs are serialized, and the next one starts after the positions of this one are committed, so
@@ -282,7 +292,8 @@ end $$;
 --
 -- pg_snapshot_xmax() is the transaction after the last one that has ended, so transactions beyond it may have begun long
 -- before. But they began after the last piece that was committed before the snapshot, which is why `base` is one older.
-create function {schema}."$number_changes"(most int4) returns bool language plpgsql
+create function {schema}."$number_changes"(most int4, out more bool, out created int4, out updated int4, out removed int4, out others int4)
+language plpgsql
 set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   p {schema}."$change_progress";
@@ -299,7 +310,8 @@ declare
 begin
   perform pg_advisory_xact_lock(7824481, '{schema}."$change"'::regclass::oid::int4);
   select * into p from {schema}."$change_progress";
-  if not found then return false; end if;
+  more := false;
+  if not found then return; end if;
   -- Before this transaction gets its number.
   last_drawn := coalesce(pg_sequence_last_value('{schema}."$change_seq"'), 0);
   if p.place not in ('', here) or pg_snapshot_xmax(p.seen) > pg_snapshot_xmax(pg_current_snapshot()) then
@@ -310,7 +322,8 @@ begin
       drawn = 0, base = 0, next_base = 0,
       expired = setval(pg_get_serial_sequence('{schema}."$change_position"', 'pos'),
         greatest(p.expired, coalesce((select max(pos) from {schema}."$change_position"), 0)) + gap);
-    return true;
+    more := true;
+    return;
   end if;
   if p.place = '' then update {schema}."$change_progress" set place = here; end if;
   is_new := p.until is null;
@@ -336,9 +349,9 @@ begin
     where l.xid >= pg_snapshot_xmax(p.seen) and l.xid < pg_snapshot_xmax(p.until) and pg_visible_in_snapshot(l.xid, p.until)
       and not exists (select from {schema}."$change" n where n.xid = l.xid and n.seq > l.seq)
   ), w as (
-    select t.tail, c.xid, c.seq from t, s
+    select t.tail, c.xid, c.seq, c.kind from t, s
     cross join lateral (
-      select c.xid, c.seq from {schema}."$change" c
+      select c.xid, c.seq, c.kind from {schema}."$change" c
       where c.xid = t.xid and c.seq > case when t.tail = p.tail then p.seq else 0 end
         -- A restored change may have the number of a transaction of this server: its row was written by an earlier one.
         and (c.xmin::text::int8 - (c.xid::text::int8 & 4294967295)) & 4294967295 < 2147483648
@@ -349,22 +362,28 @@ begin
   ), o as (
     insert into {schema}."$change_position" (xid, seq) select w.xid, w.seq from w order by w.tail, w.seq
   )
-  select s.looked, s.last, (select count(*) from w), e.tail, e.seq into looked, last_looked, count, last_tail, last_seq
-  from s left join (select w.tail, w.seq from w order by w.tail desc, w.seq desc limit 1) e on true;
+  select s.looked, s.last, n.total, n.created, n.updated, n.removed, n.total - n.created - n.updated - n.removed, e.tail, e.seq
+  into looked, last_looked, count, created, updated, removed, others, last_tail, last_seq
+  from s cross join (
+    select count(*) as total, count(*) filter (where w.kind = 'i') as created, count(*) filter (where w.kind = 'u') as updated,
+      count(*) filter (where w.kind = 'd') as removed from w
+  ) n left join (select w.tail, w.seq from w order by w.tail desc, w.seq desc limit 1) e on true;
   if count = most then
     update {schema}."$change_progress"
     set until = p.until, next_base = p.next_base, drawn = last_drawn, tail = last_tail, seq = last_seq;
-    return true;
+    more := true;
+    return;
   end if;
   if looked = most then
     update {schema}."$change_progress"
     set until = p.until, next_base = p.next_base, drawn = last_drawn, tail = last_looked, seq = last_looked;
-    return true;
+    more := true;
+    return;
   end if;
   if looked > 0 or count > 0 or not is_new or pg_snapshot_xmax(p.until)::text::int8 - pg_snapshot_xmax(p.seen)::text::int8 > 100000 then
     update {schema}."$change_progress"
     set seen = p.until, base = p.next_base, drawn = last_drawn, until = null, tail = 0, seq = 0;
   end if;
   -- The rest of a window that another caller began says nothing of what was committed since.
-  return not is_new;
+  more := not is_new;
 end $$;

@@ -2,18 +2,15 @@
 import { isStaleSnapshot } from '../database/errors.ts';
 import type { Executor, PoolName, Row } from '../database/pool.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { numberChanges as renderNumbering } from '../sql/change-statements.ts';
 import { selectContinuation, selectLastPosition } from '../sql/feed.ts';
 import type { Query } from '../sql/fragment.ts';
+import { numberChanges as numberWorkspace } from '../workspace-schema/change-numbering.ts';
 import type { RequestContext } from './context.ts';
 import { fitsCursor, type SeenChanges } from './feed-cursor.ts';
 import { toRecordError } from './record-error.ts';
 
 /** Runs a statement of a feed. */
 export type Run = (query: Query, pool: PoolName) => Promise<readonly Row[]>;
-
-// Changes that get positions in one transaction: some 100 ms.
-const NUMBERED_AT_ONCE = 20_000;
 
 /** Makes the function that runs statements for the request. `entity`: the one that errors of the database are about. */
 export function makeRun(executor: Executor, context: RequestContext, entity: string): Run {
@@ -33,12 +30,8 @@ export async function numberChanges(run: Run, workspace: Workspace): Promise<num
   return Number(row?.[0] ?? 0);
 }
 
-async function numberCommitted(run: Run, workspace: Workspace): Promise<void> {
-  for (;;) {
-    const [row] = await run(renderNumbering(workspace.databaseSchema, NUMBERED_AT_ONCE), 'write');
-    if (row?.[0] !== 'true') return;
-  }
-}
+const numberCommitted = (run: Run, { databaseSchema }: Workspace): Promise<void> =>
+  numberWorkspace(async (query) => (await run(query, 'write'))[0], databaseSchema);
 
 export const getEpoch = ({ entities }: Workspace): string => entities.values().next().value?.epoch ?? '';
 

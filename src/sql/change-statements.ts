@@ -4,11 +4,11 @@ import { internalRef } from './internal-names.ts';
 
 /**
  * Gives positions to committed changes, `most` of them or fewer, after those of another caller; returns whether there is
- * more to do. A transaction of its own.
+ * more to do, and how many records were created, updated, removed, and other changes. A transaction of its own.
  */
 export const numberChanges = (schema: string, most: number): Query =>
   toQuery(
-    sql`select ${internalRef(schema, 'number_changes')}(${String(most)}::int4)::text as more`,
+    sql`select more::text, created::text, updated::text, removed::text, others::text from ${internalRef(schema, 'number_changes')}(${String(most)}::int4)`,
     `feed.number.${schema}`,
   );
 

@@ -44,6 +44,7 @@ export type InternalName =
   | 'note_column'
   | 'number_changes'
   | 'watch_triggers'
+  | 'repair_triggers'
   | 'rename_image'
   /** Limits of responses. */
   | 'bounded_text'

@@ -4,9 +4,10 @@
 import { isStaleSnapshot } from '../database/errors.ts';
 import type { Database } from '../database/pool.ts';
 import type { Metric } from '../metric.ts';
-import { numberChanges } from '../sql/change-statements.ts';
-import { type Fragment, type Query, sql, toQuery } from '../sql/fragment.ts';
+import { type Fragment, integerLiteral, type Query, sql, toQuery } from '../sql/fragment.ts';
 import { internalRef } from '../sql/internal-names.ts';
+import { numberChanges } from './change-numbering.ts';
+import { type ReportInterruption, watchTriggers } from './change-triggers.ts';
 
 export interface RetentionLimits {
   /** Hours for which changes are kept for feeds. */
@@ -40,7 +41,6 @@ const RUN_PAUSE_MS = 1000;
 // A round that looks through history, too.
 const HISTORY_ROUND_MS = 86_400_000;
 const BATCH_SIZE = 1000;
-const NUMBERED_AT_ONCE = 5000;
 // Changes whose sizes are an estimate of those of all.
 const SAMPLE_SIZE = 2000;
 // Bytes of a change besides its images, with its position and its parts of indexes.
@@ -49,19 +49,24 @@ const ROW_BYTES = 250;
 /** First number of advisory locks on the removal of changes: "wdc" in ASCII. */
 const LOCK_CLASS = 0x776463;
 
-/** `now`: milliseconds of a clock that does not go back. */
+export interface RetentionOptions {
+  /** Milliseconds of a clock that does not go back. */
+  readonly now?: () => number;
+  readonly report?: ReportInterruption;
+}
+
 export function makeChangeRetention(
   db: Database,
   loadWorkspaces: LoadChangedWorkspaces,
   { hours, maxBytes, historyDays }: RetentionLimits,
-  now: () => number = () => performance.now(),
+  { now = () => performance.now(), report = () => undefined }: RetentionOptions = {},
 ): ChangeRetention {
   let lastWorkspace = '0';
   let historyAt = 0;
   let isHistoryRound = true;
   let removed = 0;
-  let roundBytes = 0;
-  let bytes = 0;
+  let round = NO_FIGURES;
+  let figures = NO_FIGURES;
 
   async function queryRow<T>(query: Query): Promise<T> {
     const [row] = await db.query<T>(query);
@@ -69,14 +74,13 @@ export function makeChangeRetention(
   }
 
   async function sweepWorkspace({ schema }: ChangedWorkspace): Promise<void> {
-    for (;;) {
-      const { more } = await queryRow<{ more: string }>(numberChanges(schema, NUMBERED_AT_ONCE));
-      if (more !== 'true') break;
-    }
-    const { bytes: onDisk } = await queryRow<{ bytes: number }>(
-      toQuery(sql`select (${measureDisk(schema)})::float8 as bytes`),
-    );
-    roundBytes += onDisk;
+    const interrupted = await watchTriggers(db, schema, report);
+    const run = async (query: Query): Promise<readonly unknown[]> => Object.values(await queryRow<object>(query));
+    // Without numbering the figures say since when.
+    const failure: unknown = await numberChanges(run, schema).catch((error) => error);
+    const { bytes: onDisk, ...unnumbered } = await queryRow<ChangeFigures>(toQuery(measureChanges(schema)));
+    round = addFigures(round, { bytes: onDisk, ...unnumbered, interrupted });
+    if (failure !== undefined) throw failure;
     // Space of removed rows is used again, and counts on the disk only.
     const { target } =
       onDisk <= maxBytes ? { target: '0' } : await queryRow<{ target: string }>(findTarget(schema, maxBytes));
@@ -109,8 +113,8 @@ export function makeChangeRetention(
       }
       if (workspaces.length === WORKSPACES_PER_RUN) return;
       lastWorkspace = '0';
-      bytes = roundBytes;
-      roundBytes = 0;
+      figures = round;
+      round = NO_FIGURES;
       if (isHistoryRound) historyAt = now() + HISTORY_ROUND_MS;
       isHistoryRound = now() >= historyAt;
     },
@@ -121,10 +125,64 @@ export function makeChangeRetention(
         name: 'wda_changes_bytes',
         help: 'Bytes on disk of changes of records, measured every minute',
         aggregator: 'max',
-        read: () => bytes,
+        read: () => figures.bytes,
+      },
+      {
+        name: 'wda_changes_unnumbered',
+        help: 'Changes that no reader sees yet although they are committed, counted every minute up to 10,000 of a workspace',
+        aggregator: 'max',
+        read: () => figures.unnumbered,
+      },
+      {
+        name: 'wda_changes_lag_seconds',
+        help: 'Age of the oldest of them',
+        aggregator: 'max',
+        read: () => figures.lagSeconds,
+      },
+      {
+        name: 'wda_changes_interrupted',
+        help: 'Tables whose changes are not kept, as their triggers were disabled or dropped by SQL',
+        aggregator: 'max',
+        read: () => figures.interrupted,
       },
     ],
   };
+}
+
+/** Figures of the changes that are kept, and of those that have no position yet. */
+export interface ChangeFigures {
+  readonly bytes: number;
+  /** Changes without a position, 10,000 at most, and the age of the oldest one, or 0. */
+  readonly unnumbered: number;
+  readonly lagSeconds: number;
+}
+
+interface RoundFigures extends ChangeFigures {
+  readonly interrupted: number;
+}
+
+const NO_FIGURES: RoundFigures = { bytes: 0, unnumbered: 0, lagSeconds: 0, interrupted: 0 };
+
+const addFigures = (one: RoundFigures, other: RoundFigures): RoundFigures => ({
+  bytes: one.bytes + other.bytes,
+  unnumbered: one.unnumbered + other.unnumbered,
+  lagSeconds: Math.max(one.lagSeconds, other.lagSeconds),
+  interrupted: one.interrupted + other.interrupted,
+});
+
+const MAX_COUNTED = 10_000;
+
+/** Renders the figures of a workspace, see ChangeFigures: what the last numbering has not seen is read by an index. */
+export function measureChanges(schema: string): Fragment {
+  const change = internalRef(schema, 'change');
+  const seen = sql`(select seen from ${internalRef(schema, 'change_progress')})`;
+  const unnumbered = sql`select at from (
+  select c.at from ${change} c where c.xid >= pg_snapshot_xmax(${seen})
+  union all
+  select c.at from ${change} c where c.xid = any(array(select pg_snapshot_xip(${seen})))
+) c limit ${integerLiteral(MAX_COUNTED)}`;
+  return sql`select (${measureDisk(schema)})::float8 as bytes, count(*)::float8 as unnumbered,
+  coalesce(extract(epoch from clock_timestamp() - min(u.at)), 0)::float8 as "lagSeconds" from (${unnumbered}) u`;
 }
 
 /** Renders the bytes on disk of the changes of a workspace. */

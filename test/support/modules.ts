@@ -155,7 +155,15 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'workspace-schema': {
     purpose:
       'internal tables and triggers in the schema of a workspace: totals, idempotency keys, stored changes, columns that change their type',
-    entryFiles: ['change-retention.ts', 'count.ts', 'idempotency-keys.ts', 'record-changes.ts', 'sync.ts', 'totals.ts'],
+    entryFiles: [
+      'change-numbering.ts',
+      'change-retention.ts',
+      'count.ts',
+      'idempotency-keys.ts',
+      'record-changes.ts',
+      'sync.ts',
+      'totals.ts',
+    ],
     imports: [
       'database',
       'type metric.ts',
@@ -220,6 +228,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     imports: [
       'auth',
       'type workspace-schema',
+      'workspace-schema/change-numbering.ts',
       'store',
       'type config.ts',
       'type metric.ts',

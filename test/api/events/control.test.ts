@@ -2,7 +2,10 @@
 // their own, or it keeps changes no longer.
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { useIssuer, useServer } from '../../support/resources.ts';
+import { makeLoadChangedWorkspaces } from '../../../src/store/workspaces.ts';
+import { makeChangeRetention } from '../../../src/workspace-schema/change-retention.ts';
+import { openDatabase } from '../../support/database.ts';
+import { use, useIssuer, useServer } from '../../support/resources.ts';
 import type { Answer, Call, TestWorkspace } from '../../support/server.ts';
 import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
 
@@ -47,7 +50,7 @@ const now = async (path: string, call: Call = {}): Promise<string> => ok(await s
 
 /** Reads the events after the cursor, without ids and times. */
 async function read(path: string, after: string, call: Call = {}): Promise<Record<string, unknown>[]> {
-  const { data } = ok(await shop.call(`${path}?after=${after}&size=1000`, call));
+  const { data } = ok(await shop.call(`${path}${path.includes('?') ? '&' : '?'}after=${after}&size=1000`, call));
   return data.map(({ id, at, ...event }: Record<string, unknown>) => {
     assert.match(String(id), /^e_[\w-]{1,62}$/);
     assert.match(String(at), /Z$/);
@@ -221,5 +224,95 @@ describe('an import with events=summary', () => {
     assert.equal((await importCsv('papers', 'text\na\n', '?events=all')).status, 400);
     ok(await importCsv('papers', 'text\na\n', ''));
     ok(await importCsv('drafts', 'text\na\n'));
+  });
+});
+
+describe('triggers that somebody changes by SQL', () => {
+  const db = use(
+    async () => openDatabase(server.database.url),
+    (database) => database.close(),
+  );
+  let schema: string;
+  let reports: unknown[] = [];
+  const report = (_: string, { table, triggers }: Readonly<Record<string, unknown>>): number =>
+    reports.push([table, triggers]);
+  const sql = (text: string): Promise<unknown> => server.database.query(text.replaceAll('$', `"${schema}"`));
+
+  /** Runs what the server does every minute; returns the number of tables without triggers. */
+  async function sweep(): Promise<number> {
+    const limits = { hours: 24, maxBytes: 1e9, historyDays: 365 };
+    const retention = makeChangeRetention(db, makeLoadChangedWorkspaces(db), limits, { report });
+    await retention.sweep();
+    const metric = retention.getMetrics().find(({ name }) => name === 'wda_changes_interrupted');
+    return Number(metric?.read());
+  }
+
+  before(async () => {
+    await makeShop();
+    const [row] = await server.database.query(
+      `select database_schema from wda.workspace where slug = '${shop.path.split('/')[1]}'`,
+    );
+    schema = String(row?.database_schema);
+  });
+
+  const types = async (start: string, path = 'notes/_changes'): Promise<unknown> =>
+    (await read(path, start)).map(({ type, reason }) => (reason === undefined ? type : `${type} ${reason}`));
+
+  test('are noticed while they are disabled, and readers are told when they stand again', async () => {
+    assert.equal(await sweep(), 0);
+    reports = [];
+    const start = await now('notes/_changes');
+    await sql('alter table $.notes disable trigger "~change_insert"');
+    await sql(`insert into $.notes (text) values ('unseen')`);
+    assert.deepEqual([await sweep(), await sweep(), reports], [1, 1, [['notes', 'disabled']]]);
+    assert.deepEqual(await types(start), []);
+    await sql('alter table $.notes enable trigger "~change_insert"');
+    await sql(`insert into $.notes (text) values ('seen')`);
+    assert.deepEqual([await sweep(), await sweep()], [0, 0]);
+    assert.deepEqual(await types(start), ['created', 'reset interrupted']);
+  });
+
+  test('are noticed when they stood again before anybody looked', async () => {
+    const start = await now('notes/_changes');
+    await sql('alter table $.notes disable trigger user');
+    await sql('alter table $.notes enable trigger user');
+    ok(await shop.admin('entities/notes/settings', { method: 'PUT', body: { changes: 'history' } }));
+    assert.equal(await sweep(), 0);
+    assert.deepEqual(await types(start), ['reset interrupted']);
+    assert.equal(await sweep(), 0);
+    assert.deepEqual(await types(start), ['reset interrupted']);
+  });
+
+  test('are made again when they are gone, with the columns that are never stored', async () => {
+    ok(await shop.admin('entities/tags/settings', { method: 'PUT', body: { changes: 'feed', changesOmit: ['name'] } }));
+    const start = await now('tags/_changes');
+    reports = [];
+    await sql('drop trigger "~change_update" on $.tags');
+    assert.deepEqual([await sweep(), reports], [0, [['tags', 'dropped']]]);
+    const { data } = ok(await shop.call('tags', { method: 'POST', body: { name: 'hidden' } }));
+    ok(await shop.call(`tags/${data.id}`, { method: 'PATCH', body: { name: 'h2' } }));
+    const events = await read('tags/_changes', start);
+    assert.deepEqual(
+      events.map(({ type, record }) => [type, record]),
+      [
+        ['reset', undefined],
+        ['created', { id: data.id }],
+        ['updated', { id: data.id }],
+      ],
+    );
+    await sql('alter table $.tags rename to gone');
+    assert.equal(await sweep(), 1);
+    await sql('alter table $.gone rename to tags');
+    assert.equal(await sweep(), 0);
+  });
+
+  test('that the server makes again itself are no interruption', async () => {
+    const path = '_changes?entities=notes,tickets';
+    const start = await now(path);
+    ok(await shop.admin('entities/tickets/settings', { method: 'PUT', body: { changes: 'history' } }));
+    ok(await shop.admin('entities/tickets/settings', { method: 'PUT', body: { changes: 'off' } }));
+    ok(await shop.admin('entities/tickets/settings', { method: 'PUT', body: { changes: 'feed' } }));
+    assert.equal(await sweep(), 0);
+    assert.deepEqual(await types(start, path), ['ended off']);
   });
 });
