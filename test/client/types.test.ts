@@ -51,6 +51,7 @@ const asProgram = (file: string): string =>
   readFileSync(join(import.meta.dirname, file), 'utf8')
     .replaceAll('../../client/src/index.ts', 'workspace-data-client')
     .replaceAll('../../client/src/query.ts', 'workspace-data-client/query')
+    .replaceAll('../../client/src/webhooks.ts', 'workspace-data-client/webhooks')
     .replaceAll(/'(\.\/[\w-]+)\.ts'/g, "'$1.js'");
 
 const instantiations = (said: string): number => Number(/^Instantiations:\s+(\d+)/m.exec(said)?.[1]);
