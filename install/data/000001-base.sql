@@ -130,8 +130,9 @@ create table wda.webhook (
   previous boolean not null,
   max_batch int4 not null constraint webhook_max_batch check (max_batch between 1 and 100),
   ordering text not null constraint webhook_ordering check (ordering in ('relaxed', 'strict')),
-  -- Secrets are sealed with a key that follows from a secret of the installation. `headers`: a JSON object; `secret`: text;
-  -- null after a restore, until there is a new one.
+  -- Secrets are sealed with a key that follows from a secret of the installation. `headers`: a JSON object, empty after a
+  -- restore until there are new values; `secret`: text, null after a restore until there is a new one.
+  header_names text[] not null,
   headers bytea not null,
   secret bytea,
   previous_secret bytea,

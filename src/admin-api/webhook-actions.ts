@@ -4,7 +4,7 @@ import type { Static } from 'typebox';
 import type { Workspace } from '../model/workspace.ts';
 import type { Databases } from '../store/databases.ts';
 import { redeliverFailed } from '../store/webhook-deliveries.ts';
-import { openHeaders, type WebhookSeals } from '../store/webhook-seals.ts';
+import type { WebhookSeals } from '../store/webhook-seals.ts';
 import {
   findWebhook,
   lockWebhook,
@@ -34,6 +34,7 @@ import { findOldestPlace, findPlaceNow, findPlaceSince } from './webhook-feed.ts
 import {
   isDisabled,
   isRotating,
+  loadHeaders,
   makeFindTarget,
   noWebhook,
   requireSecrets,
@@ -148,7 +149,7 @@ export function webhookActionRoutes(services: WebhookServices): AdminRoute[] {
 /** Opens what a request to the receiver needs; 409 if a restore has left out some of it. */
 function toReceiver(webhook: Webhook, seals: WebhookSeals): Receiver {
   const { workspaceId, url, secret, previousSecret } = webhook;
-  const headers = openHeaders(seals, workspaceId, webhook.headers);
+  const headers = loadHeaders(webhook, seals);
   requireSecrets(webhook, headers);
   const sealed = [secret, isRotating(webhook) ? previousSecret : null].filter((one) => one !== null);
   return {

@@ -40,7 +40,7 @@ export interface WebhookTarget extends WebhookContext {
 }
 
 /** Members of a webhook that a body may have, all of them. */
-export type Members = Omit<WebhookSettings, 'filter' | 'headers'> &
+export type Members = Omit<WebhookSettings, 'filter' | 'headers' | 'headerNames'> &
   WebhookSelection & { readonly headers: WebhookHeaders };
 
 export const WEBHOOK_ID = { id: idParam('webhook') };
@@ -95,10 +95,16 @@ export const makeFindTarget =
 
 const parseFilter = (text: string | null): unknown => (text === null ? null : parseExact(text));
 
+/** Returns the headers, those that a restore has left out with null. */
+export function loadHeaders({ workspaceId, headerNames, headers }: Webhook, seals: WebhookSeals): WebhookHeaders {
+  const values = openHeaders(seals, workspaceId, headers);
+  return Object.fromEntries(headerNames.map((name) => [name, values[name] ?? null]));
+}
+
 export const toMembers = (webhook: Webhook, seals: WebhookSeals): Members => ({
   ...webhook,
   filter: parseFilter(webhook.filter),
-  headers: openHeaders(seals, webhook.workspaceId, webhook.headers),
+  headers: loadHeaders(webhook, seals),
 });
 
 /** Returns the members with those of a body in their place; the filter of `raw`, where numbers keep their digits. */
@@ -122,6 +128,7 @@ export const toSettings = (members: Members, { workspace, seals }: WebhookContex
   previous: members.previous,
   maxBatch: members.maxBatch,
   ordering: members.ordering,
+  headerNames: Object.keys(members.headers),
   headers: sealHeaders(seals, workspace.id, members.headers),
   enabled: members.enabled,
 });
@@ -168,18 +175,17 @@ export const describeWebhook = ({ id, name, url, entities, types, enabled }: Web
 export async function showWebhooks(
   databases: Databases,
   webhooks: readonly Webhook[],
-  { workspace, seals }: WebhookContext,
+  { workspace }: WebhookContext,
 ): Promise<Static<typeof WebhookResponse>[]> {
   const count = await makeCountWaiting(databases.forWorkspace(workspace), workspace);
   const response: Static<typeof WebhookResponse>[] = [];
-  for (const webhook of webhooks) response.push(toResponse(webhook, seals, await count(webhook)));
+  for (const webhook of webhooks) response.push(toResponse(webhook, await count(webhook)));
   return response;
 }
 
-function toResponse(webhook: Webhook, seals: WebhookSeals, waiting: Waiting): Static<typeof WebhookResponse> {
-  const { enabled, failures, workspaceId, previousSecretUntil } = webhook;
+function toResponse(webhook: Webhook, waiting: Waiting): Static<typeof WebhookResponse> {
+  const { enabled, failures, previousSecretUntil } = webhook;
   const isFailing = failures > 0;
-  const names = Object.keys(openHeaders(seals, workspaceId, webhook.headers));
   return {
     id: Number(webhook.id),
     name: webhook.name,
@@ -191,7 +197,7 @@ function toResponse(webhook: Webhook, seals: WebhookSeals, waiting: Waiting): St
     previous: webhook.previous,
     maxBatch: webhook.maxBatch,
     ordering: webhook.ordering,
-    headers: Object.fromEntries(names.map((name) => [name, null])),
+    headers: Object.fromEntries(webhook.headerNames.map((name) => [name, null])),
     enabled,
     state: enabled ? (isFailing ? 'failing' : 'ok') : 'disabled',
     disabledReason: webhook.disabledReason,

@@ -40,6 +40,8 @@ const SCOPE_IDS = sql`case when json_typeof(r.entities) = 'array' then (
   select coalesce(array_agg((w.entity_ids ->> e.name)::bigint), '{}') from json_array_elements_text(r.entities) e (name)
   where w.entity_ids ? e.name) end`;
 
+const HAS_ONE_ENTITY = sql`cardinality(${SCOPE_IDS}) = 1`;
+
 const selectMembers = (names: Readonly<Record<string, Fragment>>): Fragment =>
   sql`select ${join(Object.entries(names).map(([name, value]) => sql`${value} as ${ident(name)}`))}`;
 
@@ -142,6 +144,31 @@ export const ROW_KINDS: readonly RowKind[] = [
     types: sql`enabled boolean, writes text, entities json`,
     columns: sql`enabled, writes, entities`,
     values: sql`r.enabled, r.writes, ${SCOPE_IDS}`,
+  }),
+  // Without secrets and values of headers, disabled: a copy of a workspace never calls the receivers of the original.
+  defineRowKind({
+    name: 'webhooks',
+    table: sql`wda.webhook`,
+    members: {
+      name: NAME,
+      url: sql`t.url`,
+      entities: SCOPE,
+      types: sql`to_json(t.types)`,
+      fields: sql`to_json(t.fields)`,
+      filter: sql`t.filter`,
+      previous: sql`t.previous`,
+      max_batch: sql`t.max_batch`,
+      ordering: sql`t.ordering`,
+      header_names: sql`to_json(t.header_names)`,
+      created_at: CREATED,
+    },
+    order: sql`t.id`,
+    times: sql`i.created_at`,
+    types: sql`name text, url text, entities json, types text[], fields text[], filter json, previous boolean, max_batch int4, ordering text, header_names text[], created_at timestamptz`,
+    columns: sql`name, url, entities, types, fields, filter, previous, max_batch, ordering, header_names, headers, enabled, disabled_reason, created_at`,
+    // Removes what names fields of an entity that was dropped.
+    values: sql`r.name, r.url, ${SCOPE_IDS}, r.types, case when ${HAS_ONE_ENTITY} then r.fields end, case when ${HAS_ONE_ENTITY} then r.filter end,
+  r.previous, r.max_batch, r.ordering, r.header_names, '', false, 'restored', r.created_at`,
   }),
   // History only: an open migration is left out, as it ends where it runs.
   defineRowKind({

@@ -51,7 +51,7 @@ export function makeLoadWebhookSeals(loadSecret: () => Promise<string>): () => P
 /** Headers by name; null: the value is gone after a restore. */
 export type WebhookHeaders = Readonly<Record<string, string | null>>;
 
-/** Opens the headers of a webhook; none if they are sealed by another installation. */
+/** Opens the headers of a webhook; none if they are sealed by another installation, or empty. */
 export const openHeaders = (seals: WebhookSeals, workspaceId: string, sealed: Buffer): WebhookHeaders =>
   JSON.parse(seals.open(workspaceId, sealed) ?? '{}');
 

@@ -23,7 +23,8 @@ export interface WebhookSettings {
   readonly previous: boolean;
   readonly maxBatch: number;
   readonly ordering: 'relaxed' | 'strict';
-  /** Sealed JSON of the headers (webhook-seals.ts). */
+  readonly headerNames: readonly string[];
+  /** Sealed JSON of the headers (webhook-seals.ts); empty after a restore. */
   readonly headers: Buffer;
   readonly enabled: boolean;
 }
@@ -51,7 +52,7 @@ export interface Webhook extends WebhookSettings {
 
 /** Selects a Webhook. `w`: the alias of its table in the statement. */
 export const WEBHOOK_COLUMNS: Fragment = sql`w.id, w.workspace_id as "workspaceId", w.name, w.url, ${scopeNames(sql`w`)}, w.types, w.fields,
-  w.filter::text as filter, w.previous, w.max_batch as "maxBatch", w.ordering, w.headers, w.secret,
+  w.filter::text as filter, w.previous, w.max_batch as "maxBatch", w.ordering, w.header_names as "headerNames", w.headers, w.secret,
   w.previous_secret as "previousSecret", w.previous_secret_until as "previousSecretUntil", w.enabled,
   w.disabled_reason as "disabledReason", w.position, w.epoch, w.failures, w.due_at as "dueAt",
   w.last_attempt_at as "lastAttemptAt", w.last_status as "lastStatus", w.created_at as "createdAt", w.created_by as "createdBy"`;
@@ -79,7 +80,7 @@ const MAX_WEBHOOKS = 50;
 /** Creates a webhook; undefined if the workspace does not exist; 409 for a name in use, and at the maximum number. */
 export async function createWebhook(session: Queryable, webhook: WebhookToStore): Promise<Webhook | undefined> {
   const { workspaceId, name, url, scope, types, fields, filter, previous, maxBatch, ordering } = webhook;
-  const { headers, secret, enabled, place, createdBy } = webhook;
+  const { headerNames, headers, secret, enabled, place, createdBy } = webhook;
   // A statement of its own: one that waits for the lock counts in its snapshot of before.
   await session.query(toQuery(sql`select from wda.workspace where id = ${workspaceId} for no key update`));
   const rows = await session
@@ -88,10 +89,10 @@ export async function createWebhook(session: Queryable, webhook: WebhookToStore)
   select id from wda.workspace where id = ${workspaceId}
   and (select count(*) from wda.webhook o where o.workspace_id = ${workspaceId}) < ${MAX_WEBHOOKS}::int8
 )
-insert into wda.webhook as w (workspace_id, name, url, entities, types, fields, filter, previous, max_batch, ordering, headers, secret,
+insert into wda.webhook as w (workspace_id, name, url, entities, types, fields, filter, previous, max_batch, ordering, header_names, headers, secret,
   enabled, disabled_reason, position, epoch, created_by)
 select held.id, ${name}, ${url}, ${scope}::bigint[], ${types}::text[], ${fields}::text[], ${filter}::json, ${previous}, ${maxBatch}, ${ordering},
-  ${headers}, ${secret}, ${enabled}, ${enabled ? null : 'administrator'}, ${place.position}::int8, ${place.epoch},
+  ${headerNames}::text[], ${headers}, ${secret}, ${enabled}, ${enabled ? null : 'administrator'}, ${place.position}::int8, ${place.epoch},
   ${createdBy === null ? null : JSON.stringify(createdBy)}::jsonb
 from held
 returning ${WEBHOOK_COLUMNS}`),
@@ -133,12 +134,26 @@ export async function updateWebhook(
   id: string,
   webhook: WebhookSettings & { readonly scope: Scope; readonly place: WebhookPlace | undefined },
 ): Promise<Webhook> {
-  const { name, url, scope, types, fields, filter, previous, maxBatch, ordering, headers, enabled, place } = webhook;
+  const {
+    name,
+    url,
+    scope,
+    types,
+    fields,
+    filter,
+    previous,
+    maxBatch,
+    ordering,
+    headerNames,
+    headers,
+    enabled,
+    place,
+  } = webhook;
   const rows = await session
     .query<Webhook>(
       toQuery(sql`update wda.webhook w set name = ${name}, url = ${url}, entities = ${scope}::bigint[], types = ${types}::text[],
   fields = ${fields}::text[], filter = ${filter}::json, previous = ${previous}, max_batch = ${maxBatch}, ordering = ${ordering},
-  headers = ${headers}, enabled = ${enabled}::bool,
+  header_names = ${headerNames}::text[], headers = ${headers}, enabled = ${enabled}::bool,
   disabled_reason = case when not ${enabled}::bool then coalesce(w.disabled_reason, 'administrator') end,
   position = coalesce(w.position, ${place?.position ?? null}::int8), epoch = coalesce(w.epoch, ${place?.epoch ?? null}),
   failures = case when ${enabled}::bool and not w.enabled then 0 else w.failures end,
