@@ -105,7 +105,10 @@ test('gates are closed in both processes before a lock is asked for', async () =
     },
   );
   try {
-    for (const server of [first, second]) isRefusal(await ask(server, 'orders'), 'orders');
+    for (const server of [first, second]) {
+      isRefusal(await ask(server, 'orders'), 'orders');
+      isRefusal(await ask(server, 'orders/1/_restore', { method: 'POST', body: { event: 'e_x' } }), 'orders');
+    }
   } finally {
     await workspace.admin(`migrations/${await newest()}/cancel`, { method: 'POST' });
     await held.release();
