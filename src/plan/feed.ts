@@ -89,7 +89,7 @@ function planView(
     scan: shieldScan(images, predicate),
     predicate,
     fields: selectFields(fields, entity).filter(isStored),
-    isSelected: fields !== undefined && fields !== 'all',
+    isSelected: (fields !== undefined && fields !== 'all') || hidesFields(entity),
     isWhole: context.principal.kind !== 'external' || isUnlimited(entity, context.principal),
   };
 }
@@ -99,6 +99,13 @@ const isUnlimited = (entity: Entity, principal: Principal): boolean =>
   entity.access === undefined &&
   getRuleColumns(entity, principal).size === 0 &&
   entity.rowRules.every(({ enabled }) => !enabled);
+
+/**
+ * Returns whether grants show some fields of some records only. Whether an update has changed such a field, or has written
+ * the value that was there, must not be told to a user who may write it and not read it.
+ */
+const hidesFields = ({ access }: Entity): boolean =>
+  access?.grants.some(({ can, fields }) => can.has('read') && fields.size < access.base.fields.size) === true;
 
 function selectFields(fields: FeedRequest['fields'], entity: Entity): readonly Field[] {
   if (fields === 'all') return [...entity.fields.values()];
@@ -173,7 +180,7 @@ export function planHistory(
   return {
     kind: 'history',
     databaseSchema: workspace.databaseSchema,
-    views: [{ ...view, isSelected: fields !== undefined, isWhole: principal.kind !== 'external' }],
+    views: [{ ...view, isSelected: view.isSelected || fields !== undefined, isWhole: principal.kind !== 'external' }],
     id: digitsOperand(page.id),
     change: page.change === undefined ? undefined : digitsOperand(page.change),
     isOne: page.isOne,

@@ -340,7 +340,6 @@ describe('readers', () => {
       [
         ['created', 'mine', undefined],
         ['updated', null, ['team', 'notes']],
-        ['updated', null, []],
         ['removed', undefined, undefined],
       ],
     );
