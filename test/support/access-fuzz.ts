@@ -1,6 +1,7 @@
 // The fuzz of access: the same random requests of one user to a world with hidden records and to one without them. Answers
-// must be equal byte for byte, and so must what is stored afterwards. ETags, versions, cursors and X-Request-Id are compared
-// by whether they are there, and ids that refused requests have used up are made equal before the next request.
+// must be equal byte for byte, and so must what is stored afterwards. ETags, versions, cursors, times and X-Request-Id are
+// compared by whether they are there, ids of events and transactions by which of them are equal, and ids that refused requests
+// have used up are made equal before the next request. Now and then hidden records of the first world change and change back.
 import fc, { type GeneratorValue } from 'fast-check';
 import { BLANKS, drawGrantedPrincipal, drawRuledPrincipal } from './access-principal.ts';
 import { drawRequest, type Request, reachesHidden, targetsHidden } from './access-requests.ts';
@@ -8,13 +9,15 @@ import { findHidden, makeWorlds, type WorldKind, type Worlds } from './access-wo
 import { noteAnswer } from './error-catalog.ts';
 import type { Issuer } from './issuer.ts';
 import { drawRecords } from './row-rules-arbitrary.ts';
-import type { Model } from './row-rules-read-model.ts';
+import type { Model, ModelEntity } from './row-rules-read-model.ts';
 import type { TestServer } from './server.ts';
+import { keepHistory } from './views-fuzz.ts';
 
 /** How often a kind of request was answered with a status. */
 export type Tally = Map<string, number>;
 
 const PAGES = 12;
+const STIRRED = ['word', 'number', 'code'] as const;
 
 /** Sends requests to a pair of worlds that the seed draws. Returns the first difference in words, or undefined if there is none. */
 export async function fuzzWorlds(
@@ -42,7 +45,14 @@ export async function fuzzWorlds(
     const isHidden = (entity: string, id: number): boolean => hidden[entity]?.has(id) === true;
     const isMasked = (entity: string, id: number, field: string): boolean =>
       !isHidden(entity, id) && principal.isMasked(records, entity, id, field);
-    const worlds = await makeWorlds(server, { kind, path: `fuzz/w${seed}`, document, records, hidden, isMasked });
+    const worlds = await makeWorlds(server, {
+      kind,
+      path: `fuzz/w${seed}`,
+      document: keepHistory(document),
+      records,
+      hidden,
+      isMasked,
+    });
     const credentials: string[] = [];
     for (const workspace of worlds.workspaces) credentials.push(await principal.makeCredential(workspace, issuer));
     // Values that differ, and that the user must not see; a write may show them to it.
@@ -69,7 +79,28 @@ export async function fuzzWorlds(
         JSON.stringify(request),
         what,
       ].join('\n');
+    /** Changes a hidden record to what is hidden as well, and back. */
+    const stir = async (model: Model): Promise<void> => {
+      const all = Object.entries(hidden).flatMap(([entity, ids]) => [...ids].map((id) => ({ entity, id })));
+      if (all.length === 0) return;
+      const { entity, id } = g(fc.constantFrom, ...all) as (typeof all)[number];
+      const column = g(fc.constantFrom, ...STIRRED) as (typeof STIRRED)[number];
+      const value = column === 'word' ? (g(fc.constantFrom, 'x', 'y', 'w', null) as string | null) : -id;
+      const changed = {
+        ...model,
+        [entity]: {
+          ...(model[entity] as ModelEntity),
+          records: (model[entity] as ModelEntity).records.map((one) =>
+            one.id === id ? { ...one, [column]: value } : one,
+          ),
+        },
+      };
+      const look = (one: Model): string =>
+        JSON.stringify(Object.keys(one).map((name) => principal.view(one).visible(name)));
+      if (look(changed) === look(model)) await worlds.stir(entity, id, { [column]: value });
+    };
     for (let count = 0; count < requests; count++) {
+      if (count % 5 === 4) await stir(worlds.model());
       const model = worlds.model();
       const view = principal.view(model);
       const request = drawRequest(g, schema, model, { view, readable: principal.readable(model) });
@@ -152,10 +183,16 @@ const OWN_HEADERS = ['date', 'x-request-id', 'content-length', 'connection', 'ke
 /** Prints the answer without names of its workspace and numbers of its transaction. */
 function normalize(path: string, answer: Response, text: string): string {
   const headers = [...answer.headers].filter(([name]) => !OWN_HEADERS.includes(name));
+  const numbers = new Map<string, number>();
+  const number = (id: string): string => {
+    if (!numbers.has(id)) numbers.set(id, numbers.size);
+    return `"id ${numbers.get(id)}"`;
+  };
   return `${answer.status}\n${headers.map(([name, value]) => `${name}: ${value}`).join('\n')}\n${text}`
     .replaceAll(path.slice(path.indexOf('/') + 1), 'world')
     .replaceAll(/^etag: .*$/gm, 'etag')
-    .replaceAll(/"nextCursor":"[^"]*"/g, '"nextCursor"')
+    .replaceAll(/"[et]_[\w-]{22}"/g, number)
+    .replaceAll(/"(nextCursor|cursor|at|completeSince|version)":"[^"]*"/g, '"$1"')
     .replaceAll(/"versions":\[[^\]]*\]/g, (list) => `"versions":${list.split(',').length}`)
     .replaceAll(/"etag":"(?:\\"|[^"])*"/g, '"etag"');
 }

@@ -23,7 +23,19 @@ export interface Request {
   readonly writes: readonly Write[];
 }
 
-const READS = ['list', 'list', 'query', 'query', 'walk', 'read', 'read', 'aggregate', 'export', 'description'] as const;
+const READS = [
+  ...(['list', 'list', 'query', 'query', 'walk', 'read', 'read', 'aggregate', 'export', 'description'] as const),
+  ...(['feed', 'feed', 'history'] as const),
+];
+/** Conditions of feeds: on fields that some users see of some records only. */
+const FEED_FILTERS = [
+  'word,eq,x',
+  'word,ne,x',
+  'word,isNull',
+  'word,notNull',
+  'number,gte,2',
+  'number,in,1;3',
+] as const;
 const WRITES = ['write', 'write', 'write', 'write', 'import', 'conditional'] as const;
 
 /** `readable`: the entities, fields and relations of reads. */
@@ -53,6 +65,9 @@ export function drawRequest(
         return drawRead(kind);
       case 'description':
         return { kind, method: 'GET', path: pick(['', '_schema', '_openapi.json']), writes: [] };
+      case 'feed':
+      case 'history':
+        return drawChanges(kind);
       case 'import':
         return drawImport();
       case 'conditional':
@@ -147,6 +162,29 @@ export function drawRequest(
       parameters.append(`${path}.${name}`, value);
     }
     return { kind, method: pick(['GET', 'GET', 'GET', 'HEAD']), path: `${entity}?${parameters}`, writes: [] };
+  }
+
+  function drawChanges(kind: 'feed' | 'history'): Request {
+    const entity = pick(Object.keys(readable));
+    const parameters = new URLSearchParams(some(70, [['size', String(pick([1, 2, 5, 50]))]]));
+    const fields = g(fc.subarray, (readable[entity] as ModelEntity).fields as string[]) as string[];
+    const isWhole = chance(30);
+    if ((!isWhole || kind === 'history') && chance(30)) parameters.append('fields', fields.join());
+    if (kind === 'history')
+      return { kind, method: 'GET', path: `${entity}/${anyId(entity)}/_history?${parameters}`, writes: [] };
+    parameters.append('after', chance(90) ? 'oldest' : 'now');
+    if (chance(60)) parameters.append('previous', 'true');
+    if (chance(25))
+      parameters.append(
+        'types',
+        (g(fc.subarray, ['created', 'updated', 'removed'], { minLength: 1 }) as string[]).join(),
+      );
+    if (!isWhole) {
+      for (const text of some(40, FEED_FILTERS)) parameters.append('filter', text);
+      return { kind, method: 'GET', path: `${entity}/_changes?${parameters}`, writes: [] };
+    }
+    if (chance(50)) parameters.append('entities', `${entity},${pick(Object.keys(readable))}`);
+    return { kind, method: 'GET', path: `_changes?${parameters}`, writes: [] };
   }
 
   function drawImport(): Request {

@@ -1,7 +1,7 @@
 // Two workspaces that differ in hidden records alone, and how much of their states must be equal. In the second one the
 // hidden records are not there; references to them are left as they are. Or they have other contents: for requests whose
 // answers depend on unique values and references of hidden records, which cannot be kept secret (docs/reference/row-rules.md).
-import type { Model, ModelEntity, Rec } from './row-rules-read-model.ts';
+import type { Model, ModelEntity, Rec, Value } from './row-rules-read-model.ts';
 import type { TestServer, TestWorkspace } from './server.ts';
 
 export type WorldKind = 'absent' | 'blank';
@@ -14,6 +14,8 @@ export interface Worlds {
   readonly workspaces: readonly [TestWorkspace, TestWorkspace];
   /** Says which records differ that may not since the last call; undefined for none. */
   compare(): Promise<string | undefined>;
+  /** Changes a record of the first world, and changes it back. */
+  stir(entity: string, id: number, values: Readonly<Record<string, Value>>): Promise<void>;
   /** The records of the first one, hidden ones as well, as of the last comparison. */
   model(): Model;
 }
@@ -92,6 +94,17 @@ from (select coalesce(pg_sequence_last_value(${one}), 0) as a, coalesce(pg_seque
     workspaces: [first.workspace, second.workspace],
     model: () =>
       Object.fromEntries(names.map((name) => [name, { ...of(name), records: before[0][name] as readonly Rec[] }])),
+    async stir(entity, id, values) {
+      const table = first.tables.get(entity);
+      const old = (before[0][entity] as readonly Rec[]).find((record) => record.id === id);
+      const set = (record: Readonly<Record<string, Value>>): string =>
+        Object.keys(values)
+          .map((name) => `"${name}" = ${record[name] == null ? 'null' : `'${record[name]}'`}`)
+          .join();
+      if (old === undefined) return;
+      await server.database.query(`update ${table} set ${set(values)} where id = ${id}`);
+      await server.database.query(`update ${table} set ${set(old)} where id = ${id}`);
+    },
     async compare() {
       await levelIds();
       const after = [await readState(first), await readState(second)] as const;

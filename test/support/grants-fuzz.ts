@@ -80,7 +80,7 @@ export async function fuzzGrants(
 const put = (body: object): Call => ({ method: 'PUT', body });
 
 /** Stores the records as an owner; references once every record is there. */
-async function store(workspace: TestWorkspace, model: Model): Promise<void> {
+export async function store(workspace: TestWorkspace, model: Model): Promise<void> {
   for (const [name, { records, relations }] of Object.entries(model)) {
     const columns = Object.values(relations).flatMap(({ by }) => ('own' in by ? [by.own] : []));
     const first = records.map(({ id, ...body }) =>

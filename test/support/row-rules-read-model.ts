@@ -169,7 +169,8 @@ function compareValues(a: Value, b: Value): number {
   return a < b ? -1 : 1;
 }
 
-function compare(value: Value, op: string, wanted: Value | readonly Value[]): boolean {
+/** Returns whether a condition holds: with null, no comparison does but `ne` and `nin`. */
+export function compare(value: Value, op: string, wanted: Value | readonly Value[]): boolean {
   const among = Array.isArray(wanted) && wanted.includes(value);
   switch (op) {
     case 'eq':

@@ -16,7 +16,8 @@ const REQUESTS_OF_PAIR = 50;
 const issuer = useIssuer();
 const server = useServer(LOCAL_PROVIDER);
 
-const KINDS = 'list query walk read aggregate export description single bulk batch import conditional'.split(' ');
+const KINDS =
+  'list query walk read aggregate export description feed history single bulk batch import conditional'.split(' ');
 
 test(
   'answers and states are the same in a world with hidden records and in one without them',
