@@ -1,7 +1,7 @@
 // `npm run bench:changes`: what it costs to keep the changes of an entity. Creates and updates of one record on two equal
 // workspaces of one server, of which one keeps changes, take turns; then pages of the feed against pages of a list.
 import { readdirSync, readFileSync } from 'node:fs';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { findLoadGenerator, type LoadResult } from './load.ts';
 import { median, renderTable } from './measure.ts';
 import {
@@ -20,18 +20,29 @@ import {
   withDatabase,
   withServer,
 } from './setup.ts';
+import { measureLatency, measureStreams } from './streams.ts';
 import type { PreparedRequest } from './workloads.ts';
 
 const DATABASE = 'wda_bench_changes';
 const RECORDS = 2000;
 
+const PARTS = ['writes', 'bulk', 'pages', 'streams'] as const;
+
 const command = new Command('npm run bench:changes --')
   .description('Measures what it costs to keep changes, and to read them.')
   .option('--rounds <n>', 'rounds of each kind', wholeNumber, 7)
   .option('--seconds <s>', 'length of a round', wholeNumber, 3)
-  .option('--connections <n>', 'connections that write', wholeNumber, 32);
+  .option('--connections <n>', 'connections that write', wholeNumber, 32)
+  .option('--streams <n>', 'event streams that are open at once', wholeNumber, 10_000)
+  .addOption(new Option('--only <part>', 'one part alone').choices(PARTS));
 
-type Options = { readonly rounds: number; readonly seconds: number; readonly connections: number };
+type Options = {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly connections: number;
+  readonly streams: number;
+  readonly only?: (typeof PARTS)[number];
+};
 
 const KEPT = ['off', 'feed', 'history'] as const;
 type Kept = (typeof KEPT)[number];
@@ -51,6 +62,8 @@ const toSchema = (changes: Kept) => ({
     },
   },
 });
+
+const STREAM_SETTINGS = { WDA_MAX_STREAMS: '20000', WDA_STREAMS_PER_CREDENTIAL: '10000' };
 
 type Round = LoadResult & { readonly processor: number };
 
@@ -192,9 +205,55 @@ async function measurePages(server: RunningServer, { rounds, seconds }: Options,
   ];
 }
 
+/** Creates of 1,000 records in one request. */
+async function measureBulk(
+  server: RunningServer,
+  { rounds }: Options,
+  keys: ReadonlyMap<Kept, string>,
+): Promise<string[]> {
+  const data = Array.from({ length: 1000 }, (_, index) => makeOrder(index));
+  const times = new Map<Kept, number[]>([
+    ['off', []],
+    ['feed', []],
+  ]);
+  // Some at once for each round, as one is short.
+  for (let round = 0; round < 5 * rounds; round++) {
+    for (const [changes, list] of times) {
+      const started = performance.now();
+      await call(server, keys.get(changes) ?? '', 'POST', `/api/v1/bench/${changes}/orders/_bulk`, { data });
+      if (round > 0) list.push(performance.now() - started);
+    }
+  }
+  const [off, feed] = [...times.values()].map(median) as [number, number];
+  return [
+    '1,000 creates in one request, feed',
+    `${off.toFixed(0)} ms`,
+    `${feed.toFixed(0)} ms`,
+    (feed / off).toFixed(2),
+    '',
+  ];
+}
+
+async function measureAllStreams(server: RunningServer, options: Options, key: string): Promise<string[][]> {
+  const generator = await findLoadGenerator(makeScratch());
+  const prefix = '/api/v1/bench/feed';
+  const own = { streams: options.streams, seconds: Math.max(5, options.seconds), path: `${prefix}/orders`, key };
+  const latency = await measureLatency(server, own, (perSecond, seconds) =>
+    generator.apply({
+      port: server.port,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      requests: WRITES.create?.(prefix) ?? [],
+      connections: 8,
+      seconds,
+      perSecond,
+    }),
+  );
+  return [...latency, ...(await measureStreams(server, own))];
+}
+
 await runBench<Options>(command, (options) =>
   withDatabase(DATABASE, { fresh: true }, ({ url, adminKey, postgres }) =>
-    withServer(startOurs(url, adminKey), async (server) => {
+    withServer(startOurs(url, adminKey, undefined, STREAM_SETTINGS), async (server) => {
       const keys = new Map<Kept, string>();
       for (const changes of KEPT) {
         await makeWorkspace(server, adminKey, ['bench', changes], toSchema(changes)).catch(async (error: Error) => {
@@ -208,15 +267,25 @@ await runBench<Options>(command, (options) =>
         await fill(server, key, changes);
       }
       const postmaster = await withClient(url, findPostmaster);
+      const isMeasured = (part: (typeof PARTS)[number]) => options.only === undefined || options.only === part;
       const rows: string[][] = [];
-      for (const [name, requestsOf] of Object.entries(WRITES)) {
+      for (const [name, requestsOf] of Object.entries(isMeasured('writes') ? WRITES : {})) {
         progress(`${name} ...`);
         const rounds = await measure(server, postmaster, options, keys, requestsOf);
         for (const changes of KEPT.slice(1)) rows.push(toRow(`${name}, ${changes}`, rounds, changes));
       }
-      progress('pages ...');
-      rows.push(await measurePages(server, options, keys.get('feed') ?? ''));
-      process.stdout.write(`${renderTable(['Work', 'off', 'on', 'ratio', 'requests a second'], rows)}\n`);
+      if (isMeasured('bulk')) rows.push(await measureBulk(server, options, keys));
+      if (isMeasured('pages')) {
+        progress('pages ...');
+        rows.push(await measurePages(server, options, keys.get('feed') ?? ''));
+      }
+      if (rows.length > 0)
+        process.stdout.write(`${renderTable(['Work', 'off', 'on', 'ratio', 'requests a second'], rows)}\n`);
+      if (isMeasured('streams')) {
+        progress('streams ...');
+        const figures = await measureAllStreams(server, options, keys.get('feed') ?? '');
+        process.stdout.write(`${renderTable(['Event streams', ''], figures)}\n`);
+      }
       process.stdout.write(
         `${describeMachine(postgres)}; medians of ${options.rounds} rounds of ${options.seconds} s\n`,
       );

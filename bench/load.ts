@@ -18,6 +18,8 @@ type Load = {
   readonly requests: readonly PreparedRequest[];
   readonly connections: number;
   readonly seconds: number;
+  /** Requests a second at most; as many as it can if not given. autocannon alone keeps to it. */
+  readonly perSecond?: number;
 };
 
 /** Times are milliseconds; `failed` counts answers that are not 2xx, broken connections and time-outs. */
@@ -73,6 +75,7 @@ async function applyAutocannon(load: Load, directory: string): Promise<LoadResul
   const { stdout } = await run(process.execPath, [
     import.meta.filename,
     ...[String(load.port), String(load.connections), String(load.seconds), await writeRequests(load, directory)],
+    ...(load.perSecond === undefined ? [] : [String(load.perSecond)]),
   ]);
   return JSON.parse(stdout) as LoadResult;
 }
@@ -109,7 +112,7 @@ type AutocannonRun = {
 type Autocannon = (settings: Readonly<Record<string, unknown>>, done: () => void) => AutocannonRun;
 
 /** Prints a LoadResult as JSON. Gathers the single times, as autocannon's own histogram counts whole milliseconds. */
-function runAutocannon([port, connections, seconds, file = '']: readonly string[]): void {
+function runAutocannon([port, connections, seconds, file = '', perSecond]: readonly string[]): void {
   // autocannon carries no types.
   const autocannon = createRequire(import.meta.url)('autocannon') as Autocannon;
 
@@ -130,6 +133,7 @@ function runAutocannon([port, connections, seconds, file = '']: readonly string[
       connections: Number(connections),
       duration: Number(seconds),
       timeout: 20,
+      ...(perSecond === undefined ? {} : { overallRate: Number(perSecond) }),
       requests: requests.slice(0, 1),
       // Each connection takes its own stretch of the pool; by itself autocannon gives every one the same sequence.
       setupClient: (client: AutocannonClient) => {

@@ -37,7 +37,9 @@ export interface FeedSeals {
   ) => OpenedCursor | undefined;
   /** Returns the id of the event of a change; the same whenever it is read. */
   readonly toEventId: (workspaceId: string, seq: string) => string;
-  readonly toTransactionId: (workspaceId: string, xid: string) => string;
+  /** Returns the ids of the events of changes, by their numbers. */
+  readonly toEventIds: (workspaceId: string, seqs: Iterable<string>) => ReadonlyMap<string, string>;
+  readonly toTransactionIds: (workspaceId: string, xids: Iterable<string>) => ReadonlyMap<string, string>;
   /** Returns the change of an event id, or undefined for any other text. */
   readonly toChange: (workspaceId: string, eventId: string) => string | undefined;
 }
@@ -53,6 +55,15 @@ const FIXED_BYTES = IV_BYTES + 8 + EPOCH_BYTES + 2 * HASH_BYTES + TAG_BYTES;
 const MAX_SEEN_BYTES = 298 - FIXED_BYTES;
 const EVENT = /^e_([\w-]{22})$/;
 
+/** A kind of ids: the letter that they begin with, and a number that keeps equal numbers of two kinds apart. */
+interface IdKind {
+  readonly name: string;
+  readonly number: number;
+}
+
+const EVENTS: IdKind = { name: 'e', number: 1 };
+const TRANSACTIONS: IdKind = { name: 't', number: 2 };
+
 const digest = (text: string): Buffer => hash('sha256', text, 'buffer').subarray(0, HASH_BYTES);
 
 /** `secret`: the same in all processes. */
@@ -63,13 +74,25 @@ export function makeFeedSeals(secret: string): FeedSeals {
   // Blocks do not depend on each other, so one cipher serves all: making one takes 15 us.
   const idCipher = createCipheriv('aes-256-ecb', idKey, null).setAutoPadding(false);
 
-  /** One block of AES is a permutation: equal numbers give equal texts, which tell nothing of the order (FIPS 197). */
-  function toId(workspaceId: string, purpose: number, number: string): string {
-    const block = Buffer.alloc(BLOCK_BYTES);
-    block.writeBigUInt64BE(BigInt(number), 0);
-    block.writeUIntBE(Number(workspaceId), 8, 6);
-    block.writeUInt16BE(purpose, 14);
-    return idCipher.update(block).toString('base64url');
+  /**
+   * One block of AES is a permutation: equal numbers give equal texts, which tell nothing of the order (FIPS 197). One call
+   * of the cipher for each number would take 1 us.
+   */
+  function toIds(workspaceId: string, { name, number }: IdKind, numbers: Iterable<string>): Map<string, string> {
+    const distinct = [...new Set(numbers)];
+    const blocks = Buffer.alloc(distinct.length * BLOCK_BYTES);
+    for (const [index, text] of distinct.entries()) {
+      blocks.writeBigUInt64BE(BigInt(text), index * BLOCK_BYTES);
+      blocks.writeUIntBE(Number(workspaceId), index * BLOCK_BYTES + 8, 6);
+      blocks.writeUInt16BE(number, index * BLOCK_BYTES + 14);
+    }
+    const sealed = idCipher.update(blocks);
+    return new Map(
+      distinct.map((text, index) => [
+        text,
+        `${name}_${sealed.toString('base64url', index * BLOCK_BYTES, (index + 1) * BLOCK_BYTES)}`,
+      ]),
+    );
   }
 
   return {
@@ -107,8 +130,9 @@ export function makeFeedSeals(secret: string): FeedSeals {
         seen: seen.length === 0 ? undefined : decodeSeen(seen),
       };
     },
-    toEventId: (workspaceId, seq) => `e_${toId(workspaceId, 1, seq)}`,
-    toTransactionId: (workspaceId, xid) => `t_${toId(workspaceId, 2, xid)}`,
+    toEventId: (workspaceId, seq) => toIds(workspaceId, EVENTS, [seq]).get(seq) ?? '',
+    toEventIds: (workspaceId, seqs) => toIds(workspaceId, EVENTS, seqs),
+    toTransactionIds: (workspaceId, xids) => toIds(workspaceId, TRANSACTIONS, xids),
     toChange(workspaceId, eventId) {
       const encrypted = EVENT.exec(eventId)?.[1];
       if (encrypted === undefined) return undefined;
@@ -116,7 +140,7 @@ export function makeFeedSeals(secret: string): FeedSeals {
       if (bytes.length !== BLOCK_BYTES) return undefined;
       const decipher = createDecipheriv('aes-256-ecb', idKey, null).setAutoPadding(false);
       const block = Buffer.concat([decipher.update(bytes), decipher.final()]);
-      const isOwn = block.readUIntBE(8, 6) === Number(workspaceId) && block.readUInt16BE(14) === 1;
+      const isOwn = block.readUIntBE(8, 6) === Number(workspaceId) && block.readUInt16BE(14) === EVENTS.number;
       return isOwn ? String(block.readBigUInt64BE(0)) : undefined;
     },
   };

@@ -22,7 +22,7 @@ const TYPE_OF_KIND: Readonly<Record<string, string>> = { i: 'created', u: 'updat
 export function formatEvent(row: FeedRow, context: EventContext): string {
   const { views, toEventId, toTransactionId, showActor, epoch } = context;
   const view = views[row.view] as FeedView;
-  const id = JSON.stringify(toEventId(row.seq));
+  const id = `"${toEventId(row.seq)}"`;
   if (isControl(row.kind)) return formatControl(row, view, id, TYPES[row.kind]);
   const entity = JSON.stringify(view.entity.name);
   const isRedacted = !row.before && !row.after;
@@ -30,7 +30,7 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   const parts = [`"id":${id}`, `"type":"${type}"`];
   if (view.isWhole) parts.push(`"cause":"${CAUSES[row.kind ?? ''] ?? 'changed'}"`);
   parts.push(`"entity":${entity}`, `"recordId":${row.recordId}`, `"at":"${row.at}"`);
-  parts.push(`"transaction":${JSON.stringify(toTransactionId(row.xid))}`);
+  parts.push(`"transaction":"${toTransactionId(row.xid)}"`);
   if (isRedacted) parts.push('"redacted":true');
   if (type === 'updated' && !isRedacted) parts.push(`"changed":[${row.changed ?? ''}]`);
   if (row.new !== null && row.after) parts.push(`"record":${row.new}`);

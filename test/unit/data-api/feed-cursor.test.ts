@@ -56,3 +56,16 @@ test('a cursor opens in its workspace alone, unchanged', () => {
   for (const other of ['', 'c_', 'now', text.slice(0, -4), `${text}AAAA`])
     assert.equal(seals.open('3', other, identity), undefined);
 });
+
+test('ids of many changes are those of each, and tell their change', () => {
+  const seqs = ['1', '2', '1', String(2n ** 60n)];
+  const ids = seals.toEventIds('3', seqs);
+  assert.equal(ids.size, 3);
+  for (const seq of seqs) {
+    assert.equal(ids.get(seq), seals.toEventId('3', seq));
+    assert.equal(seals.toChange('3', ids.get(seq) ?? ''), seq);
+  }
+  const transactions = seals.toTransactionIds('3', seqs);
+  assert.match(transactions.get('1') ?? '', /^t_[\w-]{22}$/);
+  assert.notEqual(transactions.get('1')?.slice(2), ids.get('1')?.slice(2));
+});
