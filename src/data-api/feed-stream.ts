@@ -12,7 +12,6 @@ import { Deadline, type RequestContext } from './context.ts';
 import { type Continuation, numberChanges, type Run } from './feed-numbering.ts';
 import {
   describeRestart,
-  type FeedEvent,
   type FeedPage,
   type PageDeps,
   type ResolvedFeed,
@@ -22,7 +21,7 @@ import {
   resolveFeed,
   sealPlace,
 } from './feed-page.ts';
-import type { FeedStreams } from './feed-streams.ts';
+import type { FeedStreams, StreamEvent, StreamPage } from './feed-streams.ts';
 import type { FeedWatch } from './feed-watch.ts';
 import type { SnapshotRetry } from './retry.ts';
 
@@ -62,7 +61,7 @@ export async function openStream(
     const executor = deps.databases.forWorkspace(context.workspace);
     const first = await deps.retry.run(context, { executor }, async (now) => {
       const resolved = await resolveFeed(deps, now, executor, feed);
-      return { resolved, page: await readFirstPage(deps, resolved) };
+      return { resolved, page: toStreamPage(resolved, await readFirstPage(deps, resolved)) };
     });
     const output = makeOutput(context.signal);
     const follower: Follower = { deps, context, executor, feed, output };
@@ -157,7 +156,7 @@ interface Follower {
 /** A page with the feed as it was resolved for it. */
 interface Read {
   readonly resolved: ResolvedFeed;
-  readonly page: FeedPage;
+  readonly page: StreamPage;
 }
 
 /** Sends pages until the client is gone or the stream has an end. */
@@ -181,7 +180,7 @@ async function follow(follower: Follower, first: Read): Promise<void> {
       const { count, end: at } = sendPage(follower, read);
       place = at;
       untold += count;
-      if (count > 0) sent = (read.page.events[count - 1] as FeedEvent).end.position;
+      if (count > 0) sent = (read.page.events[count - 1] as StreamEvent).end.position;
       isAtEnd = !read.page.more && at === read.page.end;
     }
     const until = performance.now() + TOO_SLOW_MS;
@@ -218,10 +217,10 @@ async function follow(follower: Follower, first: Read): Promise<void> {
 }
 
 /** Sends events until there is no more room; returns their number, and the place after the last one. */
-function sendPage({ deps, output }: Follower, { resolved, page }: Read): { count: number; end: Continuation } {
+function sendPage({ deps, output }: Follower, { page }: Read): { count: number; end: Continuation } {
   let count = 0;
-  for (const { name, text, end } of page.events) {
-    const isWritable = output.push(formatMessage(name, sealPlace(resolved, end), text));
+  for (const { message, end } of page.events) {
+    const isWritable = output.push(message);
     count++;
     deps.streams.countEvent();
     if (!isWritable && count < page.events.length) return { count, end };
@@ -278,21 +277,24 @@ async function readNext(
 /** A read of several streams must not end with one of their clients. */
 const NEVER: RequestSignal = { isAborted: () => false, onAbort: () => () => undefined };
 
-const sharedReads = new Map<string, Promise<FeedPage>>();
-
 /** Reads a page, once for all streams that have the same view and the same place. */
-function readShared(deps: StreamDeps, resolved: ResolvedFeed, place: Continuation): Promise<FeedPage> {
+function readShared(deps: StreamDeps, resolved: ResolvedFeed, place: Continuation): Promise<StreamPage> {
   const { context, feed, identity } = resolved;
-  if (place.seen !== undefined) return readPage(deps, resolved, place);
+  const read = async (): Promise<StreamPage> => toStreamPage(resolved, await readPage(deps, resolved, place));
+  if (place.seen !== undefined) return read();
   const { id, version, part } = context.workspace;
   const parts = [id, version, part?.key, context.principal.kind, identity.query, identity.view, feed.previous];
-  const key = JSON.stringify([...parts, place.position]);
-  const running = sharedReads.get(key);
-  if (running !== undefined) return running;
-  const reading = readPage(deps, resolved, place).finally(() => sharedReads.delete(key));
-  sharedReads.set(key, reading);
-  return reading;
+  return deps.streams.share(JSON.stringify([...parts, place.position]), read);
 }
+
+/** Writes the events of a page as messages. A cursor takes 15 us, so streams that share a page share its messages. */
+const toStreamPage = (resolved: ResolvedFeed, page: FeedPage): StreamPage => ({
+  ...page,
+  events: page.events.map(({ name, text, end }) => ({
+    message: formatMessage(name, sealPlace(resolved, end), text),
+    end,
+  })),
+});
 
 /** Returns the code of the end of a stream by this error, or undefined for an error that passes. */
 function toEnd(error: unknown): string | undefined {

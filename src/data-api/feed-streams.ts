@@ -4,10 +4,28 @@ import type { Config } from '../config.ts';
 import { rateLimited, serviceUnavailable } from '../errors.ts';
 import type { Metric } from '../metric.ts';
 import type { RequestContext } from './context.ts';
+import type { Continuation } from './feed-numbering.ts';
+
+/** A page of events as messages of a stream. */
+export interface StreamPage {
+  readonly events: readonly StreamEvent[];
+  /** Where the next page begins. */
+  readonly end: Continuation;
+  /** Whether there is more to look at now. */
+  readonly more: boolean;
+}
+
+export interface StreamEvent {
+  readonly message: string;
+  /** Place after the event. */
+  readonly end: Continuation;
+}
 
 export interface FeedStreams {
   /** Counts one more until the function that it returns is called; throws 429 beyond a limit, 503 where there are none. */
   readonly take: (context: Pick<RequestContext, 'workspace' | 'principal'>, kind: 'stream' | 'poll') => () => void;
+  /** Returns what `read` resolves with, the same for all who ask with the key while it runs. */
+  readonly share: (key: string, read: () => Promise<StreamPage>) => Promise<StreamPage>;
   readonly countEvent: () => void;
   readonly countEnd: (code: string) => void;
   /** Returns whether the process shuts down. */
@@ -23,6 +41,7 @@ const USER_SHARE = 10;
 export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerCredential'>): FeedStreams {
   const { maxStreams, streamsPerCredential } = config;
   const counts = new Map<string, number>();
+  const shared = new Map<string, Promise<StreamPage>>();
   const endings = new Map<string, number>();
   let total = 0;
   let streams = 0;
@@ -52,6 +71,13 @@ export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerC
         if (rest > 0) counts.set(key, rest);
         else counts.delete(key);
       };
+    },
+    share(key, read) {
+      const running = shared.get(key);
+      if (running !== undefined) return running;
+      const reading = read().finally(() => shared.delete(key));
+      shared.set(key, reading);
+      return reading;
     },
     countEvent: () => void events++,
     countEnd: (code) => void endings.set(code, (endings.get(code) ?? 0) + 1),
