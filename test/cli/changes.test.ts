@@ -2,11 +2,14 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { verifyWebhook } from '../../client/src/webhooks.ts';
 import { prepare, use, useServer } from '../support/resources.ts';
 import { useFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/wait-until.ts';
 import { spawnWda, wda } from './wda.ts';
 
 const server = useServer();
@@ -162,6 +165,70 @@ test('lost connections are followed by others', { timeout: 60_000 }, async () =>
   proxy.close();
   assert.equal(code, 0, stderr);
   assert.equal(stdout.trimEnd().split('\n').length, 2, stdout);
+});
+
+test('forward posts each event as a webhook does, again until it is accepted', { timeout: 60_000 }, async () => {
+  const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
+  const receiver = createHttpServer(async (request, response) => {
+    requests.push({ headers: request.headers, body: Buffer.concat(await request.toArray()).toString() });
+    response.writeHead([500, 302, 204][Math.min(2, requests.length - 1)] as number, { location: '/elsewhere' }).end();
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`;
+  const { code, stdout, stderr } = await spawnWda(['watch', 'orders', '--forward', url], {
+    env,
+    onStart: async (child) => {
+      const last = prints(child, 'stdout', 'status: paid -> sent');
+      await prints(child, 'stderr', 'Watching orders.');
+      const id = await write('orders', 'POST', { status: 'paid', total: '12345678901234567.10' });
+      await write(`orders/${id}`, 'PATCH', { status: 'sent' });
+      await last;
+      await until('the second event', () => requests.length === 4);
+      child.kill('SIGINT');
+    },
+  });
+  receiver.close();
+  assert.equal(code, 0, stderr);
+  assert.equal(stdout.trimEnd().split('\n').length, 2);
+  assert.match(stderr, /answered 500\. Trying again in 1 s\.\n.* answered 302\. Trying again in 2 s\./);
+  const secret = /signed with (whsec_\S+)/.exec(stderr)?.[1] ?? '';
+  const messages = await Promise.all(requests.map(({ headers, body }) => verifyWebhook(body, headers, secret)));
+  assert.deepEqual(
+    messages.map(({ type, workspace }) => [type, workspace]),
+    [
+      ['orders.created', 'acme/shop'],
+      ['orders.created', 'acme/shop'],
+      ['orders.created', 'acme/shop'],
+      ['orders.updated', 'acme/shop'],
+    ],
+  );
+  const ids = requests.map(({ headers }) => headers['webhook-id']);
+  assert.deepEqual([ids[1], ids[2], ids[3] === ids[0]], [ids[0], ids[0], false]);
+  assert.deepEqual(
+    requests.map(({ headers }) => headers['webhook-attempt']),
+    ['1', '2', '3', '1'],
+  );
+  // Lines have the values before, messages only on request.
+  assert.ok(!requests[3]?.body.includes('"previous"'));
+  for (const wrong of ['localhost:8080', 'http://user:word@localhost'])
+    assert.equal((await wda(['watch', 'orders', '--forward', wrong], { env })).code, 2);
+});
+
+test('a change of fields is a line', async () => {
+  const { json } = await workspace.admin('schema');
+  json.data.entities.notes.fields.mood = { type: 'string' };
+  const { code, stdout } = await spawnWda(['watch', 'notes'], {
+    env,
+    onStart: async (child) => {
+      const last = prints(child, 'stdout', 'schema');
+      await prints(child, 'stderr', 'Watching notes.');
+      assert.equal((await workspace.admin('schema', { method: 'PUT', body: json.data })).status, 200);
+      await last;
+      child.kill('SIGINT');
+    },
+  });
+  assert.equal(code, 0);
+  assert.match(stdout, /^\d\d:\d\d:\d\d {2}notes {2}schema {2}added: mood\n$/);
 });
 
 test('refusals end it before it begins', async () => {

@@ -367,7 +367,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   cli: {
     purpose: 'the command line; `serve` runs the server, all other commands are clients of the HTTP API',
     entryFiles: ['program.ts'],
-    imports: ['backup/format.ts', 'config.ts', 'model/exact-json.ts'],
+    imports: ['backup/format.ts', 'config.ts', 'model/exact-json.ts', 'webhooks/message.ts', 'webhooks/signature.ts'],
   },
 };
 

@@ -1,4 +1,5 @@
 // `wda watch` prints changes of records as they happen, a line each; `wda changes` shows and sets what is kept of them.
+import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,6 +13,7 @@ import {
   examples,
   FILTER_HELP,
   type GlobalOptions,
+  getServer,
   printList,
   RECORDS_PREFIX,
   repeated,
@@ -20,6 +22,7 @@ import {
   workspacePath,
 } from '../command.ts';
 import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
+import { type ForwardedEvent, makeForwarder } from '../forward.ts';
 import { printResult, writeOut } from '../io.ts';
 import { formatQuantity, printable, shorten } from '../table.ts';
 
@@ -31,15 +34,17 @@ export function register(program: Command): void {
     .option('--filter <filter>', `${FILTER_HELP}; of one entity, own fields alone`, collect)
     .option('--fields <fields>', 'only these fields of one entity, separated by commas')
     .option('--types <types>', 'created, updated, removed: some of them, separated by commas')
-    .option('--previous', 'with --json: the values before, too, which lines always have')
+    .option('--previous', 'with --json or --forward: the values before, too, which lines always have')
     .option('--after <cursor>', 'changes after this place; oldest: all that are kept (default: now)')
     .option('--since <when>', 'changes from this date and time on, with Z or an offset')
     .option('--cursor-file <file>', 'goes on from the cursor in the file, and keeps it up to date')
+    .option('--forward <url>', 'posts each event to this URL as a webhook does, signed, until it is accepted')
     .action(action(watch));
   examples(watchCommand, [
     'wda watch -w acme/shop',
     'wda watch orders -w acme/shop --filter status,eq,paid --fields id,status,total',
     'wda watch orders customers -w acme/shop --json --cursor-file changes.cursor | while read -r event; do …; done',
+    'wda watch orders -w acme/shop --forward http://localhost:8080/hooks',
   ]);
   const changesCommand = program
     .command('changes')
@@ -67,9 +72,11 @@ interface WatchOptions extends GlobalOptions {
   readonly after?: string;
   readonly since?: string;
   readonly cursorFile?: string;
+  readonly forward?: string;
 }
 
 export interface FeedEvent {
+  readonly id?: string;
   readonly type: string;
   readonly entity?: string;
   readonly at?: string;
@@ -79,6 +86,11 @@ export interface FeedEvent {
   readonly record?: Readonly<Record<string, unknown>>;
   readonly previous?: Readonly<Record<string, unknown>>;
   readonly truncated?: true;
+  /** Fields of an event `schema`. */
+  readonly renamed?: Readonly<Record<string, string>>;
+  readonly added?: readonly string[];
+  readonly dropped?: readonly string[];
+  readonly retyped?: readonly string[];
   readonly actor?: { readonly kind: string; readonly id: string; readonly name?: string | null } | null | undefined;
 }
 
@@ -100,6 +112,7 @@ async function watch(entities: readonly string[], options: WatchOptions): Promis
   if (after !== undefined && since !== undefined) throw usageFailure('--after and --since exclude each other');
   const stored = cursorFile === undefined ? undefined : await readCursor(options, cursorFile);
   const readPage = makePageReader(connect(options), entities, options);
+  const deliver = makeDelivery(entities, options);
   const interruption = new AbortController();
   const { signal } = interruption;
   const interrupt = (): void => interruption.abort();
@@ -113,9 +126,9 @@ async function watch(entities: readonly string[], options: WatchOptions): Promis
         const page = await readPage(place, signal);
         if (failures > 0 || cursor === undefined) announce(options, entities);
         failures = 0;
-        if (lost !== undefined) await print(options, { type: 'reset', reason: lost });
+        if (lost !== undefined) await deliver({ type: 'reset', reason: lost }, signal);
         lost = undefined;
-        for (const event of page.events) await print(options, event);
+        for (const event of page.events) await deliver(event, signal);
         cursor = page.cursor;
         place = { after: cursor, isWaiting: true };
         if (cursorFile !== undefined) await storeCursor(options, cursorFile, cursor);
@@ -154,6 +167,8 @@ function makePageReader(client: AdminClient, entities: readonly string[], option
     ['entities', entities.length > 1 ? entities.join() : undefined],
     ['fields', options.fields],
     ['types', options.types],
+    // An event that was accepted is not posted again after an interruption.
+    ['size', options.forward === undefined ? undefined : 1],
     ['previous', options.previous === true || !options.json ? true : undefined],
     ...repeated('filter', options.filter),
   ];
@@ -175,16 +190,51 @@ function announce({ io, json, workspace }: WatchOptions, entities: readonly stri
 const print = (options: WatchOptions, event: FeedEvent): Promise<void> =>
   writeOut(options.io, `${options.json ? JSON.stringify(event) : formatEvent(event)}\n`);
 
+/** Returns the function that prints an event, and posts it if it is to be forwarded. */
+function makeDelivery(entities: readonly string[], options: WatchOptions) {
+  const { forward: url, io } = options;
+  if (url === undefined) return (event: FeedEvent): Promise<void> => print(options, event);
+  const { secret, forward } = makeForwarder(io, url, workspaceName(requireWorkspace(options)), getServer(options).key);
+  io.stderr.write(`Forwarding to ${url}, signed with ${secret}\n`);
+  return async ({ previous, ...event }: FeedEvent, signal: AbortSignal): Promise<void> => {
+    await print(options, previous === undefined ? event : { ...event, previous });
+    const isShown = previous !== undefined && options.previous === true;
+    await forward(
+      event.id === undefined ? makeReset(entities) : toForwarded(isShown ? { ...event, previous } : event),
+      signal,
+    );
+  };
+}
+
+const toForwarded = (event: FeedEvent): ForwardedEvent => event as FeedEvent & ForwardedEvent;
+
+/** Returns the event by which webhooks tell that changes are gone. */
+const makeReset = ([entity, ...others]: readonly string[]): ForwardedEvent & { readonly reason: string } => ({
+  id: `e_${randomBytes(16).toString('base64url')}`,
+  type: 'reset',
+  entity: entity !== undefined && others.length === 0 ? entity : null,
+  at: new Date().toISOString(),
+  reason: 'expired',
+});
+
 /** Formats an event as one line, with the time of day of this machine. */
 function formatEvent(event: FeedEvent): string {
   const { type, entity, at, recordId, reason, truncated } = event;
   const time = (at === undefined ? new Date() : new Date(at)).toTimeString().slice(0, 8);
   const subject = [entity, recordId].filter((part) => part !== undefined).join(' ');
-  const values = truncated ? 'too large to be shown' : formatValues(event);
+  const values = truncated ? 'too large to be shown' : type === 'schema' ? formatFields(event) : formatValues(event);
   return [time, subject, type, reason, values, formatActor(event)]
     .filter((part) => part !== undefined && part !== '')
     .map((part) => printable(String(part)))
     .join('  ');
+}
+
+function formatFields({ renamed = {}, added = [], dropped = [], retyped = [] }: FeedEvent): string {
+  const renames = Object.entries(renamed).map(([before, now]) => `${before} -> ${now}`);
+  return Object.entries({ renamed: renames, added, dropped, retyped })
+    .filter(([, names]) => names.length > 0)
+    .map(([how, names]) => `${how}: ${names.join(', ')}`)
+    .join('; ');
 }
 
 export function formatValues({ type, changed = [], record = {}, previous = {} }: FeedEvent): string {
