@@ -88,7 +88,7 @@ export interface components {
     };
     readonly Actor: {
       /** @enum {string} */
-      readonly kind: 'operator' | 'key' | 'client' | 'user';
+      readonly kind: 'operator' | 'key' | 'client' | 'user' | 'server';
       /**
        * @description Id of the key or the client, never the credential.
        * @example 1

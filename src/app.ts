@@ -92,7 +92,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'fold-totals', scope: 'process', everyMs: totals.pauseMs, run: totals.fold },
       { name: 'note-session-use', scope: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', scope: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
-      ...buildSweepJobs(services),
+      ...buildSweepJobs(config, services),
       ...buildWatchJobs(services, observer),
       { name: 'make-backups', scope: 'process', everyMs: services.schedule.pauseMs, run: services.schedule.runIfDue },
       {
@@ -162,7 +162,11 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       services.records.endStreams();
       const stopped = jobs.stop();
       // Migrations and requests are ended together, so that requests that wait for a migration are answered.
-      await Promise.all([server.close(graceMs), runner.close(graceMs / 2)]);
+      await Promise.all([
+        server.close(graceMs),
+        runner.close(graceMs / 2),
+        services.webhooks.sending.close(graceMs / 2),
+      ]);
       await Promise.all([outbound.close(), services.webhooks.client.close()]);
       await authenticator.flush().catch(() => undefined);
       await sessions.flush().catch(() => undefined);
@@ -194,9 +198,27 @@ const makeOperatorKeyWatch = ({ adminKey }: Config, { databases }: Services, { r
 });
 
 /** Jobs that remove what workspaces keep for a time. */
-const buildSweepJobs = ({ keys, retention }: Services): readonly Job[] => [
+const buildSweepJobs = (config: Config, { keys, retention, webhooks }: Services): readonly Job[] => [
   { name: 'remove-idempotency-keys', scope: 'process', everyMs: keys.pauseMs, run: keys.sweep },
   { name: 'remove-changes', scope: 'process', everyMs: retention.pauseMs, run: retention.sweep },
+  ...buildWebhookJobs(config, webhooks),
+];
+
+const WEBHOOK_POLL_MS = 1000;
+// Leases last 15 s.
+const WEBHOOK_RENEWAL_MS = 4000;
+const WEBHOOK_LAG_MS = 15_000;
+
+/** Jobs that send messages of webhooks, and tidy up after that. */
+const buildWebhookJobs = ({ webhooks }: Config, { sending }: Services['webhooks']): readonly Job[] => [
+  ...(webhooks
+    ? ([
+        { name: 'send-webhooks', scope: 'process', everyMs: WEBHOOK_POLL_MS, run: sending.poll },
+        { name: 'renew-webhook-leases', scope: 'process', everyMs: WEBHOOK_RENEWAL_MS, run: sending.renew },
+      ] as const)
+    : []),
+  { name: 'measure-webhooks', scope: 'process', everyMs: WEBHOOK_LAG_MS, run: sending.measure },
+  { name: 'remove-deliveries', scope: 'process', everyMs: sending.sweepPauseMs, run: sending.sweep },
 ];
 
 /** Jobs that detect silent changes of the database: another order of texts, another timeline. */

@@ -48,10 +48,20 @@ export interface Config {
   readonly streamsPerCredential: number;
   /** Seconds after which a stream sends something, whatever happens. */
   readonly streamHeartbeatSeconds: number;
+  /** True when messages of webhooks are sent. */
+  readonly webhooks: boolean;
   /** Private networks (CIDR) in which receivers of webhooks may be, with plain http, too; true: all, false: none. */
   readonly webhookPrivateNetwork: boolean | readonly string[];
   /** Time for a receiver to answer, from the begin of the connection to the last header. */
   readonly webhookTimeoutMs: number;
+  /** Most requests of this process to receivers at once. */
+  readonly webhookParallel: number;
+  /** Seconds after the first failed attempt, the second and so on; the last one repeats. */
+  readonly webhookRetrySeconds: readonly number[];
+  /** Hours of failures after which a webhook is disabled, also with a fraction; 0: never. */
+  readonly webhookDisableHours: number;
+  /** Days for which messages stay in the log. */
+  readonly webhookLogDays: number;
   /** Folder of the daily backups, or undefined if the server makes none. */
   readonly backupDir: string | undefined;
   /** Time of the day, `03:00` (UTC). */
@@ -135,11 +145,11 @@ function findUnknownSettings(env: Environment): string[] {
 /** Reads and checks every setting; throws ConfigError with all mistakes at once. */
 export function readConfig(env: Environment): Config {
   const mistakes: string[] = [];
-  const text = (name: string): string | undefined => {
+  const text: SettingReaders['text'] = (name) => {
     const value = env[name];
     return value === undefined || value.trim() === '' ? undefined : value.trim();
   };
-  const integer = (name: string, fallback: number, min: number, max: number): number => {
+  const integer: SettingReaders['integer'] = (name, fallback, min, max) => {
     const value = text(name);
     if (value === undefined) return fallback;
     const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
@@ -147,7 +157,7 @@ export function readConfig(env: Environment): Config {
     mistakes.push(`${name} must be an integer from ${min} to ${max}, is ${JSON.stringify(value)}`);
     return fallback;
   };
-  const choice = <T extends string>(name: string, fallback: T, values: readonly T[]): T => {
+  const choice: SettingReaders['choice'] = (name, fallback, values) => {
     const value = text(name);
     if (value === undefined) return fallback;
     const option = values.find((candidate) => candidate === value);
@@ -155,8 +165,6 @@ export function readConfig(env: Environment): Config {
     mistakes.push(`${name} must be one of ${values.join(', ')}, is ${JSON.stringify(value)}`);
     return fallback;
   };
-  const privateNetwork = (name: string): boolean | readonly string[] =>
-    parsePrivateNetwork(name, text(name) ?? 'deny', mistakes);
 
   mistakes.push(...findUnknownSettings(env));
   const port = integer('PORT', 3000, 0, 65535);
@@ -211,8 +219,7 @@ export function readConfig(env: Environment): Config {
     maxStreams: integer('WDA_MAX_STREAMS', 10_000, 0, 100_000),
     streamsPerCredential: integer('WDA_STREAMS_PER_CREDENTIAL', 100, 1, 10_000),
     streamHeartbeatSeconds: integer('WDA_STREAM_HEARTBEAT_SECONDS', 15, 1, 60),
-    webhookPrivateNetwork: privateNetwork('WDA_WEBHOOK_PRIVATE_NETWORK'),
-    webhookTimeoutMs: integer('WDA_WEBHOOK_TIMEOUT_MS', 15_000, 100, 60_000),
+    ...readWebhookSettings({ text, integer, choice, mistakes }),
     backupDir: backupDir === undefined ? undefined : resolve(backupDir),
     backupAt: parseTimeOfDay('WDA_BACKUP_AT', text('WDA_BACKUP_AT') ?? '03:00', mistakes),
     backupKeep: integer('WDA_BACKUP_KEEP', 14, 1, 10_000),
@@ -245,11 +252,32 @@ export function readConfig(env: Environment): Config {
     signInRateLimit: integer('WDA_SIGN_IN_RATE_LIMIT', 10, 0, 1_000_000_000),
     tokenLifetimeSeconds: integer('WDA_TOKEN_LIFETIME_SECONDS', 3600, 1, 2_592_000),
     signingKeyDays: integer('WDA_SIGNING_KEY_DAYS', 90, 0, 3650),
-    idpPrivateNetwork: privateNetwork('WDA_IDP_PRIVATE_NETWORK'),
+    idpPrivateNetwork: parsePrivateNetwork('WDA_IDP_PRIVATE_NETWORK', text, mistakes),
     clockSkewSeconds: integer('WDA_CLOCK_SKEW_SECONDS', 0, 0, 300),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes);
   return Object.freeze(config);
+}
+
+/** Readers of settings, which add what is wrong to `mistakes`. */
+interface SettingReaders {
+  /** Returns the text of a setting, or undefined if it is not set. */
+  readonly text: (name: string) => string | undefined;
+  readonly integer: (name: string, fallback: number, min: number, max: number) => number;
+  readonly choice: <T extends string>(name: string, fallback: T, values: readonly T[]) => T;
+  readonly mistakes: string[];
+}
+
+function readWebhookSettings({ text, integer, choice, mistakes }: SettingReaders) {
+  return {
+    webhooks: choice('WDA_WEBHOOKS', 'on', ['on', 'off']) === 'on',
+    webhookPrivateNetwork: parsePrivateNetwork('WDA_WEBHOOK_PRIVATE_NETWORK', text, mistakes),
+    webhookTimeoutMs: integer('WDA_WEBHOOK_TIMEOUT_MS', 15_000, 100, 60_000),
+    webhookParallel: integer('WDA_WEBHOOK_PARALLEL', 32, 1, 1000),
+    webhookRetrySeconds: parseRetrySeconds(text('WDA_WEBHOOK_RETRY_SECONDS') ?? RETRY_SECONDS, mistakes),
+    webhookDisableHours: parseDisableHours(text('WDA_WEBHOOK_DISABLE_HOURS') ?? '120', mistakes),
+    webhookLogDays: integer('WDA_WEBHOOK_LOG_DAYS', 7, 1, 365),
+  };
 }
 
 /** Returns the Config of this process. */
@@ -327,7 +355,12 @@ function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
-function parsePrivateNetwork(name: string, value: string, mistakes: string[]): boolean | readonly string[] {
+function parsePrivateNetwork(
+  name: string,
+  text: SettingReaders['text'],
+  mistakes: string[],
+): boolean | readonly string[] {
+  const value = text(name) ?? 'deny';
   if (value === 'deny' || value === 'allow') return value === 'allow';
   const networks = value.split(',').map((network) => network.trim());
   for (const network of networks) {
@@ -353,6 +386,33 @@ function parseCorsOrigins(value: string | undefined, mistakes: string[]): '*' | 
     }
   }
   return origins;
+}
+
+const RETRY_SECONDS = '5,30,120,600,1800,3600,7200,18000';
+const MAX_RETRIES = 20;
+const MAX_RETRY_SECONDS = 86_400;
+
+/** Parses delays such as `5,30,120`. */
+function parseRetrySeconds(value: string, mistakes: string[]): readonly number[] {
+  const delays = value.split(',').map((one) => (/^\s*\d+\s*$/.test(one) ? Number(one) : Number.NaN));
+  if (delays.length > MAX_RETRIES || !delays.every((seconds) => seconds >= 1 && seconds <= MAX_RETRY_SECONDS)) {
+    mistakes.push(
+      `WDA_WEBHOOK_RETRY_SECONDS must list 1 to ${MAX_RETRIES} numbers of seconds from 1 to ${MAX_RETRY_SECONDS}, such as 5,30,120, is ${JSON.stringify(value)}`,
+    );
+  }
+  return delays;
+}
+
+const MAX_DISABLE_HOURS = 8760;
+
+/** Parses hours with or without a fraction. */
+function parseDisableHours(value: string, mistakes: string[]): number {
+  const hours = /^\d+(\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
+  if (!(hours <= MAX_DISABLE_HOURS))
+    mistakes.push(
+      `WDA_WEBHOOK_DISABLE_HOURS must be a number from 0 to ${MAX_DISABLE_HOURS}, is ${JSON.stringify(value)}`,
+    );
+  return hours;
 }
 
 /** Checks a time of the day such as `03:00`. */

@@ -11,7 +11,7 @@ import { type BackupLimits, makeBackups } from './backup/backup.ts';
 import { makeSchedule } from './backup/schedule.ts';
 import type { Coordinator, CoordinatorOptions } from './citus/citus.ts';
 import type { Config } from './config.ts';
-import { makeDataApi } from './data-api/router.ts';
+import { type DataApi, makeDataApi } from './data-api/router.ts';
 import { buildRoute, formatAddress, type Routes } from './database/connection-url.ts';
 import { type Database, getDatabaseMetrics, makeDatabase } from './database/pool.ts';
 import { type HttpClient, makeHttpClient } from './http-client/http-client.ts';
@@ -47,6 +47,7 @@ import { makeLoadWebhookSeals } from './store/webhook-seals.ts';
 import { getWorkspaceMetrics, makeWorkspaceCache } from './store/workspace-cache.ts';
 import { makeLoadChangedWorkspaces } from './store/workspaces.ts';
 import { coordinatesNodes, ONE_DATABASE, type Topology } from './topology/topology.ts';
+import { makeWebhookSending } from './webhooks/sending.ts';
 import { makeServerRateLimit } from './workers/rate-limit.ts';
 import { numberingMetrics } from './workspace-schema/change-numbering.ts';
 import { makeChangeRetention } from './workspace-schema/change-retention.ts';
@@ -97,8 +98,7 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   });
 
   const findTopology = () => topology.find({ ...change, ...runner.sessions, ...nodes, db });
-  const httpClients = makeHttpClients(config, db);
-  const { outbound } = httpClients;
+  const outbound = makeHttpClient({ allowPrivate: config.idpPrivateNetwork, setting: 'WDA_IDP_PRIVATE_NETWORK' });
   const { keySets, externalTokens } = makeServerTokens(config, outbound, log);
   const oauth = makeInternalOAuth({
     db,
@@ -129,17 +129,15 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     issuer: config.publicUrl,
     now: () => Date.now(),
   });
-  const keys = makeIdempotencyKeys(db, config.idempotencyHours, {
-    maxBytes: config.idempotencyMaxBytes,
-    maxKeys: config.idempotencyMaxKeys,
-  });
-  const retention = makeServerRetention(config, db, log);
+  const { keys, retention } = makeSweptTables(config, db, log);
   const agents = makeAgentHandler(config, db, log, logError);
   const feedSecret = makeSecret(db, 'feed_secret');
   const apiDeps = { keys, totals, config, databases, cache, authenticator, rateLimit, agents, feedSecret };
   const findCorsOrigins = makeServerOrigins(config, db, registry, now);
   const records = makeDataApi({ ...apiDeps, findCorsOrigins, tokenUrl: config.publicUrl + TOKEN_PATH });
+  const webhooks = makeWebhookServices(config, databases, records, log);
   const metrics = [
+    ...webhooks.sending.metrics,
     ...getDatabaseMetrics(db, () => topology.coordinator()?.databases() ?? []),
     ...getWorkspaceMetrics(cache),
     ...buildCredentialMetrics(authenticator),
@@ -170,7 +168,8 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
     retention,
     ...makeBackupServices(config, databases, log),
     runner,
-    ...httpClients,
+    outbound,
+    webhooks,
     externalTokens,
     oauth,
     authenticator,
@@ -180,25 +179,31 @@ export function makeServices(config: Config, routes: Routes, { log }: Observer, 
   };
 }
 
-/** Makes the clients for identity providers and for receivers of webhooks, which may be in other networks. */
-function makeHttpClients({ idpPrivateNetwork, webhookPrivateNetwork, webhookTimeoutMs }: Config, db: Database) {
-  const webhookClient = makeHttpClient({
-    allowPrivate: webhookPrivateNetwork,
-    setting: 'WDA_WEBHOOK_PRIVATE_NETWORK',
-  });
+/** Tables of workspaces whose rows have their time. */
+function makeSweptTables(config: Config, db: Database, { warn: report }: Observer['log']) {
+  const { changesHours: hours, changesMaxBytes, historyDays, idempotencyMaxBytes: maxBytes } = config;
+  const limits = { hours, maxBytes: changesMaxBytes, historyDays };
   return {
-    outbound: makeHttpClient({ allowPrivate: idpPrivateNetwork, setting: 'WDA_IDP_PRIVATE_NETWORK' }),
-    webhooks: {
-      client: webhookClient,
-      timeoutMs: webhookTimeoutMs,
-      seals: makeLoadWebhookSeals(makeSecret(db, 'webhook_secret')),
-    },
+    keys: makeIdempotencyKeys(db, config.idempotencyHours, { maxBytes, maxKeys: config.idempotencyMaxKeys }),
+    retention: makeChangeRetention(db, makeLoadChangedWorkspaces(db), limits, { report }),
   };
 }
 
-function makeServerRetention(config: Config, db: Database, { warn: report }: Observer['log']) {
-  const { changesHours: hours, changesMaxBytes: maxBytes, historyDays } = config;
-  return makeChangeRetention(db, makeLoadChangedWorkspaces(db), { hours, maxBytes, historyDays }, { report });
+/** Sends messages of webhooks, to networks of their own, and opens their secrets. */
+function makeWebhookServices(
+  config: Config,
+  databases: Databases,
+  { events: reader }: Pick<DataApi, 'events'>,
+  log: Observer['log'],
+) {
+  const client = makeHttpClient({
+    allowPrivate: config.webhookPrivateNetwork,
+    setting: 'WDA_WEBHOOK_PRIVATE_NETWORK',
+  });
+  const loadSecret = makeSecret(databases.directory, 'webhook_secret');
+  const seals = makeLoadWebhookSeals(loadSecret);
+  const sending = makeWebhookSending({ config, databases, reader, client, seals, loadSecret, log });
+  return { client, timeoutMs: config.webhookTimeoutMs, seals, sending };
 }
 
 /** Verifies tokens of identity providers, with their keys. */

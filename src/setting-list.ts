@@ -98,6 +98,11 @@ export const SETTINGS: readonly Setting[] = [
     description: 'seconds after which a stream sends something, whatever happens',
   },
   {
+    name: 'WDA_WEBHOOKS',
+    default: 'on',
+    description: 'off: no messages of webhooks are sent; everything else about them works',
+  },
+  {
     name: 'WDA_WEBHOOK_PRIVATE_NETWORK',
     default: 'deny',
     description:
@@ -107,6 +112,27 @@ export const SETTINGS: readonly Setting[] = [
     name: 'WDA_WEBHOOK_TIMEOUT_MS',
     default: '15000',
     description: 'time for a receiver of a webhook to answer, from the begin of the connection to the last header',
+  },
+  {
+    name: 'WDA_WEBHOOK_PARALLEL',
+    default: '32',
+    description: 'requests of each process to receivers of webhooks at once; for one workspace 4 of them at most',
+  },
+  {
+    name: 'WDA_WEBHOOK_RETRY_SECONDS',
+    default: '5,30,120,600,1800,3600,7200,18000',
+    description:
+      'seconds after which a message that was not delivered is sent again: after the first attempt, the second and so on; the last one repeats',
+  },
+  {
+    name: 'WDA_WEBHOOK_DISABLE_HOURS',
+    default: '120',
+    description: 'a webhook whose attempts have all failed for so many hours is disabled; 0: never',
+  },
+  {
+    name: 'WDA_WEBHOOK_LOG_DAYS',
+    default: '7',
+    description: 'how long messages of webhooks stay in their log; failed ones 30 days at least',
   },
   {
     name: 'WDA_MAX_RESPONSE_BYTES',

@@ -159,6 +159,9 @@ create table wda.webhook (
   last_status int4,
   -- Time at which there is something to do; null: when its workspace changes.
   due_at timestamptz(3) default now(),
+  -- When it had nothing to do: the last number of changes of its workspace, and the transactions that were open after that.
+  watched_sequence int8,
+  watched_snapshot pg_snapshot,
   -- The process that sends.
   lease uuid,
   lease_until timestamptz(3),
@@ -198,6 +201,8 @@ create table wda.webhook_delivery (
 );
 
 create index webhook_delivery_webhook_id on wda.webhook_delivery (webhook_id, id);
+
+create index webhook_delivery_pending on wda.webhook_delivery (webhook_id) where state = 'pending';
 
 create index webhook_delivery_redeliver on wda.webhook_delivery (webhook_id, redeliver_at) where redeliver_at is not null;
 

@@ -27,7 +27,7 @@ export const KeyPermissions = Type.Unsafe<AnyPermissions>({
 /** Shape of an actor in responses. */
 export const ActorShape = objectShape(
   {
-    kind: enumShape('operator', 'key', 'client', 'user'),
+    kind: enumShape('operator', 'key', 'client', 'user', 'server'),
     id: Type.String({ description: 'Id of the key or the client, never the credential.', examples: ['1'] }),
     name: Type.String({ description: 'Its name at that time.' }),
   },

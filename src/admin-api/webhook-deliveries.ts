@@ -1,13 +1,12 @@
 // /webhooks/{id}/deliveries: the messages of a webhook with their attempts, to send again or to give up.
 import type { Static } from 'typebox';
-import { badRequest, conflict, notFound, shorten } from '../errors.ts';
+import { ApiError, badRequest, conflict, notFound, shorten } from '../errors.ts';
 import { parseInteger } from '../request/forms.ts';
 import { Type } from '../schema/type.ts';
 import {
   DELIVERY_STATES,
   type Delivery,
   type DeliveryState,
-  type DeliveryWithBody,
   discardDelivery,
   findDelivery,
   loadDeliveries,
@@ -106,7 +105,10 @@ const QUERY = {
 };
 
 export function webhookDeliveryRoutes(services: WebhookServices): AdminRoute[] {
-  const { databases } = services;
+  const {
+    databases,
+    webhooks: { sending },
+  } = services;
   const route = routeMaker(services);
   const findTarget = ({
     workspace,
@@ -157,7 +159,14 @@ export function webhookDeliveryRoutes(services: WebhookServices): AdminRoute[] {
       params: DELIVERY_ID,
       find: findOne,
       responses: { 200: data(DeliveryWithBodyResponse) },
-      handle: async ({ resource: { delivery } }) => respondData(toResponseWithBody(delivery)),
+      async handle({ workspace: { organization, slug }, resource: { webhook, delivery } }) {
+        const { firstPosition, lastPosition } = delivery;
+        const source = { ...webhook, organization, workspace: slug };
+        const range = { first: Number(firstPosition), last: Number(lastPosition) };
+        // A webhook whose fields are gone makes no texts.
+        const body = delivery.body ?? (await sending.remakeBody(source, range).catch(toNoBody)) ?? null;
+        return respondData({ ...toResponse(delivery), body, attemptLog: delivery.attemptLog });
+      },
     }),
     route({
       id: 'webhooks.redeliver',
@@ -245,8 +254,6 @@ function toResponse(delivery: Delivery): Static<typeof DeliveryResponse> {
   };
 }
 
-const toResponseWithBody = (delivery: DeliveryWithBody): Static<typeof DeliveryWithBodyResponse> => ({
-  ...toResponse(delivery),
-  body: delivery.body,
-  attemptLog: delivery.attemptLog,
-});
+function toNoBody(error: unknown): undefined {
+  if (!(error instanceof ApiError) || error.status !== 400) throw error;
+}

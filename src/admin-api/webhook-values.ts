@@ -13,6 +13,7 @@ import { loadWorkspace } from '../store/load-workspace.ts';
 import { openHeaders, sealHeaders, type WebhookHeaders, type WebhookSeals } from '../store/webhook-seals.ts';
 import { findWebhook, type Webhook, type WebhookSettings } from '../store/webhooks.ts';
 import type { WorkspaceSummary } from '../store/workspaces.ts';
+import type { WebhookSending } from '../webhooks/sending.ts';
 import { noWorkspace, requireValue } from './access.ts';
 import { idParam } from './describe.ts';
 import { formatTime } from './response.ts';
@@ -23,6 +24,7 @@ import { makeCountWaiting, type Waiting, type WebhookSelection } from './webhook
 export interface WebhookServices extends AdminServices {
   readonly webhooks: {
     readonly seals: () => Promise<WebhookSeals>;
+    readonly sending: Pick<WebhookSending, 'remakeBody'>;
     readonly client: Pick<HttpClient, 'findMistake' | 'resolve' | 'post'>;
     readonly timeoutMs: number;
   };

@@ -2,7 +2,7 @@
 import { isStaleSnapshot } from '../database/errors.ts';
 import type { Executor, PoolName, Row } from '../database/pool.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { selectContinuation, selectLastPosition } from '../sql/feed.ts';
+import { selectContinuation, selectLastPosition, selectOldest } from '../sql/feed.ts';
 import type { Query } from '../sql/fragment.ts';
 import { numberChanges as numberWorkspace } from '../workspace-schema/change-numbering.ts';
 import type { RequestContext } from './context.ts';
@@ -70,4 +70,13 @@ export async function findContinuation(
     running: (running ?? '').split(',').filter(Boolean).map(BigInt),
   };
   return fitsCursor(seen) ? { position: Number(start), seen } : undefined;
+}
+
+/** Returns the position up to which changes may be gone, and the time of the oldest one that is kept. */
+export async function findOldest(
+  run: Run,
+  { databaseSchema: schema }: Workspace,
+): Promise<{ readonly expired: number; readonly oldest: string | null }> {
+  const [row] = await run(selectOldest(schema), 'write');
+  return { expired: Number(row?.[0] ?? 0), oldest: row?.[1] ?? null };
 }

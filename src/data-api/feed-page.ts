@@ -10,9 +10,9 @@ import { admit } from '../plan/plan.ts';
 import type { FeedRow } from '../plan/result.ts';
 import type { FeedRequest } from '../request/feed-request.ts';
 import { PREFIX } from '../request/record-path.ts';
-import { type EventName, formatEvent, getEventName } from '../response/feed.ts';
+import { type EventName, formatEvent, getEventName, getEventType } from '../response/feed.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
-import { selectEndings, selectOldest, selectSince } from '../sql/feed.ts';
+import { selectEndings, selectSince } from '../sql/feed.ts';
 import type { Databases } from '../store/databases.ts';
 import { loadCurrentVersion } from '../store/load-workspace.ts';
 import type { WorkspaceCache } from '../store/workspace-cache.ts';
@@ -20,7 +20,7 @@ import type { RequestContext } from './context.ts';
 import { notCursor } from './errors.ts';
 import { loadEventContext, rethrowControl } from './feed-actors.ts';
 import { type FeedSeals, type OpenedCursor, toSnapshot } from './feed-cursor.ts';
-import { type Continuation, getEpoch, makeRun, numberChanges, type Run } from './feed-numbering.ts';
+import { type Continuation, findOldest, getEpoch, makeRun, numberChanges, type Run } from './feed-numbering.ts';
 
 export interface PageDeps {
   readonly databases: Databases;
@@ -40,6 +40,10 @@ export interface FeedPage {
 
 export interface FeedEvent {
   readonly name: EventName;
+  readonly type: string;
+  readonly entity: string;
+  /** Time of the change as in answers. */
+  readonly at: string;
   /** JSON text. */
   readonly text: string;
   /** Place after the event. */
@@ -108,6 +112,9 @@ export async function readPage(deps: PageDeps, resolved: ResolvedFeed, start: Co
   return {
     events: rows.map((row) => ({
       name: getEventName(row),
+      type: getEventType(row),
+      entity: (views[row.view] as FeedView).entity.name,
+      at: row.at,
       text: formatEvent(row, eventContext),
       end: passSeen(start, Number(row.pos)),
     })),
@@ -141,7 +148,14 @@ export async function readEndings(
     const { entity } = views[Number(view)] as FeedView;
     const event = { id: seals.toEventId(workspaceId, seq ?? ''), type: 'ended', entity: entity.name, at };
     const text = JSON.stringify({ ...event, ...JSON.parse(members ?? '{}') });
-    return { name: 'ended', text, end: passSeen(place, Number(pos)) };
+    return {
+      name: 'ended',
+      type: event.type,
+      entity: entity.name,
+      at: at ?? '',
+      text,
+      end: passSeen(place, Number(pos)),
+    };
   });
 }
 
@@ -232,15 +246,6 @@ async function findStart(context: StartContext): Promise<Continuation> {
   if (cursor.epoch !== getEpoch(workspace) || cursor.position < expired) throw cursorExpired(restart);
   if (!cursor.isSameView) throw viewChanged(restart);
   return cursor;
-}
-
-/** Returns the position up to which changes may be gone, and the time of the oldest one that is kept. */
-async function findOldest(
-  run: Run,
-  { databaseSchema: schema }: Workspace,
-): Promise<{ readonly expired: number; readonly oldest: string | null }> {
-  const [row] = await run(selectOldest(schema), 'write');
-  return { expired: Number(row?.[0] ?? 0), oldest: row?.[1] ?? null };
 }
 
 /** Returns the position before the first change at or after the time, or undefined if there is none. */

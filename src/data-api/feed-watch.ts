@@ -16,6 +16,8 @@ export interface FeedWatch {
   readonly endAll: () => void;
   /** Tells that this process has written to the workspace. */
   readonly touch: (workspaceId: string) => void;
+  /** Calls the listener after each of these writes. */
+  readonly onTouch: (listener: (workspaceId: string) => void) => void;
 }
 
 export interface WaitOptions {
@@ -49,6 +51,7 @@ const GATHER_MS = 25;
 export function makeFeedWatch(): FeedWatch {
   const workspaces = new Map<string, WatchedWorkspace>();
   const pauses = new Set<() => void>();
+  const listeners: ((workspaceId: string) => void)[] = [];
 
   function makeWorkspace(id: string, poll: WaitOptions['poll']): WatchedWorkspace {
     const one = { waiters: new Set<Waiter>(), poll, timer: undefined, isPolling: false, isTouched: false, last: 0 };
@@ -110,11 +113,13 @@ export function makeFeedWatch(): FeedWatch {
       for (const end of [...pauses]) end();
     },
     touch(id) {
+      for (const listener of listeners) listener(id);
       const one = workspaces.get(id);
       // The first write of a burst decides: steady writes must not put the poll off for ever.
       if (one === undefined || one.isTouched) return;
       one.isTouched = true;
       if (!one.isPolling) schedule(id, one, GATHER_MS);
     },
+    onTouch: (listener) => void listeners.push(listener),
   };
 }

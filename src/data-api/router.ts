@@ -40,6 +40,7 @@ import {
   restrictContext,
 } from './context.ts';
 import { makeDescriptions } from './describe.ts';
+import { type EventReader, makeEventReader } from './event-reader.ts';
 import { exportRecords } from './export/export.ts';
 import { answerFeed, endFeeds, type FeedDeps } from './feed.ts';
 import { makeLoadSeals } from './feed-cursor.ts';
@@ -91,6 +92,8 @@ export interface DataApi {
   /** Ends all streams and waits of feeds, for a shutdown. */
   readonly endStreams: () => void;
   readonly metrics: readonly Metric[];
+  /** Reads events for the server itself. */
+  readonly events: EventReader;
   /** See SnapshotRetry. */
   readonly oldestInFlight: SnapshotRetry['oldestInFlight'];
 }
@@ -107,14 +110,17 @@ export interface AgentApi {
   readonly restrictContext: (context: RequestContext, ids: readonly string[]) => RequestContext;
 }
 
+// Bytes of the values of an event that the server sends: all of a message with it has a mebibyte.
+const MAX_EVENT_BYTES = 1_048_576;
+
 type Handler = (context: EntityContext) => Promise<Reply>;
 
 export function makeDataApi(deps: DataApiDeps): DataApi {
   const { config, databases } = deps;
-  const { execute, retry, seals } = makeOperations(deps);
+  const operations = makeOperations(deps);
+  const { execute, retry } = operations;
   const descriptions = makeDescriptions({ ...config, tokenUrl: deps.tokenUrl }, deps.cache);
-  const [streams, watch] = [makeFeedStreams(config), makeFeedWatch()];
-  const feed: FeedDeps = { config, databases, cache: deps.cache, retry, seals, streams, watch };
+  const { feed, ...feeds } = makeFeeds(deps, operations);
   const idempotency: IdempotencyDeps = { config, databases, retry, execute, keys: deps.keys };
 
   async function handle(request: RawRequest): Promise<Reply> {
@@ -224,10 +230,18 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
       if (call.operation === 'forget') throw forgetNotTried();
       return runDry(context, call);
     },
-    endStreams: () => endFeeds(feed),
-    metrics: streams.metrics,
+    ...feeds,
     oldestInFlight: retry.oldestInFlight,
   };
+}
+
+/** Creates what the feeds of requests and the events for the server itself have in common. */
+function makeFeeds({ config, databases, cache }: DataApiDeps, { retry, seals }: Operations) {
+  const watch = makeFeedWatch();
+  const feed: FeedDeps = { config, databases, cache, retry, seals, streams: makeFeedStreams(config), watch };
+  const readerConfig = { ...config, maxResponseBytes: 2 * MAX_EVENT_BYTES };
+  const events = makeEventReader({ config: readerConfig, databases, cache, retry, seals, onWrite: watch.onTouch });
+  return { feed, events, metrics: feed.streams.metrics, endStreams: () => endFeeds(feed) };
 }
 
 /** Error of a write that is a stream, which an internal request does not have. */

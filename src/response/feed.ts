@@ -26,7 +26,7 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   if (isControl(row.kind)) return formatControl(row, view, id, TYPES[row.kind]);
   const entity = JSON.stringify(view.entity.name);
   const isRedacted = !row.before && !row.after;
-  const type = isRedacted ? TYPE_OF_KIND[row.kind ?? ''] : row.before ? (row.after ? 'updated' : 'removed') : 'created';
+  const type = getEventType(row);
   const parts = [`"id":${id}`, `"type":"${type}"`];
   if (view.isWhole) parts.push(`"cause":"${CAUSES[row.kind ?? ''] ?? 'changed'}"`);
   parts.push(`"entity":${entity}`, `"recordId":${row.recordId}`, `"at":"${row.at}"`);
@@ -50,6 +50,13 @@ export function listUnknown({ unknown }: FeedRow, { fields }: Pick<FeedView, 'fi
   if (unknown === null) return [];
   const columns = new Set(JSON.parse(unknown) as readonly string[]);
   return fields.filter(({ column }) => columns.has(column)).map(({ name }) => name);
+}
+
+/** Returns the type of the event of a row. */
+export function getEventType({ kind, before, after }: Pick<FeedRow, 'kind' | 'before' | 'after'>): string {
+  if (isControl(kind)) return TYPES[kind];
+  if (!before && !after) return TYPE_OF_KIND[kind ?? ''] ?? '';
+  return before ? (after ? 'updated' : 'removed') : 'created';
 }
 
 const TYPES = { t: 'reset', b: 'reset', g: 'reset', s: 'schema', x: 'ended' } as const;

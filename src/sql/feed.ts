@@ -273,3 +273,11 @@ function renderPrevious(fields: readonly Field[]): Fragment {
   });
   return sql`'{' || array_to_string(array[${join(members)}], ',') || '}'`;
 }
+
+/** Selects how many changes come after the position, 10,000 at most, and the age of the first one in seconds. */
+export const measureLag = (schema: string, position: string): Query =>
+  toQuery(
+    sql`select (select count(*) from (select from ${internalRef(schema, 'change_position')} where pos > ${position}::int8 limit 10000) p)::text,
+  (select extract(epoch from clock_timestamp() - c.at) from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
+  where p.pos > ${position}::int8 order by p.pos limit 1)::text`,
+  );

@@ -6,9 +6,9 @@ import { type Fragment, join, sql, toQuery } from '../sql/fragment.ts';
 
 type Queryable = Pick<Session, 'query'>;
 
-/** The author of a change: the operator, an API key, an OAuth client, or a user of an identity provider. */
+/** The author of a change: the operator, an API key, an OAuth client, a user of an identity provider, or the server itself. */
 export interface Actor {
-  readonly kind: 'operator' | 'key' | 'client' | 'user';
+  readonly kind: 'operator' | 'key' | 'client' | 'user' | 'server';
   /** Id of the key or client, or the `sub` of the user. */
   readonly id: string;
   readonly name: string;

@@ -224,7 +224,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   'data-api': {
     purpose: 'the data API: from a request to its reply; `import/` and `export/` have files',
-    entryFiles: ['context.ts', 'internal-request.ts', 'router.ts'],
+    entryFiles: ['context.ts', 'event-reader.ts', 'internal-request.ts', 'router.ts'],
     imports: [
       'auth',
       'type workspace-schema',
@@ -248,14 +248,15 @@ export const MODULES: Readonly<Record<string, Module>> = {
   webhooks: {
     purpose: 'messages to receivers of webhooks: their bodies and signatures, when they are sent and sent again',
     imports: [
+      'topology',
       'store',
       'type config.ts',
       'type metric.ts',
-      'database',
+      'type database',
       'model',
       'http-client',
       'type data-api',
-      'sql/fragment.ts',
+      'sql/feed.ts',
     ],
   },
   mcp: {
@@ -415,6 +416,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'data-api',
     'request',
     'routes/oauth.ts',
+    'webhooks',
   ],
   'app.ts': [
     'topology',

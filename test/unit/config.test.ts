@@ -43,8 +43,13 @@ const DEFAULTS: Config = {
   maxStreams: 10_000,
   streamsPerCredential: 100,
   streamHeartbeatSeconds: 15,
+  webhooks: true,
   webhookPrivateNetwork: false,
   webhookTimeoutMs: 15_000,
+  webhookParallel: 32,
+  webhookRetrySeconds: [5, 30, 120, 600, 1800, 3600, 7200, 18_000],
+  webhookDisableHours: 120,
+  webhookLogDays: 7,
   backupDir: undefined,
   backupAt: '03:00',
   backupKeep: 14,
@@ -137,6 +142,10 @@ const GOOD: readonly (readonly [env: Readonly<Record<string, string>>, config: P
   [{ WDA_MCP: 'off' }, { mcp: false }],
   [{ WDA_CONSOLE: 'off' }, { console: false }],
   [{ WDA_IDP_PRIVATE_NETWORK: 'allow' }, { idpPrivateNetwork: true }],
+  [{ WDA_WEBHOOKS: 'off' }, { webhooks: false }],
+  [{ WDA_WEBHOOK_RETRY_SECONDS: '1, 86400' }, { webhookRetrySeconds: [1, 86_400] }],
+  [{ WDA_WEBHOOK_DISABLE_HOURS: '0.5' }, { webhookDisableHours: 0.5 }],
+  [{ WDA_WEBHOOK_DISABLE_HOURS: '0' }, { webhookDisableHours: 0 }],
   [{ WDA_WEBHOOK_PRIVATE_NETWORK: '10.1.0.0/16' }, { webhookPrivateNetwork: ['10.1.0.0/16'] }],
   [{ WDA_IDP_PRIVATE_NETWORK: '10.1.0.0/16, fd12::/48' }, { idpPrivateNetwork: ['10.1.0.0/16', 'fd12::/48'] }],
   [
@@ -173,6 +182,8 @@ const RANGES: Readonly<Record<string, readonly [min: number, max: number]>> = {
   WDA_STREAMS_PER_CREDENTIAL: [1, 10_000],
   WDA_STREAM_HEARTBEAT_SECONDS: [1, 60],
   WDA_WEBHOOK_TIMEOUT_MS: [100, 60_000],
+  WDA_WEBHOOK_PARALLEL: [1, 1000],
+  WDA_WEBHOOK_LOG_DAYS: [1, 365],
   WDA_BACKUP_KEEP: [1, 10_000],
   WDA_MAX_RESPONSE_BYTES: [1024, 268_435_456],
   WDA_MAX_IMPORT_BYTES: [1024, Number.MAX_SAFE_INTEGER],
@@ -284,6 +295,20 @@ const BAD: readonly (readonly [env: Readonly<Record<string, string>>, mistake: s
     { WDA_IDP_PRIVATE_NETWORK: '10.1.0.0/16, 10.0.0.0/33' },
     'WDA_IDP_PRIVATE_NETWORK must be deny, allow, or networks such as 10.1.0.0/16, has "10.0.0.0/33"',
   ],
+  ...['5,', '0', '86401', '1.5', '-1', 'x', Array(21).fill('1').join()].map(
+    (delays) =>
+      [
+        { WDA_WEBHOOK_RETRY_SECONDS: delays },
+        `WDA_WEBHOOK_RETRY_SECONDS must list 1 to 20 numbers of seconds from 1 to 86400, such as 5,30,120, is ${JSON.stringify(delays)}`,
+      ] as const,
+  ),
+  ...['-1', '8761', '1e3', 'never', '.5'].map(
+    (hours) =>
+      [
+        { WDA_WEBHOOK_DISABLE_HOURS: hours },
+        `WDA_WEBHOOK_DISABLE_HOURS must be a number from 0 to 8760, is ${JSON.stringify(hours)}`,
+      ] as const,
+  ),
   ...[
     'example.com',
     'https://example.com/',

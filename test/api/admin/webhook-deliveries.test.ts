@@ -12,7 +12,7 @@ const SCHEMA = {
   },
 };
 
-const server = useServer();
+const server = useServer({ WDA_WEBHOOKS: 'off' });
 const shop = use(() => server.workspace('acme/shop', SCHEMA));
 let made = 0;
 

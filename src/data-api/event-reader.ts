@@ -1,0 +1,153 @@
+// Reads events for the server itself, which sends them to receivers: the feed of a workspace as an owner has it.
+
+import { ApiError } from '../errors.ts';
+import { keepsChanges } from '../model/entity.ts';
+import { parseExact } from '../model/exact-json.ts';
+import type { Owner } from '../model/principal.ts';
+import type { Workspace } from '../model/workspace.ts';
+import type { FeedRequest } from '../request/feed-request.ts';
+import { parseFilterTree } from '../request/filter.ts';
+import type { EventType } from '../request/parameters.ts';
+import { parseFields } from '../request/paths.ts';
+import { PREFIX } from '../request/record-path.ts';
+import { type Address, type ContextDeps, Deadline, impersonate, type RequestContext } from './context.ts';
+import { findOldest, getEpoch, makeRun, numberChanges } from './feed-numbering.ts';
+import { type FeedEvent, type PageDeps, readPage, resolveFeed } from './feed-page.ts';
+import { makeRequest } from './internal-request.ts';
+import type { SnapshotRetry } from './retry.ts';
+
+/** Members that decide which events there are. */
+export interface EventSelection {
+  /** Names; null: all entities that keep changes. */
+  readonly entities: readonly string[] | null;
+  readonly types: readonly (EventType | 'schema')[];
+  /** Names of fields; null: the default selection. */
+  readonly fields: readonly string[] | null;
+  /** JSON text of a filter as in a body, or null. */
+  readonly filter: string | null;
+  readonly previous: boolean;
+}
+
+/** The workspace, by its slugs and by its id, so that no other one with the same name is read. */
+export interface EventSource {
+  readonly organization: string;
+  readonly workspace: string;
+  readonly workspaceId: string;
+}
+
+export interface ReadEvent extends Pick<FeedEvent, 'type' | 'entity' | 'at' | 'text'> {
+  readonly position: number;
+}
+
+export interface ReadEvents {
+  readonly events: readonly ReadEvent[];
+  /** Position up to which changes were looked at. */
+  readonly end: number;
+  readonly more: boolean;
+  /** Epoch of the workspace that the positions belong to. */
+  readonly epoch: string;
+  /** Position up to which changes are gone, if some of those after the place are; there are no events then. */
+  readonly expired: number | undefined;
+}
+
+export interface EventReader {
+  /**
+   * Gives positions to what is committed, and reads events after the position; without a position only its end. Entities
+   * that are gone, or keep no changes, have none. Throws 401 when the workspace is gone, 400 when the schema does not have
+   * a field of the selection, 503.
+   */
+  readonly read: (source: EventSource, selection: EventSelection, after: number | undefined) => Promise<ReadEvents>;
+  /** Calls the listener after writes of this process, with the id of their workspace. */
+  readonly onWrite: (listener: (workspaceId: string) => void) => void;
+}
+
+export interface EventReaderDeps extends Omit<PageDeps, 'cache'>, ContextDeps {
+  readonly config: PageDeps['config'] & ContextDeps['config'];
+  readonly retry: SnapshotRetry;
+  readonly onWrite: EventReader['onWrite'];
+}
+
+const PAGE_SIZE = 100;
+
+/** `config.maxResponseBytes`: twice the bytes of an event whose values are shown. */
+export function makeEventReader(deps: EventReaderDeps): EventReader {
+  async function readNow(context: RequestContext, selection: EventSelection, after: number | undefined) {
+    const { workspace } = context;
+    const epoch = getEpoch(workspace);
+    const entities = listEntities(workspace, selection);
+    const nothing = { events: [], end: after ?? 0, more: false, epoch, expired: undefined };
+    if (entities.length === 0) return nothing;
+    const executor = deps.databases.forWorkspace(workspace);
+    const now = { ...context, deadline: new Deadline(deps.config.statementTimeoutMs) };
+    const resolved = await resolveFeed(deps, now, executor, buildRequest(selection, entities));
+    const last = await numberChanges(resolved.run, workspace);
+    if (after === undefined) return { ...nothing, end: last };
+    try {
+      const { events, end, more } = await readPage(deps, resolved, { position: after, seen: undefined });
+      return {
+        events: events
+          .filter(({ type }) => isSelected(selection, type))
+          .map(({ type, entity, at, text, end: { position } }) => ({ type, entity, at, text, position })),
+        end: end.position,
+        more,
+        epoch,
+        expired: undefined,
+      };
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'CURSOR_EXPIRED') throw error;
+      const { expired } = await findOldest(makeRun(executor, now, entities[0] as string), workspace);
+      return { ...nothing, expired };
+    }
+  }
+
+  return {
+    async read({ organization, workspace, workspaceId }, selection, after) {
+      const address: Address = { organization, workspace };
+      const request = makeRequest(
+        { method: 'GET', path: `${PREFIX}${organization}/${workspace}/_changes` },
+        { id: 'webhooks', arrivedAt: performance.now(), signal: NEVER, slices: AT_ONCE },
+      );
+      const context = await impersonate(deps, request, address, makeOwner(workspaceId));
+      const executor = deps.databases.forWorkspace(context.workspace);
+      return deps.retry.run(context, { executor }, (now) => readNow(now, selection, after));
+    },
+    onWrite: deps.onWrite,
+  };
+}
+
+const NEVER: RequestContext['signal'] = { isAborted: () => false, onAbort: () => () => undefined };
+const AT_ONCE = { next: async () => undefined, hasTime: () => true, addTime: () => undefined };
+
+const makeOwner = (workspaceId: string): Owner => ({
+  kind: 'owner',
+  permissions: 'OWNER',
+  workspaceId,
+  scope: null,
+  credentialId: 'webhook',
+});
+
+const listEntities = ({ entities }: Workspace, selection: EventSelection): readonly string[] =>
+  [...entities.values()]
+    .filter(({ name, settings }) => keepsChanges(settings) && (selection.entities?.includes(name) ?? true))
+    .map(({ name }) => name);
+
+const CONTROL_TYPES = ['reset', 'ended'];
+
+const isSelected = ({ types }: EventSelection, type: string): boolean =>
+  CONTROL_TYPES.includes(type) || types.some((one) => one === type);
+
+function buildRequest({ types, fields, filter, previous }: EventSelection, entities: readonly string[]): FeedRequest {
+  const ofRecords = types.filter((type): type is EventType => type !== 'schema');
+  return {
+    // The page begins at a position.
+    start: { kind: 'now' },
+    entities,
+    size: PAGE_SIZE,
+    waitSeconds: 0,
+    // Without any the feed would have none at all; the others are left out afterwards.
+    types: ofRecords.length === 0 ? undefined : ofRecords,
+    previous,
+    fields: fields === null ? undefined : parseFields(fields),
+    filter: filter === null ? undefined : parseFilterTree(parseExact(filter)),
+  };
+}
