@@ -5,7 +5,7 @@ import { type BrowserUser, useConsole } from '../support/console.ts';
 import { use } from '../support/resources.ts';
 import { until } from '../support/wait-until.ts';
 
-const { test, server, keys } = useConsole({ WDA_STREAMS_PER_CREDENTIAL: '1' });
+const { test, server, keys } = useConsole({ WDA_STREAMS_PER_CREDENTIAL: '2' });
 
 const FIELDS = { text: { type: 'string' }, size: { type: 'integer' } };
 const FOLLOWED = ['edits', 'meanwhile', 'given', 'totals', 'filters', 'stops', 'switched', 'limits', 'views'];
@@ -176,9 +176,13 @@ test('one stream a page, none while the switch is off, and the choice stays', as
 test('more streams than a key may have are not live, and the grid is there', async (user) => {
   await create('limits', 'first');
   const page = await openGrid(user, 'limits', shop.key);
+  const second = await user.tab(page, '/acme/shop/data/limits');
+  await cell(second, 'first').waitFor();
+  await change('limits/1', { text: 'second' });
+  await cell(second, 'second').waitFor();
   const other = await user.tab(page, '/acme/shop/data/limits');
   await other.getByText(/^Not live: /).waitFor();
-  await cell(other, 'first').waitFor();
+  await cell(other, 'second').waitFor();
   await page.goto(`${server.url}/console/acme/shop`);
   // Retry-After is five seconds.
   await other.getByText(/^Not live: /).waitFor({ state: 'detached', timeout: 60_000 });

@@ -94,8 +94,10 @@ export class LiveRows extends Observable {
       if (this.#recent.size <= MOST_RECENT) break;
       this.#recent.delete(id);
     }
+    // The next list takes it from the recent ones.
+    if (this.#list === undefined) return;
     this.#pending.set(change.id, change);
-    if (change.type !== 'updated' || this.#list?.isFiltered === true) void this.#count();
+    if (change.type !== 'updated' || this.#list.isFiltered) void this.#count();
     void this.#fetch();
   }
 

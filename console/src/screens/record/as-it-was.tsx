@@ -55,13 +55,13 @@ export function AsItWasDialog({ entityRef, id, columns, event, current, onClose,
             {
               title: 'As it was',
               cell: (column) => format(column, getMember(asItWas, column.name)),
-              className: 'comparison-value',
+              className: 'history-value',
             },
             current !== undefined && {
               title: 'Now, where different',
               cell: (column: RecordColumn) =>
                 isDifferent(column.name) ? format(column, getMember(current.record, column.name)) : null,
-              className: 'comparison-value',
+              className: 'history-value',
             },
           ]}
         />

@@ -135,7 +135,9 @@ interface EntryProps {
 }
 
 function Entry({ entityRef, columns, event, onOpen, onRestore }: EntryProps) {
-  const changes = event.type === 'updated' ? listChanges(event) : [];
+  const readOnly = new Set(columns.flatMap(({ name, isReadOnly }) => (isReadOnly ? [name] : [])));
+  // The time of the update stands in the heading.
+  const changes = event.type === 'updated' ? listChanges(event).filter(({ name }) => !readOnly.has(name)) : [];
   const heading = `event-${event.id}`;
   return (
     <Paper withBorder component="li" p="sm" aria-labelledby={heading}>
@@ -179,7 +181,7 @@ function Note({ event, isEmpty }: { readonly event: RecordEvent; readonly isEmpt
       : event.truncated === true
         ? 'Its values are too large to be listed.'
         : event.type === 'updated' && isEmpty
-          ? 'Only fields whose values are not kept.'
+          ? 'No field whose values are kept.'
           : (event.unknown ?? []).length > 0
             ? `Before their type changed: ${event.unknown?.join(', ')}.`
             : undefined;
@@ -214,8 +216,8 @@ function Changes({ entityRef, columns, changes, at }: ChangesProps) {
       minWidth={360}
       columns={[
         { title: 'Field', isRowHeader: true, cell: ({ name }) => <bdi>{name}</bdi> },
-        { title: 'Before', cell: ({ name, before }) => format(name, before), className: 'comparison-value' },
-        { title: 'After', cell: ({ name, after }) => format(name, after), className: 'comparison-value' },
+        { title: 'Before', cell: ({ name, before }) => format(name, before), className: 'history-value' },
+        { title: 'After', cell: ({ name, after }) => format(name, after), className: 'history-value' },
       ]}
     />
   );
