@@ -1,14 +1,15 @@
 // Live rows: what others change is in the grid at once, without taking anything from whoever edits.
 import assert from 'node:assert/strict';
 import { type Page, violationsOf } from '../support/browser.ts';
-import { type BrowserUser, useConsole } from '../support/console.ts';
+import { type BrowserUser, consoleSkip, useConsole } from '../support/console.ts';
 import { use } from '../support/resources.ts';
+import { openSwitch, type Switch } from '../support/tcp-proxy.ts';
 import { until } from '../support/wait-until.ts';
 
 const { test, server, keys } = useConsole({ WDA_STREAMS_PER_CREDENTIAL: '2' });
 
 const FIELDS = { text: { type: 'string' }, size: { type: 'integer' } };
-const FOLLOWED = ['edits', 'meanwhile', 'given', 'totals', 'filters', 'stops', 'switched', 'limits', 'views'];
+const FOLLOWED = ['breaks', 'edits', 'meanwhile', 'given', 'totals', 'filters', 'stops', 'switched', 'limits', 'views'];
 const shop = use(() =>
   server.workspace('acme/shop', {
     entities: {
@@ -17,6 +18,17 @@ const shop = use(() =>
     },
   }),
 );
+
+const getPort = (): number => Number(new URL(server.url).port);
+const line =
+  consoleSkip === false
+    ? use(
+        () => openSwitch(getPort()),
+        (one) => one.close(),
+      )
+    : ({} as Switch);
+// A port on which nothing listens.
+const NOWHERE = 1;
 
 const create = (entity: string, ...texts: string[]) =>
   shop.create(
@@ -32,10 +44,10 @@ const cell = (page: Page, text: string) => page.getByRole('gridcell', { name: te
 const row = (page: Page, text: string) => page.getByRole('row').filter({ has: cell(page, text) });
 
 /** Opens a grid, and waits until it follows. */
-async function openGrid({ open }: BrowserUser, path: string, key = keys.admin): Promise<Page> {
-  const page = await open({ key, path: '/acme/shop' });
+async function openGrid({ open }: BrowserUser, path: string, key = keys.admin, origin = server.url): Promise<Page> {
+  const page = await open({ key, path: '/acme/shop', origin });
   const opened = page.waitForResponse((answer) => answer.url().includes('_changes') && answer.status() === 200);
-  await page.goto(`${server.url}/console/acme/shop/data/${path}`);
+  await page.goto(`${origin}/console/acme/shop/data/${path}`);
   await opened;
   await page.getByRole('switch', { name: 'Live' }).waitFor();
   return page;
@@ -135,6 +147,24 @@ test('a filtered list has the new records that match, and says of a changed one 
   await page.getByText('1 new record', { exact: true }).waitFor();
   await change('filters/3', { size: 2 });
   await page.getByText('2 new records', { exact: true }).waitFor();
+});
+
+test('a stream that breaks goes on without a gap', async (user) => {
+  await create('breaks', 'first', 'second');
+  const page = await openGrid(user, 'breaks', keys.admin, `http://127.0.0.1:${line.port}`);
+  await cell(page, 'second').waitFor();
+  await change('breaks/1', { text: 'before' });
+  await cell(page, 'before').waitFor();
+  line.to(NOWHERE, true);
+  await change('breaks/1', { text: 'meanwhile' });
+  await change('breaks/2', { text: 'meanwhile, too' });
+  await create('breaks', 'third');
+  await page.getByText(/^Not live: /).waitFor();
+  line.to(getPort(), false);
+  await cell(page, 'meanwhile').waitFor();
+  await cell(page, 'meanwhile, too').waitFor();
+  await page.getByText('1 new record', { exact: true }).waitFor();
+  await page.getByText(/^Not live: /).waitFor({ state: 'detached' });
 });
 
 test('without a stream the grid works as before, and says why it is not live', async (user) => {
