@@ -26,6 +26,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['search', 'aggregate'], () => import('./commands/records.ts')],
   [['watch', 'changes'], () => import('./commands/changes.ts')],
   [['history', 'restore-record'], () => import('./commands/history.ts')],
+  [['webhook'], () => import('./commands/webhook.ts')],
   [['access'], () => import('./commands/access.ts')],
   [['config'], () => import('./commands/config.ts')],
   [['openapi', 'types'], () => import('./commands/openapi.ts')],
