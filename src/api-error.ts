@@ -29,6 +29,8 @@ export type DetailCode = (typeof DETAIL_CODES)[number];
  */
 export interface Detail {
   readonly index?: number;
+  /** Id of the record, where the request has none of its own. */
+  readonly id?: number;
   readonly row?: number;
   /** Line of a file where the row begins, from 1. */
   readonly line?: number;

@@ -148,6 +148,7 @@ export const REASONS = {
   METHOD_NOT_ALLOWED: { METHOD_NOT_ALLOWED: 'the path does not take this method' },
   CONFLICT: {
     NOT_UNIQUE: 'another record, name or slug has this value',
+    TOO_MANY_MATCHES: 'more records match the filter of a write than it may change',
     STILL_REFERENCED: 'other records refer to what would be deleted',
     IMPORT_CONFLICT: 'rows of an import exist already or stand twice',
     IDS_USED_UP: 'the entity has no ids left',

@@ -174,7 +174,8 @@ function summary(details: readonly Detail[]): string {
   return `Validation failed: ${where}${first.field === null ? '' : `${first.field}: `}${first.message}${rest}`;
 }
 
-const formatIndex = ({ index }: Detail): string => (index === undefined ? '' : `record ${index}, `);
+const formatIndex = ({ index, id }: Detail): string =>
+  index === undefined ? (id === undefined ? '' : `record with the id ${id}, `) : `record ${index}, `;
 
 /* ---- idempotency keys ---- */
 

@@ -14,6 +14,7 @@ import type {
   Answered,
   Create,
   Expand,
+  Filter,
   Group,
   Grouped,
   Known,
@@ -199,6 +200,19 @@ export interface Entity<S extends Shape<S>, E extends keyof S> extends EntityFee
     options?: WriteOptions & { readonly versions?: Readonly<Record<number, string>>; readonly dryRun?: boolean },
   ): Promise<void>;
 
+  /** Changes all records that match, or none (`'all'`: every record); throws TOO_MANY_MATCHES when they are more than `max`. */
+  updateWhere(
+    filter: Filter<S, E> | 'all',
+    set: SetValues<S, E>,
+    options: MatchingOptions,
+  ): Promise<{ readonly data: { readonly matched: number; readonly updated: number } }>;
+
+  /** Deletes all records that match, or none (`'all'`: every record); throws TOO_MANY_MATCHES when they are more than `max`. */
+  deleteWhere(
+    filter: Filter<S, E> | 'all',
+    options: MatchingOptions,
+  ): Promise<{ readonly data: { readonly matched: number; readonly deleted: number } }>;
+
   /** Computes counts and sums of all records or by groups. */
   aggregate<const C extends Selected<S, E>, const G extends Grouped<S, E> = never>(
     query: AggregateQuery<S, E, C, G>,
@@ -216,6 +230,17 @@ export interface Entity<S extends Shape<S>, E extends keyof S> extends EntityFee
 
   /** Imports the rows of a file without mistakes; the others are in the answer. It is never retried. */
   importWithRejects(file: Content, options: RejectOptions<Name<S, E>>): Promise<ImportedWithRejects>;
+}
+
+/** New values of fields, operators, or the value of another field, as `{ $field: 'customer.name' }`. */
+export type SetValues<S extends Shape<S>, E extends keyof S> = {
+  readonly [K in keyof Update<S, E>]: Update<S, E>[K] | { readonly $field: string };
+};
+
+/** `max`: the most records that may match. */
+export interface MatchingOptions extends WriteOptions {
+  readonly max: number;
+  readonly dryRun?: boolean;
 }
 
 /** Changes of the record with this id. */

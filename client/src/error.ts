@@ -51,6 +51,8 @@ export interface Detail {
   readonly code: DetailCode;
   readonly message: string;
   readonly index?: number;
+  /** Id of the record, of a write by filter. */
+  readonly id?: number;
   readonly row?: number;
   readonly line?: number;
   readonly value?: string;

@@ -84,6 +84,10 @@ export function makeRequests(ask: Ask, path: string) {
       isRead: parameters.dryRun === true,
     });
 
+  /** Returns the filter of a write: an empty one is left out, and so refused. */
+  const toMatching = (filter: unknown) =>
+    filter === 'all' ? { filter: { all: true } } : toList({ filter } as LooseQuery);
+
   return {
     // Without `fields` the setting of the workspace would decide.
     ...makeFeed(ask, `${path}/_changes`, { fields: [] }),
@@ -116,6 +120,10 @@ export function makeRequests(ask: Ask, path: string) {
     deleteMany: async (ids: unknown, { versions, ...options }: LooseWrite = {}): Promise<void> => {
       await write('POST', `${path}/_bulk/delete`, { body: { ids, versions } }, options);
     },
+    updateWhere: (filter: unknown, set: unknown, { max, ...options }: LooseWrite) =>
+      write('POST', `${path}/_update`, { body: { ...toMatching(filter), set, max } }, options),
+    deleteWhere: (filter: unknown, { max, ...options }: LooseWrite) =>
+      write('POST', `${path}/_delete`, { body: { ...toMatching(filter), max } }, options),
     aggregate: async ({ filter, sort, ...rest }: LooseQuery, options?: CallOptions) =>
       ask('POST', `${path}/_aggregate`, {
         ...options,

@@ -236,7 +236,7 @@ export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): 
   return makeUpdateReply(rows);
 }
 
-async function updateAll(
+export async function updateAll(
   deps: WriteManyDeps,
   context: EntityContext,
   items: readonly Assignment[],
@@ -295,16 +295,24 @@ async function deleteAll(
   rejectIfMatch(context, 'POST …/_bulk/delete takes {"ids": [1], "versions": {"1": "…"}}');
   // The reply must not look like that of a delete.
   const reply = isDryRun ? json(200, { meta: DRY }) : noContent();
-  if (targets.length === 0) return reply;
+  if (targets.length > 0) await removeAll(deps, context, targets);
+  return reply;
+}
+
+/** Deletes records, all of them or none. */
+export async function removeAll(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  targets: readonly Target[],
+): Promise<void> {
   if (isLimited(context)) {
     await deleteRecords(deps, context, targets, true);
-    return reply;
+    return;
   }
   const guarded = targets.some(({ version }) => version !== undefined);
   const plan = planBulkDelete(context.entity, context, guarded);
   const what: BulkWrite = { kind: 'delete', items: [], listed: undefined, targets };
   await write(deps, context, deps.prepared.write(context, plan), what);
-  return reply;
 }
 
 /** Makes the function that runs the statement of a write on an executor. */

@@ -52,6 +52,19 @@ export const isBySchema = (error: unknown): boolean =>
     error.code === 'SCHEMA_MIGRATION_IN_PROGRESS') &&
   error.reason !== 'RECORD_NOT_FOUND';
 
+/** Error of a write by filter. `max`: most records by the request; `most`: most that are changed at once. */
+export const tooManyMatches = (total: number, max: number, most: number): ApiError =>
+  conflict(
+    'TOO_MANY_MATCHES',
+    max > most
+      ? `${total} records match, and one request changes ${most} at most: narrow the filter, and repeat the request`
+      : `${total} records match, and max is ${max}. Nothing was written`,
+  );
+
+/** Error of a write by filter with If-Match, which is for one record. */
+export const matchWithVersion = (): ApiError =>
+  badRequest('PARAMETER_CONFLICT', 'If-Match is for one record, and a filter finds many');
+
 /** Error of an upsert with If-Match: it may create, so it cannot require a version. */
 export const upsertWithVersion = (): ApiError =>
   badRequest(

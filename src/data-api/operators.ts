@@ -14,7 +14,7 @@ import {
   EXPANSION_DETAIL,
   expandsTooMuch,
 } from '../plan/assignment.ts';
-import { IDS, planLock } from '../plan/bulk.ts';
+import { IDS, type LockPlan, planLock } from '../plan/bulk.ts';
 import { applyChange, type Change } from '../plan/change.ts';
 import { fieldNotGranted } from '../plan/errors.ts';
 import { isGranted } from '../plan/granted.ts';
@@ -71,7 +71,11 @@ function getChangedFields(items: readonly ChangedItem[], entity: Entity): readon
 }
 
 /** Throws 403 for a field that some record does not show: its new value, or a refusal of it, would tell the stored one. */
-function requireShown(items: readonly ChangedItem[], { entity, principal }: EntityContext, isMany: boolean): void {
+export function requireShown(
+  items: readonly Pick<ChangedItem, 'changes'>[],
+  { entity, principal }: EntityContext,
+  isMany: boolean,
+): void {
   if (!isGranted(entity)) return;
   const { columns } = scan(entity, principal, 'read');
   for (const [index, { changes }] of items.entries()) {
@@ -83,22 +87,32 @@ function requireShown(items: readonly ChangedItem[], { entity, principal }: Enti
   }
 }
 
-/** Locks the records that the principal can see, and returns what they hold, by id. */
+/** Locks the records that the principal can see, and returns what they hold. Throws the error of an update. */
 async function lockRecords(
   deps: ExchangeDeps,
   context: EntityContext,
   items: readonly ChangedItem[],
   fields: readonly Field[],
 ): Promise<ReadonlyMap<string, LockedRow>> {
+  const ids = items.flatMap(({ id, changes }) => (changes.size === 0 ? [] : [id]));
+  const rows = await runLock(deps, context, planLock(fields, context.entity, context), ids);
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Runs a lock for records with these ids. */
+export async function runLock(
+  deps: ExchangeDeps,
+  context: EntityContext,
+  plan: LockPlan,
+  ids: readonly string[],
+): Promise<readonly LockedRow[]> {
   const { entity, principal, workspace } = context;
-  const statement = compile(planLock(fields, entity, context), deps.compileOptions);
-  const lists = new Map([[IDS, items.flatMap(({ id, changes }) => (changes.size === 0 ? [] : [id]))]]);
+  const statement = compile(plan, deps.compileOptions);
   try {
-    const rows = await runRead(context, statement, { principal, lists }, 'write');
-    return new Map(rows.map((row) => [row.id, row]));
+    return await runRead(context, statement, { principal, lists: new Map([[IDS, ids]]) }, 'write');
   } catch (error) {
     if (isStaleSnapshot(error) || isRetryable(error)) throw error;
-    throw toRecordError(error, workspace, entity.name, 'update');
+    throw toRecordError(error, workspace, entity.name, plan.strength);
   }
 }
 
@@ -114,14 +128,11 @@ function computeValues(
   const results = items.map(({ id, values, changes }, index) => {
     const row = rows.get(id);
     if (row === undefined || changes.size === 0) return values;
-    const stored = parseExact(row.data) as Readonly<Record<string, unknown>>;
     const complete = new Map(values);
-    for (const field of fields) {
-      const change = changes.get(field.name);
-      if (change === undefined) continue;
-      const column = computeColumn(change, field, stored[field.name], row.now);
+    const stored = parseExact(row.data) as StoredValues;
+    for (const { name, column } of computeColumns(fields, changes, stored, row.now)) {
       if (column.ok) {
-        complete.set(field.name, column.value);
+        complete.set(name, column.value);
         expandedBytes += column.expandedBytes ?? 0;
       } else details.push({ ...(isMany ? { index } : {}), ...column.detail });
     }
@@ -131,6 +142,23 @@ function computeValues(
   if (details.length > 0) throw validationFailed(details.slice(0, MAX_DETAILS));
   return results;
 }
+
+/** Values of a locked record, as answers show them, with the digits of numbers. */
+export type StoredValues = Readonly<Record<string, unknown>>;
+
+/** Returns the new values of the fields that are changed, or the mistakes in them. */
+export const computeColumns = (
+  fields: readonly Field[],
+  changes: ReadonlyMap<string, Change>,
+  stored: StoredValues,
+  now: string,
+): readonly { readonly name: string; readonly column: ColumnText }[] =>
+  fields.flatMap((field) => {
+    const change = changes.get(field.name);
+    return change === undefined
+      ? []
+      : [{ name: field.name, column: computeColumn(change, field, stored[field.name], now) }];
+  });
 
 function computeColumn(change: Change, field: Field, stored: unknown, now: string): ColumnText {
   const value = applyChange(change, field, stored, now);

@@ -52,6 +52,7 @@ import { answerHistory, answerHistoryEntry, forgetHistory, type HistoryDeps } fr
 import { executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
 import { executeCallIdempotent } from './idempotent-call.ts';
 import { importRecords } from './import/import.ts';
+import { deleteWhere, updateWhere } from './matching.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadDeps, read } from './reads.ts';
 import { restore } from './restore.ts';
@@ -282,6 +283,8 @@ export function makeOperations(deps: OperationDeps): Operations {
     bulkUpdate: (context) => bulkUpdate(recordDeps, context),
     bulkDelete: (context) => bulkDelete(recordDeps, context),
     bulkDeleteListed: (context) => bulkDeleteListed(recordDeps, context),
+    updateWhere: (context) => updateWhere(recordDeps, context),
+    deleteWhere: (context) => deleteWhere(recordDeps, context),
     import: (context) => importRecords(transfer, context),
     export: (context) => exportRecords(transfer, context),
     history: (context) => answerHistory(recordDeps, context),

@@ -149,7 +149,7 @@ const ENVELOPE_USERS: Readonly<Record<string, readonly OperationName[]>> = {
   'wda.Meta': ['list', 'query'],
   'wda.GroupMeta': ['aggregate', 'summarize'],
   'wda.Query': ['query'],
-  'wda.Filter': ['query', 'summarize'],
+  'wda.Filter': ['query', 'summarize', 'updateWhere', 'deleteWhere'],
   'wda.Aggregate': ['summarize'],
   'wda.WriteMeta': ['bulkCreate', 'bulkUpdate'],
   'wda.Ids': ['bulkDeleteListed'],

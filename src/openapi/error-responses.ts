@@ -64,6 +64,7 @@ export const ERROR_SCHEMAS: Readonly<Record<'wda.Error' | 'wda.Detail', JsonSche
       code: { type: 'string', enum: DETAIL_CODES },
       message: { type: 'string' },
       index: { type: 'integer', minimum: 0, description: 'Of many records: which one, counted from 0.' },
+      id: { type: 'integer', description: 'Of a write by filter: id of the record.' },
       row: { type: 'integer', minimum: 0, description: 'Of a file: which record, counted from 1; 0: its header.' },
       line: { type: 'integer', minimum: 1, description: 'Of a file: the line where the row begins, counted from 1.' },
       value: { type: 'string', description: 'Of a file: what is wrong, cut to 100 characters.' },

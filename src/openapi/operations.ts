@@ -3,6 +3,7 @@
 
 import type { ErrorCode } from '../errors.ts';
 import { keepsChanges } from '../model/entity.ts';
+import { MAX_MATCHES } from '../request/matching.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 import type { Part } from './error-responses.ts';
 import { buildParameters, type EntityParameters, type Header, type SharedParameter } from './parameters.ts';
@@ -163,16 +164,32 @@ const SHARED_USERS: Readonly<
     'wda.Unchanged': ['read'],
     'wda.Deleted': ['delete', 'bulkDelete', 'bulkDeleteListed', 'forget'],
     'wda.Checked': ['bulkDelete', 'bulkDeleteListed'],
+    'wda.Matched': ['updateWhere', 'deleteWhere'],
     'wda.Imported': ['import'],
   },
   requestBodies: {
     'wda.Query': ['query'],
     'wda.Aggregate': ['summarize'],
     'wda.Ids': ['bulkDeleteListed'],
+    'wda.UpdateWhere': ['updateWhere'],
+    'wda.DeleteWhere': ['deleteWhere'],
     'wda.UpdateMany': ['bulkUpdate'],
     'wda.File': ['import'],
     'wda.Restore': ['restore'],
   },
+};
+
+const NUMBER = { type: 'integer', minimum: 0 };
+const MATCHING = {
+  anyOf: [schemaRef('wda.Filter'), { ...object({ all: { const: true } }), additionalProperties: false }],
+};
+const SET =
+  'New values and operators, as in an update, and `{"$field": path}` for the value of a field, also across to-one relations.';
+const MAX = {
+  type: 'integer',
+  minimum: 1,
+  maximum: MAX_MATCHES,
+  description: 'The most records that may match; with more nothing is written.',
 };
 
 /** Returns components of every entity that some of the operations refer to. */
@@ -200,6 +217,10 @@ export function sharedComponents(operations: ReadonlySet<OperationName>, maxBulk
       'wda.Unchanged': { description: 'It is as `If-None-Match` has it.', headers: TAGGED },
       'wda.Deleted': { description: 'Deleted.' },
       'wda.Checked': { description: 'With `dryRun=true`: it could be done.', ...json(object({ meta: DRY_RUN })) },
+      'wda.Matched': {
+        description: 'How many records matched, and how many of them were changed or deleted.',
+        ...json(object({ data: object({ matched: NUMBER }, { updated: NUMBER, deleted: NUMBER }) }, { meta: DRY_RUN })),
+      },
       'wda.Imported': {
         description:
           'How many rows did what; with `rejects=true` the headers say it, and the body is the rejected rows.',
@@ -227,6 +248,20 @@ export function sharedComponents(operations: ReadonlySet<OperationName>, maxBulk
       'wda.Ids': {
         required: true,
         ...json(schemaRef('wda.Ids'), { examples: { one: { value: { ids: [1] } } } }),
+      },
+      'wda.UpdateWhere': {
+        required: true,
+        ...json({
+          ...object({ filter: MATCHING, set: { type: 'object', minProperties: 1, description: SET }, max: MAX }),
+          additionalProperties: false,
+        }),
+      },
+      'wda.DeleteWhere': {
+        required: true,
+        ...json(
+          { ...object({ filter: MATCHING, max: MAX }), additionalProperties: false },
+          { examples: { none: { value: { filter: { field: 'id', op: 'in', value: [] }, max: 1 } } } },
+        ),
       },
       // Without the fields to change: a body of each entity would make the document of 200 entities 5 kB longer.
       'wda.UpdateMany': many('wda.UpdateItem', maxBulk, { id: 1 }),
@@ -485,6 +520,22 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
     body: bodyRef('wda.Ids'),
     responses: MANY_DELETED,
     codes: [...BODY, 'CONFLICT', ...IDEMPOTENCY, ...GUARDED],
+  }),
+  updateWhere: () => ({
+    summary: 'Update matching',
+    description: 'Changes all records that match a filter, or none.',
+    headers: ['IdempotencyKey'],
+    body: bodyRef('wda.UpdateWhere'),
+    responses: { 200: responseRef('wda.Matched') },
+    codes: [...BODY, ...STORED],
+  }),
+  deleteWhere: () => ({
+    summary: 'Delete matching',
+    description: 'Deletes all records that match a filter, or none.',
+    headers: ['IdempotencyKey'],
+    body: bodyRef('wda.DeleteWhere'),
+    responses: { 200: responseRef('wda.Matched') },
+    codes: [...BODY, 'CONFLICT', ...IDEMPOTENCY],
   }),
   import: () => ({
     summary: 'Import',

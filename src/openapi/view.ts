@@ -107,6 +107,8 @@ const NEEDS: Readonly<Record<OperationName, readonly GrantOperation[]>> = {
   delete: ['delete'],
   bulkDelete: ['delete'],
   bulkDeleteListed: ['delete'],
+  updateWhere: ['update'],
+  deleteWhere: ['delete'],
 };
 
 const HISTORY: readonly OperationName[] = ['history', 'historyEntry', 'restore', 'forget'];

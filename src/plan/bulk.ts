@@ -3,12 +3,12 @@
 import type { Entity, Field } from '../model/entity.ts';
 import type { Assignment } from './assignment.ts';
 import { type ConflictKey, getChanges } from './conflict-key.ts';
-import type { PlanContext } from './link.ts';
+import type { Link, PlanContext } from './link.ts';
 import { listOperand, type Operand } from './operand.ts';
 import { type Projection, projectRecord } from './projection.ts';
 import { getReferences, passReferring, type Reference } from './references.ts';
 import { applyRowRules, applyToEach, checkRowRules } from './row-rules.ts';
-import { hidesRows, type Scan, scan, scanAll } from './scan.ts';
+import { hidesRows, type Predicate, type Scan, scan, scanAll } from './scan.ts';
 
 /** Columns that are bound as one list each, with an entry for each record. */
 export interface ListColumns {
@@ -62,6 +62,27 @@ export interface LockPlan {
   readonly kind: 'lock';
   readonly scan: Scan;
   readonly fields: readonly Field[];
+  /** Values of other fields that some fields take. */
+  readonly copies: readonly Copy[];
+  /** Condition that must hold still, or undefined for none. */
+  readonly predicate: Predicate | undefined;
+  /** Kind of the write that follows. */
+  readonly strength: 'update' | 'delete';
+}
+
+/** A field that takes the value of another one of its type: of the record, or across to-one relations. */
+export interface Copy {
+  readonly field: Field;
+  readonly links: readonly Link[];
+  readonly source: Field;
+}
+
+/** Finds the ids of the records that match, in their order, and counts them when there are more than `max`. */
+export interface MatchPlan {
+  readonly kind: 'match';
+  readonly scan: Scan;
+  readonly predicate: Predicate | undefined;
+  readonly max: number;
 }
 
 /** References of records that lead to no record that the principal can see. */
@@ -113,6 +134,7 @@ export type BulkPlan =
   | BulkDeletePlan
   | FindPlan
   | LockPlan
+  | MatchPlan
   | BulkReferencesPlan
   | UniqueConflictsPlan
   | HeldValuesPlan
@@ -197,6 +219,9 @@ export const planLock = (fields: readonly Field[], entity: Entity, context: Plan
   kind: 'lock',
   scan: scan(entity, context.principal, 'read'),
   fields,
+  copies: [],
+  predicate: undefined,
+  strength: 'update',
 });
 
 /** Returns the plan, or undefined if the items hold no reference. */

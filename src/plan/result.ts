@@ -102,10 +102,16 @@ export interface RecordVersionRow {
   readonly version: string;
 }
 
+/** A record that matches. `total`: the number of all, if they are more than may be. */
+export interface MatchedRow {
+  readonly id: string;
+  readonly total: number | null;
+}
+
 /** A record that is locked until the end of the transaction. */
 export interface LockedRow {
   readonly id: string;
-  /** JSON text of an object with the fields that were asked for. */
+  /** JSON text of an object with the fields that were asked for, and `$0`, `$1`, … for copies. */
   readonly data: string;
   /** Time of the transaction, as answers write it. */
   readonly now: string;

@@ -34,6 +34,8 @@ export const OPERATIONS = {
   bulkUpdate: { methods: ['PUT', 'PATCH'], tail: '_bulk', access: 'write', body: 'bulk' },
   bulkDelete: { methods: ['DELETE'], tail: '_bulk', access: 'write', body: 'none' },
   bulkDeleteListed: { methods: ['POST'], tail: '_bulk/delete', access: 'write', body: 'bulk' },
+  updateWhere: { methods: ['POST'], tail: '_update', access: 'write', body: 'json' },
+  deleteWhere: { methods: ['POST'], tail: '_delete', access: 'write', body: 'json' },
   export: { methods: ['GET', 'HEAD'], tail: '_export', access: 'read', body: 'none' },
   changes: { methods: ['GET', 'HEAD'], tail: '_changes', access: 'read', body: 'none' },
   read: { methods: ['GET', 'HEAD'], tail: 'id', access: 'read', body: 'none' },

@@ -369,7 +369,16 @@ export const PARAMETERS = {
     description: '`minimal`: the answer has the ids alone.',
   }),
   dryRun: parameter(flag, {
-    query: ['bulkCreate', 'bulkUpdate', 'bulkDelete', 'bulkDeleteListed', 'import', 'batch'],
+    query: [
+      'bulkCreate',
+      'bulkUpdate',
+      'bulkDelete',
+      'bulkDeleteListed',
+      'updateWhere',
+      'deleteWhere',
+      'import',
+      'batch',
+    ],
     description: 'Everything is checked and run, and undone.',
   }),
   upsertKey: parameter(text(parseKeyFields), {

@@ -2,7 +2,7 @@
 // checks all conditions before the first write, and returns no row when one fails.
 
 import type { Field } from '../model/entity.ts';
-import { columnDefault } from '../model/field-types.ts';
+import { columnDefault, fieldType } from '../model/field-types.ts';
 import {
   type BulkCreatePlan,
   type BulkDeletePlan,
@@ -13,10 +13,12 @@ import {
   type ListColumns,
   type LockPlan,
   listOperands,
+  type MatchPlan,
   PROVIDED,
   type ReferredPlan,
   VERSION_LIST,
 } from '../plan/bulk.ts';
+import type { Link } from '../plan/link.ts';
 import type { Operand } from '../plan/operand.ts';
 import { valueOperand } from '../plan/operand.ts';
 import type { Projection } from '../plan/projection.ts';
@@ -26,10 +28,12 @@ import {
   type Aliases,
   bind,
   dateTimeText,
+  linkCondition,
   makeAliases,
   outputColumn,
   RECORD,
   renderActor,
+  renderPredicate,
   renderScan,
   where,
 } from './expression.ts';
@@ -141,18 +145,49 @@ export function findRecords({ scan }: FindPlan): Fragment {
   return sql`select ${R}."id"::text as id, ${renderVersion(scan, R)} as version from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)}`;
 }
 
+/** Selects `id` of the records that match, at most one more than `max`; with more, `total` is the number of all. */
+export function selectMatches({ scan, predicate, max }: MatchPlan): Fragment {
+  const aliases = makeAliases();
+  const { table, condition } = renderScan(scan, R);
+  const rows = sql`from ${table}${where(condition, predicate === undefined ? empty : renderPredicate(predicate, R, aliases))}`;
+  const most = integerLiteral(max);
+  return sql`with "$match" as materialized (select ${R}."id" ${rows} order by ${R}."id" limit ${most} + 1)
+select m."id"::text as id, case when (select count(*) from "$match") > ${most} then (select count(*) ${rows})::text end as total from "$match" m order by m."id"`;
+}
+
 /**
- * Selects `id`, `data` and `now` of the listed records that the principal can see, and locks them in the order of their
- * ids; fails with an error of our own when the data are larger than a response may be.
+ * Selects `id`, `data` and `now` of the listed records that the principal can see and that match, and locks them in the
+ * order of their ids; fails with an error of our own when the data are larger than a response may be.
  */
-export function lockRecords({ scan, fields }: LockPlan, maxBytes: number): Fragment {
+export function lockRecords({ scan, fields, copies, predicate, strength }: LockPlan, maxBytes: number): Fragment {
+  const aliases = makeAliases();
   const { table, condition } = renderScan(scan, R, true);
-  const columns = join(fields.map((field) => outputColumn(field, R)));
-  const data = sql`(select row_to_json(${RECORD}) from (select ${columns}) ${RECORD})::text`;
-  const locked = sql`select ${R}."id"::text as id, ${data} as data from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)} order by ${R}."id" for no key update of ${R}`;
+  const columns = [
+    ...fields.map((field) => outputColumn(field, R)),
+    ...copies.map(
+      ({ links, source }, index) => sql`${copiedValue(links, source, R, aliases)} as ${ident(`$${index}`)}`,
+    ),
+  ];
+  const data = sql`(select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text`;
+  const matches = predicate === undefined ? empty : renderPredicate(predicate, R, aliases);
+  const lock = keyword(strength === 'update' ? 'for no key update' : 'for update');
+  const locked = sql`select ${R}."id"::text as id, ${data} as data from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition, matches)} order by ${R}."id" ${lock} of ${R}`;
   const sized = sql`select t.*, octet_length(t.data) as "$size" from ${LOCKED} t`;
   return sql`with ${LOCKED} as materialized (${locked})
 select q.id, q.data, ${dateTimeText(keyword('now()::timestamptz(3)'))} as now from (${limitRunningSize(sized, makeSizeLimit(scan, maxBytes))}) q`;
+}
+
+/** Renders the value of a field across to-one relations, null where a record on the way is missing or hidden. */
+function copiedValue([link, ...rest]: readonly Link[], source: Field, row: Fragment, aliases: Aliases): Fragment {
+  if (link === undefined) {
+    const isDateTime = fieldType(source.type).output === 'datetime';
+    const column = sql`${row}.${ident(source.column)}`;
+    return isDateTime ? dateTimeText(column) : column;
+  }
+  const related = aliases.next('c');
+  const { table, condition } = renderScan(link.scan, related);
+  const value = copiedValue(rest, source, related, aliases);
+  return sql`(select ${value} from ${table}${where(linkCondition(link, related, row, aliases), condition)} limit 1)`;
 }
 
 // Most mistakes in one response.

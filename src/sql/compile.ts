@@ -17,6 +17,7 @@ import type {
   GrantedRowResult,
   HeldValueRow,
   LockedRow,
+  MatchedRow,
   MissingBulkReference,
   MissingReference,
   PageRow,
@@ -37,6 +38,7 @@ import {
   findRecords,
   insertRecords,
   lockRecords,
+  selectMatches,
   selectMissingBulkReferences,
   selectReferred,
   updateRecords,
@@ -129,6 +131,7 @@ interface Results {
   readonly history: FeedRow;
   readonly find: RecordVersionRow;
   readonly lock: LockedRow;
+  readonly match: MatchedRow;
   readonly dangling: MissingBulkReference;
   readonly uniqueConflict: UniqueConflictRow;
   readonly heldValue: HeldValueRow;
@@ -176,6 +179,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
     isCut: isCut === 't',
   }),
   history: readFeedRow,
+  match: ([id, total = null]) => ({ id: requireCell(id), total: total === null ? null : Number(total) }),
   lock: ([id, data, now]) => ({ id: requireCell(id), data: requireCell(data), now: requireCell(now) }),
   find: ([id, version]) => ({ id: requireCell(id), version: requireCell(version) }),
   dangling: ([index, field]) => ({ index: Number(requireCell(index)), field: requireCell(field) }),
@@ -275,6 +279,7 @@ function getExpectedDuration(plan: Plan): Statement['expected'] {
     case 'history':
     case 'find':
     case 'lock':
+    case 'match':
     case 'dangling':
     case 'uniqueConflict':
     case 'heldValue':
@@ -330,6 +335,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(selectHistory(plan, options.maxResponseBytes));
     case 'find':
       return close(findRecords(plan));
+    case 'match':
+      return planEachTime(close(selectMatches(plan)));
     case 'lock':
       return close(lockRecords(plan, options.maxResponseBytes));
     case 'dangling':

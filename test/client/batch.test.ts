@@ -59,3 +59,17 @@ test('operators change stored values, in one record, in many and in a batch', as
   assert.notEqual(data.placedAt, order.placedAt);
   await orders.delete(order.id);
 });
+
+test('records that match a filter are changed and deleted, all of them or none', async () => {
+  const tags = demo.client().entity('tags');
+  await tags.createMany([{ name: 'old-1' }, { name: 'old-2' }]);
+  const old = { name: { startsWith: 'old-' } };
+  assert.deepEqual((await tags.updateWhere(old, { name: { $append: '!' } }, { max: 2, dryRun: true })).data, {
+    matched: 2,
+    updated: 2,
+  });
+  await tags.updateWhere(old, { name: { $append: '!' } }, { max: 2 });
+  await assert.rejects(tags.deleteWhere('all', { max: 1 }), (error) => isWdaError(error, 'CONFLICT'));
+  await assert.rejects(tags.deleteWhere({}, { max: 1000 }), (error) => isWdaError(error, 'BAD_REQUEST'));
+  assert.deepEqual((await tags.deleteWhere(old, { max: 2 })).data, { matched: 2, deleted: 2 });
+});

@@ -67,6 +67,7 @@ const FORGED = 'api/access/external-forged.test.ts';
 const TOKENS = 'api/access/external-tokens.test.ts';
 const FEED = 'api/events/feed.test.ts';
 const BULK = 'api/writing/bulk.test.ts';
+const MATCHING = 'api/writing/matching.test.ts';
 const ERRORS = 'api/requests/errors.test.ts';
 const HOSTILE = 'api/requests/hostile.test.ts';
 
@@ -443,6 +444,17 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     file: 'api/writing/bulk.test.ts',
     words: 'Records cannot be deleted, as others refer to them by orders.customer: 1',
     made: () => errors.recordsStillReferenced(['1'], 'orders.customer', []),
+  },
+  tooManyMatches: {
+    file: MATCHING,
+    words:
+      /^\d+ records match, and (max is \d+\. Nothing was written|one request changes \d+ at most: narrow the filter, and repeat the request)$/,
+    made: () => errors.tooManyMatches(3, 2, 10_000),
+  },
+  matchWithVersion: {
+    file: MATCHING,
+    words: 'If-Match is for one record, and a filter finds many',
+    made: errors.matchWithVersion,
   },
   stillReferenced: {
     file: 'api/writing/records.test.ts',

@@ -6,6 +6,7 @@ export interface ErrorDetail {
   readonly code: string;
   readonly message: string;
   readonly index?: number;
+  readonly id?: number;
   readonly row?: number;
   readonly line?: number;
   readonly value?: string;

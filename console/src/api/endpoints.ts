@@ -24,6 +24,18 @@ const ENDPOINTS: readonly Endpoint[] = [
     rest: '/_bulk/delete',
     description: 'Deletes the records that are listed',
   },
+  {
+    operation: 'updateWhere',
+    method: 'POST',
+    rest: '/_update',
+    description: 'Changes all records that match a filter',
+  },
+  {
+    operation: 'deleteWhere',
+    method: 'POST',
+    rest: '/_delete',
+    description: 'Deletes all records that match a filter',
+  },
   { operation: 'import', method: 'POST', rest: '/_import', description: 'A file of CSV or NDJSON' },
   { operation: 'export', method: 'GET', rest: '/_export', description: 'All records as CSV or NDJSON' },
   { operation: 'history', method: 'GET', rest: '/{id}/_history', description: 'What happened to one record' },

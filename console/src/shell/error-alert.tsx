@@ -29,10 +29,11 @@ export function ErrorAlert({ error, onRetry }: ErrorAlertProps) {
       {details.length > 0 && (
         <List size="sm" mt={4}>
           {details.slice(0, 20).map((detail) => (
-            <List.Item key={`${detail.index}/${detail.row}/${detail.field}/${detail.message}`}>
+            <List.Item key={`${detail.index}/${detail.id}/${detail.row}/${detail.field}/${detail.message}`}>
               <bdi>
                 {formatPlace(detail)}
                 {detail.index === undefined ? '' : `record ${detail.index + 1}: `}
+                {detail.id === undefined ? '' : `record ${detail.id}: `}
                 {detail.field === null ? '' : `${detail.field}: `}
                 {detail.message}
                 {detail.value === undefined ? '' : ` (${detail.value})`}

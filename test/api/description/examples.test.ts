@@ -130,7 +130,7 @@ for (const [who, credentialOf] of Object.entries(WHO)) {
     }
     const read = ['batch none', 'query all', 'query one', 'summarize count'];
     const written = ['bulkCreate one', 'create full', 'create minimal', 'patch change', 'update change'];
-    const ofMany = ['bulkDeleteListed one', 'bulkPatch one', 'bulkUpdate one'];
+    const ofMany = ['bulkDeleteListed one', 'bulkPatch one', 'bulkUpdate one', 'deleteWhere none'];
     assert.deepEqual([...sent].sort(), [...read, ...(who === 'reader' ? [] : [...written, ...ofMany])].sort());
   });
 }

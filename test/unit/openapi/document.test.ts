@@ -83,10 +83,10 @@ test('names are unique, whatever entities are called', () => {
   assert.equal(new Set(names).size, names.length);
 });
 
-test('a document of 200 entities is below 105 kB zipped, in either form', () => {
+test('a document of 200 entities is below 110 kB zipped, in either form', () => {
   for (const selection of ['free', 'fixed'] as const) {
     const zipped = gzipSync(textOf(wide, OWNERS, selection), { level: constants.Z_BEST_COMPRESSION });
-    assert.ok(zipped.length < 105_000, `${selection}: ${zipped.length} bytes`);
+    assert.ok(zipped.length < 110_000, `${selection}: ${zipped.length} bytes`);
   }
 });
 

@@ -9,8 +9,8 @@ import { workspaceOf } from '../../support/field-types-fixture.ts';
 const USERS = { kind: 'external', mayWrite: true } as const;
 const READS = ['list', 'query', 'aggregate', 'summarize', 'export', 'read'];
 const CREATES = ['create', 'import', 'bulkCreate'];
-const UPDATES = ['bulkUpdate', 'update'];
-const DELETES = ['bulkDelete', 'bulkDeleteListed', 'delete'];
+const UPDATES = ['bulkUpdate', 'update', 'updateWhere'];
+const DELETES = ['bulkDelete', 'bulkDeleteListed', 'delete', 'deleteWhere'];
 
 function view(entity: string, ...roles: readonly string[]): EntityView {
   const views = buildViews(deskFor(...roles), USERS);

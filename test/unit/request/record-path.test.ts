@@ -49,7 +49,7 @@ test('a long malformed id is not repeated as a whole', () => {
 test('what starts with _ is an operation that does not exist', () => {
   refuses(
     () => parseId('_count'),
-    'There is no operation _count. Known: _query, _aggregate, _import, _bulk, _bulk/delete, _export, _changes',
+    'There is no operation _count. Known: _query, _aggregate, _import, _bulk, _bulk/delete, _update, _delete, _export, _changes',
     'NOT_FOUND',
   );
 });

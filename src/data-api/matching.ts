@@ -1,0 +1,192 @@
+// Executes updates and deletes by filter, all records that match or none, in one transaction: finds their ids, locks
+// them, computes the new values from the stored ones, and lets the ordinary writes of many records do the rest.
+import type { Executor } from '../database/pool.ts';
+import { ApiError, type Detail, validationFailed } from '../errors.ts';
+import type { Field } from '../model/entity.ts';
+import { parseExact } from '../model/exact-json.ts';
+import { decodeValue, fieldType } from '../model/field-types.ts';
+import {
+  type Assignment,
+  type AssignmentResult,
+  decodeColumn,
+  EXPANSION_DETAIL,
+  expandsTooMuch,
+  planAssignment,
+} from '../plan/assignment.ts';
+import type { Copy, LockPlan, MatchPlan } from '../plan/bulk.ts';
+import { isGranted, planGrantedAssignment } from '../plan/granted.ts';
+import { planMatch, planMatchLock, planSet } from '../plan/matching.ts';
+import type { LockedRow } from '../plan/result.ts';
+import { MAX_DETAILS } from '../plan/unknown-name.ts';
+import {
+  type MatchingWrite,
+  parseMatchingDelete,
+  parseMatchingDryRun,
+  parseMatchingUpdate,
+} from '../request/matching.ts';
+import { json, type Reply } from '../response/reply.ts';
+import { compile } from '../sql/compile.ts';
+import { removeAll, updateAll, type WriteManyDeps } from './bulk.ts';
+import type { EntityContext } from './context.ts';
+import { matchWithVersion, tooManyMatches } from './errors.ts';
+import { inTransaction } from './exchange.ts';
+import { computeColumns, requireShown, runLock, type StoredValues } from './operators.ts';
+import { runRead } from './reads.ts';
+import { retryWrite } from './write-retry.ts';
+
+/** Records that one transaction changes. */
+export const MAX_MATCHES_AT_ONCE = 10_000;
+
+/** Values and changes that an update makes in each record. */
+interface Changes extends Pick<AssignmentResult, 'values' | 'changes' | 'expandedBytes'> {
+  readonly copies: readonly Copy[];
+}
+
+/** Answers `{"data": {"matched", "updated"}}`; records that have the values already are matched and not updated. */
+export async function updateWhere(deps: WriteManyDeps, context: EntityContext): Promise<Reply> {
+  const { call, entity, principal } = context;
+  rejectVersion(context);
+  const isDryRun = parseMatchingDryRun(call.query);
+  const { set, ...matching } = parseMatchingUpdate(await call.body());
+  const { values: members, copies } = planSet(set, entity, context);
+  const { details, ...assignment } = isGranted(entity)
+    ? planGrantedAssignment(members, entity, principal, '')
+    : planAssignment(members, entity, '');
+  const what: Changes = { ...assignment, copies };
+  if (details.length > 0) throw validationFailed(details);
+  requireShown([what], context, false);
+  const match = planMatching(matching, context);
+  const lock = planMatchLock(match, { fields: getReadFields(what, context), copies }, 'update');
+  return run(deps, context, { match, lock, max: matching.max, isDryRun }, async (current, rows) => {
+    const changed = computeRecords(what, lock.fields, rows, context);
+    if (changed.length > 0) {
+      const targets = changed.map(({ id }) => ({ id, name: id, version: undefined }));
+      const items = changed.map(({ values }) => values);
+      const options = { isMinimal: true, isDryRun, versions: false };
+      await nameByIds(targets, () => updateAll(deps, current, items, targets, options));
+    }
+    return { matched: rows.length, updated: changed.length };
+  });
+}
+
+/** Answers `{"data": {"matched", "deleted"}}`. */
+export async function deleteWhere(deps: WriteManyDeps, context: EntityContext): Promise<Reply> {
+  rejectVersion(context);
+  const isDryRun = parseMatchingDryRun(context.call.query);
+  const matching = parseMatchingDelete(await context.call.body());
+  const match = planMatching(matching, context);
+  const lock = planMatchLock(match, { fields: [], copies: [] }, 'delete');
+  return run(deps, context, { match, lock, max: matching.max, isDryRun }, async (current, rows) => {
+    const targets = rows.map(({ id }) => ({ id, name: id, version: undefined }));
+    if (targets.length > 0) await nameByIds(targets, () => removeAll(deps, current, targets));
+    return { matched: targets.length, deleted: targets.length };
+  });
+}
+
+/** Throws 400 for the header that guards one record. */
+function rejectVersion({ call }: EntityContext): void {
+  if (call.conditions.ifMatch !== undefined) throw matchWithVersion();
+}
+
+const planMatching = ({ filter, max }: MatchingWrite, context: EntityContext): MatchPlan =>
+  planMatch(filter, Math.min(max, MAX_MATCHES_AT_ONCE), context.entity, context);
+
+/** Returns the fields whose stored values are read: those that operators change, and others to compare. */
+function getReadFields({ values, changes, copies }: Changes, { entity }: EntityContext): readonly Field[] {
+  // Grants show less than what is stored, so that it cannot be compared.
+  const names = new Set([
+    ...changes.keys(),
+    ...(isGranted(entity) ? [] : [...values.keys(), ...copies.map(({ field }) => field.name)]),
+  ]);
+  return [...entity.fields.values()].filter(({ name }) => names.has(name));
+}
+
+interface Matching {
+  readonly match: MatchPlan;
+  readonly lock: LockPlan;
+  readonly max: number;
+  readonly isDryRun: boolean;
+}
+
+/** Runs a write of the records that match, in one transaction. Throws 409 when they are too many. */
+async function run(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  { match, lock, max, isDryRun }: Matching,
+  write: (context: EntityContext, rows: readonly LockedRow[]) => Promise<Readonly<Record<string, number>>>,
+): Promise<Reply> {
+  const work = async (executor: Executor) => {
+    const current: EntityContext = { ...context, executor };
+    const matched = await runRead(
+      current,
+      compile(match, deps.compileOptions),
+      { principal: context.principal },
+      'write',
+    );
+    const total = matched[0]?.total ?? null;
+    if (total !== null) throw tooManyMatches(total, max, match.max);
+    const ids = matched.map(({ id }) => id);
+    return write(current, ids.length === 0 ? [] : await runLock(deps, current, lock, ids));
+  };
+  const data = await retryWrite(context, () => inTransaction(deps, context, isDryRun, work));
+  return json(200, { data, ...(isDryRun ? { meta: { dryRun: true } } : {}) });
+}
+
+interface ChangedRecord {
+  readonly id: string;
+  readonly values: Assignment;
+}
+
+/** Returns the records that change, with their new values. Throws 400 with the ids of those that would be wrong. */
+function computeRecords(
+  what: Changes,
+  fields: readonly Field[],
+  rows: readonly LockedRow[],
+  { entity }: EntityContext,
+): readonly ChangedRecord[] {
+  const details: Detail[] = [];
+  let expandedBytes = what.expandedBytes * rows.length;
+  const records = rows.flatMap(({ id, data, now }) => {
+    const stored = parseExact(data) as StoredValues;
+    const copied = what.copies.map(({ field }, index) => ({
+      name: field.name,
+      column: decodeColumn(field, stored[`$${index}`] ?? null, decodeValue),
+    }));
+    const values = new Map(what.values);
+    for (const { name, column } of [...copied, ...computeColumns(fields, what.changes, stored, now)]) {
+      if (column.ok) {
+        values.set(name, column.value);
+        expandedBytes += column.expandedBytes ?? 0;
+      } else if (details.length < MAX_DETAILS) details.push({ id: Number(id), ...column.detail });
+    }
+    const isChanged = isGranted(entity) || fields.some((field) => !holds(field, stored[field.name], values));
+    return isChanged ? [{ id, values }] : [];
+  });
+  if (expandsTooMuch(expandedBytes)) details.push(EXPANSION_DETAIL);
+  if (details.length > 0) throw validationFailed(details.slice(0, MAX_DETAILS));
+  return records;
+}
+
+/** Returns whether the record has the new value already. */
+function holds(field: Field, stored: unknown, values: Assignment): boolean {
+  const value = values.get(field.name) ?? null;
+  if (stored === null || value === null) return stored === value;
+  const decoded = decodeValue(field, stored);
+  return decoded.ok && fieldType(field.type).equal(decoded.value, value);
+}
+
+/** Runs a write of many records; its refusals name them by their ids, as the request has no list of them. */
+async function nameByIds<T>(targets: readonly { readonly id: string }[], write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.details === undefined) throw error;
+    const getId = (index: number): number => Number(targets[index]?.id);
+    const details = error.details.map(({ index, message, ...detail }) => ({
+      ...(index === undefined ? {} : { id: getId(index) }),
+      ...detail,
+      message: message.replace(/record (\d+) of the request/, (_, other) => `record ${getId(Number(other))}`),
+    }));
+    throw error.reason === 'VALIDATION_FAILED' ? validationFailed(details) : error.withDetails(details);
+  }
+}
