@@ -69,11 +69,18 @@ create table {schema}."$change_progress" (
   -- Transactions from the end of `seen` on, and of `until`, draw greater numbers than these.
   base int8 not null default 0,
   next_base int8 not null default 0,
-  -- Where the tables are; empty before the first numbering. Restored by PostgreSQL's own tools they are somewhere else.
-  place text not null default '',
+  -- Where the tables are. Restored by PostgreSQL's own tools they are somewhere else.
+  place text not null,
+  -- Changes up to this number were restored: their rows were written by another transaction than their records.
+  restored int8 not null default 0,
   -- Changes up to this position may be deleted.
   expired int8 not null default 0
 );
+
+-- Returns where the tables are: database and table.
+create function {schema}."$locate_changes"() returns text language sql stable set search_path = pg_catalog, pg_temp as $$
+  select (select oid from pg_database where datname = current_database()) || '/' || '{schema}."$change"'::regclass::oid
+$$;
 
 -- Columns that were dropped or renamed in PostgreSQL: images up to `seq` lose the column, or have it by its new name. A
 -- column that changed its type is lost, too, with the copy that it had under the new name meanwhile.
@@ -116,7 +123,7 @@ declare
   before constant text := ', ' || format(image, 'old');
   after constant text := ', ' || format(image, 'new');
 begin
-  insert into {schema}."$change_progress" default values on conflict do nothing;
+  insert into {schema}."$change_progress" (place) values ({schema}."$locate_changes"()) on conflict do nothing;
   insert into {schema}."$changed_entity" as e (relation, is_kept, is_history, history_days, omitted)
   values (place, true, history, days, omitted)
   on conflict (relation) do update
@@ -297,7 +304,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   p {schema}."$change_progress";
-  here text := (select oid from pg_database where datname = current_database()) || '/' || '{schema}."$change"'::regclass::oid;
+  here text := {schema}."$locate_changes"();
   -- More than anybody has drawn from a sequence since a backup.
   gap constant int8 := 1099511627776;
   last_drawn int8;
@@ -314,18 +321,17 @@ begin
   if not found then return; end if;
   -- Before this transaction gets its number.
   last_drawn := coalesce(pg_sequence_last_value('{schema}."$change_seq"'), 0);
-  if p.place not in ('', here) or pg_snapshot_xmax(p.seen) > pg_snapshot_xmax(pg_current_snapshot()) then
+  if p.place <> here or pg_snapshot_xmax(p.seen) > pg_snapshot_xmax(pg_current_snapshot()) then
     -- Restored: transaction numbers of another server mean nothing here, and readers and events may be ahead of the
     -- backup. The feed begins anew, beyond all positions and numbers that were ever given.
     perform setval('{schema}."$change_seq"', nextval('{schema}."$change_seq"') + gap);
-    update {schema}."$change_progress" set place = here, seen = pg_current_snapshot(), until = null, tail = 0, seq = 0,
+    update {schema}."$change_progress" set place = here, restored = last_drawn, seen = pg_current_snapshot(), until = null, tail = 0, seq = 0,
       drawn = 0, base = 0, next_base = 0,
       expired = setval(pg_get_serial_sequence('{schema}."$change_position"', 'pos'),
         greatest(p.expired, coalesce((select max(pos) from {schema}."$change_position"), 0)) + gap);
     more := true;
     return;
   end if;
-  if p.place = '' then update {schema}."$change_progress" set place = here; end if;
   is_new := p.until is null;
   if is_new then
     p.next_base := p.drawn;

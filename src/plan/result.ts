@@ -185,10 +185,7 @@ export interface FeedRow {
   readonly changed: string | null;
   /** JSON text of the fields in `changed` before. */
   readonly previous: string | null;
-  /**
-   * Mark of the record as the change left it: the transaction or savepoint that wrote the record wrote its change, too.
-   * Null without a record.
-   */
+  /** Mark of the record as the change left it; null without a record, and for changes that were restored. */
   readonly version: string | null;
   /** JSON array of the columns that had another type, so that their values are not known; null: none. */
   readonly unknown: string | null;

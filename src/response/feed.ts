@@ -39,7 +39,8 @@ export function formatEvent(row: FeedRow, context: EventContext): string {
   const previous = type === 'updated' ? row.previous : type === 'removed' ? row.old : null;
   if (previous !== null) parts.push(`"previous":${previous}`);
   if (row.after && row.new === null) parts.push('"truncated":true');
-  if (row.after && row.actor !== null) parts.push(`"version":${JSON.stringify(formatVersion(row, epoch))}`);
+  if (row.after && row.actor !== null && row.version !== null)
+    parts.push(`"version":${JSON.stringify(formatVersion(row, epoch))}`);
   const actor = showActor(row.actor);
   if (actor !== undefined) parts.push(`"actor":${actor}`);
   return `{${parts.join()}}`;

@@ -46,7 +46,7 @@ function selectLookedAt({ databaseSchema: schema, after, seen, looks }: FeedPlan
     seen === undefined
       ? empty
       : sql` and (p.pos > ${bind(seen.until)} or not pg_visible_in_snapshot(p.xid, ${bind(seen.snapshot)}::pg_snapshot))`;
-  return sql`select p.pos, c.*, c.xmin as version from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
+  return sql`select p.pos, c.*, ${renderMark(schema)} as version from ${internalRef(schema, 'change_position')} p join ${internalRef(schema, 'change')} c on c.seq = p.seq
   where p.pos > ${bind(after)}${isNew} order by p.pos limit ${integerLiteral(looks)}`;
 }
 
@@ -59,12 +59,21 @@ select v.events::text, ${dateTimeText(sql`v.at`)}, l.pos::text, l.n >= ${integer
   (select max(pos) as pos, count(*) as n from "$c") l`;
 }
 
+/**
+ * Renders the mark of the record as a change has left it: the transaction or savepoint that wrote the record wrote its
+ * change, too. Null for changes that were restored.
+ */
+function renderMark(schema: string): Fragment {
+  const last = sql`(select case when place = ${internalRef(schema, 'locate_changes')}() then restored else ${keyword('9223372036854775807')} end from ${internalRef(schema, 'change_progress')})`;
+  return sql`case when c.seq > ${last} then c.xmin end`;
+}
+
 /** Renders the history of a record, as the feed, the last change first and with the number of a change as its position. */
 export function selectHistory(plan: HistoryPlan, maxBytes: number): Fragment {
   const { databaseSchema: schema, views, id, change, isOne, looks } = plan;
   const place =
     change === undefined ? empty : isOne ? sql` and c.seq = ${bind(change)}` : sql` and c.seq < ${bind(change)}`;
-  const looked = sql`select c.seq as pos, c.*, c.xmin as version from ${internalRef(schema, 'change')} c
+  const looked = sql`select c.seq as pos, c.*, ${renderMark(schema)} as version from ${internalRef(schema, 'change')} c
   where c.entity = ${renderNumber(schema, views[0].scan)} and c.id = ${bind(id)} and c.kind in ('i', 'u', 'd')${place} order by c.seq desc limit ${integerLiteral(looks)}`;
   return selectPage(plan, looked, looks, maxBytes, keyword(' desc'));
 }

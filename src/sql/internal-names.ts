@@ -35,6 +35,7 @@ export type InternalName =
   | 'change'
   | 'change_position'
   | 'change_progress'
+  | 'locate_changes'
   | 'change_seq'
   | 'changed_column'
   | 'changed_entity'

@@ -53,6 +53,27 @@ test('restored to a server that has had fewer transactions: the feed begins anew
   await checkNewFeed(old, 20);
 });
 
+test('restored with its records in one transaction, an old change has no version that the record has now', async () => {
+  const { data } = (await workspace.call('notes', { method: 'POST', body: { n: 1 } })).json;
+  const note = `notes/${data.id}`;
+  const settings = { method: 'PUT', body: { changes: 'history' } };
+  assert.equal((await workspace.admin('entities/notes/settings', settings)).status, 200);
+  const versions = async (): Promise<unknown[]> =>
+    (await workspace.call(`${note}/_history`)).json.data.map(({ version }: { version?: string }) => version);
+  await workspace.call(note, { method: 'PATCH', body: { n: 2 } });
+  const { headers } = await workspace.call(note);
+  assert.equal(`"${(await versions())[0]}`, headers.get('etag')?.split('.')[0]);
+  await server.database.query(`do $$ begin
+    update ${schema}."notes" set n = n; update ${schema}."$change" set at = at;
+    update ${schema}."$change_progress" set place = '1/2';
+  end $$`);
+  assert.deepEqual(await versions(), [undefined, undefined]);
+  assert.equal((await read('now')).status, 200);
+  assert.deepEqual(await versions(), [undefined, undefined]);
+  await workspace.call(note, { method: 'PATCH', body: { n: 3 } });
+  assert.match(String((await versions())[0]), /^\d+/);
+});
+
 test('restored to another database of the server: cursors that may be ahead of the backup are refused', async () => {
   const old = await startFeed(30);
   await server.database.query(`update ${schema}."$change_progress" set place = '1/2'`);
