@@ -22,6 +22,7 @@ const folder = useFolder();
 
 const PROGRAM = `
 import { createClient, isWdaError } from 'workspace-data-client';
+import { verifyWebhook } from 'workspace-data-client/webhooks';
 
 export async function work(url, key) {
   const shop = createClient({ url, workspace: 'demo/shop', credential: () => key });
@@ -36,8 +37,22 @@ export async function work(url, key) {
   const code = await orders.update(id, { note: 'late' }, { ifMatch: made.etag }).catch((error) =>
     isWdaError(error, 'PRECONDITION_FAILED') ? error.code : String(error));
   const { inserted } = await shop.entity('tags').import(new Blob(['name\\nby ' + id + '\\n']), { format: 'csv' });
-  await orders.delete(id);
-  return { note: changed.data.note, data, seen: seen.length, csv: csv.trim().split(/\\s*\\n/), code, inserted };
+  const following = [];
+  const watch = orders.watch({ after: (await orders.list({ size: 1, changes: true })).meta.changes });
+  const deleting = orders.delete(id);
+  for await (const { type, recordId } of watch) { following.push(type, recordId === id); break; }
+  await deleting;
+  const late = new AbortController();
+  setTimeout(() => late.abort(new Error('enough')), 500);
+  try {
+    for await (const { type } of orders.watch({ signal: late.signal })) following.push(type);
+  } catch (error) { following.push(error.message); }
+  const { test } = await verifyWebhook('{"test": 2432232314}', {
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  }, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', { toleranceSeconds: Infinity });
+  return { note: changed.data.note, data, seen: seen.length, csv: csv.trim().split(/\\s*\\n/), code, inserted, following, test };
 }
 `;
 const MAIN = `
@@ -52,9 +67,13 @@ const ANSWER = {
   csv: ['note', 'was 12345.1'],
   code: 'PRECONDITION_FAILED',
   inserted: 1,
+  following: ['removed', true, 'enough'],
+  test: 2432232314,
 };
 
 prepare(async () => {
+  const body = { changes: 'feed' };
+  assert.equal((await demo.workspace.admin('entities/orders/settings', { method: 'PUT', body })).status, 200);
   const place = join(folder, 'node_modules/workspace-data-client');
   mkdirSync(place, { recursive: true });
   copyFileSync(join(ROOT, 'client/package.json'), join(place, 'package.json'));

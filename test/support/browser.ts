@@ -131,7 +131,10 @@ export interface Page extends Finder {
   on(event: 'console', listener: (message: { type(): string; text(): string }) => void): void;
   on(event: 'request', listener: (request: WebRequest) => void): void;
   on(event: 'response', listener: (response: WebResponse) => void): void;
-  on(event: 'dialog', listener: (dialog: { accept(): Promise<void>; dismiss(): Promise<void> }) => void): void;
+  on(
+    event: 'dialog',
+    listener: (dialog: { accept(text?: string): Promise<void>; dismiss(): Promise<void> }) => void,
+  ): void;
   context(): BrowserContext;
   close(): Promise<void>;
 }
