@@ -1,7 +1,13 @@
 // Parses a configuration file (YAML or JSON): organizations and workspaces with their schemas, rules, providers and
 // credentials. Failures name the line of the mistake. A file has no secrets: keys and clients are described by name.
 import { dirname, resolve } from 'node:path';
-import type { AgentSettings, NewApiKey, NewIdentityProvider, NewOAuthClient } from '../../admin-types/admin-api.d.ts';
+import type {
+  AgentSettings,
+  NewApiKey,
+  NewIdentityProvider,
+  NewOAuthClient,
+  NewWebhook,
+} from '../../admin-types/admin-api.d.ts';
 import { isSlug, type WorkspaceAddress, workspaceName } from './command.ts';
 import { runtimeFailure } from './failure.ts';
 import type { Io } from './io.ts';
@@ -33,6 +39,8 @@ export interface List<Body = Record<string, unknown>> extends Part<Omit<Body, 'n
   readonly secrets: readonly string[];
   /** Command that deletes an item, without its id. */
   readonly deleteCommand: string;
+  /** Whether a PUT of its path changes an item; else one that differs is replaced. */
+  readonly isChangeable?: true;
 }
 
 const text: Member = { accepts: (value) => typeof value === 'string' && value.trim() !== '', form: 'text' };
@@ -117,8 +125,33 @@ const oauthClients: List<NewOAuthClient> = {
   deleteCommand: 'wda client delete',
 };
 
+// Without headers, whose values are secret: those of the server stay.
+const webhooks: List<Omit<NewWebhook, 'headers'>> = {
+  label: 'webhook',
+  path: '/webhooks',
+  members: {
+    url: text,
+    entities: makeNullable(names),
+    types: {
+      ...names,
+      form: 'a list of created, updated, removed and schema',
+      default: ['created', 'removed', 'updated'],
+    },
+    fields: makeNullable({ ...names, form: 'a list of names of fields' }),
+    filter: makeNullable(object),
+    previous: { ...flag, default: false },
+    maxBatch: { accepts: (value) => Number.isInteger(value), form: 'a number from 1 to 100', default: 1 },
+    ordering: { ...makeChoice('relaxed', 'strict'), default: 'relaxed' },
+    enabled: { ...flag, default: true },
+  },
+  id: 'id',
+  secrets: ['secret'],
+  deleteCommand: 'wda webhook delete',
+  isChangeable: true,
+};
+
 export const PARTS: Readonly<Record<string, Part>> = { identityProvider, mcp };
-export const LISTS: Readonly<Record<string, List>> = { apiKeys, oauthClients };
+export const LISTS: Readonly<Record<string, List>> = { apiKeys, oauthClients, webhooks };
 
 /**
  * Returns all members of a part with defaults, without those that may be blank and are; times and lists of names get one

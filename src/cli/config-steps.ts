@@ -328,7 +328,8 @@ function partSteps(address: WorkspaceAddress, part: Part, values: Values | null,
 }
 
 /**
- * Returns steps for keys and clients by name. One that differs is replaced, with a new secret: permissions cannot change.
+ * Returns steps for keys, clients and webhooks by name. A key or client that differs is replaced, with a new secret:
+ * permissions cannot change.
  */
 function listSteps(
   address: WorkspaceAddress,
@@ -339,14 +340,14 @@ function listSteps(
   const list = LISTS[member]!;
   const place = workspaceName(address);
   const path = `${workspacePath(address)}${list.path}`;
-  const deletion = (item: Values): Request => ({
-    method: 'DELETE',
-    path: `${path}/${encodeURIComponent(String(item[list.id]))}`,
-  });
+  const itemPath = (item: Values): string => `${path}/${encodeURIComponent(String(item[list.id]))}`;
+  const deletion = (item: Values): Request => ({ method: 'DELETE', path: itemPath(item) });
   const itemSteps = Object.entries(items).flatMap(([name, values]): Step[] => {
     const match = actual.find((item) => item.name === name);
     const details = differences(match === undefined ? {} : complete(list, match), values);
     if (match !== undefined && details.length === 0) return [];
+    if (match !== undefined && list.isChangeable === true)
+      return [put(place, `${list.label} ${name}`, itemPath(match), { body: values, details })];
     const request: Request = { method: 'POST', path, body: { name, ...values } };
     const common = { place, what: `${list.label} ${name}`, details, secret: { list: member, name } };
     return match === undefined

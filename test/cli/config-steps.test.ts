@@ -36,6 +36,21 @@ const there = (shop: object = {}): Actual => ({
 
 const NOTHING: Actual = { organizations: {}, unlisted: [] };
 const KEY = { id: 7, name: 'web', prefix: 'wda_x', permissions: 'READ_ONLY', expiresAt: null, lastUsedAt: null };
+const HOOK = {
+  id: 3,
+  name: 'erp',
+  url: 'https://a.example/',
+  entities: ['a', 'b'],
+  types: ['created', 'updated', 'removed'],
+  fields: null,
+  filter: { field: 'x', op: 'eq', value: 1.5 },
+  previous: false,
+  maxBatch: 1,
+  ordering: 'relaxed',
+  headers: { Authorization: null },
+  enabled: true,
+  state: 'ok',
+};
 const WS = '/api/admin/v1/organizations/acme/workspaces/shop';
 const PROVIDER = {
   issuerUrl: 'https://a.example/',
@@ -176,6 +191,33 @@ for (const [says, wanted, actual, lines] of [
       'create acme/shop: OAuth client new POST …/oauth-clients',
       'remove acme/shop: OAuth client old (id c1) prune DELETE …/oauth-clients/c1',
     ],
+  ],
+  [
+    'the same webhook, with members in another order and defaults left out',
+    'webhooks: { erp: { url: "https://a.example/", entities: [b, a], filter: { op: eq, field: x, value: 1.5 } } }',
+    there({ lists: { webhooks: [HOOK] } }),
+    [],
+  ],
+  [
+    'a webhook with another URL, and one that the file does not have',
+    'webhooks: { erp: { url: "https://b.example/", entities: [a, b], filter: { field: x, op: eq, value: 1.5 } } }',
+    there({ lists: { webhooks: [HOOK, { ...HOOK, id: 4, name: 'old' }] } }),
+    [
+      'change acme/shop: webhook erp PUT …/webhooks/3',
+      'remove acme/shop: webhook old (id 4) prune DELETE …/webhooks/4',
+    ],
+  ],
+  [
+    'a webhook that was disabled',
+    'webhooks: { erp: { url: "https://a.example/", entities: [a, b], filter: { field: x, op: eq, value: 1.5 } } }',
+    there({ lists: { webhooks: [{ ...HOOK, enabled: false, disabledReason: 'gone' }] } }),
+    ['change acme/shop: webhook erp PUT …/webhooks/3'],
+  ],
+  [
+    'a new webhook',
+    'webhooks: { erp: { url: "https://a.example/" } }',
+    there(),
+    ['create acme/shop: webhook erp POST …/webhooks'],
   ],
   [
     'the same key that acts as a role, and one without roles and claims',

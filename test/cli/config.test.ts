@@ -334,3 +334,40 @@ test('a file of secrets that is there is not touched', async () => {
   assert.equal(readFileSync(join(folder, 'secrets.ndjson'), 'utf8'), before);
   assert.deepEqual((await admin('GET', '/api/admin/v1/organizations/fresh/workspaces/shop/api-keys')).data, []);
 });
+
+test('webhooks are applied and exported by name, without secrets, and a change keeps the secret and the headers', async () => {
+  const URL = 'https://receiver.invalid/hooks';
+  const member = (url: string, more = ''): string =>
+    `organizations: { hooks: { workspaces: { shop: { schema: { entities: { orders: { fields: { status: { type: string } }, settings: { changes: feed } } } }, webhooks: { erp: { url: "${url}", entities: [orders]${more} } } } } } }`;
+  write('hooks.yaml', member(URL, ', filter: { field: status, op: eq, value: paid }'));
+  const applied = await succeeds('apply hooks.yaml');
+  assert.match(applied, /\+ hooks\/shop: webhook erp\n/);
+  const [, secret = ''] = /secret: (whsec_\S+)/.exec(applied) ?? [];
+  assert.notEqual(secret, '');
+  assert.equal(await succeeds('check hooks.yaml'), NO_CHANGE);
+
+  const path = '/api/admin/v1/organizations/hooks/workspaces/shop/webhooks';
+  const [webhook] = (await admin('GET', path)).data;
+  await admin('PUT', `${path}/${webhook.id}`, { headers: { Authorization: 'Bearer of-the-receiver' } });
+  assert.equal(await succeeds('check hooks.yaml'), NO_CHANGE);
+  const exported = await succeeds('export -w hooks/shop');
+  assert.match(exported, /webhooks:\n +erp:\n +url: https:\/\/receiver\.invalid\/hooks\n/);
+  for (const word of ['whsec_', 'of-the-receiver', 'Authorization']) assert.ok(!exported.includes(word), word);
+  write('exported-hooks.yaml', exported);
+  assert.equal(await succeeds('check exported-hooks.yaml'), NO_CHANGE);
+
+  write('hooks.yaml', member(`${URL}/2`, ', maxBatch: 5'));
+  assert.match(await succeeds('apply hooks.yaml'), /~ hooks\/shop: webhook erp\n/);
+  const [changed] = (await admin('GET', path)).data;
+  assert.deepEqual(
+    [changed.id, changed.url, changed.maxBatch, changed.filter, changed.headers],
+    [webhook.id, `${URL}/2`, 5, null, { Authorization: null }],
+  );
+  const [row] = await server.database.query('select secret from wda.webhook where id = $1', [webhook.id]);
+  assert.notEqual(row?.secret, null);
+
+  write('hooks.yaml', member(URL).replace(/webhooks: .*? \} \}/, 'webhooks: {}'));
+  assert.match(await succeeds('apply hooks.yaml'), /left - hooks\/shop: webhook erp \(id \d+\)\n {4}needs --prune/);
+  assert.match(await succeeds('apply hooks.yaml --prune'), /- hooks\/shop: webhook erp/);
+  assert.deepEqual((await admin('GET', path)).data, []);
+});
