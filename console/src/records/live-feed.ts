@@ -1,7 +1,7 @@
 // Connection to the feed of changes of an entity. After a break it goes on from the last cursor; where there is none any
 // more, from now on, and whoever listens reads the records again.
+import { readMessages } from '../../../client/src/event-stream.ts';
 import { isApiError } from '../api/api-error.ts';
-import { EventStreamParser, type StreamMessage } from '../api/event-stream.ts';
 import { sleep } from '../api/retry.ts';
 import { Observable } from '../store.ts';
 
@@ -20,12 +20,9 @@ export interface LiveFeedOptions {
   readonly onStart: () => void;
 }
 
-// Time until a stream tells that it has all; a proxy that collects answers never passes that on.
-const BEGIN_MS = 10_000;
-// Pause of the longest heartbeat (WDA_STREAM_HEARTBEAT_SECONDS), and some more.
-const SILENCE_MS = 75_000;
+// A server sends its first bytes at once, a proxy that buffers them never; the heartbeat of a server takes 60 s at most.
+const SILENCE = { first: 10, later: 75 };
 const LONGEST_PAUSE_MS = 30_000;
-const BUFFERED_PAUSE_MS = 60_000;
 
 /** Codes after which the changes after the cursor cannot be read. */
 const LOST: ReadonlySet<string> = new Set(['VIEW_CHANGED', 'CURSOR_EXPIRED']);
@@ -73,36 +70,19 @@ export class LiveFeed extends Observable {
   }
 
   async #follow(signal: AbortSignal): Promise<End> {
-    const connection = new AbortController();
-    const close = (): void => connection.abort();
-    signal.addEventListener('abort', close);
-    let timer = setTimeout(close, BEGIN_MS);
     let hasBegun = false;
-    const onMessage = ({ event, id, data }: StreamMessage): void => {
-      if (event === 'caught-up') {
-        hasBegun = true;
-        if (this.#cursor === undefined) this.#options.onStart();
-        this.#setState({ kind: 'live' });
-      } else if (event !== '') this.#options.onEvent(event, data);
-      if (id !== undefined) this.#cursor = id;
-    };
+    const open = (connection: AbortSignal) => this.#options.open(this.#cursor, connection);
     try {
-      const body = await this.#options.open(this.#cursor, connection.signal);
-      const parser = new EventStreamParser();
-      const decoder = new TextDecoder();
-      const reader = body.getReader();
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return { code: 'CLOSED', message: 'The connection was closed', hasBegun };
-        const messages = parser.push(decoder.decode(value, { stream: true }));
-        if (hasBegun || messages.length > 0) {
-          clearTimeout(timer);
-          timer = setTimeout(close, hasBegun ? SILENCE_MS : BEGIN_MS);
-        }
-        const end = messages.find(({ event }) => event === 'end');
-        for (const message of messages) if (message !== end) onMessage(message);
-        if (end !== undefined) return { ...(JSON.parse(end.data) as Pick<End, 'code' | 'message'>), hasBegun };
+      for await (const { event, id, data } of readMessages(open, signal, SILENCE)) {
+        if (event === 'end') return { ...(JSON.parse(data ?? '{}') as Pick<End, 'code' | 'message'>), hasBegun };
+        if (event === 'caught-up') {
+          hasBegun = true;
+          if (this.#cursor === undefined) this.#options.onStart();
+          this.#setState({ kind: 'live' });
+        } else if (data !== undefined) this.#options.onEvent(event, data);
+        if (id !== undefined) this.#cursor = id;
       }
+      return { code: 'CLOSED', message: 'The connection was closed', hasBegun };
     } catch (error) {
       if (isApiError(error))
         return {
@@ -112,17 +92,14 @@ export class LiveFeed extends Observable {
           isFinal: error.status < 500 && !PASSING.has(error.status),
           pauseMs: (error.retryAfterSeconds ?? 0) * 1000,
         };
-      const isSilent = connection.signal.aborted;
-      return {
-        code: 'LOST',
-        message: isSilent ? 'No events arrive; a proxy may hold them back' : 'The connection was lost',
-        hasBegun,
-        pauseMs: isSilent && !hasBegun ? BUFFERED_PAUSE_MS : 0,
-      };
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', close);
-      connection.abort();
+      return hasBegun
+        ? { code: 'LOST', message: 'The connection was lost', hasBegun }
+        : {
+            code: 'LOST',
+            message: 'No events arrive; a proxy may hold them back',
+            hasBegun,
+            pauseMs: LONGEST_PAUSE_MS,
+          };
     }
   }
 

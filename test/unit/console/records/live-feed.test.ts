@@ -16,17 +16,20 @@ const stream = (...texts: string[]) =>
     },
   });
 
-/** A stream that sends its beginning and nothing more, until it is aborted as fetch does. */
+/** A stream from which nothing comes until it is aborted, as fetch does. */
 const silent = (signal: AbortSignal) =>
   new ReadableStream<Uint8Array>({
     start(controller) {
-      controller.enqueue(bytes('retry: 2000\n\n'));
       signal.addEventListener('abort', () => controller.error(new DOMException('aborted', 'AbortError')));
     },
   });
 
 const refusal = (status: number, code: string, retryAfterSeconds?: number) =>
   new ApiError('No.', { status, code, retryAfterSeconds });
+
+const settled = async (): Promise<void> => {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
 
 /** Runs a feed whose connections are these, one after the other; the last one stays open. */
 async function follow(connections: readonly (ReadableStream<Uint8Array> | ApiError | 'silent')[]) {
@@ -55,10 +58,12 @@ async function follow(connections: readonly (ReadableStream<Uint8Array> | ApiErr
   });
   // A second of the feed's clock for each turn, as pauses are between 0.5 and 60 s.
   for (let second = 0; second < 200 && cursors.length <= connections.length && !isOver; second++) {
-    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+    await settled();
     mock.timers.tick(1000);
   }
   controller.abort();
+  // A timer of these that is cleared later would take one of the next test with it.
+  await settled();
   mock.timers.reset();
   return { cursors, events, states, starts, isOver };
 }
