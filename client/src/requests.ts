@@ -97,8 +97,8 @@ export function makeRequests(ask: Ask, path: string) {
     read,
     update,
     modify,
-    history: async (id: number, { signal, retries, ...query }: LooseHistory = {}): Promise<Answer> =>
-      ask('GET', `${toPath(id)}/_history`, { signal, retries, query: new URLSearchParams(toTexts(query)) }),
+    history: async (id: number, { retries, signal, ...parameters }: LooseHistory = {}) =>
+      ask('GET', `${toPath(id)}/_history`, { retries, signal, query: new URLSearchParams(toTexts(parameters)) }),
     historyEntry: async (id: number, event: string, options?: CallOptions) =>
       ask('GET', `${toPath(id)}/_history/${encodeURIComponent(event)}`, options),
     restore: async (id: number, event: string, options?: MatchOptions) => {
