@@ -84,6 +84,11 @@ test('a deleted record shows its history and is restored with its id, and an ent
   await page.getByRole('textbox', { name: 'text' }).waitFor();
   assert.equal((await shop.call(`notes/${id}`)).json.data.text, 'gone');
 
+  await page.goto(`${server.url}/console/acme/shop/data/notes/999999`);
+  await page.getByRole('alert').first().waitFor();
+  await page.getByRole('button', { name: 'Copy history as' }).waitFor();
+  assert.equal(await page.getByRole('alert').count(), 1);
+
   const plain = await makeNote('plain', ['a']);
   await page.goto(`${server.url}/console/acme/shop/data/plain/${plain}`);
   await page.getByRole('tab', { name: 'JSON' }).waitFor();

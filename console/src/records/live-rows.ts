@@ -42,6 +42,8 @@ export class LiveRows extends Observable {
   #list: LiveList | undefined;
   #total: number | undefined;
   #isOutdated = false;
+  /** Time from which on all changes are known, on the clock of performance.now(). */
+  #knownSince = Number.NEGATIVE_INFINITY;
   readonly #pending = new Map<string, RecordChange>();
   readonly #recent = new Map<string, { readonly change: RecordChange; readonly at: number }>();
   /** Changes of records that are edited. */
@@ -72,7 +74,8 @@ export class LiveRows extends Observable {
 
   /** Sets the list to follow; its rows have all changes from before they were requested. */
   setList(list: LiveList | undefined): void {
-    if (list?.rows !== this.#list?.rows) {
+    const isOther = list?.rows !== this.#list?.rows;
+    if (isOther) {
       const created = [...this.#created];
       this.#created.clear();
       this.#held.clear();
@@ -83,8 +86,15 @@ export class LiveRows extends Observable {
       this.#repeat(({ at }) => list !== undefined && at > list.rows.startedAt);
     }
     this.#list = list;
+    if (isOther && list !== undefined && list.rows.startedAt < this.#knownSince) this.refresh();
     this.notify();
     void this.#fetch();
+  }
+
+  /** Begins to know all changes: those before, since the list was requested, are not known. */
+  start(): void {
+    this.#knownSince = performance.now();
+    this.refresh();
   }
 
   add(change: RecordChange): void {
@@ -155,7 +165,7 @@ export class LiveRows extends Observable {
         const some = ids.slice(from, from + FETCHED);
         // A refusal that passes was waited for; after another one, the next change of the record shows both.
         const rows = await list.fetchRows(some).catch(() => undefined);
-        if (this.#list !== list) break;
+        if (this.#list?.rows !== list.rows) break;
         if (rows !== undefined) this.#apply(list, some, changes, new Map(rows.map((row) => [row.id, row])));
       }
       this.notify();

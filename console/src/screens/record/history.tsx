@@ -2,6 +2,7 @@
 import { Badge, Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
+import { hasStatus } from '../../api/api-error.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { CellValue } from '../../records/cell-value.tsx';
 import { listColumns, type RecordColumn } from '../../records/fields.ts';
@@ -51,7 +52,10 @@ export function RecordHistory({ entityRef, entity, id, current, onStored }: Hist
   const last = pages.data?.pages.at(-1);
   return (
     <Stack gap="sm" maw={820}>
-      <ErrorAlert error={pages.error} onRetry={() => void pages.refetch()} />
+      {/* Without record and entries the screen says that there is no such record. */}
+      {!(current === undefined && hasStatus(pages.error, 404)) && (
+        <ErrorAlert error={pages.error} onRetry={() => void pages.refetch()} />
+      )}
       <Group justify="space-between">
         <Text size="sm" c="dimmed">
           {last === undefined ? '' : <CompleteSince since={last.completeSince} isEmpty={events.length === 0} />}

@@ -41,7 +41,7 @@ export function useLive({ state, entity, editing }: LiveOptions): Live {
     () =>
       new LiveFeed({
         open: (cursor, signal) => openStream(entityRef, cursor, signal),
-        onStart: () => live.refresh(),
+        onStart: () => live.start(),
         onEvent(name, data) {
           if (name === 'change') live.add(readChange(data));
           else if (name === 'reset') live.reset();

@@ -151,3 +151,17 @@ test('a change before the rows of a list is not taken for a new one, and one aft
     await pass(400);
     assert.equal(live.createdCount, 1);
   }));
+
+test('rows that were requested before the changes are known are looked at again, once', () =>
+  withTimers(async (pass) => {
+    const { live, list, today, fetched } = await liveList();
+    live.setList(undefined);
+    today.set('2', toRow('2', 'v2'));
+    live.start();
+    await pass(0);
+    assert.deepEqual(fetched, []);
+    live.setList(list);
+    live.setList({ ...list });
+    await pass(400);
+    assert.deepEqual([fetched, list.rows.byId('2')?.version], [[['1', '2', '3']], 'v2']);
+  }));
