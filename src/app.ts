@@ -284,6 +284,7 @@ function buildMounts(
       isClientId,
       signingKeys: oauth.keys,
       webhooks: services.webhooks,
+      changes: { historyDays: config.historyDays, countStreams: services.records.countStreams },
       consoleSessions: {
         ...services.consoleServices,
         makeLink: services.consoleServices.sessions.makeLink,

@@ -6,6 +6,7 @@ import { activityRoutes } from './activity.ts';
 import { agentRoutes } from './agents.ts';
 import { type ApiKeyMaker, apiKeyRoutes } from './api-keys.ts';
 import { type BackupServices, backupRoutes } from './backup.ts';
+import { type ChangeServices, changeRoutes } from './changes.ts';
 import { type ClusterServices, clusterRoutes } from './cluster.ts';
 import { type IdentityProviderServices, identityProviderRoutes } from './identity-provider.ts';
 import { migrationRoutes } from './migrations.ts';
@@ -34,6 +35,7 @@ export function adminRoutes(
     DocumentServices &
     ApiKeyMaker &
     BackupServices &
+    ChangeServices &
     ClusterServices &
     IdentityProviderServices &
     OAuthClientMaker &
@@ -56,6 +58,7 @@ export function adminRoutes(
     ...apiKeyRoutes(services),
     ...oauthClientRoutes(services),
     ...signingKeyRoutes(services),
+    ...changeRoutes(services),
     ...webhookRoutes(services),
     ...webhookActionRoutes(services),
     ...webhookDeliveryRoutes(services),

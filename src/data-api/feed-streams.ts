@@ -26,6 +26,8 @@ export interface FeedStreams {
   readonly take: (context: Pick<RequestContext, 'workspace' | 'principal'>, kind: 'stream' | 'poll') => () => void;
   /** Returns what `read` resolves with, the same for all who ask with the key while it runs. */
   readonly share: (key: string, read: () => Promise<StreamPage>) => Promise<StreamPage>;
+  /** Returns the number of open streams of a workspace. */
+  readonly countStreams: (workspaceId: string) => number;
   readonly countEvent: () => void;
   readonly countEnd: (code: string) => void;
   /** Returns whether the process shuts down. */
@@ -43,8 +45,8 @@ export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerC
   const counts = new Map<string, number>();
   const shared = new Map<string, Promise<StreamPage>>();
   const endings = new Map<string, number>();
+  const streams = new Map<string, number>();
   let total = 0;
-  let streams = 0;
   let events = 0;
   let isEnding = false;
   return {
@@ -58,18 +60,16 @@ export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerC
       const most =
         kind === 'external' ? Math.max(1, Math.floor(streamsPerCredential / USER_SHARE)) : streamsPerCredential;
       if (count >= most || total >= Math.max(1, maxStreams)) throw rateLimited(RETRY_SECONDS);
-      counts.set(key, count + 1);
+      addTo(counts, key, 1);
+      if (isStream) addTo(streams, workspace.id, 1);
       total++;
-      if (isStream) streams++;
       let isTaken = true;
       return () => {
         if (!isTaken) return;
         isTaken = false;
+        addTo(counts, key, -1);
+        if (isStream) addTo(streams, workspace.id, -1);
         total--;
-        if (isStream) streams--;
-        const rest = (counts.get(key) ?? 1) - 1;
-        if (rest > 0) counts.set(key, rest);
-        else counts.delete(key);
       };
     },
     share(key, read) {
@@ -79,6 +79,7 @@ export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerC
       shared.set(key, reading);
       return reading;
     },
+    countStreams: (workspaceId) => streams.get(workspaceId) ?? 0,
     countEvent: () => void events++,
     countEnd: (code) => void endings.set(code, (endings.get(code) ?? 0) + 1),
     isEnding: () => isEnding,
@@ -86,7 +87,11 @@ export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerC
       isEnding = true;
     },
     metrics: [
-      { name: 'wda_streams', help: 'Streams of changes that are open', read: () => streams },
+      {
+        name: 'wda_streams',
+        help: 'Streams of changes that are open',
+        read: () => streams.values().reduce((sum, count) => sum + count, 0),
+      },
       { name: 'wda_stream_events_total', help: 'Events sent in streams of changes', read: () => events },
       {
         name: 'wda_streams_ended_total',
@@ -96,4 +101,11 @@ export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerC
       },
     ],
   };
+}
+
+/** Changes a count, which is not kept when it is 0. */
+function addTo(counts: Map<string, number>, key: string, change: number): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
 }

@@ -95,6 +95,8 @@ export interface DataApi {
   readonly metrics: readonly Metric[];
   /** Reads events for the server itself. */
   readonly events: EventReader;
+  /** Returns the number of open streams of a workspace. */
+  readonly countStreams: (workspaceId: string) => number;
   /** See SnapshotRetry. */
   readonly oldestInFlight: SnapshotRetry['oldestInFlight'];
 }
@@ -242,7 +244,8 @@ function makeFeeds({ config, databases, cache }: DataApiDeps, { retry, seals }: 
   const feed: FeedDeps = { config, databases, cache, retry, seals, streams: makeFeedStreams(config), watch };
   const readerConfig = { ...config, maxResponseBytes: 2 * MAX_EVENT_BYTES };
   const events = makeEventReader({ config: readerConfig, databases, cache, retry, seals, onWrite: watch.onTouch });
-  return { feed, events, metrics: feed.streams.metrics, endStreams: () => endFeeds(feed) };
+  const { metrics, countStreams } = feed.streams;
+  return { feed, events, metrics, countStreams, endStreams: () => endFeeds(feed) };
 }
 
 /** Error of a write that is a stream, which an internal request does not have. */

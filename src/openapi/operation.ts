@@ -15,6 +15,7 @@ export const TAGS = {
   apiKeys: 'Credentials of a workspace that are sent as they are.',
   oauthClients: 'Programs that exchange an id and a secret for tokens.',
   signingKeys: 'The keys that sign the tokens of OAuth clients.',
+  changes: 'Changes of records that a workspace keeps.',
   webhooks: 'Changes of records as messages to a URL, signed and sent again until they arrive.',
   mcp: 'What agents may do, by the Model Context Protocol.',
   identityProvider: 'The identity provider whose tokens a workspace accepts, besides those of the server.',

@@ -4,8 +4,9 @@
 import { isStaleSnapshot } from '../database/errors.ts';
 import type { Database } from '../database/pool.ts';
 import type { Metric } from '../metric.ts';
-import { type Fragment, integerLiteral, type Query, sql, toQuery } from '../sql/fragment.ts';
+import { type Fragment, type Query, sql, toQuery } from '../sql/fragment.ts';
 import { internalRef } from '../sql/internal-names.ts';
+import { type ChangeFigures, measureChanges } from './change-figures.ts';
 import { numberChanges } from './change-numbering.ts';
 import { type ReportInterruption, watchTriggers } from './change-triggers.ts';
 
@@ -78,7 +79,7 @@ export function makeChangeRetention(
     const run = async (query: Query): Promise<readonly unknown[]> => Object.values(await queryRow<object>(query));
     // Without numbering the figures say since when.
     const failure: unknown = await numberChanges(run, schema).catch((error) => error);
-    const { bytes: onDisk, ...unnumbered } = await queryRow<ChangeFigures>(toQuery(measureChanges(schema)));
+    const { bytes: onDisk, ...unnumbered } = await queryRow<ChangeFigures>(measureChanges(schema));
     round = addFigures(round, { bytes: onDisk, ...unnumbered, interrupted });
     if (failure !== undefined) throw failure;
     // Space of removed rows is used again, and counts on the disk only.
@@ -149,14 +150,6 @@ export function makeChangeRetention(
   };
 }
 
-/** Figures of the changes that are kept, and of those that have no position yet. */
-export interface ChangeFigures {
-  readonly bytes: number;
-  /** Changes without a position, 10,000 at most, and the age of the oldest one, or 0. */
-  readonly unnumbered: number;
-  readonly lagSeconds: number;
-}
-
 interface RoundFigures extends ChangeFigures {
   readonly interrupted: number;
 }
@@ -169,28 +162,6 @@ const addFigures = (one: RoundFigures, other: RoundFigures): RoundFigures => ({
   lagSeconds: Math.max(one.lagSeconds, other.lagSeconds),
   interrupted: one.interrupted + other.interrupted,
 });
-
-const MAX_COUNTED = 10_000;
-
-/** Renders the figures of a workspace, see ChangeFigures: what the last numbering has not seen is read by an index. */
-export function measureChanges(schema: string): Fragment {
-  const change = internalRef(schema, 'change');
-  const seen = sql`(select seen from ${internalRef(schema, 'change_progress')})`;
-  const unnumbered = sql`select at from (
-  select c.at from ${change} c where c.xid >= pg_snapshot_xmax(${seen})
-  union all
-  select c.at from ${change} c where c.xid = any(array(select pg_snapshot_xip(${seen})))
-) c limit ${integerLiteral(MAX_COUNTED)}`;
-  return sql`select (${measureDisk(schema)})::float8 as bytes, count(*)::float8 as unnumbered,
-  coalesce(extract(epoch from clock_timestamp() - min(u.at)), 0)::float8 as "lagSeconds" from (${unnumbered}) u`;
-}
-
-/** Renders the bytes on disk of the changes of a workspace. */
-export function measureDisk(schema: string): Fragment {
-  const size = (name: 'change' | 'change_position'): Fragment =>
-    sql`coalesce(pg_total_relation_size(to_regclass(${internalRef(schema, name).text})), 0)`;
-  return sql`${size('change')} + ${size('change_position')}`;
-}
 
 /** Locks for the statement; without the lock it does nothing, as another process is at it. */
 const isAlone = (schema: string): Fragment =>

@@ -156,6 +156,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     purpose:
       'internal tables and triggers in the schema of a workspace: totals, idempotency keys, stored changes, columns that change their type',
     entryFiles: [
+      'change-figures.ts',
       'change-numbering.ts',
       'change-retention.ts',
       'count.ts',

@@ -4,6 +4,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
+import type { Changes } from '../../../admin-types/admin-api.d.ts';
 import type { AdminClient, Query } from '../admin-client.ts';
 import {
   action,
@@ -14,7 +15,6 @@ import {
   FILTER_HELP,
   type GlobalOptions,
   getServer,
-  printList,
   RECORDS_PREFIX,
   repeated,
   requireWorkspace,
@@ -24,7 +24,8 @@ import {
 import { CommandFailure, runtimeFailure, usageFailure } from '../failure.ts';
 import { type ForwardedEvent, makeForwarder } from '../forward.ts';
 import { printResult, writeOut } from '../io.ts';
-import { formatQuantity, printable, shorten } from '../table.ts';
+import { formatBytes } from '../progress.ts';
+import { formatQuantity, printable, renderTable, shorten } from '../table.ts';
 
 export function register(program: Command): void {
   const watchCommand = program
@@ -316,17 +317,37 @@ interface Schema {
 }
 
 async function showChanges(options: GlobalOptions): Promise<void> {
-  const path = `${workspacePath(requireWorkspace(options))}/schema`;
-  const { data } = await connect(options).send<Schema>('GET', path);
-  const all = Object.entries(data.entities).map(([entity, { settings = {} }]) => describeSettings(entity, settings));
-  const head = ['ENTITY', 'CHANGES', 'HISTORY DAYS', 'HISTORY FOR USERS', 'OMITTED'];
-  await printList(options, all, 'The workspace has no entities', head, (one) => [
+  const path = workspacePath(requireWorkspace(options));
+  const client = connect(options);
+  const { data: schema } = await client.send<Schema>('GET', `${path}/schema`);
+  const { data: changes } = await client.send<Changes>('GET', `${path}/changes`);
+  const entities = Object.entries(schema.entities).map(([entity, { settings = {} }]) => ({
+    ...describeSettings(entity, settings),
+    since: changes.entities.find((one) => one.entity === entity)?.since ?? null,
+  }));
+  const head = ['ENTITY', 'CHANGES', 'SINCE', 'HISTORY DAYS', 'HISTORY FOR USERS', 'OMITTED'];
+  const toRow = (one: (typeof entities)[number]): unknown[] => [
     one.entity,
     one.changes,
+    one.since,
     one.changes === 'history' ? (one.historyDays ?? 'default') : null,
     one.changes === 'history' ? one.historyForUsers : null,
     one.changesOmit.join(', ') || null,
-  ]);
+  ];
+  await printResult(options, { ...changes, entities }, () => {
+    if (entities.length === 0) return 'The workspace has no entities';
+    const table = renderTable(head, entities.map(toRow));
+    return changes.entities.length === 0 && changes.bytes === 0 ? table : `${table}\n\n${describeKept(changes)}`;
+  });
+}
+
+function describeKept({ bytes, oldest, unnumbered, lagSeconds, streams, webhooks }: Changes): string {
+  const late = unnumbered === 0 ? '' : `, for ${formatQuantity(Math.ceil(lagSeconds), 'second')}`;
+  return [
+    `${formatBytes(bytes)} kept, ${oldest === null ? 'none for feeds' : `feeds from ${oldest} on`}`,
+    `${formatQuantity(unnumbered, 'change')} not yet read${late}`,
+    `${formatQuantity(streams, 'stream')}, ${formatQuantity(webhooks, 'webhook')}`,
+  ].join('\n');
 }
 
 /** Returns the settings of an entity with their defaults. */

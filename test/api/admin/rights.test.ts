@@ -93,6 +93,7 @@ const LINES: Readonly<Record<string, Line>> = {
     },
   },
   'GET /organizations/:org/workspaces/:ws/statistics': { statuses: forOwner(200) },
+  'GET /organizations/:org/workspaces/:ws/changes': { statuses: forOwner(200) },
   'GET /openapi.json': { statuses: [200, 200, 200, 200, 200, 200] },
   'GET /schema.json': { statuses: [200, 200, 200, 200, 200, 200] },
   'GET /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200) },

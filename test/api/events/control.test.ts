@@ -8,6 +8,7 @@ import { openDatabase } from '../../support/database.ts';
 import { use, useIssuer, useServer } from '../../support/resources.ts';
 import type { Answer, Call, TestWorkspace } from '../../support/server.ts';
 import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
+import { until } from '../../support/wait-until.ts';
 
 const FEED = { changes: 'feed' } as const;
 const TEXT = { type: 'text' } as const;
@@ -67,12 +68,18 @@ async function migrate(document: object, parameters = ''): Promise<void> {
 const importCsv = (entity: string, body: string, query = '?events=summary', call: Call = {}): Promise<Answer> =>
   shop.call(`${entity}/_import${query}`, { method: 'POST', body, headers: { 'content-type': 'text/csv' }, ...call });
 
-/** Reads a stream to its end. */
-async function readStream(path: string): Promise<{ response: Response; rest: Promise<string> }> {
+/** Opens a stream: `rest` is all of its text, at its end; `text` what has come. */
+async function readStream(path: string): Promise<{ text: () => string; rest: Promise<string> }> {
   const headers = { Accept: 'text/event-stream', Authorization: `Bearer ${shop.key}` };
   const response = await fetch(`${server.url}/api/v1/${shop.path}/${path}`, { headers });
   assert.equal(response.status, 200);
-  return { response, rest: response.text() };
+  let text = '';
+  const decoder = new TextDecoder();
+  const rest = (async () => {
+    for await (const chunk of response.body ?? []) text += decoder.decode(chunk, { stream: true });
+    return text;
+  })();
+  return { text: () => text, rest };
 }
 
 /** Returns the messages of a stream that tell something, without ids. */
@@ -120,10 +127,11 @@ describe('a migration', () => {
 
   test('is in the events of a stream, which goes on with the new names', async () => {
     await makeShop();
-    const { rest } = await readStream('notes/_changes');
+    const { rest, text: received } = await readStream('notes/_changes');
     const { text: _, ...others } = notes.fields;
     await migrate({ ...SCHEMA, entities: { ...SCHEMA.entities, notes: { ...notes, fields: others } } });
     ok(await shop.call('notes', { method: 'POST', body: { owner: 'ann', level: 3 } }));
+    await until('the change is told', () => received().includes('event: change'));
     ok(await shop.admin('entities/notes/settings', { method: 'PUT', body: { changes: 'off' } }));
     const messages = listMessages(await rest);
     assert.deepEqual(
