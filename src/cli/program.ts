@@ -24,6 +24,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['migration'], () => import('./commands/migration.ts')],
   [['import', 'export'], () => import('./commands/transfer.ts')],
   [['search', 'aggregate'], () => import('./commands/records.ts')],
+  [['update', 'delete'], () => import('./commands/matching.ts')],
   [['watch', 'changes'], () => import('./commands/changes.ts')],
   [['history', 'restore-record'], () => import('./commands/history.ts')],
   [['webhook'], () => import('./commands/webhook.ts')],

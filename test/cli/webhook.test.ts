@@ -1,7 +1,7 @@
 // `wda webhook` against a real server.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseCondition } from '../../src/cli/webhook-filter.ts';
+import { parseCondition } from '../../src/cli/filter-option.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { use, useServer } from '../support/resources.ts';
 import { ADMIN_KEY } from '../support/server.ts';

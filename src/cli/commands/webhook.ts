@@ -22,9 +22,9 @@ import {
   workspacePath,
 } from '../command.ts';
 import { runtimeFailure, usageFailure } from '../failure.ts';
+import { type FieldTypes, loadFieldTypes, parseFilterOption } from '../filter-option.ts';
 import { printResult } from '../io.ts';
 import { formatCount, formatQuantity, renderPairs, renderTable } from '../table.ts';
-import { parseFilterOption } from '../webhook-filter.ts';
 import { parseFirst } from './records.ts';
 
 const ID = 'id or name of the webhook, as webhook list shows it';
@@ -134,6 +134,11 @@ function registerMessages(group: Command): void {
     .action(action(replay));
 }
 
+function loadTypes(client: AdminClient, workspace: string, entity: string | undefined): Promise<FieldTypes> {
+  if (entity === undefined) throw usageFailure('--filter needs one entity: name it by --entities');
+  return loadFieldTypes(client, `${workspace}/schema`, entity);
+}
+
 const addMemberOptions = (command: Command): Command =>
   command
     .option('--entities <names>', 'entities that keep changes, separated by commas (default: all)')
@@ -203,7 +208,9 @@ async function buildMembers(options: MemberOptions, { client }: Context, stored?
         ? null
         : filter === undefined
           ? undefined
-          : await parseFilterOption(filter, client, workspace, (entities ?? stored?.entities ?? [])[0]),
+          : await parseFilterOption(filter, () =>
+              loadTypes(client, workspace, (entities ?? stored?.entities ?? [])[0]),
+            ),
     previous,
     maxBatch: batch === undefined ? undefined : parseBatch(batch),
     ordering,

@@ -1,4 +1,4 @@
-// Filters of webhooks on the command line: `field,op,value`, as in URLs, becomes a filter tree, where values have types.
+// Filters and values on the command line: `field,op,value`, as in URLs, becomes a filter tree, where values have types.
 import { parseExact } from '../model/exact-json.ts';
 import type { AdminClient } from './admin-client.ts';
 import { usageFailure } from './failure.ts';
@@ -14,20 +14,26 @@ interface Schema {
 const NUMBERS = ['integer', 'bigint', 'decimal', 'float'];
 const LISTS = ['in', 'nin', 'between'];
 
-/** Parses the values of --filter: conditions that must all hold, or a filter as JSON. Asks the server for the types of fields. */
+/** Types of the fields of an entity by name; references and ids are not among them. */
+export type FieldTypes = (field: string) => string | undefined;
+
+/** Parses the values of --filter: conditions that must all hold, or a filter as JSON. `loadTypes`: asks the server. */
 export async function parseFilterOption(
   texts: readonly string[],
-  client: AdminClient,
-  workspace: string,
-  entity: string | undefined,
+  loadTypes: () => Promise<FieldTypes>,
 ): Promise<unknown> {
   const [first = ''] = texts;
   if (texts.length === 1 && first.trimStart().startsWith('{')) return parseJson(first);
-  if (entity === undefined) throw usageFailure('--filter needs one entity: name it by --entities');
-  const { data } = await client.send<Schema>('GET', `${workspace}/schema`);
-  const fields = data.entities[entity]?.fields ?? {};
-  const conditions = texts.map((text) => parseCondition(text, (field) => fields[field]?.type));
+  const getType = await loadTypes();
+  const conditions = texts.map((text) => parseCondition(text, getType));
   return conditions.length === 1 ? conditions[0] : { and: conditions };
+}
+
+/** Loads the types of the fields of an entity. `path`: of the schema of the workspace, in the admin API or the data API. */
+export async function loadFieldTypes(client: AdminClient, path: string, entity: string): Promise<FieldTypes> {
+  const { data } = await client.send<Schema>('GET', path);
+  const fields = data.entities[entity]?.fields ?? {};
+  return (field) => fields[field]?.type;
 }
 
 function parseJson(text: string): unknown {
@@ -41,7 +47,7 @@ function parseJson(text: string): unknown {
 const FORM = '<field>,<op>[,<value>], or a filter as JSON';
 
 /** Parses `field,op[,value]`; a backslash stands before a comma that belongs to a value. */
-export function parseCondition(text: string, getType: (field: string) => string | undefined): object {
+export function parseCondition(text: string, getType: FieldTypes): object {
   const [field, op, ...values] = text.split(/(?<!\\),/).map((part) => part.replaceAll(/\\([\\,])/g, '$1'));
   if (!field || !op) throw usageFailure(`--filter takes ${FORM}, not ${text}`);
   const toValue = (value: string): unknown => parseValue(value, getType(field));
@@ -50,7 +56,7 @@ export function parseCondition(text: string, getType: (field: string) => string 
 }
 
 /** Returns the JSON value of a text; a field that the schema does not list is an id, or holds the id of another record. */
-function parseValue(text: string, type: string | undefined): unknown {
+export function parseValue(text: string, type: string | undefined): unknown {
   const isNumber = /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/.test(text);
   if (isNumber && (type === undefined || NUMBERS.includes(type))) return parseExact(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
