@@ -158,6 +158,7 @@ export const REASONS = {
     TOO_MANY_CREDENTIALS: 'the workspace has as many API keys or OAuth clients as it may have',
     TOO_MANY_WEBHOOKS: 'the workspace has as many webhooks as it may have',
     WEBHOOK_DISABLED: 'a disabled webhook sends nothing',
+    WEBHOOKS_OFF: 'the server sends no messages of webhooks (`WDA_WEBHOOKS`)',
     WEBHOOK_INCOMPLETE: 'a restored webhook lacks its secret, or the value of a header',
     NOT_PENDING: 'only a pending message of a webhook can be given up',
     API_KEY_EXPIRED: 'an expired API key cannot be changed',

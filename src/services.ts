@@ -203,7 +203,7 @@ function makeWebhookServices(
   const loadSecret = makeSecret(databases.directory, 'webhook_secret');
   const seals = makeLoadWebhookSeals(loadSecret);
   const sending = makeWebhookSending({ config, databases, reader, client, seals, loadSecret, log });
-  return { client, timeoutMs: config.webhookTimeoutMs, seals, sending };
+  return { isOn: config.webhooks, client, timeoutMs: config.webhookTimeoutMs, seals, sending };
 }
 
 /** Verifies tokens of identity providers, with their keys. */

@@ -100,7 +100,7 @@ export const SETTINGS: readonly Setting[] = [
   {
     name: 'WDA_WEBHOOKS',
     default: 'on',
-    description: 'off: no messages of webhooks are sent; everything else about them works',
+    description: 'off: no messages of webhooks are sent, nor tests of them; everything else about them works',
   },
   {
     name: 'WDA_WEBHOOK_PRIVATE_NETWORK',

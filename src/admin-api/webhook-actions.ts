@@ -1,6 +1,7 @@
 // /webhooks/{id}/test, rotate-secret and replay.
 import { randomBytes } from 'node:crypto';
 import type { Static } from 'typebox';
+import { conflict } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { Databases } from '../store/databases.ts';
 import { redeliverFailed } from '../store/webhook-deliveries.ts';
@@ -59,12 +60,15 @@ export function webhookActionRoutes(services: WebhookServices): AdminRoute[] {
       activity: 'none',
       summary: 'Sends a message that has no event, and says how it was answered',
       description: 'Once, and also to a disabled webhook. Its `type` is `ping`.',
-      errors: { CONFLICT: 'the webhook lacks a secret or a value of a header after a restore' },
+      errors: {
+        CONFLICT: 'the webhook lacks a secret or a value of a header after a restore, or the server sends no messages',
+      },
       params: WEBHOOK_ID,
       find: findTarget,
       responses: { 200: data(WebhookTest) },
       async handle({ workspace: { organization, slug }, resource: { webhook, seals } }) {
         const { id, name } = webhook;
+        if (!webhooks.isOn) throw sendingOff();
         const receiver = toReceiver(webhook, seals);
         const at = formatTime(new Date());
         const { body } = formatPing(`${organization}/${slug}`, { webhook: Number(id), name, at });
@@ -145,6 +149,9 @@ export function webhookActionRoutes(services: WebhookServices): AdminRoute[] {
     }),
   ];
 }
+
+const sendingOff = (): Error =>
+  conflict('WEBHOOKS_OFF', 'The server sends no messages of webhooks: it runs with WDA_WEBHOOKS=off');
 
 /** Opens what a request to the receiver needs; 409 if a restore has left out some of it. */
 function toReceiver(webhook: Webhook, seals: WebhookSeals): Receiver {

@@ -23,6 +23,8 @@ import { makeCountWaiting, type Waiting, type WebhookSelection } from './webhook
 
 export interface WebhookServices extends AdminServices {
   readonly webhooks: {
+    /** Whether messages are sent. */
+    readonly isOn: boolean;
     readonly seals: () => Promise<WebhookSeals>;
     readonly sending: Pick<WebhookSending, 'remakeBody'>;
     readonly client: Pick<HttpClient, 'findMistake' | 'resolve' | 'post'>;

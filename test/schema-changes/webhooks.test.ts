@@ -24,7 +24,7 @@ const FILTER = {
   ],
 };
 
-const server = useServer({ WDA_WEBHOOK_PRIVATE_NETWORK: 'allow' });
+const server = useServer({ WDA_WEBHOOKS: 'off', WDA_WEBHOOK_PRIVATE_NETWORK: 'allow' });
 let made = 0;
 
 function useShop() {

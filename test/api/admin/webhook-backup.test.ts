@@ -132,9 +132,10 @@ test('restored webhooks send nothing until they have a secret, values of headers
     const enabled = await ask(at, slug, `/webhooks/${id}`, 'PUT', { enabled: true, headers: { Authorization: 'x' } });
     assert.equal(enabled.status, 200, enabled.text);
     assert.deepEqual([enabled.json.data.state, enabled.json.data.pending], ['ok', 0]);
+    // The original webhook sends to the same receiver.
     receiver.clear();
     assert.equal((await ask(at, slug, `/webhooks/${id}/test`, 'POST')).json.data.delivered, true);
-    const [message] = await receiver.receive(1);
+    const message = receiver.messages.find(({ body }) => body.includes('"ping"'));
     assert.equal(message?.headers.authorization, 'x');
     verifyMessage(rotated.json.data.secret, message!.body, message!.headers);
   }

@@ -109,6 +109,11 @@ async function schemaName(): Promise<string> {
   return `"${row?.name}"`;
 }
 
+test('no test is sent by a server that sends no messages', async () => {
+  const answer = await call(`/${await createOne()}/test`, 'POST');
+  assert.deepEqual([answer.status, answer.json.error.reason], [409, 'WEBHOOKS_OFF'], answer.text);
+});
+
 describe('the log', () => {
   test('has messages newest first, by state and by pages', async () => {
     const id = await createOne();
