@@ -65,7 +65,7 @@ export async function openStream(
     });
     const output = makeOutput(context.signal);
     const follower: Follower = { deps, context, executor, feed, output };
-    void follow(follower, first)
+    void follow(follower, startProgress(first))
       .catch((error) => output.stream.destroy(error))
       .finally(release);
     return {
@@ -159,45 +159,60 @@ interface Read {
   readonly page: StreamPage;
 }
 
+/** Where a stream is. */
+interface Progress {
+  resolved: ResolvedFeed;
+  /**
+   * The next page, here alone and only until it is sent: a stream that waits for its client keeps none. Variables of follow()
+   * would keep it, as a function that waits keeps all of them.
+   */
+  page: StreamPage | undefined;
+  /** Place after what was sent. */
+  place: Continuation;
+  /** Position of the last cursor that was sent. */
+  sent: number;
+  /** Whether the last page had an end, and all of it was sent. */
+  isAtEnd: boolean;
+  /** Events of the next page: fewer for a client that reads slowly, as what does not fit is read again. */
+  size: number;
+}
+
+const startProgress = ({ resolved, page }: Read): Progress => ({
+  resolved,
+  page,
+  place: page.end,
+  sent: page.end.position - 1,
+  isAtEnd: false,
+  size: PAGE_SIZE,
+});
+
 /** Sends pages until the client is gone or the stream has an end. */
-async function follow(follower: Follower, first: Read): Promise<void> {
+async function follow(follower: Follower, progress: Progress): Promise<void> {
   const { deps, output } = follower;
   const end = (code: string, message: string): void => {
     deps.streams.countEnd(code);
     output.finish(formatMessage('end', undefined, JSON.stringify({ code, message })));
   };
   output.push(STREAM_START);
-  let read: Read | undefined = first;
-  let { resolved } = first;
-  let place = first.page.end;
-  let sent = place.position - 1;
   let untold = Number.POSITIVE_INFINITY;
-  let isAtEnd = false;
   while (!output.isClosed()) {
     if (deps.streams.isEnding()) return end('SHUTTING_DOWN', 'The server is shutting down: connect again');
-    if (read !== undefined) {
-      ({ resolved } = read);
-      const { count, end: at } = sendPage(follower, read);
-      place = at;
-      untold += count;
-      if (count > 0) sent = (read.page.events[count - 1] as StreamEvent).end.position;
-      isAtEnd = !read.page.more && at === read.page.end;
-    }
+    untold += sendPage(follower, progress);
     const until = performance.now() + TOO_SLOW_MS;
     while (output.isFull() && !output.isClosed() && !deps.streams.isEnding() && performance.now() < until)
       await output.drain(CHECK_MS);
     if (output.isClosed()) return;
     if (output.isFull() && !deps.streams.isEnding())
       return end('TOO_SLOW', 'Nothing was read for a minute: connect again');
-    if (isAtEnd && untold > STRETCH) {
+    const { resolved, place } = progress;
+    if (progress.isAtEnd && untold > STRETCH) {
       const cursor = sealPlace(resolved, place);
       output.push(formatMessage('caught-up', cursor, JSON.stringify({ cursor })));
-      sent = place.position;
+      progress.sent = place.position;
       untold = 0;
     }
     try {
-      const isMore = read !== undefined && (read.page.more || place !== read.page.end);
-      read = await readNext(follower, resolved, place, isMore);
+      await readNext(follower, progress);
     } catch (error) {
       const reason = toEnd(error);
       if (reason !== undefined) {
@@ -206,26 +221,35 @@ async function follow(follower: Follower, first: Read): Promise<void> {
       }
       if (!(error instanceof ApiError)) throw error;
       // The database is away: the stream stays, and goes on without a gap.
-      read = undefined;
       await deps.watch.pause(PAUSE_MS);
     }
     if (performance.now() - output.sentAt() > deps.config.streamHeartbeatSeconds * 1000 - CHECK_MS) {
-      output.push(sent === place.position ? HEARTBEAT : formatId(sealPlace(resolved, place)));
-      sent = place.position;
+      output.push(progress.sent === place.position ? HEARTBEAT : formatId(sealPlace(resolved, place)));
+      progress.sent = place.position;
     }
   }
 }
 
-/** Sends events until there is no more room; returns their number, and the place after the last one. */
-function sendPage({ deps, output }: Follower, { page }: Read): { count: number; end: Continuation } {
+/** Sends the events of the page until there is no more room, and lets go of the page. Returns the number of events. */
+function sendPage({ deps, output }: Follower, progress: Progress): number {
+  const { page } = progress;
+  if (page === undefined) return 0;
+  const { events, more } = page;
+  let last: StreamEvent | undefined;
   let count = 0;
-  for (const { message, end } of page.events) {
-    const isWritable = output.push(message);
+  for (const event of events) {
+    last = event;
     count++;
     deps.streams.countEvent();
-    if (!isWritable && count < page.events.length) return { count, end };
+    if (!output.push(event.message)) break;
   }
-  return { count, end: page.end };
+  const isWhole = count === events.length;
+  progress.page = undefined;
+  progress.place = isWhole || last === undefined ? page.end : last.end;
+  progress.sent = last?.end.position ?? progress.sent;
+  progress.isAtEnd = isWhole && !more;
+  progress.size = isWhole ? PAGE_SIZE : Math.min(PAGE_SIZE, 2 * count);
+  return count;
 }
 
 /** Sends the ends of entities, or of their changes, that end the stream. */
@@ -244,18 +268,15 @@ async function sendEndings(
 }
 
 /**
- * Waits for changes after the place, unless there are more, and reads them; undefined when there were none until the next
- * check. Throws when the credential or the view is no longer that of the stream.
+ * Waits for changes after the place, unless there are more, and reads a page of them; no page when there were none until the
+ * next check. Throws when the credential or the view is no longer that of the stream.
  */
-async function readNext(
-  { deps, context, executor, feed }: Follower,
-  { context: before, identity }: ResolvedFeed,
-  place: Continuation,
-  isMore: boolean,
-): Promise<Read | undefined> {
+async function readNext({ deps, context, executor, feed }: Follower, progress: Progress): Promise<void> {
+  const { place, size } = progress;
+  const { context: before, identity } = progress.resolved;
   const { workspace } = before;
   const hasChanges =
-    isMore ||
+    !progress.isAtEnd ||
     (await deps.watch.wait(workspace.id, {
       after: place.position,
       until: performance.now() + CHECK_MS,
@@ -264,14 +285,15 @@ async function readNext(
     }));
   // Before any event, as the view may be another one.
   const fresh = await context.refresh();
-  if (!hasChanges && fresh.workspace === workspace && fresh.principal === before.principal) return undefined;
-  return deps.retry.run(fresh, { executor }, async (now) => {
+  if (!hasChanges && fresh.workspace === workspace && fresh.principal === before.principal) return;
+  const read = await deps.retry.run(fresh, { executor }, async (now) => {
     const deadline = new Deadline(deps.config.statementTimeoutMs);
-    const resolved = await resolveFeed(deps, { ...now, signal: NEVER, deadline }, executor, feed);
+    const resolved = await resolveFeed(deps, { ...now, signal: NEVER, deadline }, executor, { ...feed, size });
     if (resolved.identity.query !== identity.query || resolved.identity.view !== identity.view)
       throw viewChanged(await describeRestart(resolved));
     return { resolved, page: await readShared(deps, resolved, place) };
   });
+  Object.assign(progress, read);
 }
 
 /** A read of several streams must not end with one of their clients. */
@@ -283,7 +305,16 @@ function readShared(deps: StreamDeps, resolved: ResolvedFeed, place: Continuatio
   const read = async (): Promise<StreamPage> => toStreamPage(resolved, await readPage(deps, resolved, place));
   if (place.seen !== undefined) return read();
   const { id, version, part } = context.workspace;
-  const parts = [id, version, part?.key, context.principal.kind, identity.query, identity.view, feed.previous];
+  const parts = [
+    id,
+    version,
+    part?.key,
+    context.principal.kind,
+    identity.query,
+    identity.view,
+    feed.previous,
+    feed.size,
+  ];
   return deps.streams.share(JSON.stringify([...parts, place.position]), read);
 }
 
