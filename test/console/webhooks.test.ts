@@ -5,6 +5,7 @@ import { consoleSkip, useConsole } from '../support/console.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { use } from '../support/resources.ts';
 import { verifyMessage } from '../support/standard-webhooks.ts';
+import { until } from '../support/wait-until.ts';
 
 const { test, server, keys } = useConsole({ WDA_WEBHOOK_PRIVATE_NETWORK: 'allow' });
 const receiver = consoleSkip === false ? use(startReceiver, (one) => one.stop()) : ({} as Receiver);
@@ -171,6 +172,20 @@ test('the log has states, attempts, body and answers; a message is discarded or 
   await page.getByRole('button', { name: /^Open message d_/ }).click();
   await dialog.getByRole('button', { name: 'Redeliver' }).click();
   await page.getByRole('status').filter({ hasText: 'The message is sent again' }).waitFor({ state: 'attached' });
+});
+
+test('what was sent stands in the log with its body', async ({ open }) => {
+  const { id } = await createWebhook({ entities: ['orders'], types: ['created'] });
+  await shop.create('orders', [{ status: 'open', total: '12.50' }]);
+  const page = await open({ key: keys.admin, path: `${LIST}/${id}` });
+  const messages = page.getByRole('table', { name: 'Messages' });
+  await messages.getByRole('row', { name: /orders\.created 1 Delivered 1 204/ }).waitFor();
+  await page.getByRole('button', { name: /^Open message d_/ }).click();
+  const dialog = page.getByRole('dialog', { name: /^Message d_/ });
+  await dialog.getByText(/"type":"orders\.created".*"total":12\.50/).waitFor();
+  await dialog.getByRole('button', { name: 'Redeliver' }).click();
+  const rows = dialog.getByRole('table', { name: 'Attempts' }).getByRole('row');
+  await until('both attempts are listed', async () => (await rows.count()) === 3);
 });
 
 test('a secret is rotated, a webhook goes on from another time, and is deleted after a question', async ({ open }) => {
