@@ -14,7 +14,7 @@ import { digitsOperand, numberOperand, type Operand, textOperand } from './opera
 import { type Predicate, planFilter, shieldScan } from './predicate.ts';
 import { planColumns } from './projection.ts';
 import { getRuleColumns, readClaim, readClaimList, ruleField } from './row-rules.ts';
-import { getGrants, isHistoryShown, type Scan, scanHistory, scanImages } from './scan.ts';
+import { getGrants, hidesRows, isHistoryShown, type Scan, scanHistory, scanImages } from './scan.ts';
 
 /** Changes that a page looks at, at most. */
 export const MAX_LOOKED_AT = 20_000;
@@ -30,6 +30,8 @@ export interface FeedView {
   readonly isSelected: boolean;
   /** Whether the principal sees all records, so that events tell what happened to the record. */
   readonly isWhole: boolean;
+  /** Whether records may be shown as they are stored: nothing hides one or a value of it, and nothing is compared. */
+  readonly isAsStored: boolean;
 }
 
 export interface FeedPlan {
@@ -84,13 +86,17 @@ function planView(
   const isStored = ({ name }: Field): boolean => !omitted.has(name);
   const predicate = planFilter(filter, entity, context);
   if (predicate !== undefined) rejectPaths(predicate);
+  const scan = shieldScan(images, predicate);
+  const isSelected = (fields !== undefined && fields !== 'all') || hidesFields(entity);
+  const isWhole = context.principal.kind !== 'external' || isUnlimited(entity, context.principal);
   return {
     entity,
-    scan: shieldScan(images, predicate),
+    scan,
     predicate,
     fields: selectFields(fields, entity).filter(isStored),
-    isSelected: (fields !== undefined && fields !== 'all') || hidesFields(entity),
-    isWhole: context.principal.kind !== 'external' || isUnlimited(entity, context.principal),
+    isSelected,
+    isWhole,
+    isAsStored: isWhole && !hidesRows(scan) && predicate === undefined && !isSelected,
   };
 }
 
@@ -180,7 +186,14 @@ export function planHistory(
   return {
     kind: 'history',
     databaseSchema: workspace.databaseSchema,
-    views: [{ ...view, isSelected: view.isSelected || fields !== undefined, isWhole: principal.kind !== 'external' }],
+    views: [
+      {
+        ...view,
+        isSelected: view.isSelected || fields !== undefined,
+        isWhole: principal.kind !== 'external',
+        isAsStored: false,
+      },
+    ],
     id: digitsOperand(page.id),
     change: page.change === undefined ? undefined : digitsOperand(page.change),
     isOne: page.isOne,

@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { hash32 } from '../model/hash.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Lists } from '../plan/bulk.ts';
+import type { FeedPlan } from '../plan/feed.ts';
 import type { Operand } from '../plan/operand.ts';
 import type { ListPlan, Plan, ReadPlan } from '../plan/plan.ts';
 import { hasLists, type Projection } from '../plan/projection.ts';
@@ -49,6 +50,7 @@ import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { writeGranted } from './granted.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { isMeasurable, isUnbounded } from './size-limit.ts';
+import { makeImageReader } from './stored-image.ts';
 import { selectHeldValues, selectUniqueConflicts } from './unique-values.ts';
 import { upsertRecord } from './upsert.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
@@ -197,6 +199,11 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   referred: ([index]) => ({ index: Number(requireCell(index)) }),
 };
 
+function makeFeedReader(plan: FeedPlan): (row: Cells) => FeedRow {
+  const showImages = makeImageReader(plan);
+  return (row) => showImages(readFeedRow(row));
+}
+
 function readFeedRow(row: Cells): FeedRow {
   const [
     pos,
@@ -251,7 +258,9 @@ function requireCell(cell: string | null | undefined): string {
 }
 
 export function compile<P extends Plan>(plan: P, options: CompileOptions): Compiled<ResultOf<P>> {
-  const read = READERS[plan.kind] as unknown as (row: Cells) => ResultOf<P>;
+  const read = (plan.kind === 'feed' ? makeFeedReader(plan) : READERS[plan.kind]) as unknown as (
+    row: Cells,
+  ) => ResultOf<P>;
   return { ...compileText(plan, options), expected: getExpectedDuration(plan), read };
 }
 

@@ -103,7 +103,9 @@ function selectPage(
 ): Fragment {
   const { databaseSchema: schema, size } = plan;
   const visible = sql`select * from (${renderViews(plan)}) v order by v.pos${direction} limit ${integerLiteral(size + 1)}`;
-  const bytes = sql`coalesce(octet_length(v."old"), 0) + coalesce(octet_length(v."new"), 0) + coalesce(octet_length(v.previous), 0)`;
+  // An update shows no record of before; as it is stored it is there to be compared.
+  const before = sql`case when not (v.before and v.after) then octet_length(v."old") end`;
+  const bytes = sql`coalesce(${before}, 0) + coalesce(octet_length(v."new"), 0) + coalesce(octet_length(v.previous), 0)`;
   const sized = sql`select v.*, ${bytes} as "$own", sum(${bytes} + 400) over (order by v.pos${direction}) as "$bytes", row_number() over (order by v.pos${direction}) as "$at" from (${visible}) v`;
   const fits = sql`(s."$at" = 1 or s."$bytes" < ${integerLiteral(maxBytes)})`;
   const last = direction === empty ? keyword('max') : keyword('min');
@@ -182,6 +184,34 @@ const renderViews = (plan: ViewsPlan): Fragment =>
   );
 
 function renderView(plan: ViewsPlan, view: FeedView, index: number, number: Fragment): Fragment {
+  const render = view.isAsStored ? renderStored : renderRecords;
+  return sql`${render(plan, view, index, number)}
+union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null, null, null, null
+from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in ('t', 'b', 's', 'g', 'x')`;
+}
+
+/** Renders the changes of all records with their images as they are stored, by the names that columns have now. */
+function renderStored(
+  { databaseSchema: schema, types }: ViewsPlan,
+  _view: FeedView,
+  index: number,
+  number: Fragment,
+): Fragment {
+  const [old, next] = [ident('old'), ident('new')].map((column) => renderCurrent(schema, number, column));
+  const unknown = sql`case when ${hasNotes(schema, number)} then (coalesce(${next}, ${old}) -> '$unknown')::text end`;
+  return sql`select ${C}.pos, ${C}.kind, ${integerLiteral(index)} as view, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, ${C}.old is not null as before, ${C}.new is not null as after,
+  (${old})::text as "old", (${next})::text as "new", null as changed, null as previous, ${C}.version, ${unknown} as unknown, null as columns
+from "$c" ${C} where ${C}.entity = ${number} and ${isKind(types)}`;
+}
+
+/** Renders the condition that a change of a record is of one of the types, for who sees all records. */
+function isKind(types: ViewsPlan['types']): Fragment {
+  if (types?.length === 0) return keyword('false');
+  const kinds = { created: sql`'i'`, updated: sql`'u'`, removed: sql`'d'` };
+  return sql`${C}.kind in (${join(types?.map((type) => kinds[type]) ?? Object.values(kinds))})`;
+}
+
+function renderRecords(plan: ViewsPlan, view: FeedView, index: number, number: Fragment): Fragment {
   const { databaseSchema: schema, types } = plan;
   const isChanged = join(
     view.fields.map(
@@ -213,9 +243,7 @@ function renderView(plan: ViewsPlan, view: FeedView, index: number, number: Frag
 from "$c" ${C}
 left join lateral (${renderImage(view, schema, number, ident('old'))}) ${O} on true
 left join lateral (${renderImage(view, schema, number, ident('new'))}) ${N} on true
-where ${C}.entity = ${number} and ${C}.kind in ('i', 'u', 'd') and ${join(conditions, ' and ')}
-${renderRedacted(plan, view, index, number)}union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, null, ${C}.at, ${C}.xid, ${C}.seq, null, false, false, null, ${C}.new::text, null, null, null, null, null
-from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in ('t', 'b', 's', 'g', 'x')`;
+where ${C}.entity = ${number} and ${C}.kind in ('i', 'u', 'd') and ${join(conditions, ' and ')}${renderRedacted(plan, view, index, number)}`;
 }
 
 /** Renders whether columns of the entity were ever dropped or renamed. Evaluated once for each statement. */
@@ -229,12 +257,16 @@ function renderRedacted(
   index: number,
   number: Fragment,
 ): Fragment {
-  if (!isWhole || predicate !== undefined || types?.length === 0) return empty;
-  const kinds = { created: sql`'i'`, updated: sql`'u'`, removed: sql`'d'` };
-  const listed = join(types?.map((type) => kinds[type]) ?? Object.values(kinds));
-  return sql`union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, false, false, null, null, null, null, null, null, null
-from "$c" ${C} where ${C}.entity = ${number} and ${C}.kind in (${listed}) and ${C}.old is null and ${C}.new is null
-`;
+  if (!isWhole || predicate !== undefined) return empty;
+  return sql`
+union all select ${C}.pos, ${C}.kind, ${integerLiteral(index)}, ${C}.id, ${C}.at, ${C}.xid, ${C}.seq, ${C}.actor, false, false, null, null, null, null, null, null, null
+from "$c" ${C} where ${C}.entity = ${number} and ${isKind(types)} and ${C}.old is null and ${C}.new is null`;
+}
+
+/** Renders the image in the column by the names that columns have now. */
+function renderCurrent(schema: string, number: Fragment, column: Fragment): Fragment {
+  const image = sql`${C}.${column}`;
+  return sql`case when ${hasNotes(schema, number)} then ${internalRef(schema, 'rename_image')}(${C}.entity, ${C}.seq, ${image}) else ${image} end`;
 }
 
 /** Renders the record of an image that is in the view, with `"$is"` and `"$text"`, the JSON of its fields; else no row. */
@@ -245,15 +277,14 @@ function renderImage(
   column: Fragment,
 ): Fragment {
   const row = ident('r');
-  const image = sql`${C}.${column}`;
-  const current = sql`case when ${hasNotes(schema, number)} then ${internalRef(schema, 'rename_image')}(${C}.entity, ${C}.seq, ${image}) else ${image} end`;
+  const current = renderCurrent(schema, number, column);
   const columns = join(fields.map((field) => outputColumn(field, row)));
   const text =
     fields.length === 0
       ? keyword("'{}'")
       : sql`(select row_to_json(${RECORD}) from (select ${columns}) ${RECORD})::text`;
   const conditions = predicate === undefined ? empty : sql` and ${renderPredicate(predicate, row, makeAliases())}`;
-  return sql`select true as "$is", ${text} as "$text", ${row}.* from (${selectImage(scan, current)}) ${row} where ${image} is not null${conditions}`;
+  return sql`select true as "$is", ${text} as "$text", ${row}.* from (${selectImage(scan, current)}) ${row} where ${C}.${column} is not null${conditions}`;
 }
 
 /** Renders the record of an image with the row filter, in place of the table, and the image. */
