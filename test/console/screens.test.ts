@@ -1,7 +1,7 @@
 // Every screen: one heading of level 1, a title that names it, nothing that axe finds, in light and dark, and nothing cut off
 // on a narrow page. Ways between them by keyboard.
 import assert from 'node:assert/strict';
-import { violationsOf } from '../support/browser.ts';
+import { COLOUR_RULES, type Page, violationsOf } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
 import { until } from '../support/wait-until.ts';
 
@@ -37,29 +37,25 @@ const SCREENS: readonly (readonly [path: string, heading: RegExp])[] = [
   ['/demo/shop/settings', /^Settings$/],
 ];
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  test(`axe finds nothing on any screen, ${colorScheme}`, async ({ open }) => {
-    const page = await open({ key: keys.admin, context: { colorScheme } });
-    const found: string[] = [];
-    for (const [path, heading] of SCREENS) {
-      await page.goto(`${server.url}/console${path}`);
-      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
-      await page.evaluate('new Promise((done) => setTimeout(done, 300))');
-      const headings = await page.getByRole('heading', { level: 1 }).count();
-      if (headings !== 1) found.push(`${path}: ${headings} headings of level 1`);
-      if (!/ · Console$/.test(await page.title())) found.push(`${path}: title ${await page.title()}`);
-      for (const line of await violationsOf(page)) found.push(`${path}: ${line}`);
-    }
-    assert.deepEqual(found, []);
-  });
+type Size = Parameters<Page['setViewportSize']>[0];
+
+/** Goes to a screen, and waits for what it loads. */
+async function show(page: Page, path: string, heading: RegExp): Promise<void> {
+  await page.goto(`${server.url}/console${path}`);
+  await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+  await page.evaluate('new Promise((done) => setTimeout(done, 300))');
 }
 
-test('every screen gives its request to copy', async ({ open }) => {
-  const page = await open({ key: keys.admin });
+test('axe finds nothing on any screen, and each gives its request to copy', async ({ open }) => {
+  const page = await open({ key: keys.admin, context: { colorScheme: 'light' } });
+  const found: string[] = [];
   const without: string[] = [];
   for (const [path, heading] of SCREENS) {
-    await page.goto(`${server.url}/console${path}`);
-    await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    await show(page, path, heading);
+    const headings = await page.getByRole('heading', { level: 1 }).count();
+    if (headings !== 1) found.push(`${path}: ${headings} headings of level 1`);
+    if (!/ · Console$/.test(await page.title())) found.push(`${path}: title ${await page.title()}`);
+    for (const line of await violationsOf(page)) found.push(`${path}: ${line}`);
     if (path.endsWith('/import'))
       await page
         .locator('input[type=file]')
@@ -67,8 +63,26 @@ test('every screen gives its request to copy', async ({ open }) => {
     const copy = page.getByRole('button', { name: 'Copy as' }).first();
     await copy.waitFor({ timeout: 5000 }).catch(() => without.push(path));
   }
+  assert.deepEqual(found, []);
   // A file that makes its entity is two requests and no schema yet.
   assert.deepEqual(without, ['/demo/shop/import']);
+});
+
+test('at 320 pixels no screen is wider than the page, and axe finds no colour wrong on the dark one', async ({
+  open,
+}) => {
+  const [narrow, wide] = [320, 1280].map((width) => ({ width, height: 720 })) as [Size, Size];
+  const page = await open({ key: keys.admin, context: { colorScheme: 'dark', viewport: narrow } });
+  const found: string[] = [];
+  for (const [path, heading] of SCREENS) {
+    await page.setViewportSize(narrow);
+    await show(page, path, heading);
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    if (width > narrow.width) found.push(`${path}: ${width}`);
+    await page.setViewportSize(wide);
+    for (const line of await violationsOf(page, COLOUR_RULES)) found.push(`${path}: ${line}`);
+  }
+  assert.deepEqual(found, []);
 });
 
 test('the overview tells of rules, provider, migrations and the last change, and the start of what runs', async ({
@@ -90,18 +104,6 @@ test('the overview tells of rules, provider, migrations and the last change, and
   await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
   await page.goto(`${server.url}/console/`);
   await main.getByText(/Last change: .* in glance\/shop by operator/).waitFor();
-});
-
-test('at 320 pixels no screen is wider than the page', async ({ open }) => {
-  const page = await open({ key: keys.admin, context: { viewport: { width: 320, height: 640 } } });
-  const wide: string[] = [];
-  for (const [path, heading] of SCREENS) {
-    await page.goto(`${server.url}/console${path}`);
-    await page.getByRole('heading', { level: 1, name: heading }).waitFor();
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-    if (width > 320) wide.push(`${path}: ${width}`);
-  }
-  assert.deepEqual(wide, []);
 });
 
 test('a slug is derived from a name with accents, and a mistake in it is told once', async ({ open }) => {

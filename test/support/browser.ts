@@ -191,11 +191,19 @@ export function useBrowser(): Browser {
 
 const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
-/** What axe finds wrong with the page by WCAG 2.2, levels A and AA: a line for each, with the first element. */
-export async function violationsOf(page: Page): Promise<string[]> {
+/** Rules about colours, which alone can differ between the light page and the dark one. */
+export const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
+
+/**
+ * Returns what axe finds wrong with the page by WCAG 2.2, levels A and AA, or by these rules alone: a line for each, with the
+ * first element.
+ */
+export async function violationsOf(page: Page, rules: readonly string[] | undefined = undefined): Promise<string[]> {
   // Given to the page by the debugger: its own policy lets no foreign script in.
   await page.evaluate(readFileSync(join(TOOLS, 'node_modules/axe-core/axe.min.js'), 'utf8'));
-  const program = `axe.run(document, { runOnly: ${JSON.stringify(AXE_TAGS)} }).then(({ violations }) =>
+  // Without lists of what is right, which take longer than all else.
+  const options = JSON.stringify({ runOnly: rules ?? AXE_TAGS, resultTypes: ['violations'] });
+  const program = `axe.run(document, ${options}).then(({ violations }) =>
     violations.map(({ id, help, nodes }) => id + ': ' + help + ' at ' + nodes[0].html.slice(0, 200)))`;
   return page.evaluate<string[]>(program);
 }
