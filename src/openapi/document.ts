@@ -14,6 +14,7 @@ import {
   type Part,
   withStatuses,
 } from './error-responses.ts';
+import { entityWebhooks, MESSAGE_HEADERS, workspaceWebhooks } from './events.ts';
 import {
   type Components,
   entityComponents,
@@ -67,7 +68,7 @@ export function* generateDocument(
       };
     },
   };
-  const hasFeed = views.some(({ operations }) => operations.includes('changes'));
+  const followed = views.filter(({ operations }) => operations.includes('changes')).map(({ entity }) => entity.name);
   const schemas = new Map<string, string[]>();
   const parameters = new Map<string, string[]>();
   const responses: string[] = [];
@@ -95,13 +96,21 @@ export function* generateDocument(
       mayWrite: principal.mayWrite,
     },
   });
-  yield `{${head},"paths":{${toMembers(workspacePaths(context, principal, hasFeed))}`;
+  yield `{${head},"paths":{${toMembers(workspacePaths(context, principal, followed))}`;
   for (const view of views) {
     const own = entityParameters(view, facts.maxPageSize, hasFields);
     addByKind(schemas, view, recordSchemas(view, certain.get(view.entity.name) ?? NONE));
     addByKind(parameters, view, own.parts);
     addComponents(entityComponents(view, context));
     yield `,${toMembers(entityPaths(view, own, context))}`;
+  }
+  yield '}';
+  // Webhooks have what owners see.
+  if (principal.kind === 'owner' && followed.length > 0) {
+    const headers = context.shared(...MESSAGE_HEADERS);
+    yield `,"webhooks":{${toMembers(workspaceWebhooks(followed, headers))}`;
+    for (const entity of followed) yield `,${toMembers(entityWebhooks(entity, headers))}`;
+    yield '}';
   }
   const operations = new Set(views.flatMap((view) => view.operations));
   const used = new Set([
@@ -123,7 +132,7 @@ export function* generateDocument(
       [OTHER_ERRORS]: otherResponse([...codes].filter((code) => !hasOwnResponse(code))),
     }),
   );
-  yield '},"components":{"schemas":';
+  yield ',"components":{"schemas":';
   yield* writeObject([...schemas.values()].flat());
   yield ',"parameters":';
   yield* writeObject([...parameters.values()].flat());

@@ -10,8 +10,9 @@ import {
   type Parameter,
   type ParameterKey,
 } from '../request/parameters.ts';
+import { schemaRef } from './names.ts';
 import { OUTLINE_SCHEMA } from './outline.ts';
-import { OPERATOR_SCHEMAS, schemaRef } from './schema.ts';
+import { OPERATOR_SCHEMAS } from './schema.ts';
 
 const TEXT = { type: 'string' } as const;
 const TEXTS = { type: 'array', items: TEXT } as const;

@@ -6,8 +6,10 @@ import { keepsChanges } from '../model/entity.ts';
 import { MAX_MATCHES } from '../request/matching.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 import type { Part } from './error-responses.ts';
+import { anyEvent } from './events.ts';
+import { schemaNames, schemaRef } from './names.ts';
 import { buildParameters, type EntityParameters, type Header, type SharedParameter } from './parameters.ts';
-import { bodyExamples, makeRecordExample, schemaNames, schemaRef } from './schema.ts';
+import { bodyExamples, makeRecordExample } from './schema.ts';
 import type { EntityView } from './view.ts';
 
 export interface OperationContext {
@@ -330,9 +332,15 @@ type FormOf = (view: EntityView) => Form;
 
 const FEED_CODES: readonly ErrorCode[] = ['CHANGES_OFF', 'CHANGES_UNAVAILABLE', 'CURSOR_EXPIRED', 'VIEW_CHANGED'];
 
+const STREAM = {
+  type: 'string',
+  description:
+    'Server-sent events (WHATWG HTML, 9.2). The data of `change`, `schema`, `reset` and `ended` is an event as in a page; `caught-up` has the `cursor`, `end` a `code` and a `message`.',
+};
+
 /** A page of a feed as JSON, or its events as a stream. */
 export const withStream = (schema: Part): Part => ({
-  content: { 'application/json': { schema }, 'text/event-stream': { schema: { type: 'string' } } },
+  content: { 'application/json': { schema }, 'text/event-stream': { schema: STREAM } },
 });
 
 /** Refusals of a list that is to have a cursor of changes. */
@@ -357,7 +365,7 @@ const READS: Readonly<
         description: 'Events, and the cursor after them.',
         ...withStream(
           object({
-            data: list({ anyOf: [schemaRef(schemaNames(entity.name).event), schemaRef('wda.ControlEvent')] }),
+            data: list(anyEvent([entity.name])),
             meta: schemaRef('wda.FeedMeta'),
           }),
         ),
@@ -384,7 +392,7 @@ const READS: Readonly<
         description: 'The record as it was.',
         ...json(
           object(
-            { data: { $ref: `${refTo('schemas', schemaNames(entity.name).event).$ref}/properties/record` } },
+            { data: schemaRef(schemaNames(entity.name).image) },
             { meta: object({ unknown: list({ type: 'string' }) }) },
           ),
         ),

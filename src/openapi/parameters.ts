@@ -27,6 +27,9 @@ const HEADERS = {
     'Made by the client for this request: sent again, it is done once, and answered the same, with `Idempotent-Replayed`.',
   ],
   LastEventId: ['Last-Event-ID', 'Of a stream: the cursor where it goes on, in place of `after`.'],
+  WebhookId: ['webhook-id', 'Of the message: the same whenever it is sent.'],
+  WebhookTimestamp: ['webhook-timestamp', 'Seconds since 1970 of this attempt.'],
+  WebhookSignature: ['webhook-signature', 'Signatures by Standard Webhooks, with a space between two of them.'],
 } as const satisfies Readonly<Record<string, readonly [name: string, description: string]>>;
 
 export type Header = keyof typeof HEADERS;

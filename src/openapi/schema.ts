@@ -7,23 +7,11 @@ import { exactNumber } from '../model/exact-json.ts';
 import { decodeValue, fieldType, type JsonSchema } from '../model/field-types.ts';
 import { getOperators } from '../plan/change.ts';
 import { ID_SCHEMA } from '../request/forms.ts';
-import { EVENT_TYPES } from '../request/parameters.ts';
 import { type FieldTree, parseFields } from '../request/paths.ts';
 import type { Part } from './error-responses.ts';
+import { eventSchemas } from './events.ts';
+import { schemaNames, schemaRef } from './names.ts';
 import type { EntityView, RelationView } from './view.ts';
-
-export const schemaRef = (name: string): Part => ({ $ref: `#/components/schemas/${name}` });
-
-/** Returns names of the components of an entity. None of ours collides with them, as names of entities have no dot. */
-export const schemaNames = (entity: string) => ({
-  /** Component of all columns, for responses to writes. */
-  full: entity,
-  /** Component of columns and relations, for responses to reads. */
-  read: `${entity}.Read`,
-  create: `${entity}.Create`,
-  update: `${entity}.Update`,
-  event: `${entity}.Event`,
-});
 
 /** Returns the schemas that operations of an entity refer to, for `components.schemas`. `certain`: columns in every read. */
 export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): Readonly<Record<string, JsonSchema>> {
@@ -40,33 +28,11 @@ export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): R
   return {
     ...(creates || updates ? { [names.full]: full } : {}),
     ...(isRead ? { [names.read]: readSchema(view, certain) } : {}),
-    ...(operations.includes('changes') || operations.includes('history') ? { [names.event]: eventSchema(view) } : {}),
+    ...(operations.includes('changes') || operations.includes('history')
+      ? eventSchemas(entity.name, object([], columns(view, false)))
+      : {}),
     ...(creates ? { [names.create]: body([...view.required], bodyProperties(view, true)) } : {}),
     ...(updates ? { [names.update]: body([], bodyProperties(view, false)) } : {}),
-  };
-}
-
-/** Returns the schema of events of the entity's records. */
-function eventSchema(view: EntityView): JsonSchema {
-  const record = object([], columns(view, false));
-  return {
-    ...object(['id', 'type', 'entity', 'recordId', 'at', 'transaction'], {
-      id: { type: 'string' },
-      type: { enum: [...EVENT_TYPES] },
-      cause: { enum: ['created', 'changed', 'deleted'] },
-      entity: { const: view.entity.name },
-      recordId: ID_SCHEMA,
-      at: { type: 'string', format: 'date-time' },
-      transaction: { type: 'string' },
-      changed: { type: 'array', items: { type: 'string' } },
-      unknown: { type: 'array', items: { type: 'string' } },
-      record,
-      previous: record,
-      truncated: { const: true },
-      redacted: { const: true },
-      version: { type: 'string' },
-      actor: { anyOf: [{ $ref: '#/components/schemas/wda.Actor' }, { type: 'null' }] },
-    }),
   };
 }
 

@@ -3,9 +3,10 @@ import type { ErrorCode } from '../errors.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
 import { getParameters, type ParameterKey } from '../request/parameters.ts';
 import type { Part } from './error-responses.ts';
+import { anyEvent } from './events.ts';
+import { schemaRef } from './names.ts';
 import { type OperationContext, withStream } from './operations.ts';
 import type { Header } from './parameters.ts';
-import { schemaRef } from './schema.ts';
 import type { PrincipalClass } from './view.ts';
 
 /** A name that no entity can have. */
@@ -35,7 +36,8 @@ interface Form {
 const json = (schema: Part, rest: Part = {}): Part => ({ content: { 'application/json': { schema, ...rest } } });
 
 /** Forms by operation, or null for one with a protocol of its own. */
-const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
+/** Returns the forms of the operations. `followed`: entities that keep changes. */
+const makeForms = (followed: readonly string[]): Readonly<Record<WorkspaceOperationName, Form | null>> => ({
   index: {
     summary: 'Index of the workspace',
     description: 'The entities, and what this credential may do with them.',
@@ -92,27 +94,28 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
         ...withStream({
           type: 'object',
           required: ['data', 'meta'],
-          properties: { data: { type: 'array', items: { type: 'object' } }, meta: schemaRef('wda.FeedMeta') },
+          properties: { data: { type: 'array', items: anyEvent(followed) }, meta: schemaRef('wda.FeedMeta') },
         }),
       },
     },
     codes: [...READ, 'CHANGES_OFF', 'CHANGES_UNAVAILABLE', 'CURSOR_EXPIRED', 'VIEW_CHANGED', 'QUERY_TIMEOUT'],
   },
   mcp: null,
-};
+});
 
 const OF_OWNERS: readonly ParameterKey[] = ['principal', 'role'];
 
-/** Returns path items, by their paths. `hasFeed`: whether some entity keeps changes. */
+/** Returns path items, by their paths. `followed`: entities that keep changes. */
 export function workspacePaths(
   context: OperationContext,
   { kind }: PrincipalClass,
-  hasFeed: boolean,
+  followed: readonly string[],
 ): Readonly<Record<string, Part>> {
+  const forms = makeForms(followed);
   return Object.fromEntries(
-    (Object.keys(FORMS) as WorkspaceOperationName[]).flatMap((id) => {
-      const form = FORMS[id];
-      if (form === null || (id === 'workspaceChanges' && !hasFeed)) return [];
+    (Object.keys(forms) as WorkspaceOperationName[]).flatMap((id) => {
+      const form = forms[id];
+      if (form === null || (id === 'workspaceChanges' && followed.length === 0)) return [];
       const { methods, name } = WORKSPACE_OPERATIONS[id];
       const { summary, description, headers = [], body, responses, codes } = form;
       const keys = getParameters(id, 'query').filter((key) => kind === 'owner' || !OF_OWNERS.includes(key));

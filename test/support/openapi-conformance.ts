@@ -48,7 +48,7 @@ export function makeAjv(): Ajv2020 {
     allowUnionTypes: true,
     formats: FORMATS,
   });
-  for (const word of ['x-wda', 'example']) ajv.addKeyword(word);
+  for (const word of ['x-wda', 'example', 'discriminator', 'components']) ajv.addKeyword(word);
   return ajv;
 }
 

@@ -10,8 +10,10 @@ import { DEMO_SCHEMA } from '../../../src/bootstrap/demo.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
 import { generateDocument } from '../../../src/openapi/document.ts';
 import type { PrincipalClass } from '../../../src/openapi/view.ts';
+import { formatBody, formatPing, type MessageBody, type MessageEvent } from '../../../src/webhooks/message.ts';
 import { deskFor } from '../../support/desk-document.ts';
 import { makeShop, workspaceOf } from '../../support/field-types-fixture.ts';
+import { makeAjv } from '../../support/openapi-conformance.ts';
 import { wideDocument } from '../../support/wide-document.ts';
 
 const FACTS = {
@@ -34,7 +36,7 @@ const odd = workspaceOf({
   entities: Object.fromEntries(
     ['orders', 'Orders', 'ordersCreate', 'wda', 'then', 'constructor'].map((name) => [
       name,
-      { fields: { name: { type: 'string' } } },
+      { fields: { name: { type: 'string' } }, settings: { changes: name === 'then' ? 'history' : 'feed' } },
     ]),
   ),
 });
@@ -54,6 +56,7 @@ test('a linter finds no error, whoever the document is for', () => {
     ['desk-auditors', textOf(deskFor('auditor'), USERS)],
     ['empty', textOf(workspaceOf({ entities: {} }))],
     ['odd', textOf(odd)],
+    ['odd-users', textOf(odd, USERS)],
     ['wide', textOf(workspaceOf(wideDocument(40)))],
   ].map(([name, text]) => {
     const file = join(folder, `${name}.json`);
@@ -75,8 +78,9 @@ test('a linter finds no error, whoever the document is for', () => {
 const RULES = { rowRules: [{ column: 'customerId', claim: 'customer', enabled: true }] };
 
 test('names are unique, whatever entities are called', () => {
-  const { paths } = JSON.parse(textOf(odd)) as { paths: Record<string, Record<string, { operationId?: string }>> };
-  const names = Object.values(paths).flatMap((item) =>
+  type Items = Record<string, Record<string, { operationId?: string }>>;
+  const { paths, webhooks } = JSON.parse(textOf(odd)) as { paths: Items; webhooks: Items };
+  const names = Object.values({ ...paths, ...webhooks }).flatMap((item) =>
     Object.values(item).flatMap(({ operationId }) => operationId ?? []),
   );
   assert.ok(names.length > 6 * 15);
@@ -125,4 +129,81 @@ test('a column of any JSON is described in words in every schema of its entity',
     assert.equal(properties.filled?.description, filled, variant);
     assert.equal(properties.described?.description, 'Opening hours', variant);
   }
+});
+
+test('an entity that keeps changes has its events and the messages of webhooks, and no other has', () => {
+  const shop = workspaceOf({
+    entities: {
+      orders: { fields: { total: { type: 'integer' }, note: { type: 'text' } }, settings: { changes: 'feed' } },
+      customers: { fields: { name: { type: 'string' } } },
+    },
+  });
+  const document = JSON.parse(textOf(shop));
+  assert.deepEqual(Object.keys(document.webhooks), [
+    'changes',
+    'ping',
+    'orders.created',
+    'orders.updated',
+    'orders.removed',
+    'orders.control',
+  ]);
+  assert.deepEqual(
+    Object.keys(document.components.schemas).filter((name) => /Event|Image/.test(name)),
+    [
+      'orders.Image',
+      'orders.CreatedEvent',
+      'orders.UpdatedEvent',
+      'orders.RemovedEvent',
+      'orders.Event',
+      'wda.ControlEvent',
+    ],
+  );
+  const { 'application/json': page, 'text/event-stream': stream } =
+    document.paths['/orders/_changes'].get.responses[200].content;
+  const events = [{ $ref: '#/components/schemas/orders.Event' }, { $ref: '#/components/schemas/wda.ControlEvent' }];
+  assert.deepEqual(page.schema.properties.data.items, { anyOf: events });
+  assert.deepEqual(
+    document.paths['/_changes'].get.responses[200].content['application/json'].schema.properties.data.items,
+    {
+      anyOf: events,
+    },
+  );
+  assert.equal(stream.schema.type, 'string');
+  assert.equal(JSON.parse(textOf(shop, USERS)).webhooks, undefined);
+  assert.equal(JSON.parse(textOf(workspaceOf({ entities: {} }))).webhooks, undefined);
+});
+
+test('messages of webhooks are as the document says', () => {
+  const orders = { fields: { total: { type: 'integer' } }, settings: { changes: 'feed' } } as const;
+  const { webhooks, components } = JSON.parse(textOf(workspaceOf({ entities: { orders } })));
+  const base = { entity: 'orders', recordId: 1, at: '2026-11-22T00:43:53.838Z', transaction: 't_a' };
+  const updated: MessageEvent = {
+    type: 'updated',
+    entity: 'orders',
+    at: base.at,
+    text: JSON.stringify({
+      id: 'e_a',
+      type: 'updated',
+      ...base,
+      changed: ['total'],
+      record: { id: 1, total: 2 },
+      actor: null,
+    }),
+  };
+  const reset: MessageEvent = {
+    type: 'reset',
+    entity: 'orders',
+    at: base.at,
+    text: JSON.stringify({ id: 'e_b', type: 'reset', entity: 'orders', at: base.at, reason: 'truncated' }),
+  };
+  const matches = (name: string, { body }: MessageBody): boolean => {
+    const { schema } = webhooks[name].post.requestBody.content['application/json'];
+    return makeAjv().compile({ ...schema, components })(JSON.parse(body));
+  };
+  const single = formatBody('acme/shop', [updated], false);
+  assert.equal(matches('orders.updated', single), true);
+  assert.equal(matches('orders.created', single), false);
+  assert.equal(matches('orders.control', formatBody('acme/shop', [reset], false)), true);
+  assert.equal(matches('changes', formatBody('acme/shop', [updated, reset], true)), true);
+  assert.equal(matches('ping', formatPing('acme/shop', { webhook: 1, name: 'ERP', at: base.at })), true);
 });
