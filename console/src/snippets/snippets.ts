@@ -166,19 +166,38 @@ function printTypeScript(call: Call): string | undefined {
   ].join('\n');
   const id = /^\/(\d+)$/.exec(call.rest)?.[1];
   const body = call.body ?? '{}';
+  const past = parseHistoryCall(call);
   const line =
-    call.method === 'GET' && call.rest === ''
-      ? printListCall(call)
-      : call.method === 'GET' && id !== undefined
-        ? `const { data, etag } = await entity.read(${id});`
-        : call.method === 'POST' && call.rest === ''
-          ? `const { data } = await entity.create(${body});`
-          : call.method === 'DELETE' && id !== undefined
-            ? `await entity.delete(${id});`
-            : (call.method === 'PUT' || call.method === 'PATCH') && id !== undefined
-              ? `const { data } = await entity.update(${id}, ${body});`
-              : undefined;
+    past !== undefined
+      ? past.event === undefined
+        ? `const { data, meta } = await entity.history(${past.id});`
+        : `const { data } = await entity.restore(${past.id}, ${JSON.stringify(past.event)});`
+      : call.method === 'GET' && call.rest === ''
+        ? printListCall(call)
+        : call.method === 'GET' && id !== undefined
+          ? `const { data, etag } = await entity.read(${id});`
+          : call.method === 'POST' && call.rest === ''
+            ? `const { data } = await entity.create(${body});`
+            : call.method === 'DELETE' && id !== undefined
+              ? `await entity.delete(${id});`
+              : (call.method === 'PUT' || call.method === 'PATCH') && id !== undefined
+                ? `const { data } = await entity.update(${id}, ${body});`
+                : undefined;
   return line === undefined ? undefined : `${head}\n${line}${line.includes('data') ? '\nconsole.log(data);' : ''}`;
+}
+
+/** Returns the record whose history a call reads, or the event to which it restores the record; undefined for others. */
+function parseHistoryCall({
+  method,
+  rest,
+  query,
+  body,
+}: Call): { readonly id: string; readonly event?: string } | undefined {
+  const [, id, word] = /^\/(\d+)\/_(history|restore)$/.exec(rest) ?? [];
+  if (id === undefined || query.length > 0) return undefined;
+  if (word === 'history') return method === 'GET' ? { id } : undefined;
+  const { event } = JSON.parse(body ?? '{}') as { readonly event?: string };
+  return method === 'POST' && event !== undefined ? { id, event } : undefined;
 }
 
 const OWN_NAMES = ['filter', 'or', 'sort', 'fields', 'expand'];
@@ -250,6 +269,12 @@ function printExpansion(paths: readonly string[]): string {
 
 function printWda(call: Call): string | undefined {
   const where = ` -w ${quoteShell(call.workspace)} --url ${quoteShell(call.origin)}`;
+  const past = parseHistoryCall(call);
+  if (past !== undefined) {
+    const command = past.event === undefined ? 'history' : 'restore-record';
+    const words = [call.entity, past.id, ...(past.event === undefined ? [] : [past.event])].map(quoteShell);
+    return `WDA_KEY="$WDA_KEY" wda ${command} ${words.join(' ')}${where}`;
+  }
   if (call.method !== 'GET' || (call.rest !== '' && call.rest !== '/_export')) return undefined;
   const parameters = new Map<string, string[]>();
   for (const [name, value] of call.query) parameters.set(name, [...(parameters.get(name) ?? []), value]);

@@ -10,6 +10,7 @@ import { asItWasQuery, listRestored, restoreRecord } from '../../records/record-
 import { fetchRecord, type Versioned } from '../../records/requests.ts';
 import { getMember } from '../../records/value.ts';
 import { createKeyCache, retryUnreachable } from '../../records/write-requests.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
 import { DataTable } from '../../shell/data-table.tsx';
 import { formatDateTime } from '../../shell/datetime.tsx';
 import { FormDialog } from '../../shell/dialogs.tsx';
@@ -82,6 +83,19 @@ export function RestoreDialog({ entityRef, id, columns, event, current, onClose,
       action="Restore"
       size="lg"
       isDisabled={read.data === undefined || (base !== undefined && values.size === 0)}
+      aside={
+        <CopyAs
+          call={() => ({
+            origin: location.origin,
+            workspace: `${entityRef.org}/${entityRef.ws}`,
+            entity: entityRef.entity,
+            method: 'POST',
+            rest: `/${id}/_restore`,
+            query: [],
+            body: JSON.stringify({ event: event.id }),
+          })}
+        />
+      }
       onClose={onClose}
       onSubmit={() => restore.mutateAsync(base?.version)}
     >

@@ -56,6 +56,17 @@ test('writes have their bodies, and a program for what has none is not made up',
   assert.equal(printSnippet('wda', update), undefined);
 });
 
+test('the history of a record and its restore have their calls and commands', () => {
+  const history: Call = { ...list(), rest: '/7/_history' };
+  const restore: Call = { ...list(), method: 'POST', rest: '/7/_restore', body: '{"event":"e_a-b"}' };
+  assert.match(printSnippet('TypeScript', history) ?? '', /^const \{ data, meta \} = await entity\.history\(7\);$/m);
+  assert.match(printSnippet('TypeScript', restore) ?? '', /^const \{ data \} = await entity\.restore\(7, "e_a-b"\);$/m);
+  const where = '-w demo/shop --url http://localhost:3000';
+  assert.equal(printSnippet('wda', history), `WDA_KEY="$WDA_KEY" wda history orders 7 ${where}`);
+  assert.equal(printSnippet('wda', restore), `WDA_KEY="$WDA_KEY" wda restore-record orders 7 e_a-b ${where}`);
+  assert.equal(printSnippet('wda', { ...history, query: [['size', '5']] }), undefined);
+});
+
 test('a program for Python has the request, its body and what the answer is', () => {
   const program = (call: Call) => printSnippet('Python', call);
   assert.equal(
