@@ -1,18 +1,21 @@
 // Reads events for the server itself, which sends them to receivers: the feed of a workspace as an owner has it.
 
+import type { Executor } from '../database/pool.ts';
 import { ApiError } from '../errors.ts';
-import { keepsChanges } from '../model/entity.ts';
+import { type Entity, keepsChanges } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { Owner } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
+import { planEndedViews } from '../plan/feed.ts';
 import type { FeedRequest } from '../request/feed-request.ts';
 import { parseFilterTree } from '../request/filter.ts';
 import type { EventType } from '../request/parameters.ts';
 import { parseFields } from '../request/paths.ts';
 import { PREFIX } from '../request/record-path.ts';
+import { selectHasChanges } from '../sql/change-statements.ts';
 import { type Address, type ContextDeps, Deadline, impersonate, type RequestContext } from './context.ts';
 import { findOldest, getEpoch, makeRun, numberChanges } from './feed-numbering.ts';
-import { type FeedEvent, type PageDeps, readPage, resolveFeed } from './feed-page.ts';
+import { type FeedEvent, type PageDeps, readEndings, readPage, resolveFeed } from './feed-page.ts';
 import { makeRequest } from './internal-request.ts';
 import type { SnapshotRetry } from './retry.ts';
 
@@ -67,6 +70,14 @@ export interface EventReaderDeps extends Omit<PageDeps, 'cache'>, ContextDeps {
   readonly onWrite: EventReader['onWrite'];
 }
 
+interface KeptReading {
+  readonly executor: Executor;
+  readonly entities: readonly string[];
+  readonly selection: EventSelection;
+  readonly after: number;
+  readonly epoch: string;
+}
+
 const PAGE_SIZE = 100;
 
 /** `config.maxResponseBytes`: twice the bytes of an event whose values are shown. */
@@ -74,28 +85,41 @@ export function makeEventReader(deps: EventReaderDeps): EventReader {
   async function readNow(context: RequestContext, selection: EventSelection, after: number | undefined) {
     const { workspace } = context;
     const epoch = getEpoch(workspace);
-    const entities = listEntities(workspace, selection);
+    const [entities, endedEntities] = listEntities(workspace, selection);
     const nothing = { events: [], end: after ?? 0, more: false, epoch, expired: undefined };
-    if (entities.length === 0) return nothing;
     const executor = deps.databases.forWorkspace(workspace);
     const now = { ...context, deadline: new Deadline(deps.config.statementTimeoutMs) };
-    const resolved = await resolveFeed(deps, now, executor, buildRequest(selection, entities));
-    const last = await numberChanges(resolved.run, workspace);
+    const run = makeRun(executor, now, '');
+    if (entities.length === 0) {
+      // A workspace that has never kept changes has no tables of them.
+      const [hasChanges] = await run(selectHasChanges(workspace.databaseSchema), 'read');
+      if (hasChanges?.[0] !== 't') return nothing;
+    }
+    const last = await numberChanges(run, workspace);
     if (after === undefined) return { ...nothing, end: last };
+    const page =
+      entities.length === 0
+        ? { ...nothing, end: Math.max(after, last) }
+        : await readKept(now, { executor, entities, selection, after, epoch });
+    if (page.expired !== undefined || page.end <= after || endedEntities.length === 0) return page;
+    const views = planEndedViews(endedEntities, now);
+    const seals = await deps.seals();
+    const endings = await readEndings(run, { context: now, views, seals }, { position: after, seen: undefined });
+    const events = [...page.events, ...endings.map(toReadEvent).filter(({ position }) => position <= page.end)];
+    return { ...page, events: events.toSorted((a, b) => a.position - b.position) };
+  }
+
+  /** Reads a page of events of entities that keep changes. */
+  async function readKept(now: RequestContext, { executor, entities, selection, after, epoch }: KeptReading) {
+    const nothing: ReadEvents = { events: [], end: after, more: false, epoch, expired: undefined };
+    const resolved = await resolveFeed(deps, now, executor, buildRequest(selection, entities));
     try {
       const { events, end, more } = await readPage(deps, resolved, { position: after, seen: undefined });
-      return {
-        events: events
-          .filter(({ type }) => isSelected(selection, type))
-          .map(({ type, entity, at, text, end: { position } }) => ({ type, entity, at, text, position })),
-        end: end.position,
-        more,
-        epoch,
-        expired: undefined,
-      };
+      const isOwn = ({ type }: FeedEvent): boolean => isSelected(selection, type);
+      return { ...nothing, events: events.filter(isOwn).map(toReadEvent), end: end.position, more };
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'CURSOR_EXPIRED') throw error;
-      const { expired } = await findOldest(makeRun(executor, now, entities[0] as string), workspace);
+      const { expired } = await findOldest(makeRun(executor, now, entities[0] as string), now.workspace);
       return { ...nothing, expired };
     }
   }
@@ -126,10 +150,23 @@ const makeOwner = (workspaceId: string): Owner => ({
   credentialId: 'webhook',
 });
 
-const listEntities = ({ entities }: Workspace, selection: EventSelection): readonly string[] =>
-  [...entities.values()]
-    .filter(({ name, settings }) => keepsChanges(settings) && (selection.entities?.includes(name) ?? true))
-    .map(({ name }) => name);
+/** Returns the names of the entities of the selection that keep changes, and the others. */
+function listEntities(
+  workspace: Workspace,
+  selection: EventSelection,
+): readonly [readonly string[], readonly Entity[]] {
+  const all = [...workspace.entities.values()].filter(({ name }) => selection.entities?.includes(name) ?? true);
+  const [kept, others] = [true, false].map((isKept) => all.filter(({ settings }) => keepsChanges(settings) === isKept));
+  return [(kept ?? []).map(({ name }) => name), others ?? []];
+}
+
+const toReadEvent = ({ type, entity, at, text, end: { position } }: FeedEvent): ReadEvent => ({
+  type,
+  entity,
+  at,
+  text,
+  position,
+});
 
 const CONTROL_TYPES = ['reset', 'ended'];
 

@@ -136,10 +136,9 @@ async function requireCurrent({ databases, cache }: PageDeps, { id, version }: W
 /** Reads the ends of entities of the feed, or of their changes, after the place, which no page shows any more. */
 export async function readEndings(
   run: Run,
-  resolved: ResolvedFeed,
+  { context, views, seals }: Pick<ResolvedFeed, 'context' | 'views' | 'seals'>,
   place: Continuation,
 ): Promise<readonly FeedEvent[]> {
-  const { context, views, seals } = resolved;
   const { id: workspaceId, databaseSchema } = context.workspace;
   await numberChanges(run, context.workspace);
   const scans = views.map(({ scan }) => scan);

@@ -73,6 +73,10 @@ export function planFeedViews(
   return entities.map((entity) => planView(request, entity, context));
 }
 
+/** Plans the views of entities that keep no changes any more, for the events that say so. */
+export const planEndedViews = (entities: readonly Entity[], context: PlanContext): readonly FeedView[] =>
+  entities.map((entity) => planView({ fields: undefined, filter: undefined }, entity, context));
+
 /** Parameters that decide which events a view has. */
 export type FeedSelection = Pick<FeedRequest, 'fields' | 'filter'>;
 
