@@ -3,14 +3,17 @@
 import assert from 'node:assert/strict';
 import { type IncomingMessage, request as sendRequest } from 'node:http';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EventSource } from 'eventsource';
-import { createClient } from '../../../client/src/index.ts';
-import { use, useServer } from '../../support/resources.ts';
+import { createClient, isWdaError } from '../../../client/src/index.ts';
+import { prepare, use, useIssuer, useServer } from '../../support/resources.ts';
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts';
 import { openSwitch } from '../../support/tcp-proxy.ts';
+import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
 import { until } from '../../support/wait-until.ts';
 
-const server = useServer();
+const issuer = useIssuer();
+const server = useServer(LOCAL_PROVIDER);
 const shop = use(() =>
   server.workspace('acme/followed', {
     entities: {
@@ -19,6 +22,11 @@ const shop = use(() =>
     },
   }),
 );
+
+let tokenOf: TokenOf;
+prepare(async () => {
+  tokenOf = await makeUsers(shop, issuer);
+});
 
 interface Shape {
   notes: {
@@ -98,6 +106,41 @@ test('servers are killed and started again: readers have each event once, in ord
   await until('all at last', () => numbers.length === next && foreign.length === next);
   assert.deepEqual(ends, ['SHUTTING_DOWN']);
   assert.deepEqual([numbers, foreign], [count(next), count(next)]);
+});
+
+test('tokens expire: a client that renews them has each event once, another one ends', {
+  timeout: 120_000,
+}, async (t) => {
+  const ended = new AbortController();
+  t.after(() => ended.abort());
+  let renewals = 0;
+  const follow = (credential: string | (() => string)) =>
+    createClient<Shape>({ url: server.url, workspace: shop.path, credential })
+      .entity('notes')
+      .watch({ signal: ended.signal });
+  const makeToken = (): string => tokenOf({ sub: 'ann', exp: Math.floor(Date.now() / 1000) + 8 });
+  const renewing = follow(() => {
+    renewals++;
+    return makeToken();
+  });
+  const once = follow(makeToken());
+  const seen: (number | null)[] = [];
+  const following = (async () => {
+    for await (const event of renewing) {
+      if (event.type === 'created') seen.push(event.record.n);
+      if (event.type === 'created' && event.record.n === null) return;
+    }
+  })();
+  const ending = assert.rejects(Array.fromAsync(once), (error) => isWdaError(error, 'UNAUTHORIZED'));
+  await until('both have a place', () => renewing.cursor !== undefined && once.cursor !== undefined);
+  let written = 0;
+  while (renewals < 2) {
+    await shop.create('notes', [{ n: written++ }]);
+    await sleep(20);
+  }
+  await shop.create('notes', [{ n: null }]);
+  await Promise.all([following, ending]);
+  assert.deepEqual(seen, [...count(written), null]);
 });
 
 test('a server whose streams nobody reads keeps its memory, and they go on', { timeout: 180_000 }, async (t) => {
