@@ -265,7 +265,8 @@ create function {schema}."$rename_image"(number int4, at_seq int8, image json) r
 set search_path = pg_catalog, pg_temp as $$
 declare
   result jsonb := image::jsonb;
-  unknown text[] := '{}';
+  -- An image that was restored may have some.
+  unknown text[] := array(select jsonb_array_elements_text(result -> '$unknown'));
   note record;
 begin
   for note in

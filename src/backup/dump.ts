@@ -3,16 +3,18 @@
 
 import { type Backend, copyOut, makeBackend } from '../database/copy.ts';
 import { getSqlState } from '../database/errors.ts';
+import { hasFiles } from '../database/install.ts';
 import type { Database, Session, Transaction, TransactionOptions } from '../database/pool.ts';
 import { executeEach } from '../database/transaction.ts';
 import { notFound, serviceUnavailable } from '../errors.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import { buildTables } from '../schema/tables.ts';
+import { buildTables, type Table } from '../schema/tables.ts';
 import { type Fragment, ident, join, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { parseDocument } from '../store/load-workspace.ts';
 import { WORKSPACES } from '../store/workspaces.ts';
 import type { Topology } from '../topology/topology.ts';
 import { cutWhenUnavailable } from '../topology/unavailable.ts';
+import { selectCopiedSince, selectHistoryLines } from '../workspace-schema/history-copy.ts';
 import { MAX_DATA, type Piece } from './format.ts';
 import { ROW_KINDS } from './row-kinds.ts';
 
@@ -150,6 +152,8 @@ where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from 
 async function* dumpWorkspace(session: Session, backend: Backend, workspace: WorkspaceRow): AsyncGenerator<Piece> {
   const { id, organization, slug, name, schema, createdAt, corsOrigins, document, names } = workspace;
   yield { entry: { kind: 'workspace', organization, slug, name, createdAt, corsOrigins } };
+  const { entities } = parseDocument(document);
+  const hasHistory = await hasFiles(session, 'changes', schema);
   const text = Buffer.from(document);
   for (let at = 0; at < text.length; at += MAX_DATA) yield { data: text.subarray(at, at + MAX_DATA) };
   for (const table of buildTables(parseDocument(document), schema, names).values()) {
@@ -163,11 +167,22 @@ async function* dumpWorkspace(session: Session, backend: Backend, workspace: Wor
     yield { entry: { kind: 'records', entity: table.entity, fields, lastId: sequence?.last ?? null } };
     const copyStatement = sql`copy ${tableRef(table)} (${join(columns.map(({ column }) => ident(column)))}) to stdout`;
     yield* copyPieces(session, backend, copyStatement);
+    if (hasHistory && entities[table.entity]?.settings?.changes === 'history')
+      yield* dumpHistory(session, backend, table);
   }
   for (const { name: part, lines } of ROW_KINDS) {
     yield { entry: { kind: 'rows', of: part } };
     yield* copyPieces(session, backend, sql`copy (${lines(id)}) to stdout`);
   }
+}
+
+/** Yields the changes of the records of a table that keeps their history. */
+async function* dumpHistory(session: Session, backend: Backend, table: Table): AsyncGenerator<Piece> {
+  const [row] = await session.query<{ since: Date }>(toQuery(selectCopiedSince(table)));
+  if (row === undefined) return;
+  const columns = Object.fromEntries([...table.columns].map(([field, { column }]) => [field, column]));
+  yield { entry: { kind: 'history', entity: table.entity, since: row.since, columns } };
+  yield* copyPieces(session, backend, sql`copy (${selectHistoryLines(table)}) to stdout`);
 }
 
 async function* copyPieces(session: Session, backend: Backend, copy: Fragment): AsyncGenerator<Piece> {

@@ -4,6 +4,7 @@
 
 import { copyInto } from '../database/copy.ts';
 import { getSqlState } from '../database/errors.ts';
+import { hasFiles } from '../database/install.ts';
 import type { Session } from '../database/pool.ts';
 import { createEmptyWorkspace, type EmptyWorkspace } from '../migrations/workspace.ts';
 import { parseDateTime } from '../model/date-time.ts';
@@ -15,6 +16,7 @@ import type { Table } from '../schema/tables.ts';
 import { ident, join, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { createOrganization } from '../store/organizations.ts';
 import type { Topology } from '../topology/topology.ts';
+import { type CopiedColumn, finishHistory, insertHistory } from '../workspace-schema/history-copy.ts';
 import { asIsForWorkspaces, backupDamaged, backupUnfit, workspaceInTheWay } from './errors.ts';
 import { collectText, type Entry, type OpenedFile, readSections } from './format.ts';
 import { ROW_KINDS } from './row-kinds.ts';
@@ -61,6 +63,7 @@ export async function restoreAll(
     if (current === undefined) return;
     const { workspace, complete } = current.emptyWorkspace;
     await complete(convertDataErrors);
+    await insertHistories(session, current);
     workspaces.push({ ...current.address, id: workspace.id, records: current.records });
     current = undefined;
   };
@@ -81,7 +84,8 @@ export async function restoreAll(
       const of = getText(entry, 'of');
       const skippedCount = await insertRows(session, requireCurrent(current), of, data);
       if (skippedCount > 0) leftOut[of] = (leftOut[of] ?? 0) + skippedCount;
-    } else throw backupDamaged(`it has a part of an unknown kind, ${kind}`);
+    } else if (kind === 'history') await stageHistory(session, requireCurrent(current), entry, data);
+    else throw backupDamaged(`it has a part of an unknown kind, ${kind}`);
   }
   await finishWorkspace();
   if (header.scope === 'workspace' && workspaces.length === 0) throw backupDamaged('it has no workspace');
@@ -95,6 +99,15 @@ interface Current {
   readonly emptyWorkspace: EmptyWorkspace;
   readonly address: Address;
   records: number;
+  /** Histories whose lines are staged: the tables of changes are there at the end alone. */
+  readonly histories: History[];
+}
+
+interface History {
+  readonly table: Table;
+  readonly lines: TableName;
+  readonly since: string;
+  readonly columns: readonly CopiedColumn[];
 }
 
 function requireCurrent(current: Current | undefined): Current {
@@ -179,7 +192,7 @@ where o.slug = ${address.organization} and w.slug = ${address.slug}`),
 where id = ${emptyWorkspace.workspace.id}`,
     ),
   );
-  return { emptyWorkspace, address, records: 0 };
+  return { emptyWorkspace, address, records: 0, histories: [] };
 }
 
 function parseDocumentText(text: string): unknown {
@@ -257,6 +270,48 @@ select count(*)::int4 as count, coalesce(bool_and(shows), true) as shows from ma
   if (!shows) throw backupUnfit(name);
   await session.execute(sql`truncate ${tableRef(LINES)}`.text);
   return rows - count;
+}
+
+async function stageHistory(
+  session: Session,
+  current: Current,
+  entry: Entry,
+  data: AsyncIterable<Buffer>,
+): Promise<void> {
+  const entity = getText(entry, 'entity');
+  const table = current.emptyWorkspace.tables.get(entity);
+  if (table === undefined || current.histories.some((one) => one.table === table)) throw backupUnfit(entity);
+  const since = getTime(entry, 'since');
+  const lines: TableName = { schema: 'pg_temp', name: `backup_history_${current.histories.length}` };
+  await session.execute(sql`create temp table ${tableRef(lines)} (line text) on commit drop`.text);
+  await copyInto(session, sql`copy ${tableRef(lines)} (line) from stdin`.text, data, () => undefined);
+  current.histories.push({ table, lines, since, columns: getCopiedColumns(entry, table) });
+}
+
+function getCopiedColumns({ columns }: Entry, table: Table): readonly CopiedColumn[] {
+  if (typeof columns !== 'object' || columns === null) throw backupDamaged('a history in it has no columns');
+  return Object.entries(columns).map(([field, from]) => {
+    const to = table.columns.get(field)?.column;
+    if (to === undefined || typeof from !== 'string') throw backupUnfit(table.entity);
+    return { from, to };
+  });
+}
+
+/** Adds the histories to the changes of the workspace. */
+async function insertHistories(session: Session, { histories, emptyWorkspace: { workspace } }: Current): Promise<void> {
+  if (histories.length === 0) return;
+  if (!(await hasFiles(session, 'changes', workspace.databaseSchema)))
+    throw backupDamaged('no entity of it keeps a history');
+  for (const { table, lines, since, columns } of histories) {
+    let fits: boolean | undefined;
+    for (const statement of insertHistory(table, lines, since, columns)) {
+      const [row] = await convertDataErrors(table.entity, session.query<{ fits?: boolean }>(toQuery(statement)));
+      fits = row?.fits;
+    }
+    if (fits !== true) throw backupUnfit(table.entity);
+    await session.execute(sql`drop table ${tableRef(lines)}`.text);
+  }
+  for (const statement of finishHistory(workspace.databaseSchema)) await session.query(toQuery(statement));
 }
 
 /** Converts constraint violations and invalid values: no server has written such a file. */

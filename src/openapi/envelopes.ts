@@ -120,7 +120,7 @@ const RESPONSES: Properties = {
   'wda.Actor': responseSchema(
     { kind: { enum: ['operator', 'key', 'client', 'user'] }, id: { type: 'string' } },
     {
-      name: { type: 'string' },
+      name: { type: ['string', 'null'] },
       issuer: { type: 'string' },
       via: { enum: ['api', 'console', 'mcp'] },
       requestId: { type: 'string' },

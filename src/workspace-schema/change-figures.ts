@@ -2,6 +2,7 @@
 import type { Database } from '../database/pool.ts';
 import { type Fragment, integerLiteral, type Query, sql, toQuery } from '../sql/fragment.ts';
 import { internalRef } from '../sql/internal-names.ts';
+import { NO_TRANSACTION } from './history-copy.ts';
 
 /** Figures of the changes that are kept, and of those that have no position yet. */
 export interface ChangeFigures {
@@ -18,7 +19,7 @@ export function measureChanges(schema: string): Query {
   const change = internalRef(schema, 'change');
   const seen = sql`(select seen from ${internalRef(schema, 'change_progress')})`;
   const unnumbered = sql`select at from (
-  select c.at from ${change} c where c.xid >= pg_snapshot_xmax(${seen})
+  select c.at from ${change} c where c.xid >= pg_snapshot_xmax(${seen}) and c.xid < ${NO_TRANSACTION}::text::xid8
   union all
   select c.at from ${change} c where c.xid = any(array(select pg_snapshot_xip(${seen})))
 ) c limit ${integerLiteral(MAX_COUNTED)}`;

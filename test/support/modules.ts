@@ -160,6 +160,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'change-numbering.ts',
       'change-retention.ts',
       'count.ts',
+      'history-copy.ts',
       'idempotency-keys.ts',
       'record-changes.ts',
       'sync.ts',
@@ -207,6 +208,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     entryFiles: ['backup.ts', 'demo-check.ts', 'format.ts', 'schedule.ts'],
     imports: [
       'topology',
+      'workspace-schema',
       'store',
       'database',
       'schema',
