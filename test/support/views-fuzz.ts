@@ -312,7 +312,9 @@ async function followViews(
       const own = changes.filter(({ event }) => event.entity === entity && event.recordId === id);
       const note = `${entity}/${id}/_history: ${answer.status} ${answer.text}`;
       count(`history ${answer.status}`);
-      if (model.exists(entity) && isUnclear(model, entity)) assert.ok([404, 409].includes(answer.status), note);
+      const isGranted = (model.grants[entity] ?? null) === null || model.getGrants(entity, 'read').length > 0;
+      if (model.exists(entity) && !isGranted) assert.equal(answer.status, 403, note);
+      else if (model.exists(entity) && isUnclear(model, entity)) assert.ok([404, 409].includes(answer.status), note);
       else if (!model.exists(entity) || look(view, own.at(-1)?.after) === undefined)
         assert.equal(answer.status, 404, note);
       else {
@@ -341,11 +343,19 @@ const isLimited = ({ model, entity }: Followed): boolean =>
 const toRecords = (entity: string, records: readonly Rec[]): Records =>
   new Map(records.map((record) => [keyOf(entity, record.id), record]));
 
-/** Returns the document with the history of all entities, which users may read. */
+type Grant = Readonly<Record<string, unknown>> & { readonly can: readonly string[] };
+type KeptEntity = Readonly<Record<string, unknown>> & { readonly grants?: readonly Grant[] };
+
+/** Returns the document with the history of all entities, which users may read where they read records. */
 export function keepHistory(document: object): object {
-  const { entities, ...rest } = document as { readonly entities: Readonly<Record<string, object>> };
+  const { entities, ...rest } = document as { readonly entities: Readonly<Record<string, KeptEntity>> };
   const settings = { changes: 'history', historyForUsers: true };
-  const kept = Object.entries(entities).map(([name, entity]) => [name, { ...entity, settings }]);
+  const addHistory = (grant: Grant): Grant =>
+    grant.can.includes('read') ? { ...grant, can: [...grant.can, 'history'] } : grant;
+  const kept = Object.entries(entities).map(([name, { grants, ...entity }]) => [
+    name,
+    { ...entity, settings, ...(grants ? { grants: grants.map(addHistory) } : {}) },
+  ]);
   return { ...rest, entities: Object.fromEntries(kept) };
 }
 
