@@ -138,6 +138,7 @@ export async function makeCountWaiting(
       const plan = planFeedCount({ types: types.filter(isEventType) }, views, context, {
         after: place,
         looks: MAX_LOOKED_AT,
+        countsSchema: types.includes('schema'),
       });
       const statement = compile(plan, { maxResponseBytes: Number.MAX_SAFE_INTEGER });
       const rows = await db.run(bindQuery(statement, { principal }), 'read', {

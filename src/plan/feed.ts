@@ -231,6 +231,8 @@ export function planFeed(
 /** The number of events after the position, among the next `looks` changes. */
 export interface FeedCountPlan extends Omit<FeedPlan, 'kind'> {
   readonly kind: 'feedCount';
+  /** Whether changes of the schema count. */
+  readonly countsSchema: boolean;
 }
 
 /** Plans a count of events, control events among them. */
@@ -238,10 +240,10 @@ export function planFeedCount(
   request: Pick<FeedRequest, 'types'>,
   views: readonly FeedView[],
   context: PlanContext,
-  { after, looks }: Pick<PagePlace, 'after' | 'looks'>,
+  { after, looks, countsSchema }: Pick<PagePlace, 'after' | 'looks'> & Pick<FeedCountPlan, 'countsSchema'>,
 ): FeedCountPlan {
   const place = { after, looks, seen: undefined, size: 0 };
-  return { ...planFeed({ ...request, previous: false }, views, context, place), kind: 'feedCount' };
+  return { ...planFeed({ ...request, previous: false }, views, context, place), kind: 'feedCount', countsSchema };
 }
 
 /** Returns the entity with the fields that some grant for its history shows. */

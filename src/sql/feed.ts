@@ -52,10 +52,11 @@ function selectLookedAt({ databaseSchema: schema, after, seen, looks }: FeedPlan
 
 /** Renders the number of events, the time of the first one, the last position that was looked at, and whether there may be more. */
 export function countFeed(plan: FeedCountPlan): Fragment {
+  const isCounted = plan.countsSchema ? empty : sql` where "$v".kind <> 's'`;
   return sql`with "$c" as materialized (${selectLookedAt(plan)}),
 "$v" as (${renderViews(plan)})
 select v.events::text, ${dateTimeText(sql`v.at`)}, l.pos::text, l.n >= ${integerLiteral(plan.looks)} from
-  (select count(*) as events, (array_agg("$v".at order by "$v".pos))[1] as at from "$v") v,
+  (select count(*) as events, (array_agg("$v".at order by "$v".pos))[1] as at from "$v"${isCounted}) v,
   (select max(pos) as pos, count(*) as n from "$c") l`;
 }
 

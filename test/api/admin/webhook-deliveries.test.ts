@@ -82,6 +82,19 @@ describe('what waits', () => {
       );
   });
 
+  test('has changes of the schema where their type is named', async () => {
+    const ids = [
+      await createOne({ entities: ['orders'] }),
+      await createOne({ entities: ['orders'], types: ['schema'] }),
+    ];
+    const { orders, notes } = SCHEMA.entities;
+    const fields = { ...orders.fields, note: { type: 'text' } };
+    const body = { entities: { orders: { ...orders, fields }, notes } };
+    const answer = await shop.admin('schema?wait=30', { method: 'PUT', credential: ADMIN_KEY, body });
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(await Promise.all(ids.map(async (id) => (await stateOf(id)).pending)), [0, 1]);
+  });
+
   test('is 10,000 at most', async () => {
     const id = await createOne({ entities: ['notes'] });
     await server.database.query(
@@ -108,6 +121,17 @@ async function schemaName(): Promise<string> {
   const [row] = await server.database.query("select database_schema as name from wda.workspace where slug = 'shop'");
   return `"${row?.name}"`;
 }
+
+test('a name that leads to an address of this machine is refused when it is configured', async () => {
+  for (const [url, words] of [
+    ['https://localhost/', /loopback/],
+    ['http://receiver.invalid/', /https/],
+  ] as const) {
+    const answer = await call('', 'POST', { name: url, url });
+    assert.deepEqual([answer.status, answer.json.error.details?.[0].field], [400, 'url'], answer.text);
+    assert.match(answer.json.error.details[0].message, words);
+  }
+});
 
 test('no test is sent by a server that sends no messages', async () => {
   const answer = await call(`/${await createOne()}/test`, 'POST');
