@@ -2,6 +2,7 @@
 // their own, or it keeps changes no longer.
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
+import pg from 'pg';
 import { makeLoadChangedWorkspaces } from '../../../src/store/workspaces.ts';
 import { makeChangeRetention } from '../../../src/workspace-schema/change-retention.ts';
 import { openDatabase } from '../../support/database.ts';
@@ -322,5 +323,69 @@ describe('triggers that somebody changes by SQL', () => {
     ok(await shop.admin('entities/tickets/settings', { method: 'PUT', body: { changes: 'feed' } }));
     assert.equal(await sweep(), 0);
     assert.deepEqual(await types(start, path), ['ended off']);
+  });
+});
+
+describe('metrics', () => {
+  const db = use(
+    async () => openDatabase(server.database.url),
+    (database) => database.close(),
+  );
+  before(makeShop);
+
+  /** Returns the values of the metrics of the server. */
+  async function readMetrics(): Promise<ReadonlyMap<string, number>> {
+    const text = await (await fetch(`${server.url}/metrics`)).text();
+    return new Map([...text.matchAll(/^(wda_\S+) (\S+)$/gm)].map(([, name = '', value]) => [name, Number(value)]));
+  }
+
+  test('count what is kept by its kind, and how long the numbering takes', async () => {
+    const kinds = ['created', 'updated', 'removed', 'other'].map((kind) => `wda_changes_total{kind="${kind}"}`);
+    const numberings = 'wda_changes_numbering_seconds_count';
+    const earlier = await readMetrics();
+    const { data } = ok(await shop.call('tags', { method: 'POST', body: { name: 'a' } }));
+    ok(await shop.call(`tags/${data.id}`, { method: 'PATCH', body: { name: 'b' } }));
+    ok(await shop.call(`tags/${data.id}`, { method: 'DELETE' }));
+    ok(await importCsv('tags', 'name\na\n'));
+    await now('tags/_changes');
+    await until('the metrics have moved', async () => {
+      const later = await readMetrics();
+      return [...kinds, numberings].every((name) => (later.get(name) ?? 0) > (earlier.get(name) ?? 0));
+    });
+    for (const name of ['unnumbered', 'lag_seconds', 'interrupted', 'bytes'])
+      assert.ok(earlier.has(`wda_changes_${name}`), name);
+  });
+
+  test('tell of changes that get no position', async () => {
+    const slug = shop.path.split('/')[1];
+    const [row] = await server.database.query(`select database_schema from wda.workspace where slug = '${slug}'`);
+    const workspaces = [{ id: '1', schema: String(row?.database_schema) }];
+    const limits = { hours: 24, maxBytes: 1e9, historyDays: 365 };
+    const retention = makeChangeRetention(db, async (after) => workspaces.filter(({ id }) => id > after), limits);
+    const show = (): number[] =>
+      ['unnumbered', 'lag_seconds'].map((name) =>
+        Number(
+          retention
+            .getMetrics()
+            .find((metric) => metric.name === `wda_changes_${name}`)
+            ?.read(),
+        ),
+      );
+    const client = new pg.Client({ connectionString: server.database.url });
+    await client.connect();
+    try {
+      await client.query(`begin; lock table "${row?.database_schema}"."$change_position" in exclusive mode`);
+      ok(await shop.call('tags', { method: 'POST', body: { name: 'late' } }));
+      await assert.rejects(retention.sweep());
+      // The round ends.
+      await retention.sweep();
+      const [unnumbered, lag] = show();
+      assert.equal(unnumbered, 1);
+      assert.ok(Number(lag) > 0);
+    } finally {
+      await client.end();
+    }
+    await retention.sweep();
+    assert.deepEqual(show(), [0, 0]);
   });
 });
