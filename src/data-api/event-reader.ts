@@ -104,8 +104,13 @@ export function makeEventReader(deps: EventReaderDeps): EventReader {
     if (page.expired !== undefined || page.end <= after || endedEntities.length === 0) return page;
     const views = planEndedViews(endedEntities, now);
     const seals = await deps.seals();
-    const endings = await readEndings(run, { context: now, views, seals }, { position: after, seen: undefined });
-    const events = [...page.events, ...endings.map(toReadEvent).filter(({ position }) => position <= page.end)];
+    const endings = await readEndings(
+      run,
+      { context: now, views, seals },
+      { position: after, seen: undefined },
+      page.end,
+    );
+    const events = [...page.events, ...endings.map(toReadEvent)];
     return { ...page, events: events.toSorted((a, b) => a.position - b.position) };
   }
 

@@ -133,16 +133,17 @@ async function requireCurrent({ databases, cache }: PageDeps, { id, version }: W
   throw new StaleStatement();
 }
 
-/** Reads the ends of entities of the feed, or of their changes, after the place, which no page shows any more. */
+/** Reads the ends of entities of the feed, or of their changes, after the place and up to a position, which no page shows any more. */
 export async function readEndings(
   run: Run,
   { context, views, seals }: Pick<ResolvedFeed, 'context' | 'views' | 'seals'>,
   place: Continuation,
+  until?: number,
 ): Promise<readonly FeedEvent[]> {
   const { id: workspaceId, databaseSchema } = context.workspace;
   await numberChanges(run, context.workspace);
   const scans = views.map(({ scan }) => scan);
-  const rows = await run(selectEndings(databaseSchema, scans, place.position), 'read');
+  const rows = await run(selectEndings(databaseSchema, scans, place.position, until), 'read');
   return rows.map(([pos, seq, at, view, members]) => {
     const { entity } = views[Number(view)] as FeedView;
     const event = { id: seals.toEventId(workspaceId, seq ?? ''), type: 'ended', entity: entity.name, at };

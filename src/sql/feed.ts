@@ -154,12 +154,20 @@ export function selectOldest(schema: string): Query {
   return toQuery(query, `feed.oldest.${schema}`);
 }
 
-/** Selects the ends of these entities, or of their changes, after the position, among the last changes. */
-export function selectEndings(schema: string, scans: readonly Scan[], position: number): Query {
+/**
+ * Selects the ends of these entities, or of their changes, after the position and up to another one, among the last changes of
+ * these.
+ */
+export function selectEndings(
+  schema: string,
+  scans: readonly Scan[],
+  position: number,
+  until = Number.MAX_SAFE_INTEGER,
+): Query {
   const ended = join(scans.map((scan, view) => sql`(${integerLiteral(view)}, ${renderTableName(scan)})`));
   return toQuery(
     sql`select p.pos::text, c.seq::text, ${dateTimeText(sql`c.at`)}, v.view::text, c.new::text
-from (select * from ${internalRef(schema, 'change_position')} where pos > ${String(position)}::int8 order by pos desc limit ${integerLiteral(MAX_LOOKED_AT)}) p
+from (select * from ${internalRef(schema, 'change_position')} where pos > ${String(position)}::int8 and pos <= ${String(until)}::int8 order by pos desc limit ${integerLiteral(MAX_LOOKED_AT)}) p
 join ${internalRef(schema, 'change')} c on c.seq = p.seq join (values ${ended}) v(view, relation) on v.relation = c.old ->> 'relation'
 where c.kind = 'x' order by p.pos`,
   );
