@@ -126,7 +126,8 @@ test('a database that a newer version has installed is refused in words, and lef
   await rowsOf(
     connectionString,
     `insert into wda.installed (schema, folder, name)
-     values ('wda', 'control', '999997-wind'), ('wda', 'data', '999998-clouds'), ('ws1_shop', 'workspace', '999999-rain')`,
+     values ('wda', 'control', '999997-wind'), ('wda', 'data', '999998-clouds'), ('ws1_shop', 'workspace', '999999-rain'),
+       ('ws1_shop', 'changes', '000001-base')`,
   );
   // This version would install it again.
   await rowsOf(connectionString, "delete from wda.installed where folder = 'data' and name = '000001-base'");
@@ -137,7 +138,7 @@ test('a database that a newer version has installed is refused in words, and lef
       assert.ok(error instanceof InstallError);
       assert.match(
         error.message,
-        /by a newer version \(control\/999997-wind, data\/999998-clouds, workspace\/999999-rain\): start that version/,
+        /by a newer version \(changes\/000001-base, control\/999997-wind, data\/999998-clouds, workspace\/999999-rain\): start that version/,
       );
       return true;
     },

@@ -2,7 +2,8 @@
 -- changes, written by triggers in the transaction that changes the record. They lie in the PostgreSQL schema of the
 -- workspace, and are created when its first entity keeps changes.
 --
--- The rules for files are those of install/workspace.
+-- The rules for files are those of install/workspace. Before the first release the tables were others, of a file 000001-base:
+-- a database that has run it is refused.
 
 -- Entities that keep changes, or kept them. The number of an entity stays when its table is renamed.
 create table {schema}."$changed_entity" (
