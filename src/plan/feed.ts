@@ -91,7 +91,7 @@ function planView(
   const predicate = planFilter(filter, entity, context);
   if (predicate !== undefined) rejectPaths(predicate);
   const scan = shieldScan(images, predicate);
-  const isSelected = (fields !== undefined && fields !== 'all') || hidesFields(entity);
+  const isSelected = (fields !== undefined && fields !== 'all') || hidesFields(entity, 'read');
   const isWhole = context.principal.kind !== 'external' || isUnlimited(entity, context.principal);
   return {
     entity,
@@ -114,8 +114,8 @@ const isUnlimited = (entity: Entity, principal: Principal): boolean =>
  * Returns whether grants show some fields of some records only. Whether an update has changed such a field, or has written
  * the value that was there, must not be told to a user who may write it and not read it.
  */
-const hidesFields = ({ access }: Entity): boolean =>
-  access?.grants.some(({ can, fields }) => can.has('read') && fields.size < access.base.fields.size) === true;
+const hidesFields = ({ access }: Entity, operation: 'read' | 'history'): boolean =>
+  access?.grants.some(({ can, fields }) => can.has(operation) && fields.size < access.base.fields.size) === true;
 
 function selectFields(fields: FeedRequest['fields'], entity: Entity): readonly Field[] {
   if (fields === 'all') return [...entity.fields.values()];
@@ -193,7 +193,7 @@ export function planHistory(
     views: [
       {
         ...view,
-        isSelected: view.isSelected || fields !== undefined,
+        isSelected: view.isSelected || fields !== undefined || hidesFields(entity, 'history'),
         isWhole: principal.kind !== 'external',
         isAsStored: false,
       },

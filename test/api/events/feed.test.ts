@@ -551,6 +551,8 @@ describe('a schema that changes', () => {
       ['schema'],
     );
     assert.deepEqual(await shown(), [['created', '7', null, undefined]]);
+    const [first] = ok(await shop.call('orders/_changes?after=oldest&size=1')).data;
+    assert.deepEqual(first.unknown, ['total']);
     await write(`orders/${data.id}`, 'PATCH', { total: '2', hidden: 't' });
     assert.deepEqual(await shown(), [
       ['created', '7', null, undefined],

@@ -7,7 +7,7 @@ import type { Answer, Call } from '../../support/server.ts';
 const SETTINGS = { changes: 'history' };
 const HIDDEN = { field: 'status', op: 'ne', value: 'secret' };
 const SCHEMA = {
-  roles: ['agent', 'customer', 'auditor', 'reader', 'blind', 'late'],
+  roles: ['agent', 'customer', 'auditor', 'reader', 'blind', 'late', 'narrow'],
   entities: {
     tickets: {
       fields: {
@@ -29,7 +29,8 @@ const SCHEMA = {
         { role: ['auditor', 'reader'], can: ['read'], fields: ['subject', 'status'] },
         { role: 'auditor', can: ['history'], where: { field: 'status', op: 'eq', value: 'closed' } },
         { role: 'blind', can: ['history'] },
-        { role: 'late', can: ['read'] },
+        { role: ['late', 'narrow'], can: ['read'] },
+        { role: 'narrow', can: ['history'], fields: ['status'] },
         { role: 'late', can: ['history'], where: { field: 'status', op: 'ne', value: { claim: 'missing' } } },
       ],
     },
@@ -98,6 +99,12 @@ test('each image is shown by the grants for history, with their fields', async (
   // A grant for history alone shows no more than can be read.
   assert.deepEqual(await historyAs('auditor'), [
     ['created', undefined, { id: 1, subject: 'b', status: 'closed' }, undefined],
+  ]);
+  // What changes other fields alone is not told.
+  assert.deepEqual(await historyAs('narrow'), [
+    ['updated', ['status'], { id: 1, status: 'closed' }, { status: 'open' }],
+    ['updated', ['status'], { id: 1, status: 'open' }, { status: 'secret' }],
+    ['created', undefined, { id: 1, status: 'secret' }, undefined],
   ]);
   assert.deepEqual(await historyAs('customer', '?fields=status'), [
     ['updated', ['status'], { status: 'closed' }, { status: 'open' }],
