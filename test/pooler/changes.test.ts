@@ -8,7 +8,9 @@ import { applyFeed, compareFeeds, type FeedEvent, keyOf } from '../support/feed-
 import { startWatched, type WatchedServer } from '../support/logged-server.ts';
 import { type PgBouncer, startPgBouncer, withoutNewerPgBouncer } from '../support/pgbouncer.ts';
 import { makePostgres, type OwnPostgres } from '../support/postgres.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { clientOf, type TestWorkspace } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 
 const skip = withoutNewerPgBouncer;
 // Far fewer than there are clients.
@@ -49,6 +51,7 @@ before(async () => {
     DATABASE_URL: pooler.url('postgres'),
     WDA_POOLER: 'transaction',
     DATABASE_DIRECT_URL: postgres.url,
+    WDA_WEBHOOK_PRIVATE_NETWORK: 'allow',
   };
   servers = [await startWatched(env), await startWatched(env)];
   for (const server of servers) await server.ready();
@@ -205,6 +208,25 @@ test('a list with changes=true and its feed are the list of now, and history is 
       [true, undefined],
     ],
   );
+});
+
+test('webhooks of two servers send each message once, in the order of the feed', { skip }, async () => {
+  const receiver = await startReceiver();
+  try {
+    const body = { name: 'notes', url: `${receiver.origin}/notes`, entities: ['notes'], previous: true, maxBatch: 5 };
+    const made = await workspace.admin('webhooks', { method: 'POST', body });
+    assert.equal(made.status, 201, made.text);
+    const start = (await call(1, 'notes/_changes?previous=true')).json.meta.cursor;
+    await Promise.all([write(200), write(201), write(202)]);
+    const feed = await readNotes(start);
+    const listEvents = (): Event[] => receiver.messages.flatMap(({ body }) => JSON.parse(body).data);
+    await until('all events are sent', () => listEvents().length >= feed.length);
+    assert.deepEqual(compareFeeds('the receiver', listEvents(), feed), []);
+    const ids = receiver.messages.map(({ headers }) => headers['webhook-id']);
+    assert.equal(new Set(ids).size, ids.length);
+  } finally {
+    await receiver.stop();
+  }
 });
 
 async function readNotes(start: string): Promise<Event[]> {
