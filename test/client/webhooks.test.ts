@@ -1,5 +1,9 @@
 // What a receiver believes: messages that the secret has signed, as somebody else's code verifies them, and no others.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import {
@@ -138,4 +142,29 @@ describe('refused', () => {
       await assert.rejects(verifyWebhook(BODY, good, wrong as string), TypeError);
     await assert.rejects(verifyWebhook(JSON.parse(BODY), good, secret), /that came/);
   });
+});
+
+test('the receiver of the reference takes signed messages of any length, and no others', {
+  timeout: 60_000,
+}, async () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/reference/webhooks.md'), 'utf8');
+  const [, code = ''] = /^```js\n([\s\S]*?)^```$/m.exec(page) ?? [];
+  const program = code.replace('listen(8080)', 'listen(0, function () { console.log(this.address().port); })');
+  const receiver = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    env: { WEBHOOK_SECRET: secret },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    const [port] = await once(receiver.stdout, 'data');
+    const post = async (body: string, headers: Readonly<Record<string, string>>) =>
+      (await fetch(`http://localhost:${Number(String(port))}/`, { method: 'POST', headers, body })).status;
+    // Arrives in parts, some of which end within a character.
+    const long = JSON.stringify({ type: 'orders.created', data: `x${'é'.repeat(300_000)}` });
+    assert.equal(await post(BODY, signed(BODY)), 204);
+    assert.equal(await post(long, signed(long)), 204);
+    assert.equal(await post(BODY, signed(BODY, [other])), 401);
+    assert.equal(await post(BODY, signed(BODY, [secret], now() - 600)), 401);
+  } finally {
+    receiver.kill();
+  }
 });
