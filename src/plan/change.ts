@@ -41,13 +41,16 @@ export function readMember(field: Field, value: unknown): Member {
   if (!isRecord(value)) return { kind: 'value', value };
   const names = Object.keys(value);
   const [name = ''] = names;
-  const isOne = names.every(isOperator) && (names.length === 1 || isListChange(names));
-  if (!isOne || !isOperator(name)) return { kind: 'value', value };
-  if (name === '$value') return { kind: 'value', value: value[name] };
   const fault = (message: string, code: Detail['code'] = 'INVALID'): Member => ({
     kind: 'mistake',
     detail: { field: field.name, code, message },
   });
+  const unknown = names.find((one) => one.startsWith('$') && !isOperator(one));
+  if (unknown !== undefined && field.type !== 'json')
+    return fault(`does not take ${unknown}. ${describeOperators(field)}`);
+  const isOne = names.every(isOperator) && (names.length === 1 || isListChange(names));
+  if (!isOne || !isOperator(name)) return { kind: 'value', value };
+  if (name === '$value') return { kind: 'value', value: value[name] };
   if (field.role === 'reference' || !TYPES[name].includes(field.type))
     return fault(`does not take ${name}. ${describeOperators(field)}`);
   switch (name) {

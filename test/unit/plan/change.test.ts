@@ -59,6 +59,8 @@ for (const [type, member, stored, expected] of [
   ['datetime', '{"$now": false}', 'null', '$now must be true'],
   ['time', '{"$now": true}', 'null', 'does not take $now. value takes no operator'],
   ['boolean', '{"$inc": 1}', 'true', 'does not take $inc. value takes no operator'],
+  ['decimal', '{"$mul": 2}', '1', 'does not take $mul. value takes $inc'],
+  ['text', '{"$field": "other"}', '"a"', 'does not take $field. value takes $append'],
   ['json', '{"$inc": 1, "b": 2}', 'null', NOTHING],
   ['json', '{"$other": 1}', 'null', NOTHING],
   ['json', '{"$add": [1], "$inc": 2}', '[]', NOTHING],
