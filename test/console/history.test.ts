@@ -75,6 +75,8 @@ test('a deleted record shows its history and is restored with its id, and an ent
   const id = await makeNote('notes', ['gone']);
   await shop.call(`notes/${id}`, { method: 'DELETE' });
   const page = await open({ key: keys.admin, path: `/acme/shop/data/notes/${id}` });
+  await page.getByText('This record does not exist any more.').waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
   const entries = page.getByRole('list', { name: 'History' }).locator('> li');
   await entries.filter({ hasText: 'Removed' }).getByRole('button', { name: 'Show as it was' }).click();
   const dialog = page.getByRole('dialog', { name: new RegExp(`^notes ${id} before`) });

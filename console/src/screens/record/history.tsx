@@ -1,7 +1,7 @@
 // History of a record: who changed what and when, and the record as it was.
 import { Badge, Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { hasStatus } from '../../api/api-error.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { CellValue } from '../../records/cell-value.tsx';
@@ -29,6 +29,8 @@ export interface HistoryProps {
   readonly id: string;
   /** Record of today, or undefined if it is deleted. */
   readonly current: Versioned | undefined;
+  /** Shown in place of a record that has no entries either. */
+  readonly notFound: ReactNode;
   /** Called with the record as it is stored now. */
   readonly onStored: (stored: Versioned) => Promise<void>;
 }
@@ -39,7 +41,7 @@ const TYPES: Readonly<Record<RecordEvent['type'], string>> = {
   removed: 'Removed',
 };
 
-export function RecordHistory({ entityRef, entity, id, current, onStored }: HistoryProps) {
+export function RecordHistory({ entityRef, entity, id, current, notFound, onStored }: HistoryProps) {
   const pages = useInfiniteQuery(historyQuery(entityRef, id));
   const columns = useMemo(() => listColumns(entity), [entity]);
   const [opened, setOpened] = useState<{ readonly event: RecordEvent; readonly restores: boolean }>();
@@ -52,6 +54,8 @@ export function RecordHistory({ entityRef, entity, id, current, onStored }: Hist
   const last = pages.data?.pages.at(-1);
   return (
     <Stack gap="sm" maw={820}>
+      {current === undefined && !pages.isPending && events.length === 0 && notFound}
+      {current === undefined && events.length > 0 && <Text>This record does not exist any more.</Text>}
       {/* Without record and entries the screen says that there is no such record. */}
       {!(current === undefined && hasStatus(pages.error, 404)) && (
         <ErrorAlert error={pages.error} onRetry={() => void pages.refetch()} />

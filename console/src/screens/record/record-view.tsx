@@ -71,15 +71,24 @@ export function RecordView({ entityRef, entity, id }: RecordViewProps) {
     </Group>
   );
   const hasHistory = entity.operations.includes('history');
-  const history = <RecordHistory entityRef={entityRef} entity={entity} id={id} current={read.data} onStored={keep} />;
+  const notFound = <ErrorAlert error={read.error} onRetry={() => void read.refetch()} />;
+  const history = (
+    <RecordHistory
+      entityRef={entityRef}
+      entity={entity}
+      id={id}
+      current={read.data}
+      notFound={notFound}
+      onStored={keep}
+    />
+  );
   const title =
     typeof labelValue === 'string' && labelValue !== ''
       ? `${entityRef.entity} ${id}: ${labelValue.slice(0, 80)}`
       : `${entityRef.entity} ${id}`;
   return (
     <ScreenFrame title={title} actions={read.data === undefined ? null : actions}>
-      <ErrorAlert error={read.error} onRetry={() => void read.refetch()} />
-      {read.data === undefined && hasHistory && hasStatus(read.error, 404) && history}
+      {read.data === undefined && hasHistory && hasStatus(read.error, 404) ? history : notFound}
       {read.data !== undefined && (
         <Tabs defaultValue="fields" keepMounted>
           <Tabs.List mb="sm">
