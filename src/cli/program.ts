@@ -105,7 +105,7 @@ export async function runWda(args: readonly string[], io: Io = processIo()): Pro
 }
 
 function parseFailure({ code, message }: CommanderError, program: Command, args: readonly string[]): CommandFailure {
-  const words = args.filter((word) => /^[a-z]+$/.test(word)).slice(0, 2);
+  const words = args.filter((word) => /^[a-z]+(-[a-z]+)*$/.test(word)).slice(0, 2);
   const text = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
   const path = findCommandNames(program, words);
   const names = code === 'commander.unknownCommand' ? [`Known: ${listCommandNames(program, path).join(', ')}`] : [];

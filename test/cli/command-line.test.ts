@@ -88,7 +88,7 @@ test('wrong usage is exit code 2 and points to the help', async () => {
     [['changes', 'set', 'a'], /required option '--keep/],
     [['history', 'a'], /missing required argument 'id'/],
     [['history', 'a', '1', '--first', '0'], /--first takes a number of events, from 1 on, not 0/],
-    [['restore-record', 'a', '1'], /missing required argument 'event'/],
+    [['restore-record', 'a', '1'], /missing required argument 'event'\nSee wda restore-record --help/],
     [['changes', 'set', 'a', '--keep', 'on'], /off, feed, history/],
     [['changes', 'set', 'a', '--keep', 'feed', '--days', '3'], /--keep history/],
     [['changes', 'set', 'a', '--keep', 'history', '--days', '0'], /from 1 to 36500/],
