@@ -137,9 +137,9 @@ export const toSettings = (members: Members, { workspace, seals }: WebhookContex
   enabled: members.enabled,
 });
 
-/** Returns whether a change must fit the schema as it is now: others may be made although it has changed. */
-export const isChecked = (input: WebhookInput): boolean =>
-  ['url', 'entities', 'fields', 'filter', 'enabled'].some((name) => input[name as keyof WebhookInput] !== undefined);
+/** Returns whether a body changes which events a webhook has. */
+export const changesSelection = ({ entities, fields, filter }: WebhookInput): boolean =>
+  entities !== undefined || fields !== undefined || filter !== undefined;
 
 /** Throws 409 if one of the entities keeps no changes. */
 export function requireChanges(entities: readonly string[] | null, workspace: Workspace): void {
@@ -150,14 +150,12 @@ export function requireChanges(entities: readonly string[] | null, workspace: Wo
   if (off !== undefined) throw changesOff(off);
 }
 
-/** Returns the ids of the entities; 400 and 409 if what has changed, or would send again, does not fit the schema. */
-export function requireSelection(members: Members, stored: Webhook, workspace: Workspace): readonly string[] | null {
-  const { entities } = members;
+/** Returns the ids of the entities; 400 if the schema does not have what the webhook is about. */
+export function requireSelection(members: Members, workspace: Workspace): readonly string[] | null {
   const report = makeReport(members);
   const scope = parseSelection(members, workspace, report);
-  const starts = members.enabled && !stored.enabled;
-  if (report.details().length > 0 && (starts || entities !== stored.entities)) throw validationFailed(report.details());
-  if (entities !== stored.entities) requireChanges(entities, workspace);
+  const details = report.details();
+  if (details.length > 0) throw validationFailed(details);
   return scope;
 }
 

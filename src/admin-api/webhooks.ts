@@ -1,8 +1,7 @@
 // /webhooks: create, list, read, change and delete. Secrets are shown once, and the values of headers never.
 import { validationFailed } from '../errors.ts';
 import { type HttpClient, HttpClientError } from '../http-client/http-client.ts';
-import type { Workspace } from '../model/workspace.ts';
-import { makeReport, type Report } from '../schema/report.ts';
+import { makeReport } from '../schema/report.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -28,8 +27,8 @@ import {
 import { findPlaceNow } from './webhook-feed.ts';
 
 import {
+  changesSelection,
   describeWebhook,
-  isChecked,
   type Members,
   makeFindContext,
   makeFindTarget,
@@ -129,10 +128,6 @@ function readRoutes(services: WebhookServices): AdminRoute[] {
 function changeRoutes(services: WebhookServices): AdminRoute[] {
   const { databases, webhooks } = services;
   const route = routeMaker(services);
-  const checkMembers = (members: Members, workspace: Workspace, report: Report) => {
-    checkUrl(members.url, webhooks.client.findMistake, report);
-    return parseSelection(members, workspace, report);
-  };
   return [
     route({
       id: 'webhooks.create',
@@ -150,7 +145,8 @@ function changeRoutes(services: WebhookServices): AdminRoute[] {
       find: makeFindContext(services),
       body: refinedBody(NewWebhook, (input, report, raw, { workspace }: WebhookContext) => {
         const members = mergeMembers({ ...DEFAULTS, name: input.name, url: input.url }, input, raw, report);
-        return { ...members, scope: checkMembers(members, workspace, report) };
+        checkUrl(members.url, webhooks.client.findMistake, report);
+        return { ...members, scope: parseSelection(members, workspace, report) };
       }),
       example: { name: 'shop to ERP', url: 'https://erp.example.com/hooks/shop', entities: ['orders'] },
       responses: { 201: data(WebhookCreated) },
@@ -196,21 +192,26 @@ function changeRoutes(services: WebhookServices): AdminRoute[] {
       find: makeFindTarget(services),
       body: refinedBody(WebhookChange, (input, report, raw, { webhook, workspace, seals }: WebhookTarget) => {
         const members = mergeMembers(toMembers(webhook, seals), input, raw, report);
-        if (isChecked(input)) checkMembers(members, workspace, report);
+        const { url, entities, enabled } = input;
+        // Others may be made although the schema, or the networks that are allowed, have changed.
+        if (url !== undefined || enabled) checkUrl(members.url, webhooks.client.findMistake, report);
+        if (changesSelection(input) || enabled) parseSelection(members, workspace, report);
         const merge = (stored: Webhook): Members => mergeMembers(toMembers(stored, seals), input, raw, makeReport(raw));
-        return { merge, url: input.url };
+        return { merge, url, entities, changesSelection: changesSelection(input) };
       }),
       example: { enabled: false },
       responses: { 200: data(WebhookResponse) },
-      async handle({ workspace, resource: { webhook: before, ...context }, body: { merge, url }, audit }) {
+      async handle({ workspace, resource: { webhook: before, ...context }, body, audit }) {
         const { id } = before;
-        if (url !== undefined) await requireCallable(webhooks.client, url);
+        if (body.url !== undefined) await requireCallable(webhooks.client, body.url);
+        requireChanges(body.entities ?? null, context.workspace);
         const place = await findPlaceNow(databases.forWorkspace(workspace), context.workspace);
         const webhook = await audit.change(async (session) => {
           const stored = await requireValue(lockWebhook(session, workspace.id, id), () => noWebhook(id));
-          const members = merge(stored);
+          const members = body.merge(stored);
           if (members.enabled) requireSecrets(stored, members.headers);
-          const scope = requireSelection(members, stored, context.workspace);
+          const isChecked = body.changesSelection || (members.enabled && !stored.enabled);
+          const scope = isChecked ? requireSelection(members, context.workspace) : undefined;
           return updateWebhook(session, id, {
             ...toSettings(members, context),
             scope,

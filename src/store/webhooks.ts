@@ -2,7 +2,7 @@
 import type { Session } from '../database/pool.ts';
 import { conflict } from '../errors.ts';
 import type { Scope } from '../model/principal.ts';
-import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { empty, type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { Actor } from './activity.ts';
 import { isViolation, makeNameConflict } from './control-error.ts';
 import { loadPage, type PageOf } from './pages.ts';
@@ -128,11 +128,14 @@ export async function lockWebhook(session: Queryable, workspaceId: string, id: s
 const selectWebhook = (workspaceId: string, id: string): Fragment =>
   sql`select ${WEBHOOK_COLUMNS} from wda.webhook w where w.id = ${id} and w.workspace_id = ${workspaceId}`;
 
-/** Replaces what an administrator sets. `place`: where it begins, unless it has a place. */
+/**
+ * Replaces what an administrator sets. `scope`: undefined leaves entities, fields and filter as they are. `place`: where it
+ * begins, unless it has a place.
+ */
 export async function updateWebhook(
   session: Queryable,
   id: string,
-  webhook: WebhookSettings & { readonly scope: Scope; readonly place: WebhookPlace | undefined },
+  webhook: WebhookSettings & { readonly scope: Scope | undefined; readonly place: WebhookPlace | undefined },
 ): Promise<Webhook> {
   const {
     name,
@@ -149,10 +152,13 @@ export async function updateWebhook(
     enabled,
     place,
   } = webhook;
+  const selection =
+    scope === undefined
+      ? empty
+      : sql`entities = ${scope}::bigint[], fields = ${fields}::text[], filter = ${filter}::json, `;
   const rows = await session
     .query<Webhook>(
-      toQuery(sql`update wda.webhook w set name = ${name}, url = ${url}, entities = ${scope}::bigint[], types = ${types}::text[],
-  fields = ${fields}::text[], filter = ${filter}::json, previous = ${previous}, max_batch = ${maxBatch}, ordering = ${ordering},
+      toQuery(sql`update wda.webhook w set name = ${name}, url = ${url}, types = ${types}::text[], ${selection}previous = ${previous}, max_batch = ${maxBatch}, ordering = ${ordering},
   header_names = ${headerNames}::text[], headers = ${headers}, enabled = ${enabled}::bool,
   disabled_reason = case when not ${enabled}::bool then coalesce(w.disabled_reason, 'administrator') end,
   position = coalesce(w.position, ${place?.position ?? null}::int8), epoch = coalesce(w.epoch, ${place?.epoch ?? null}),

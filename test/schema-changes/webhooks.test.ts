@@ -133,6 +133,9 @@ describe('an entity that is dropped', () => {
     );
     const refused = await shop.call(`webhooks/${one}`, 'PUT', { enabled: true });
     assert.deepEqual([refused.status, refused.json.error.code], [400, 'VALIDATION_FAILED'], refused.text);
+    // What has nothing to do with it may be changed.
+    const renamed = await shop.call(`webhooks/${one}`, 'PUT', { name: 'renamed', maxBatch: 3, enabled: false });
+    assert.deepEqual([renamed.status, renamed.json.data?.maxBatch], [200, 3], renamed.text);
     assert.equal((await shop.call(`webhooks/${two}`, 'PUT', { enabled: true })).status, 200);
     // A new entity of the name is another one.
     await shop.apply({ customers: CUSTOMERS, orders: ORDERS });
