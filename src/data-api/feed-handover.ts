@@ -40,7 +40,7 @@ export const tooManyWriters = (): Error =>
 export async function sealMoment(
   loadSeals: () => Promise<FeedSeals>,
   { workspace, principal, entity, executor, ...context }: EntityContext,
-  { query }: HandOver,
+  { query, filterTypes }: HandOver,
   moment: Moment,
 ): Promise<string | undefined> {
   const [seals, place] = await Promise.all([
@@ -49,6 +49,6 @@ export async function sealMoment(
     }),
     findContinuation(makeRun(executor, { workspace, principal, ...context }, entity.name), workspace, moment),
   ]);
-  const view = describeView([entity], principal);
+  const view = describeView([entity], principal) + filterTypes;
   return place && seals.seal(workspace.id, { ...place, epoch: getEpoch(workspace), query, view });
 }

@@ -5,7 +5,15 @@ import { StaleStatement } from '../database/errors.ts';
 import type { Executor } from '../database/pool.ts';
 import { cursorExpired, type FeedRestart, viewChanged } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { describeFeed, describeView, type FeedView, MAX_LOOKED_AT, planFeed, planFeedViews } from '../plan/feed.ts';
+import {
+  describeFeed,
+  describeFilterTypes,
+  describeView,
+  type FeedView,
+  MAX_LOOKED_AT,
+  planFeed,
+  planFeedViews,
+} from '../plan/feed.ts';
 import { admit } from '../plan/plan.ts';
 import type { FeedRow } from '../plan/result.ts';
 import type { FeedRequest } from '../request/feed-request.ts';
@@ -81,7 +89,10 @@ export async function resolveFeed(
     views,
     identity: {
       query: describeFeed(feed, isNamed ? views : [], workspace),
-      view: describeView(entities, principal) + (isNamed ? '' : describeFeed(feed, views, workspace)),
+      view:
+        describeView(entities, principal) +
+        describeFilterTypes(views) +
+        (isNamed ? '' : describeFeed(feed, views, workspace)),
     },
     seals,
     run: makeRun(executor, context, entities[0]?.name ?? ''),

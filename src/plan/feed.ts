@@ -275,6 +275,32 @@ export function describeFeed(
   return JSON.stringify([kinds, fields ?? null, views.map(({ predicate }) => describePredicate(predicate)), ids]);
 }
 
+/**
+ * Returns a text that differs when a field of a filter has another type: values of before are not known by it, so it is not
+ * known which records were in the view. Empty without a filter.
+ */
+export function describeFilterTypes(views: readonly Pick<FeedView, 'entity' | 'predicate'>[]): string {
+  const types = views.flatMap(({ predicate }) => (predicate === undefined ? [] : listFilterTypes(predicate)));
+  return types.length === 0 ? '' : JSON.stringify(types);
+}
+
+function listFilterTypes(predicate: Predicate): readonly string[] {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or':
+      return predicate.members.flatMap(listFilterTypes);
+    case 'not':
+      return listFilterTypes(predicate.member);
+    case 'compare':
+      return [`${predicate.field.name} ${predicate.field.type}`];
+    case 'exists':
+    case 'search':
+      return [];
+    default:
+      return predicate satisfies never;
+  }
+}
+
 function describePredicate(predicate: Predicate | undefined): unknown {
   if (predicate === undefined) return null;
   switch (predicate.kind) {

@@ -2,13 +2,15 @@
 import { badRequest } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
 import type { FilterTree } from '../request/filter.ts';
-import { describeFeed, type FeedSelection, planFeedViews } from './feed.ts';
+import { describeFeed, describeFilterTypes, type FeedSelection, planFeedViews } from './feed.ts';
 import type { PlanContext } from './link.ts';
 import { hasLists, type Projection } from './projection.ts';
 
 export interface HandOver {
   /** Text of the parameters that the feed must have, too. */
   readonly query: string;
+  /** Types of the fields of its filter, see describeFilterTypes(). */
+  readonly filterTypes: string;
 }
 
 interface HandOverRequest extends FeedSelection {
@@ -34,7 +36,10 @@ export function planHandOver(request: HandOverRequest, entity: Entity, context: 
       'PARAMETER_CONFLICT',
       'changes=true takes a filter as a query string can have it: conditions, and groups of alternatives, that must all hold',
     );
-  return { query: describeFeed({ types: undefined, fields: request.fields }, views, context.workspace) };
+  return {
+    query: describeFeed({ types: undefined, fields: request.fields }, views, context.workspace),
+    filterTypes: describeFilterTypes(views),
+  };
 }
 
 /** Returns whether `filter` and `or` of a query string can say the same, as the feed takes them alone. */

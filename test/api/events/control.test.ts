@@ -170,6 +170,29 @@ describe('a migration', () => {
     ]);
   });
 
+  test('that changes the type of a filtered field ends the view of a cursor, of a hand-over, and of a stream', async () => {
+    await makeShop();
+    const filter = 'filter=level,gte,1';
+    const cursors = [
+      await now(`notes/_changes?${filter}`),
+      ok(await shop.call(`notes?${filter}&changes=true`)).meta.changes,
+    ];
+    const unfiltered = await now('notes/_changes');
+    const { rest } = await readStream(`notes/_changes?${filter}`);
+    for (const cursor of cursors) assert.deepEqual(await read(`notes/_changes?${filter}`, cursor), []);
+    const fields = { ...notes.fields, level: { type: 'bigint' } };
+    await migrate({ ...SCHEMA, entities: { ...SCHEMA.entities, notes: { ...notes, fields } } });
+    for (const cursor of cursors) {
+      const { status, json } = await shop.call(`notes/_changes?${filter}&after=${cursor}`);
+      assert.deepEqual([status, json.error.code], [410, 'VIEW_CHANGED']);
+    }
+    assert.deepEqual(
+      (await read('notes/_changes', unfiltered)).map(({ type }) => type),
+      ['schema'],
+    );
+    assert.deepEqual(listMessages(await rest).at(-1)?.[1].code, 'VIEW_CHANGED');
+  });
+
   test('that drops the entity ends its stream with the reason', async () => {
     await makeShop();
     const { rest } = await readStream('tags/_changes');
