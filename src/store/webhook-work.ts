@@ -103,6 +103,8 @@ const SEQUENCE = sql`coalesce((select pg_sequence_last_value(c.oid) from pg_cata
 
 export interface ClaimOptions {
   readonly limit: number;
+  /** Ids of webhooks for which this process still sends, though it may have lost the lease. */
+  readonly busy: readonly string[];
   /** Ids of workspaces for which this process sends as much as it may. */
   readonly full: readonly string[];
   /** Whether changes may be where no number of them is seen, so that every webhook has to look for them. */
@@ -115,7 +117,7 @@ export interface ClaimOptions {
  */
 export async function claimWebhooks(
   db: Database,
-  { limit, full, isBlind }: ClaimOptions,
+  { limit, busy, full, isBlind }: ClaimOptions,
 ): Promise<readonly Assignment[]> {
   const hasChanges = sql`(${SEQUENCE} > coalesce(w.watched_sequence, -1) or exists (
     select from pg_snapshot_xip(w.watched_snapshot) x where pg_visible_in_snapshot(x, pg_current_snapshot())))`;
@@ -125,6 +127,7 @@ export async function claimWebhooks(
   where w.enabled and (w.due_at <= clock_timestamp() or (w.due_at is null and (${isBlind}::bool or ${hasChanges}))
       or w.id in (select r.webhook_id from wda.webhook_delivery r where r.redeliver_at is not null))
     and (w.lease_until is null or w.lease_until < clock_timestamp()) and w.workspace_id <> all(${full}::bigint[])
+    and w.id <> all(${busy}::bigint[])
   order by w.due_at nulls last limit ${limit}::int4 for no key update of w skip locked
 ), w as (
   update wda.webhook w set lease = gen_random_uuid(), lease_until = ${LEASE}, due_at = clock_timestamp()

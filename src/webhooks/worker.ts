@@ -95,12 +95,10 @@ export function makeWebhookWorker(deps: WorkerDeps): WebhookWorker {
       const full = [...workspaces].filter((id) => count(id) >= PER_WORKSPACE);
       isWaiting = limit <= 0 || full.length > 0;
       if (isEnding || limit <= 0) return;
-      const assignments = await claimWebhooks(db, { limit, full, isBlind: deps.hasNodes() });
+      const assignments = await claimWebhooks(db, { limit, busy: [...running.keys()], full, isBlind: deps.hasNodes() });
       let isOver = false;
       for (const assignment of assignments) {
-        // A turn that ends just now has given its lease back already.
-        if (!isEnding && !running.has(assignment.id) && count(assignment.workspaceId) < PER_WORKSPACE)
-          start(assignment);
+        if (!isEnding && count(assignment.workspaceId) < PER_WORKSPACE) start(assignment);
         else {
           isOver = true;
           await releaseWebhook(db, assignment, { dueMs: 0 });

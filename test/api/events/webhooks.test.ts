@@ -467,6 +467,26 @@ describe('ends', () => {
     );
   });
 
+  test('a replay while a message is under way goes on from its place', async () => {
+    const hook = await makeHook({ entities: ['notes'] });
+    const held: (() => void)[] = [];
+    receiver.answer((response) => held.push(() => response.writeHead(204).end()));
+    await shop.create('notes', [{ text: 'first' }, { text: 'second' }]);
+    await hook.receive(1);
+    await hook.post('replay', { from: 'now' });
+    receiver.answer(204);
+    for (const answer of held) answer();
+    await shop.create('notes', [{ text: 'third' }]);
+    await hook.receive(2);
+    assert.deepEqual(
+      hook
+        .messages()
+        .flatMap(eventsOf)
+        .map(({ record }) => record.text),
+      ['first', 'third'],
+    );
+  });
+
   test('headers of the administrator are sent; a webhook that is deleted sends nothing more', async () => {
     const hook = await makeHook({ headers: { Authorization: 'Bearer secret' } });
     await shop.create('notes', [{ text: 'a' }]);
