@@ -26,11 +26,16 @@ export function makeRun(executor: Executor, context: RequestContext, entity: str
 /** Gives positions to everything that is committed; returns the last position. */
 export async function numberChanges(run: Run, workspace: Workspace): Promise<number> {
   await numberCommitted(run, workspace);
-  const [row] = await run(selectLastPosition(workspace.databaseSchema), 'write');
+  return readLastPosition(run, workspace);
+}
+
+export async function readLastPosition(run: Run, { databaseSchema }: Workspace): Promise<number> {
+  const [row] = await run(selectLastPosition(databaseSchema), 'write');
   return Number(row?.[0] ?? 0);
 }
 
-const numberCommitted = (run: Run, { databaseSchema }: Workspace): Promise<void> =>
+/** Gives positions to everything that is committed. */
+export const numberCommitted = (run: Run, { databaseSchema }: Workspace): Promise<void> =>
   numberWorkspace(async (query) => (await run(query, 'write'))[0], databaseSchema);
 
 export const getEpoch = ({ entities }: Workspace): string => entities.values().next().value?.epoch ?? '';

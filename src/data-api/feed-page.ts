@@ -28,7 +28,16 @@ import type { RequestContext } from './context.ts';
 import { notCursor } from './errors.ts';
 import { loadEventContext, rethrowControl } from './feed-actors.ts';
 import { type FeedSeals, type OpenedCursor, toSnapshot } from './feed-cursor.ts';
-import { type Continuation, findOldest, getEpoch, makeRun, numberChanges, type Run } from './feed-numbering.ts';
+import {
+  type Continuation,
+  findOldest,
+  getEpoch,
+  makeRun,
+  numberChanges,
+  numberCommitted,
+  type Run,
+  readLastPosition,
+} from './feed-numbering.ts';
 
 export interface PageDeps {
   readonly databases: Databases;
@@ -107,9 +116,9 @@ export const sealPlace = ({ context, identity, seals }: ResolvedFeed, place: Con
 export async function readFirstPage(deps: PageDeps, resolved: ResolvedFeed): Promise<FeedPage> {
   const { context, feed, identity, run, seals } = resolved;
   const { workspace } = context;
-  const last = await numberChanges(run, workspace);
+  await numberCommitted(run, workspace);
   const open = (text: string) => seals.open(workspace.id, text, identity);
-  return readPage(deps, resolved, await findStart({ run, workspace, feed, last, open }));
+  return readPage(deps, resolved, await findStart({ run, workspace, feed, open }));
 }
 
 /** Reads a page after the place, of changes that have positions. */
@@ -234,29 +243,27 @@ interface StartContext {
   readonly run: Run;
   readonly workspace: Workspace;
   readonly feed: FeedRequest;
-  /** Last position. */
-  readonly last: number;
   readonly open: (text: string) => OpenedCursor | undefined;
 }
 
-/** Returns where the page begins. Throws 400 or 410 for a cursor. */
-async function findStart(context: StartContext): Promise<Continuation> {
-  const { run, workspace, feed, last, open } = context;
+/** Returns where the page begins. Throws 400 or 410 for a cursor; the page itself tells whether its changes are gone. */
+async function findStart({ run, workspace, feed, open }: StartContext): Promise<Continuation> {
   const after = (position: number): Continuation => ({ position, seen: undefined });
   const { start } = feed;
-  if (start.kind === 'now') return after(last);
+  if (start.kind === 'now') return after(await readLastPosition(run, workspace));
+  const cursor = start.kind === 'cursor' ? open(start.text) : undefined;
+  if (start.kind === 'cursor' && !cursor?.isSameQuery) throw notCursor();
+  // Most pages begin at a cursor that is good.
+  if (cursor?.isSameView && cursor.epoch === getEpoch(workspace)) return cursor;
   const { expired, oldest } = await findOldest(run, workspace);
   if (start.kind === 'oldest') return after(expired);
   const restart = toRestart(oldest, feed, workspace);
   if (start.kind === 'since') {
     if (expired > 0 && (oldest === null || Date.parse(start.time) < Date.parse(oldest))) throw cursorExpired(restart);
-    return after((await findSince(run, workspace, start.time)) ?? last);
+    return after((await findSince(run, workspace, start.time)) ?? (await readLastPosition(run, workspace)));
   }
-  const cursor = open(start.text);
-  if (cursor === undefined || !cursor.isSameQuery) throw notCursor();
-  if (cursor.epoch !== getEpoch(workspace) || cursor.position < expired) throw cursorExpired(restart);
-  if (!cursor.isSameView) throw viewChanged(restart);
-  return cursor;
+  const isExpired = cursor === undefined || cursor.epoch !== getEpoch(workspace) || cursor.position < expired;
+  throw isExpired ? cursorExpired(restart) : viewChanged(restart);
 }
 
 /** Returns the position before the first change at or after the time, or undefined if there is none. */
