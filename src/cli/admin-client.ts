@@ -219,12 +219,13 @@ async function readResponse<T>(response: IncomingMessage): Promise<ApiResponse<T
       { code: 'UNKNOWN', message: `The server answered ${status} without an error document` },
       requestId,
     );
-  const hints =
-    status === 401
-      ? ['Check WDA_KEY, WDA_ADMIN_KEY or --key, and that the key belongs to the workspace named with -w.']
-      : [];
-  throw serverFailure(status, error as ServerError, requestId, hints);
+  throw serverFailure(status, error as ServerError, requestId, HINTS[error.code]);
 }
+
+const HINTS: Readonly<Record<string, readonly string[]>> = {
+  UNAUTHORIZED: ['Check WDA_KEY, WDA_ADMIN_KEY or --key, and that the key belongs to the workspace named with -w.'],
+  CHANGES_OFF: ['By this command line: wda changes set <entity> --keep feed, or --keep history'],
+};
 
 async function readText(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];

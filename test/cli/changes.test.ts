@@ -234,7 +234,7 @@ test('a change of fields is a line', async () => {
 test('refusals end it before it begins', async () => {
   const off = await wda(['watch', 'logs'], { env });
   assert.equal(off.code, 1);
-  assert.match(off.stderr, /409 CHANGES_OFF/);
+  assert.match(off.stderr, /409 CHANGES_OFF\)\n.*wda changes set <entity> --keep feed/);
   const several = await wda(['watch', 'orders', 'notes', '--fields', 'text'], { env });
   assert.match(several.stderr, /fields needs one entity/);
   assert.equal((await wda(['watch'], { env: { ...env, WDA_URL: 'http://127.0.0.1:9' } })).code, 3);

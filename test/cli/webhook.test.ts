@@ -10,6 +10,7 @@ import { wda } from './wda.ts';
 
 const server = useServer({ WDA_WEBHOOK_PRIVATE_NETWORK: 'allow' });
 const receiver = use(startReceiver, (one) => one.stop());
+use(() => server.workspace('acme/still', { entities: { notes: { fields: { text: { type: 'text' } } } } }));
 use(() =>
   server.workspace('acme/shop', {
     entities: {
@@ -37,6 +38,12 @@ const read = async (args: readonly string[]) => JSON.parse(await print([...args,
 const fail = async (args: readonly string[], code = 1): Promise<string> => (await run(args, code)).stderr;
 
 describe('a webhook', () => {
+  test('of a workspace that keeps no changes is created with a word on what is missing', async () => {
+    const create = ['create', 'all', '--to', `${receiver.origin}/hooks`];
+    const { stderr } = await run([...create, '-w', 'acme/still']);
+    assert.match(stderr, /^No entity keeps changes yet.*wda changes set/);
+  });
+
   test('is created with every option, and its secret is printed this once', async () => {
     assert.equal(await print(['list']), 'No webhooks in acme/shop\n');
     const shown = await print([

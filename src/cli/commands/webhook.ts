@@ -1,6 +1,7 @@
 // `wda webhook`: webhooks of a workspace and their messages. The secret of a webhook is shown once, when it is created or rotated.
 import type { Command } from 'commander';
 import type {
+  Changes,
   Webhook,
   WebhookCreated,
   WebhookDelivery,
@@ -255,6 +256,10 @@ async function createWebhook(name: string, options: MemberOptions): Promise<void
     () =>
       `${renderPairs([['Secret', data.secret], ...describeWebhook(data)])}\n\nKeep the secret now: it is not shown again.`,
   );
+  if (data.entities !== null) return;
+  const { data: changes } = await context.client.send<Changes>('GET', context.path.replace(/webhooks$/, 'changes'));
+  if (changes.entities.length === 0)
+    options.io.stderr.write('No entity keeps changes yet, so none is sent: wda changes set <entity> --keep feed\n');
 }
 
 async function listWebhooks(options: GlobalOptions): Promise<void> {
