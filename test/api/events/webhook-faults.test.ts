@@ -186,3 +186,22 @@ test('while it is off nothing is sent, and afterwards everything', async () => {
   await startSender();
   assert.deepEqual(numbers(await receiver.receive(1)), [0]);
 });
+
+test('workers of one server share the work, and each message is sent once', async () => {
+  const hooks = [await makeHook(), await makeHook(), await makeHook()];
+  const sender = await startSender({ WDA_WORKERS: '2' });
+  const create = async ({ shop }: (typeof hooks)[number]) => {
+    for (let n = 0; n < 20; n++) await shop.create('notes', [{ n }]);
+  };
+  await Promise.all(hooks.map(create));
+  const messages = await receiver.receive(60);
+  await until('all is in the log', async () =>
+    (await Promise.all(hooks.map(({ read }) => read()))).every(({ pending }) => pending === 0),
+  );
+  assert.deepEqual([messages.length, new Set(messages.map(idOf)).size], [60, 60]);
+  await until('the metrics of all processes count them', async () =>
+    (await (await fetch(`${sender.url}/metrics`)).text()).includes('wda_webhook_attempts_total{result="delivered"} 60'),
+  );
+  await sender.stop();
+  for (const { row } of hooks) assert.equal((await row())?.lease, null);
+});
