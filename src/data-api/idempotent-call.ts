@@ -25,6 +25,9 @@ const isOneStatement = ({ operation, query }: Call): boolean =>
 const isOfOneRecord = ({ operation }: Call): boolean =>
   operation === 'create' || operation === 'update' || operation === 'restore';
 
+/** True for a call whose reply is a number of records, and none of them. */
+const isOfCounts = ({ operation }: Call): boolean => operation === 'updateWhere' || operation === 'deleteWhere';
+
 /** Executes a call once per key. */
 export function executeCallIdempotent(
   deps: IdempotencyDeps,
@@ -63,7 +66,11 @@ async function writeCall(
   return runTransaction(deps, context, { isDryRun: false, isRepeatable: true }, async (transaction, current) => {
     await transactionKey.begin(transaction);
     const reply = await deps.execute(current, call, transaction);
-    await transactionKey.finish(transaction, reply, await storedRecords(reply, current, call));
+    await transactionKey.finish(
+      transaction,
+      reply,
+      isOfCounts(call) ? '[]' : await storedRecords(reply, current, call),
+    );
     return reply;
   });
 }
@@ -111,6 +118,7 @@ async function replayCall(
   const entity = admit(workspace, principal, call.entity, OPERATIONS[call.operation].access);
   const stored = { [REPLAYED]: 'true' };
   if (storedResponse.status === 204) return noContent(stored);
+  if (isOfCounts(call)) return jsonText(storedResponse.status, storedResponse.body ?? '', stored);
   const { ids, meta, hidden } = parseStoredRecords(storedResponse.records ?? '[]');
   const headers = {
     ...(storedResponse.etag === null ? {} : { ETag: storedResponse.etag }),

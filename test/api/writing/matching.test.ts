@@ -273,8 +273,10 @@ describe('under grants', () => {
       { name: 'foreign', owner: 2, stock: 1 },
     ]);
   });
-  const write = (action: string, body: object) =>
-    post(`granted/${action}`, { max: 9, ...body }, { credential: seller });
+  const write = (action: string, body: object, key?: string) => {
+    const headers = key === undefined ? {} : { 'Idempotency-Key': key };
+    return post(`granted/${action}`, { max: 9, ...body }, { credential: seller, headers });
+  };
 
   test('what may be read and not changed refuses all; what may be is changed', async () => {
     const refused = await write('_update', { filter: ALL, set: { stock: { $inc: 1 } } });
@@ -284,5 +286,20 @@ describe('under grants', () => {
     assert.equal((await write('_update', { filter: is('owner', 1), set: { owner: 2 } })).status, 403);
     assert.equal((await write('_delete', { filter: ALL })).status, 403);
     assert.deepEqual((await write('_delete', { filter: is('owner', 1) })).json.data, { matched: 1, deleted: 1 });
+  });
+
+  test('a write with an Idempotency-Key is answered again with its counts', async () => {
+    await shop.create('granted', [{ name: 'again', owner: 1, stock: 1 }]);
+    const filter = is('name', 'again');
+    for (const [action, set] of [
+      ['_update', { set: { stock: { $inc: 1 } } }],
+      ['_delete', {}],
+    ] as const) {
+      const first = await write(action, { filter, ...set }, `granted${action}`);
+      const second = await write(action, { filter, ...set }, `granted${action}`);
+      assert.deepEqual([second.status, second.text], [200, first.text]);
+      assert.equal(second.json.data.matched, 1);
+      assert.equal(second.headers.get('idempotent-replayed'), 'true');
+    }
   });
 });
