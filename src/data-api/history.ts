@@ -14,6 +14,7 @@ import { compile } from '../sql/compile.ts';
 import { redactHistory, selectHistoryStart } from '../sql/feed.ts';
 import { insertActivity, loadActor } from '../store/activity.ts';
 import type { Databases } from '../store/databases.ts';
+import { removeBodies } from '../store/webhook-deliveries.ts';
 import { buildStatementOptions, type EntityContext } from './context.ts';
 import { notCursor } from './errors.ts';
 import { loadEventContext, rethrowControl } from './feed-actors.ts';
@@ -87,7 +88,7 @@ export async function readEntry(deps: HistoryDeps, context: EntityContext, event
 }
 
 /**
- * Removes the values of a record from its history; the events stay. Owners alone: 403. Noted in the activity, in the same
+ * Removes the values of a record from its history, and from messages of webhooks that wait; the events stay. Owners alone: 403. Noted in the activity, in the same
  * transaction.
  */
 export async function forgetHistory(deps: HistoryDeps, context: EntityContext): Promise<Reply> {
@@ -106,6 +107,7 @@ export async function forgetHistory(deps: HistoryDeps, context: EntityContext): 
       const [row] = await session.executor.run(statement, 'write', options);
       const changes = Number(row?.[0] ?? 0);
       if (changes > 0) {
+        await removeBodies(session, workspace.id, id);
         await insertActivity(session, {
           actor: await loadActor(session, principal),
           action: 'records.forget',

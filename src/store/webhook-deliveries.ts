@@ -125,3 +125,14 @@ where w.id = ${webhookId} and d.id = ${id} and w.first_position = d.first_positi
   }
   return rows[0];
 }
+
+/**
+ * Removes the texts of messages about a record, which are made of its changes again. A text is searched for the id alone, as
+ * the entity may have had another name.
+ */
+export async function removeBodies(session: Queryable, workspaceId: string, recordId: string): Promise<void> {
+  await session.query(
+    toQuery(sql`update wda.webhook_delivery d set body = null from wda.webhook w
+where w.id = d.webhook_id and w.workspace_id = ${workspaceId} and strpos(d.body, ${`"recordId":${recordId},`}) > 0`),
+  );
+}

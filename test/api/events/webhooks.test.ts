@@ -20,6 +20,7 @@ const SCHEMA = {
       settings: { changes: 'feed' },
     },
     notes: { fields: { text: { type: 'text' } }, settings: { changes: 'feed' } },
+    people: { fields: { name: { type: 'string' } }, settings: { changes: 'history' } },
   },
 };
 
@@ -508,6 +509,27 @@ describe('ends', () => {
     for (const name of ['wda_webhook_lag_events', 'wda_webhook_lag_seconds', 'wda_webhook_leases'])
       assert.match(text, new RegExp(`^${name} \\d`, 'm'));
   });
+});
+
+test('values that are removed from a history are removed from messages that wait', async () => {
+  await open();
+  receiver.answer((response) => response.writeHead(503, { 'retry-after': '3600' }).end());
+  const hook = await makeHook();
+  const [person] = await shop.create('people', [{ name: 'Ada' }]);
+  const [first] = await hook.receive(1);
+  await until('it waits', async () => (await hook.deliveries('?state=pending')).length > 0);
+  const [waiting] = await hook.deliveries('?state=pending');
+  const read = async () => (await shop.admin(`webhooks/${hook.id}/deliveries/${waiting.id}`)).json.data;
+  assert.match((await read()).body, /"name":"Ada"/);
+  assert.equal((await shop.call(`people/${person.id}/_history`, { method: 'DELETE' })).status, 204);
+  const { body } = await read();
+  assert.equal(JSON.parse(body).data.redacted, true);
+  assert.doesNotMatch(body, /Ada/);
+  receiver.answer(204);
+  await hook.post(`deliveries/${waiting.id}/redeliver`);
+  const [, again] = await hook.receive(2);
+  assert.deepEqual([idOf(again!), again!.body], [idOf(first!), body]);
+  verifyMessage(hook.secret, again!.body, again!.headers);
 });
 
 test('two processes send each message, together, once', async () => {
