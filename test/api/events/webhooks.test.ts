@@ -296,7 +296,6 @@ describe('attempts', () => {
     const hooks = {
       REDIRECT_REFUSED: await makeHook(),
       TIMEOUT: await makeHook({ url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}/` }),
-      DNS_FAILED: await makeHook({ url: 'https://receiver.invalid/' }),
     };
     const endless = await makeHook({ url: `${receiver.origin}/endless` });
     await shop.create('notes', [{ text: 'a' }]);
