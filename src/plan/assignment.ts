@@ -46,7 +46,7 @@ export function planAssignment(
       formatUnknownName ??= makeUnknownNameFormatter();
       details.push(unknownField(entity, name, formatUnknownName));
     } else if (isWritable(field)) {
-      const member: Member = pathId === undefined ? { kind: 'value', value } : readMember(field, value);
+      const member: Member = pathId === undefined ? readCreated(field, value) : readMember(field, value);
       if (member.kind === 'change') {
         changes.set(name, member.change);
         continue;
@@ -66,6 +66,13 @@ export function planAssignment(
       if (!Object.hasOwn(body, name)) details.push(makeRequiredDetail(name));
   }
   return { values, changes, details: details.slice(0, MAX_DETAILS), expandedBytes };
+}
+
+/** Reads a member of a create. An operator has no stored value to change, except in JSON, where it is data. */
+function readCreated(field: Field, value: unknown): Member {
+  if (field.type === 'json' || readMember(field, value).kind === 'value') return { kind: 'value', value };
+  const message = 'must be a value: operators are for updates';
+  return { kind: 'mistake', detail: { field: field.name, code: 'TYPE_MISMATCH', message } };
 }
 
 const NOTHING: ReadonlySet<string> = new Set();

@@ -127,3 +127,9 @@ for (const [json, entity, message] of [
 for (const json of ['null', '[]', '[{}]', '"x"', '1', '1.50', 'true']) {
   test(`a body of ${json} is no record`, () => refuses(() => assign(json), 'The request body must be one JSON object'));
 }
+
+test('a create takes no operator, and says so', () => {
+  const { details } = assign('{"customerId":5,"total":{"$inc":1}}');
+  const message = 'must be a value: operators are for updates';
+  assert.deepEqual(details, [{ field: 'total', code: 'TYPE_MISMATCH', message }]);
+});
