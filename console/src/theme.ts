@@ -36,6 +36,7 @@ export const theme = createTheme({
     InputError: { defaultProps: { role: 'alert' } },
     TextInput: { defaultProps: { size: 'xs' } },
     Select: { defaultProps: { size: 'xs' } },
+    NativeSelect: { defaultProps: { size: 'xs' } },
     Textarea: { defaultProps: { size: 'xs' } },
     Switch: { defaultProps: { size: 'xs' } },
     Checkbox: { defaultProps: { size: 'xs' } },

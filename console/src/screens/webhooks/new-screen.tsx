@@ -52,7 +52,7 @@ export const WebhookSecret = ({ secret, onStored }: { readonly secret: string; r
     onStored={onStored}
   >
     <Text size="sm">
-      By <Code>verifyWebhook</Code> of the client package, or any library for Standard Webhooks.
+      Receivers verify by <Code>verifyWebhook</Code> of the client package, or by any library for Standard Webhooks.
     </Text>
   </SecretDialog>
 );

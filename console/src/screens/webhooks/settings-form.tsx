@@ -154,7 +154,8 @@ function sampleText(
 }
 
 function Sample({ text }: { readonly text: string | undefined }): ReactNode {
-  if (text === undefined) return <Text size="sm">No entity keeps its changes yet.</Text>;
+  if (text === undefined)
+    return <Text size="sm">No entity keeps its changes yet: see its settings in the schema.</Text>;
   return (
     <>
       <ScrollArea.Autosize
