@@ -104,10 +104,11 @@ function selectPage(
 ): Fragment {
   const { databaseSchema: schema, size } = plan;
   const visible = sql`select * from (${renderViews(plan)}) v order by v.pos${direction} limit ${integerLiteral(size + 1)}`;
-  // An update shows no record of before; as it is stored it is there to be compared.
-  const before = sql`case when not (v.before and v.after) then octet_length(v."old") end`;
-  const bytes = sql`coalesce(${before}, 0) + coalesce(octet_length(v."new"), 0) + coalesce(octet_length(v.previous), 0)`;
-  const sized = sql`select v.*, ${bytes} as "$own", sum(${bytes} + 400) over (order by v.pos${direction}) as "$bytes", row_number() over (order by v.pos${direction}) as "$at" from (${visible}) v`;
+  const next = sql`coalesce(octet_length(v."new"), 0) + coalesce(octet_length(v.previous), 0)`;
+  const old = sql`coalesce(octet_length(v."old"), 0)`;
+  // An update shows no record of before; as it is stored it is there to be compared, and takes memory.
+  const own = sql`${next} + case when v.before and v.after then 0 else ${old} end`;
+  const sized = sql`select v.*, ${own} as "$own", sum(${next} + ${old} + 400) over (order by v.pos${direction}) as "$bytes", row_number() over (order by v.pos${direction}) as "$at" from (${visible}) v`;
   const fits = sql`(s."$at" = 1 or s."$bytes" < ${integerLiteral(maxBytes)})`;
   const last = direction === empty ? keyword('max') : keyword('min');
   const whole = (name: string): Fragment =>
