@@ -84,6 +84,7 @@ function formatEntity(view: EntityView, { principal, readOnlyReason }: AgentCont
     ...(related.length === 0 ? [] : [`  ${related.join('; ')}`]),
     ...(expandDepth === 0 ? ['  no relation may be expanded'] : []),
     ...(entity.search === null ? [] : [`  searchable: ${entity.search.fields.map(({ name }) => name).join(', ')}`]),
+    ...(entity.access === undefined && view.operations.includes('history') ? ['  its records have a history'] : []),
     ...(rows === undefined ? [] : [`  you see: ${rows}`]),
     ...(entity.access === undefined ? [] : [`  you may: ${formatOperations(view, readOnlyReason)}`]),
   ].join('\n');

@@ -96,6 +96,8 @@ test('the history of a record is that of the data API, and its tool is listed wh
   // The list of the first one is cached.
   const later = await connectAgent(server, shop.path, shop.readWriteKey);
   assert.ok((await tools(later)).includes('read_history'));
+  assert.match(await later.text('describe_entities', { entities: ['tags'] }), /^ {2}its records have a history$/m);
+  assert.doesNotMatch(await later.text('describe_entities', { entities: ['orders'] }), /have a history/);
   await later.close();
   for (const name of ['one', 'two']) await shop.call('tags/1', { method: 'PATCH', body: { name } });
   const page = await shop.call('tags/1/_history?size=1');
