@@ -39,10 +39,15 @@ export interface FeedStreams {
 const RETRY_SECONDS = 5;
 // Users of an identity provider have this part of what a credential has.
 const USER_SHARE = 10;
+// The last of this many parts of a process is for workspaces that have less than such a part, as the keys of one workspace
+// are as many as its owner likes.
+const PARTS = 10;
 
 export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerCredential'>): FeedStreams {
   const { maxStreams, streamsPerCredential } = config;
   const counts = new Map<string, number>();
+  const byWorkspace = new Map<string, number>();
+  const part = Math.floor(maxStreams / PARTS);
   const shared = new Map<string, Promise<StreamPage>>();
   const endings = new Map<string, number>();
   const streams = new Map<string, number>();
@@ -59,8 +64,10 @@ export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerC
       const count = counts.get(key) ?? 0;
       const most =
         kind === 'external' ? Math.max(1, Math.floor(streamsPerCredential / USER_SHARE)) : streamsPerCredential;
-      if (count >= most || total >= Math.max(1, maxStreams)) throw rateLimited(RETRY_SECONDS);
+      const isOverPart = part > 0 && total >= maxStreams - part && (byWorkspace.get(workspace.id) ?? 0) >= part;
+      if (count >= most || isOverPart || total >= Math.max(1, maxStreams)) throw rateLimited(RETRY_SECONDS);
       addTo(counts, key, 1);
+      addTo(byWorkspace, workspace.id, 1);
       if (isStream) addTo(streams, workspace.id, 1);
       total++;
       let isTaken = true;
@@ -68,6 +75,7 @@ export function makeFeedStreams(config: Pick<Config, 'maxStreams' | 'streamsPerC
         if (!isTaken) return;
         isTaken = false;
         addTo(counts, key, -1);
+        addTo(byWorkspace, workspace.id, -1);
         if (isStream) addTo(streams, workspace.id, -1);
         total--;
       };
