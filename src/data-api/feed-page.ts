@@ -3,7 +3,8 @@
 import type { Config } from '../config.ts';
 import { StaleStatement } from '../database/errors.ts';
 import type { Executor } from '../database/pool.ts';
-import { cursorExpired, type FeedRestart, viewChanged } from '../errors.ts';
+import { ApiError, badRequest, cursorExpired, type FeedRestart, viewChanged } from '../errors.ts';
+import type { Entity } from '../model/entity.ts';
 import type { Workspace } from '../model/workspace.ts';
 import {
   describeFeed,
@@ -78,6 +79,21 @@ export interface ResolvedFeed {
   readonly run: Run;
 }
 
+/** Returns the entity. Throws 404 for an unknown one of the path, 400 with the same words for one of a parameter. */
+function admitNamed(
+  name: string,
+  { isParameter = false }: FeedRequest,
+  { workspace, principal }: RequestContext,
+): Entity {
+  try {
+    return admit(workspace, principal, name, 'read');
+  } catch (error) {
+    if (isParameter && error instanceof ApiError && error.reason === 'UNKNOWN_ENTITY')
+      throw badRequest('INVALID_PARAMETER', `entities: ${error.message}`);
+    throw error;
+  }
+}
+
 /** Finds the entities of a feed and what the principal sees of them. Throws 400, 404, 409 and 503. */
 export async function resolveFeed(
   deps: PageDeps,
@@ -86,7 +102,7 @@ export async function resolveFeed(
   feed: FeedRequest,
 ): Promise<ResolvedFeed> {
   const { workspace, principal } = context;
-  const named = feed.entities?.map((name) => admit(workspace, principal, name, 'read'));
+  const named = feed.entities?.map((name) => admitNamed(name, feed, context));
   const views = planFeedViews(feed, named, context);
   const seals = await deps.seals().catch(rethrowControl);
   const entities = views.map((view) => view.entity);

@@ -16,6 +16,8 @@ export interface FeedRequest {
   readonly start: FeedStart;
   /** Names of the entities, or undefined for all that keep changes. */
   readonly entities: readonly string[] | undefined;
+  /** Whether they are a parameter, where an unknown name is no unknown path. */
+  readonly isParameter?: boolean;
   readonly size: number;
   readonly waitSeconds: number;
   /** Kinds of events, or undefined for all. */
@@ -56,6 +58,7 @@ export function parseFeedRequest(query: string, entity: string | undefined, last
   return {
     start: lastEventId ? { kind: 'cursor', text: lastEventId } : toStart(after, since),
     entities: entities && [...new Set(entities)],
+    isParameter: entity === undefined,
     size,
     waitSeconds: wait,
     types,

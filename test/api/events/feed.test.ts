@@ -513,7 +513,8 @@ describe('cursors', () => {
     assert.match(await message('orders/_changes?since=yesterday'), /ISO 8601/);
     const off = await shop.call('logs/_changes');
     assert.deepEqual([off.status, off.json.error.code], [409, 'CHANGES_OFF']);
-    assert.equal((await shop.call('_changes?entities=nope')).status, 404);
+    assert.match(await message('_changes?entities=orders,lnes'), /^entities: .*lnes.*Did you mean lines\?/);
+    assert.equal((await shop.call('nope/_changes')).status, 404);
     assert.equal((await shop.call('orders/_changes', { method: 'POST', body: {} })).status, 405);
   });
 });
