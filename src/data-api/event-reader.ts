@@ -1,5 +1,6 @@
 // Reads events for the server itself, which sends them to receivers: the feed of a workspace as an owner has it.
 
+import { StaleStatement } from '../database/errors.ts';
 import type { Executor } from '../database/pool.ts';
 import { ApiError } from '../errors.ts';
 import { type Entity, keepsChanges } from '../model/entity.ts';
@@ -15,7 +16,7 @@ import { PREFIX } from '../request/record-path.ts';
 import { selectHasChanges } from '../sql/change-statements.ts';
 import { type Address, type ContextDeps, Deadline, impersonate, type RequestContext } from './context.ts';
 import { findOldest, getEpoch, makeRun, numberChanges } from './feed-numbering.ts';
-import { type FeedEvent, type PageDeps, readEndings, readPage, resolveFeed } from './feed-page.ts';
+import { type FeedEvent, type PageDeps, readEndings, readPage, requireCurrent, resolveFeed } from './feed-page.ts';
 import { makeRequest } from './internal-request.ts';
 import type { SnapshotRetry } from './retry.ts';
 
@@ -55,9 +56,9 @@ export interface ReadEvents {
 
 export interface EventReader {
   /**
-   * Gives positions to what is committed, and reads events after the position; without a position only its end. Entities
-   * that are gone, or keep no changes, have none. Throws 401 when the workspace is gone, 400 when the schema does not have
-   * a field of the selection, 503.
+   * Gives positions to what is committed, and reads events after the position by the schema in force; without a position
+   * only its end. Entities that keep no changes have none. Throws 401 when the workspace is gone, 400 when the schema does
+   * not have a field of the selection, 503, also when it does not have an entity of it.
    */
   readonly read: (source: EventSource, selection: EventSelection, after: number | undefined) => Promise<ReadEvents>;
   /** Calls the listener after writes of this process, with the id of their workspace. */
@@ -138,7 +139,14 @@ export function makeEventReader(deps: EventReaderDeps): EventReader {
       );
       const context = await impersonate(deps, request, address, makeOwner(workspaceId));
       const executor = deps.databases.forWorkspace(context.workspace);
-      return deps.retry.run(context, { executor }, (now) => readNow(now, selection, after));
+      return deps.retry.run(context, { executor }, async (now) => {
+        try {
+          return await readNow(now, selection, after);
+        } finally {
+          // By a schema that is not in force any more, entities are missing whose changes would be passed over.
+          await requireCurrent(deps, now.workspace);
+        }
+      });
     },
     onWrite: deps.onWrite,
   };
@@ -155,11 +163,15 @@ const makeOwner = (workspaceId: string): Owner => ({
   credentialId: 'webhook',
 });
 
-/** Returns the names of the entities of the selection that keep changes, and the others. */
+/**
+ * Returns the names of the entities of the selection that keep changes, and the others. Throws for the retry when a name is
+ * older, or younger, than the schema.
+ */
 function listEntities(
   workspace: Workspace,
   selection: EventSelection,
 ): readonly [readonly string[], readonly Entity[]] {
+  if (selection.entities?.some((name) => !workspace.entities.has(name))) throw new StaleStatement();
   const all = [...workspace.entities.values()].filter(({ name }) => selection.entities?.includes(name) ?? true);
   const [kept, others] = [true, false].map((isKept) => all.filter(({ settings }) => keepsChanges(settings) === isKept));
   return [(kept ?? []).map(({ name }) => name), others ?? []];

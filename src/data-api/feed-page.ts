@@ -163,7 +163,10 @@ export async function readPage(deps: PageDeps, resolved: ResolvedFeed, start: Co
  * Throws for the retry when the schema has changed: what follows a change of the schema has the new names, also before this
  * process has been told of it.
  */
-async function requireCurrent({ databases, cache }: PageDeps, { id, version }: Workspace): Promise<void> {
+export async function requireCurrent(
+  { databases, cache }: Pick<PageDeps, 'databases' | 'cache'>,
+  { id, version }: Workspace,
+): Promise<void> {
   if ((await loadCurrentVersion(databases.directory, id).catch(rethrowControl)) === version) return;
   cache.invalidate(id);
   throw new StaleStatement();

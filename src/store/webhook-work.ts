@@ -423,12 +423,18 @@ on conflict (webhook_id, message_id) do update set state = excluded.state, attem
   next_attempt_at = excluded.next_attempt_at returning d.attempt_log)`;
 }
 
-/** Disables a webhook whose fields are gone, and gives its lease back. */
-export const disableInvalid = (db: Database, held: Held): Promise<Assignment | undefined> =>
+/**
+ * Disables a webhook whose fields are gone, and gives its lease back; undefined when it was changed meanwhile, by an
+ * administrator or since fields were renamed.
+ */
+export const disableInvalid = (
+  db: Database,
+  held: Held & Pick<Assignment, 'fields' | 'filter'>,
+): Promise<Assignment | undefined> =>
   runHeld(db, held, {
     name: 'webhook.invalid',
     w: sql`update wda.webhook w set enabled = false, disabled_reason = coalesce(w.disabled_reason, 'invalid'), lease = null, lease_until = null
-where ${isHeld(held)}`,
+where ${isHeld(held)} and w.fields is not distinct from ${held.fields}::text[] and w.filter::text is not distinct from ${held.filter}::text`,
   });
 
 /* ---- the whole installation ---- */

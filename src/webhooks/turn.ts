@@ -70,8 +70,7 @@ export async function runTurn(deps: TurnDeps, assignment: Assignment, options: T
   } catch (error) {
     if (isMistake(error)) {
       const ended = await disableInvalid(deps.db, assignment).catch(() => undefined);
-      if (ended !== undefined) await deps.onDisabled(ended);
-      return;
+      if (ended !== undefined) return deps.onDisabled(ended);
     }
     await giveBack(options.signal.aborted ? 0 : PAUSE_MS);
   }

@@ -218,3 +218,48 @@ test('workers of one server share the work, and each message is sent once', asyn
   await sender.stop();
   for (const { row } of hooks) assert.equal((await row())?.lease, null);
 });
+
+test('a webhook has each change of an entity that is renamed while it is written to', async () => {
+  const { shop, read } = await makeHook();
+  const hook = { name: 'named', url: `${receiver.origin}/named`, entities: ['notes'] };
+  assert.equal((await shop.admin('webhooks', { method: 'POST', body: hook })).status, 201);
+  const { url } = await startSender();
+  let names = ['notes'];
+  const ids: number[] = [];
+  let isOver = false;
+  async function write() {
+    while (!isOver)
+      for (const name of names) {
+        const { status, json } = await shop.call(name, { method: 'POST', body: {} });
+        if (status === 201) ids.push(json.data.id);
+      }
+  }
+  // A process that answers requests looks for another schema from time to time only.
+  async function visit() {
+    const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+    while (!isOver) await (await fetch(`${url}/api/v1/${shop.path}/${names[0]}?size=1`, { headers })).text();
+  }
+  const working = Promise.all([write(), write(), visit()]);
+  for (const next of ['memos', 'notes', 'memos', 'notes', 'memos', 'notes', 'memos', 'notes']) {
+    const before = names.at(-1) as string;
+    names = [before, next];
+    const entities = { [next]: { ...SCHEMA.entities.notes, renamedFrom: before } };
+    const answer = await shop.admin('schema', { method: 'PUT', body: { entities } });
+    assert.ok(answer.status < 300, answer.text);
+    names = [next];
+    const written = ids.length;
+    await until('it is written to by its new name', () => ids.length > written + 5);
+  }
+  isOver = true;
+  await working;
+  const receivedAt = (at: string): Set<number> =>
+    new Set(receiver.messages.filter(({ path }) => path === at).map(({ body }) => JSON.parse(body).data.recordId));
+  const last = Math.max(...ids);
+  await until('the last change is there', () => receivedAt('/').has(last) && receivedAt('/named').has(last));
+  await until('nothing waits', async () => (await read()).pending === 0);
+  for (const path of ['/', '/named'])
+    assert.deepEqual(
+      ids.filter((id) => !receivedAt(path).has(id)),
+      [],
+    );
+});
