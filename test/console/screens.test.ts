@@ -169,6 +169,8 @@ test('names of 200 characters with markup are text, wherever they stand, and not
 test('Ctrl+K goes to an entity by typing, and Escape gives the focus back', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop' });
   const find = page.getByRole('textbox', { name: 'Find an entity' });
+  // While the screen loads it is drawn anew, without the focus.
+  await page.waitForLoadState('networkidle');
   await find.focus();
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Go to' }).waitFor();

@@ -117,6 +117,8 @@ export interface Page extends Finder {
   /** A program of the page: text, as what TypeScript knows here is not what the page knows. */
   evaluate<T>(program: string): Promise<T>;
   waitForURL(url: Text | ((url: URL) => boolean), options?: Timeout): Promise<void>;
+  /** `networkidle`: no request for half a second. */
+  waitForLoadState(state: 'networkidle'): Promise<void>;
   waitForRequest(what: string | RegExp | ((request: WebRequest) => boolean), options?: Timeout): Promise<WebRequest>;
   waitForResponse(
     what: string | RegExp | ((response: WebResponse) => boolean),
