@@ -5,15 +5,16 @@ import { cursorExpired } from '../errors.ts';
 import { keepsChanges } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { Owner } from '../model/principal.ts';
-import type { Workspace } from '../model/workspace.ts';
+import { getEpoch, type Workspace } from '../model/workspace.ts';
 import { type FeedView, MAX_LOOKED_AT, planFeedCount, planFeedViews } from '../plan/feed.ts';
 import { parseFilterTree } from '../request/filter.ts';
 import type { EventType } from '../request/parameters.ts';
 import { parseFields } from '../request/paths.ts';
 import { PREFIX } from '../request/record-path.ts';
-import { numberChanges, selectHasChanges } from '../sql/change-statements.ts';
+import { selectHasChanges } from '../sql/change-statements.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
 import { selectLastPosition, selectOldest, selectSince } from '../sql/feed.ts';
+import { numberWorkspaceChanges } from '../store/changes.ts';
 import type { Webhook, WebhookPlace, WebhookType } from '../store/webhooks.ts';
 
 /** Members of a webhook that decide which events it has. */
@@ -49,27 +50,17 @@ export function planWebhookViews(
   return planFeedViews(selection, named, { workspace, principal: makePrincipal(workspace) });
 }
 
-const getEpoch = ({ entities }: Workspace): string => entities.values().next().value?.epoch ?? '';
-
 const toPlace = (position: string | null | undefined, workspace: Workspace): WebhookPlace => ({
   position: position ?? '0',
   epoch: getEpoch(workspace),
 });
 
-// Changes that get positions in one transaction: some 100 ms.
-const NUMBERED_AT_ONCE = 20_000;
-
 /** Gives positions to everything that is committed; returns false when the workspace has never kept changes. */
 async function numberCommitted(db: Database, { databaseSchema, id }: Workspace): Promise<boolean> {
   const [row] = await db.run(selectHasChanges(databaseSchema), 'read');
   if (row?.[0] !== 't') return false;
-  for (;;) {
-    const [more] = await db.run(numberChanges(databaseSchema, NUMBERED_AT_ONCE), 'write', {
-      tenant: id,
-      expected: 'unknown',
-    });
-    if (more?.[0] !== 'true') return true;
-  }
+  await numberWorkspaceChanges(db, id, databaseSchema);
+  return true;
 }
 
 /** Returns the place of this moment: what is committed later comes after it. */

@@ -1,7 +1,7 @@
 // Facts about the events of a feed or of a history besides their rows: ids, and who made the changes, with the names that keys
 // and clients have now.
 import type { Principal } from '../model/principal.ts';
-import type { Workspace } from '../model/workspace.ts';
+import { getEpoch, type Workspace } from '../model/workspace.ts';
 import type { FeedView } from '../plan/feed.ts';
 import type { FeedRow } from '../plan/result.ts';
 import type { EventContext } from '../response/feed.ts';
@@ -9,7 +9,6 @@ import { toControlError } from '../store/control-error.ts';
 import { loadCredentialNames } from '../store/credentials.ts';
 import type { Databases } from '../store/databases.ts';
 import type { FeedSeals } from './feed-cursor.ts';
-import { getEpoch } from './feed-numbering.ts';
 
 /** A page of events as it is shown to a principal. */
 export interface ShownPage {

@@ -1,12 +1,14 @@
 // Hands a reader over from a list or an export to the feed: the cursor that continues where the snapshot of the answer
 // ends.
+
 import { badRequest, serviceUnavailable } from '../errors.ts';
+import { getEpoch } from '../model/workspace.ts';
 import { describeView } from '../plan/feed.ts';
 import type { HandOver } from '../plan/handover.ts';
 import { toControlError } from '../store/control-error.ts';
 import type { EntityContext } from './context.ts';
 import type { FeedSeals } from './feed-cursor.ts';
-import { findContinuation, getEpoch, type Moment, makeRun } from './feed-numbering.ts';
+import { findContinuation, type Moment, makeRun } from './feed-numbering.ts';
 
 // Only hundreds of transactions that are open at once do not fit into a cursor.
 const MAX_ATTEMPTS = 5;

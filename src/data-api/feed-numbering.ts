@@ -38,8 +38,6 @@ export async function readLastPosition(run: Run, { databaseSchema }: Workspace):
 export const numberCommitted = (run: Run, { databaseSchema }: Workspace): Promise<void> =>
   numberWorkspace(async (query) => (await run(query, 'write'))[0], databaseSchema);
 
-export const getEpoch = ({ entities }: Workspace): string => entities.values().next().value?.epoch ?? '';
-
 /** The moment of a statement: its snapshot (pg_snapshot), and the last position that is visible in it. */
 export interface Moment {
   readonly snapshot: string;

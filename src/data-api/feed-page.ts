@@ -5,7 +5,7 @@ import { StaleStatement } from '../database/errors.ts';
 import type { Executor } from '../database/pool.ts';
 import { ApiError, badRequest, cursorExpired, type FeedRestart, viewChanged } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
-import type { Workspace } from '../model/workspace.ts';
+import { getEpoch, type Workspace } from '../model/workspace.ts';
 import {
   describeFeed,
   describeFilterTypes,
@@ -32,7 +32,6 @@ import { type FeedSeals, type OpenedCursor, toSnapshot } from './feed-cursor.ts'
 import {
   type Continuation,
   findOldest,
-  getEpoch,
   makeRun,
   numberChanges,
   numberCommitted,

@@ -86,3 +86,7 @@ export function getEntity(workspace: Pick<Workspace, 'entities' | 'slug'>, name:
   if (entity === undefined) throw new TypeError(`snapshot of ${workspace.slug} lacks entity ${name}`);
   return entity;
 }
+
+/** Returns the epoch of the workspace, which each entity has: positions of changes of another one mean nothing. */
+export const getEpoch = ({ entities }: Pick<Workspace, 'entities'>): string =>
+  entities.values().next().value?.epoch ?? '';

@@ -3,6 +3,7 @@ import { hasFiles } from '../database/install.ts';
 import type { Database } from '../database/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { type KeptFigures, loadKeptFigures } from '../workspace-schema/change-figures.ts';
+import { numberChanges } from '../workspace-schema/change-numbering.ts';
 
 export interface ChangedEntity {
   readonly entity: string;
@@ -45,4 +46,10 @@ where w.id = ${workspaceId}::bigint order by e.at`),
     return [{ entity, changes, since: at, historyDays: changes === 'history' ? (own ?? historyDays) : null }];
   });
   return { ...figures, entities, webhooks };
+}
+
+/** Gives positions to everything that is committed in a workspace that has kept changes. `schema`: that of its tables. */
+export async function numberWorkspaceChanges(db: Database, workspaceId: string, schema: string): Promise<void> {
+  const options = { tenant: workspaceId, expected: 'unknown' } as const;
+  await numberChanges(async (query) => (await db.run(query, 'write', options))[0], schema);
 }
