@@ -4,8 +4,6 @@ import type {
   Changes,
   Webhook,
   WebhookCreated,
-  WebhookDelivery,
-  WebhookDeliveryWithBody,
   WebhookSecretRotated,
   WebhookTested,
 } from '../../../admin-types/admin-api.d.ts';
@@ -13,7 +11,6 @@ import type { AdminClient } from '../admin-client.ts';
 import {
   action,
   collect,
-  connect,
   examples,
   FILTER_HELP,
   type GlobalOptions,
@@ -25,11 +22,9 @@ import {
 import { runtimeFailure, usageFailure } from '../failure.ts';
 import { type FieldTypes, loadFieldTypes, parseFilterOption } from '../filter-option.ts';
 import { printResult } from '../io.ts';
-import { formatCount, formatQuantity, renderPairs, renderTable } from '../table.ts';
-import { parseFirst } from './records.ts';
-
-const ID = 'id or name of the webhook, as webhook list shows it';
-const DELIVERY = 'id of the message, as webhook deliveries shows it';
+import { formatCount, renderPairs } from '../table.ts';
+import { connectTo, findPath, WEBHOOK_HELP, type WebhookContext } from '../webhook-path.ts';
+import { registerMessages } from './webhook-messages.ts';
 
 export function register(program: Command): void {
   const group = program
@@ -49,12 +44,12 @@ export function register(program: Command): void {
     "wda webhook create paid -w acme/shop --to https://example.com/paid --entities orders --filter status,eq,paid --header 'Authorization: Bearer …'",
   ]);
   group.command('list').description('list the webhooks: state, and how many events wait').action(action(listWebhooks));
-  group.command('show').description('show a webhook').argument('<webhook>', ID).action(action(showWebhook));
+  group.command('show').description('show a webhook').argument('<webhook>', WEBHOOK_HELP).action(action(showWebhook));
   addMemberOptions(
     group
       .command('update')
       .description('change a webhook; what is not given stays')
-      .argument('<webhook>', ID)
+      .argument('<webhook>', WEBHOOK_HELP)
       .option('--name <name>', 'what it is for')
       .option('--to <url>', 'where messages are sent'),
   )
@@ -67,27 +62,27 @@ export function register(program: Command): void {
   group
     .command('enable')
     .description('let a webhook go on')
-    .argument('<webhook>', ID)
+    .argument('<webhook>', WEBHOOK_HELP)
     .action(action(enable(true)));
   group
     .command('disable')
     .description('stop a webhook where it is')
-    .argument('<webhook>', ID)
+    .argument('<webhook>', WEBHOOK_HELP)
     .action(action(enable(false)));
   group
     .command('delete')
     .description('delete a webhook with its messages')
-    .argument('<webhook>', ID)
+    .argument('<webhook>', WEBHOOK_HELP)
     .action(action(deleteWebhook));
   group
     .command('test')
     .description('send a message without an event; exit code 1 when it is not delivered')
-    .argument('<webhook>', ID)
+    .argument('<webhook>', WEBHOOK_HELP)
     .action(action(testWebhook));
   group
     .command('rotate-secret')
     .description('give a webhook another secret, which is shown once')
-    .argument('<webhook>', ID)
+    .argument('<webhook>', WEBHOOK_HELP)
     .option('--keep-hours <number>', 'hours in which the secret so far signs as well, from 0 to 168 (default: 24)')
     .action(action(rotateSecret));
   registerMessages(group);
@@ -97,42 +92,6 @@ export function register(program: Command): void {
     'wda webhook deliveries 7 -w acme/shop --state failed',
     'wda webhook replay 7 -w acme/shop --since 2026-01-31T12:00:00Z',
   ]);
-}
-
-function registerMessages(group: Command): void {
-  group
-    .command('deliveries')
-    .description('list the messages of a webhook, the newest first')
-    .argument('<webhook>', ID)
-    .option('--state <state>', 'pending, delivered, failed or discarded')
-    .option('--first <number>', 'number of messages', String(FIRST))
-    .action(action(listDeliveries));
-  group
-    .command('delivery')
-    .description('show a message with its attempts and its body')
-    .argument('<webhook>', ID)
-    .argument('<delivery>', DELIVERY)
-    .action(action(showDelivery));
-  group
-    .command('redeliver')
-    .description('send a message again, out of turn')
-    .argument('<webhook>', ID)
-    .argument('<delivery>', DELIVERY)
-    .action(action(postDelivery('redeliver', 'Sending again')));
-  group
-    .command('discard')
-    .description('give up a pending message, so that others are sent after it')
-    .argument('<webhook>', ID)
-    .argument('<delivery>', DELIVERY)
-    .action(action(postDelivery('discard', 'Given up')));
-  group
-    .command('replay')
-    .description('let a webhook go on from another change, or send its failed messages again')
-    .argument('<webhook>', ID)
-    .option('--since <when>', 'from the first change at or after this date and time, with Z or an offset')
-    .option('--from <place>', 'oldest: from the oldest change that is kept; now: leaves out what waits')
-    .option('--failed', 'all failed messages again, the oldest first')
-    .action(action(replay));
 }
 
 function loadTypes(client: AdminClient, workspace: string, entity: string | undefined): Promise<FieldTypes> {
@@ -169,31 +128,8 @@ interface MemberOptions extends GlobalOptions {
   readonly removeHeader?: readonly string[];
 }
 
-/** Client and path of the webhooks of a workspace. */
-interface Context {
-  readonly client: AdminClient;
-  readonly path: string;
-}
-
-const connectTo = (options: GlobalOptions): Context => ({
-  client: connect(options),
-  path: `${workspacePath(requireWorkspace(options))}/webhooks`,
-});
-
-/** Returns the path of a webhook; a name that is no number is looked up. */
-async function findPath({ client, path }: Context, text: string): Promise<string> {
-  if (/^\d+$/.test(text)) return `${path}/${text}`;
-  const webhooks = await client.readAll<Webhook>(path);
-  const webhook = webhooks.find(({ name }) => name === text);
-  if (webhook === undefined) {
-    const names = webhooks.map(({ name }) => name).join(', ');
-    throw runtimeFailure(`There is no webhook ${text}. Known: ${names === '' ? 'none' : names}`);
-  }
-  return `${path}/${webhook.id}`;
-}
-
 /** Builds the members of a body. `entities`: those of the webhook so far. */
-async function buildMembers(options: MemberOptions, { client }: Context, stored?: Webhook) {
+async function buildMembers(options: MemberOptions, { client }: WebhookContext, stored?: Webhook) {
   const { name, to, types, fields, filter, previous, batch, ordering, header, removeHeader } = options;
   const entities = options.entities === undefined ? undefined : parseNames('--entities', options.entities);
   const workspace = workspacePath(requireWorkspace(options));
@@ -376,105 +312,5 @@ async function rotateSecret(id: string, options: GlobalOptions & { readonly keep
         ['Secret', data.secret],
         ['Older secret until', data.previousSecretUntil ?? 'now'],
       ])}\n\nKeep the secret now: it is not shown again.`,
-  );
-}
-
-const FIRST = 20;
-// Limit of a page of the server.
-const PAGE = 200;
-
-interface DeliveriesOptions extends GlobalOptions {
-  readonly state?: string;
-  readonly first: string;
-}
-
-async function listDeliveries(id: string, options: DeliveriesOptions): Promise<void> {
-  const { state } = options;
-  const first = parseFirst(options.first, 'messages');
-  const context = connectTo(options);
-  const path = `${await findPath(context, id)}/deliveries`;
-  const deliveries: WebhookDelivery[] = [];
-  for (let after: string | undefined; ; ) {
-    const size = Math.min(first - deliveries.length, PAGE);
-    const query = [
-      ['state', state],
-      ['size', size],
-      ['after', after],
-    ] as const;
-    const { data, meta } = await context.client.send<readonly WebhookDelivery[]>('GET', path, { query });
-    deliveries.push(...data);
-    after = (meta as { readonly nextCursor: string | null }).nextCursor ?? undefined;
-    if (after === undefined || deliveries.length >= first) break;
-  }
-  const head = ['ID', 'CREATED', 'TYPE', 'EVENTS', 'STATE', 'ATTEMPTS', 'LAST ANSWER', 'NEXT ATTEMPT'];
-  await printList(options, deliveries, 'No messages', head, (delivery) => [
-    delivery.id,
-    delivery.createdAt,
-    delivery.type,
-    delivery.events,
-    delivery.state,
-    delivery.attempts,
-    delivery.lastError ?? delivery.lastStatus,
-    delivery.nextAttemptAt,
-  ]);
-}
-
-const describeDelivery = (delivery: WebhookDelivery): readonly (readonly [string, unknown])[] => [
-  ['Id', delivery.id],
-  ['webhook-id', delivery.webhookId],
-  ['Type', delivery.type],
-  ['Events', delivery.events],
-  ['State', delivery.state],
-  ['Created', delivery.createdAt],
-  ['Delivered', delivery.deliveredAt],
-  ['Next attempt', delivery.nextAttemptAt],
-];
-
-async function showDelivery(id: string, delivery: string, options: GlobalOptions): Promise<void> {
-  const context = connectTo(options);
-  const path = `${await findPath(context, id)}/deliveries/${encodeURIComponent(delivery)}`;
-  const { data } = await context.client.send<WebhookDeliveryWithBody>('GET', path);
-  const head = ['AT', 'STATUS', 'ERROR', 'DURATION', 'ANSWER'];
-  const attempts = data.attemptLog.map((attempt) => [
-    attempt.at,
-    attempt.status,
-    attempt.error,
-    `${formatCount(attempt.durationMs)} ms`,
-    attempt.responseBody,
-  ]);
-  await printResult(options, data, () =>
-    [
-      renderPairs(describeDelivery(data)),
-      attempts.length === 0 ? 'No attempts yet' : renderTable(head, attempts),
-      data.body ?? 'The body is gone with its changes',
-    ].join('\n\n'),
-  );
-}
-
-const postDelivery =
-  (verb: 'redeliver' | 'discard', done: string) =>
-  async (id: string, delivery: string, options: GlobalOptions): Promise<void> => {
-    const context = connectTo(options);
-    const path = `${await findPath(context, id)}/deliveries/${encodeURIComponent(delivery)}/${verb}`;
-    const { data } = await context.client.send<WebhookDelivery>('POST', path);
-    await printResult(options, data, () => `${done}: ${data.id} (${data.type}, ${data.webhookId})`);
-  };
-
-interface ReplayOptions extends GlobalOptions {
-  readonly since?: string;
-  readonly from?: string;
-  readonly failed?: boolean;
-}
-
-async function replay(id: string, options: ReplayOptions): Promise<void> {
-  const { since, from, failed } = options;
-  const body = Object.fromEntries(Object.entries({ since, from, failed }).filter(([, value]) => value !== undefined));
-  if (Object.keys(body).length !== 1) throw usageFailure('Give one of --since, --from and --failed');
-  const context = connectTo(options);
-  const { data } = await context.client.send<Webhook>('POST', `${await findPath(context, id)}/replay`, { body });
-  await printResult(options, data, () =>
-    failed
-      ? `Webhook ${data.name} sends its failed messages again`
-      : `Webhook ${data.name} goes on from there: ${formatQuantity(data.pending, 'event')} to send`,
   );
 }
