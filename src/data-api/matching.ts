@@ -4,13 +4,14 @@ import type { Executor } from '../database/pool.ts';
 import { ApiError, type Detail, validationFailed } from '../errors.ts';
 import type { Field } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
-import { decodeValue, fieldType } from '../model/field-types.ts';
+import { decodeValue } from '../model/field-types.ts';
 import {
   type Assignment,
   type AssignmentResult,
   decodeColumn,
   EXPANSION_DETAIL,
   expandsTooMuch,
+  isSameColumn,
   planAssignment,
 } from '../plan/assignment.ts';
 import type { Copy, LockPlan, MatchPlan } from '../plan/bulk.ts';
@@ -170,9 +171,9 @@ function computeRecords(
 /** Returns whether the record has the new value already. */
 function holds(field: Field, stored: unknown, values: Assignment): boolean {
   const value = values.get(field.name) ?? null;
-  if (stored === null || value === null) return stored === value;
+  if (stored === null) return value === null;
   const decoded = decodeValue(field, stored);
-  return decoded.ok && fieldType(field.type).equal(decoded.value, value);
+  return decoded.ok && isSameColumn(field, decoded.value, value);
 }
 
 /** Runs a write of many records; its refusals name them by their ids, as the request has no list of them. */

@@ -2,10 +2,10 @@
 // create with its id.
 import { forbidden, preconditionFailed, recordNotFound, responseTooLarge } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
-import { decodeValue, fieldType } from '../model/field-types.ts';
+import { decodeValue } from '../model/field-types.ts';
 import { mayAdminister } from '../model/principal.ts';
 import { isWritable } from '../model/writable.ts';
-import { decodeColumn } from '../plan/assignment.ts';
+import { decodeColumn, isSameColumn } from '../plan/assignment.ts';
 import { planRead } from '../plan/plan.ts';
 import { parseId } from '../request/call.ts';
 import { isRecord } from '../request/members.ts';
@@ -88,6 +88,5 @@ const isPartial = ({ access }: Entity, name: string): boolean =>
 function isSame(field: Field, one: unknown, other: unknown): boolean {
   if (one === null || other === null) return one === other;
   const [a, b] = [decodeColumn(field, one, decodeValue), decodeColumn(field, other, decodeValue)];
-  if (!a.ok || !b.ok || a.value === null || b.value === null) return false;
-  return fieldType(field.type).equal(a.value, b.value);
+  return a.ok && b.ok && isSameColumn(field, a.value, b.value);
 }

@@ -3,7 +3,7 @@
 import { badRequest, type Detail, shorten } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
-import { type Decoded, decodeValue, EXPANDS_TOO_MUCH } from '../model/field-types.ts';
+import { type Decoded, decodeValue, EXPANDS_TOO_MUCH, fieldType } from '../model/field-types.ts';
 import { MAX_EXPANDED_BYTES } from '../model/json-digits.ts';
 import type { Relation } from '../model/relation.ts';
 import { getRequiredFields, isWritable } from '../model/writable.ts';
@@ -98,6 +98,12 @@ export function decodeColumn<T>(
   return decoded.ok
     ? decoded
     : { ok: false, detail: { field: field.name, code: decoded.code, message: decoded.message } };
+}
+
+/** Returns whether two texts of a column are one value for PostgreSQL; undefined equals nothing. */
+export function isSameColumn(field: Field, one: string | null | undefined, other: string | null | undefined): boolean {
+  if (one === undefined || other === undefined) return false;
+  return one === null || other === null ? one === other : fieldType(field.type).equal(one, other);
 }
 
 /** Returns the id, or the mistake if no record can have it. */

@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts';
 import type { Entity, EntityAccess, Field, ResolvedGrant, StampedValue } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { External, Principal } from '../model/principal.ts';
-import { type Assignment, type AssignmentResult, planAssignment } from './assignment.ts';
+import { type Assignment, type AssignmentResult, isSameColumn, planAssignment } from './assignment.ts';
 import { buildLists, IDS, type ListColumns, VERSIONS } from './bulk.ts';
 import { fieldNotGranted, notGranted, valuesNotGranted } from './errors.ts';
 import type { PlanContext } from './link.ts';
@@ -146,7 +146,7 @@ export function planCandidates(
       [...grant.set.keys(), ...grant.stamps.keys()].filter((name) => {
         const field = base.fields.get(name) as Field;
         const value = readStamp((grant.set.get(name) ?? grant.stamps.get(name)) as StampedValue, field, principal);
-        return isSame(field, stored.get(name), value);
+        return isSameColumn(field, stored.get(name), value);
       }),
     );
     rows.push({ item, values: applyRowRules(entity, principal, stored), grants: String(grant.index), unchecked });
@@ -175,7 +175,7 @@ function stampValues(
     const value = readStamp(source, field, principal);
     if (value === undefined) return undefined;
     if (!values.has(name)) stored.set(name, value);
-    else if (set.has(name) && !isSame(field, values.get(name), value)) return undefined;
+    else if (set.has(name) && !isSameColumn(field, values.get(name), value)) return undefined;
   }
   return stored;
 }
@@ -186,11 +186,6 @@ function readStamp(value: StampedValue, field: Field, { claims }: External): str
   const reading = readClaim(claims, value.claim, field);
   if (!reading.ok || fieldType(field.type).check?.(reading.text, field).ok === false) return undefined;
   return reading.text;
-}
-
-function isSame(field: Field, one: string | null | undefined, other: string | null | undefined): boolean {
-  if (one === undefined || other === undefined) return false;
-  return one === null || other === null ? one === other : fieldType(field.type).equal(one, other);
 }
 
 /** Returns the row of an update: the grants that may carry it, by the fields that it names. */
