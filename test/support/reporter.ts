@@ -1,5 +1,7 @@
 // What `npm test` prints: node's own report, with one line for a file whose tests are all skipped, and in the end the
-// files that took longest, so that everybody sees what the time goes to.
+// files that took longest, so that everybody sees what the time goes to. What failed is written to the path of
+// TEST_FAILURES, a line each.
+import { appendFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { spec } from 'node:test/reporters';
 
@@ -37,6 +39,9 @@ async function* withSkippedFiles(
   for await (const event of events) {
     const { type, data } = event;
     const isResult = type === 'test:pass' || type === 'test:fail';
+    // A process that ends by itself fails under the name of its program.
+    if (type === 'test:fail' && data.nesting === 0 && process.env.TEST_FAILURES)
+      appendFileSync(process.env.TEST_FAILURES, `${data.name}\n`);
     if (isResult && data.nesting === 0 && data.details?.type === 'suite') {
       files.push({ name: data.name, seconds: (data.details.duration_ms ?? 0) / 1000 });
       const skip = `${reasons.length} tests: ${[...new Set(reasons)].join('; ')}`;

@@ -59,16 +59,32 @@ test('servers are killed and started again: readers have each event once, in ord
 
   const foreign: number[] = [];
   const ends: string[] = [];
+  const refusals: (number | undefined)[] = [];
   let isReady = false;
-  const source = new EventSource(`${url}/api/v1/${shop.path}/notes/_changes`, {
-    fetch: (input, init) =>
-      fetch(input, { ...init, headers: { ...init.headers, Authorization: `Bearer ${shop.key}` } }),
-  });
-  source.addEventListener('change', ({ data }) => foreign.push(JSON.parse(data).record.n));
-  source.addEventListener('caught-up', () => {
-    isReady = true;
-  });
-  source.addEventListener('end', ({ data }) => ends.push(JSON.parse(data).code));
+  let source: EventSource;
+  const openSource = (after = ''): void => {
+    let cursor = after;
+    source = new EventSource(`${url}/api/v1/${shop.path}/notes/_changes${after === '' ? '' : `?after=${after}`}`, {
+      fetch: (input, init) =>
+        fetch(input, { ...init, headers: { ...init.headers, Authorization: `Bearer ${shop.key}` } }),
+    });
+    source.addEventListener('change', ({ data, lastEventId }) => {
+      cursor = lastEventId;
+      foreign.push(JSON.parse(data).record.n);
+    });
+    source.addEventListener('caught-up', ({ lastEventId }) => {
+      cursor = lastEventId;
+      isReady = true;
+    });
+    source.addEventListener('end', ({ data }) => ends.push(JSON.parse(data).code));
+    // A reader of event streams connects again by itself, but after an answer that is no stream, as 503, it is closed for good.
+    source.addEventListener('error', ({ code, target }) => {
+      if ((target as EventSource).readyState !== EventSource.CLOSED || ended.signal.aborted) return;
+      refusals.push(code);
+      setTimeout(openSource, 1000, cursor);
+    });
+  };
+  openSource();
   t.after(async () => {
     ended.abort();
     source.close();
@@ -81,7 +97,8 @@ test('servers are killed and started again: readers have each event once, in ord
   const writeSome = async (most: number): Promise<void> => {
     for (const until = next + most; next < until; next++) await shop.create('notes', [{ n: next }]);
   };
-  await until('both have a place', () => isReady && watch.cursor !== undefined);
+  const state = () => `both have a place; ready: ${isReady}, refusals: ${refusals}, cursor: ${watch.cursor}`;
+  await until(state, () => isReady && watch.cursor !== undefined);
   await writeSome(5);
   // Killed while they follow, and while others write.
   for (let kills = 0; kills < 2; kills++) {
