@@ -27,6 +27,7 @@ import { webhookActionRoutes } from './webhook-actions.ts';
 import { webhookDeliveryRoutes } from './webhook-deliveries.ts';
 import type { WebhookServices } from './webhook-values.ts';
 import { webhookRoutes } from './webhooks.ts';
+import { workspaceCopyRoutes } from './workspace-copy.ts';
 import { statisticsRoutes, workspaceRoutes } from './workspaces.ts';
 
 export function adminRoutes(
@@ -51,6 +52,7 @@ export function adminRoutes(
     ...sessionListRoutes(services),
     ...organizationRoutes(services),
     ...workspaceRoutes(services),
+    ...workspaceCopyRoutes(services),
     ...statisticsRoutes(services),
     ...schemaRoutes(services, runner),
     ...migrationRoutes(services, runner),

@@ -76,7 +76,7 @@ const MEMBERS = {
   createdAt: Time,
   corsOrigins: Type.Optional(Type.Unsafe<readonly string[]>({ type: 'array', ...CorsOrigins })),
 };
-const WorkspaceResponse = objectShape(MEMBERS, { title: 'Workspace' });
+export const WorkspaceResponse = objectShape(MEMBERS, { title: 'Workspace' });
 const SIZE = {
   records: Type.Number({ minimum: 0 }),
   exact: Type.Boolean({ description: 'false: `records` is an estimate of the database.' }),
@@ -327,7 +327,7 @@ function checkOrigin(text: string, report: Report, path: Path): void {
   report(path, 'INVALID', `must be an origin such as https://app.example.com, as browsers send it${suggestion}`);
 }
 
-function toResponse(workspace: WorkspaceSummary): Static<typeof WorkspaceResponse> {
+export function toResponse(workspace: WorkspaceSummary): Static<typeof WorkspaceResponse> {
   const { id, organization, slug, name, createdAt, corsOrigins } = workspace;
   const origins = corsOrigins === null ? {} : { corsOrigins };
   return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt), ...origins };

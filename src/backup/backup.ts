@@ -11,10 +11,11 @@ import { type MinRate, makeRateMeter, readUpload } from '../limits/upload.ts';
 import type { Databases } from '../store/databases.ts';
 import { findNode } from '../store/workspaces.ts';
 import { cutWhenUnavailable, throwWhenUnavailable } from '../topology/unavailable.ts';
+import { copyWorkspace, type WorkspaceCopy } from './copy.ts';
 import { removeDemo } from './demo-check.ts';
 import { type BackupTarget, dumpPieces, loadSnapshotTime, TENANTS, withLockedSnapshot } from './dump.ts';
 import { MAX_DATA, readFile, writeFile } from './format.ts';
-import { type Address, type Restored, restoreAll } from './restore.ts';
+import { type Address, type Restored, type RestoredWorkspace, restoreAll } from './restore.ts';
 
 export interface BackupLimits {
   /** Longest duration of a backup or restore, and of each of its statements. */
@@ -48,6 +49,8 @@ export interface Backups {
   readonly open: (target: BackupTarget, signal: RequestSignal) => Promise<Readable>;
   /** Restores the whole file in one transaction. */
   readonly restore: (restore: Restore) => Promise<Restored>;
+  /** Copies a workspace in one transaction. */
+  readonly copy: (copy: WorkspaceCopy) => Promise<RestoredWorkspace>;
 }
 
 // Limits of concurrent work: a backup and a restore of the instance, and one backup of workspaces; more would take the
@@ -117,6 +120,16 @@ export function makeBackups(databases: Databases, limits: BackupLimits): Backups
       } finally {
         clearTimeout(timer);
         stopListening();
+        release();
+      }
+    },
+    async copy(copy) {
+      throwWhenUnavailable(databases.topology.everyNode);
+      const node = await findTargetNode(copy.source);
+      const release = await acquireSlot(instanceLimiter, 'copy', copy.signal);
+      try {
+        return await copyWorkspace(databases, copy, { timeoutMs, waitMs, node });
+      } finally {
         release();
       }
     },

@@ -31,11 +31,16 @@ export const backupUnfit = (entity: string, cause?: unknown): ApiError =>
     },
   );
 
-export const workspaceInTheWay = (organization: string, slug: string, cause?: unknown): ApiError =>
+export const workspaceInTheWay = ({
+  organization,
+  slug,
+}: {
+  readonly organization: string;
+  readonly slug: string;
+}): ApiError =>
   new ApiError(
     'WORKSPACE_EXISTS',
     `Workspace ${organization}/${slug} exists already, and a restore replaces nothing: restore under another name (as=${organization}/<another>, or --as ${organization}/<another> on the command line)`,
-    { cause },
   );
 
 /** `content`: paths of existing objects. */

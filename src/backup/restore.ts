@@ -47,13 +47,16 @@ export interface RestoreOptions {
   /** Target address for a single-workspace restore. */
   readonly as?: Address | undefined;
   readonly topology: Topology;
+  /** Builds the error of a workspace that exists already. */
+  readonly makeConflict?: (address: Address) => Error;
 }
 
 export async function restoreAll(
   session: Session,
   { header, pieces }: OpenedFile,
-  { maxDocumentBytes, as, topology }: RestoreOptions,
+  { maxDocumentBytes, ...options }: RestoreOptions,
 ): Promise<Restored> {
+  const { as } = options;
   if (as !== undefined && header.scope === 'instance') throw asIsForWorkspaces();
   const workspaces: RestoredWorkspace[] = [];
   const leftOut: Record<string, number> = {};
@@ -78,7 +81,7 @@ export async function restoreAll(
     } else if (kind === 'workspace') {
       await finishWorkspace();
       if (header.scope === 'workspace' && workspaces.length > 0) throw backupDamaged('it has more than one workspace');
-      current = await startWorkspace(session, entry, await collectText(data, maxDocumentBytes), { as, topology });
+      current = await startWorkspace(session, entry, await collectText(data, maxDocumentBytes), options);
     } else if (kind === 'records') await fillTable(session, requireCurrent(current), entry, data);
     else if (kind === 'rows') {
       const of = getText(entry, 'of');
@@ -171,7 +174,7 @@ async function startWorkspace(
   session: Session,
   entry: Entry,
   text: string,
-  { as, topology }: Pick<RestoreOptions, 'as' | 'topology'>,
+  { as, topology, makeConflict = workspaceInTheWay }: Omit<RestoreOptions, 'maxDocumentBytes'>,
 ): Promise<Current> {
   const original = { organization: getSlug(entry, 'organization'), slug: getSlug(entry, 'slug') };
   const [name, createdAt, address] = [getName(entry), getTime(entry, 'createdAt'), as ?? original];
@@ -183,7 +186,7 @@ async function startWorkspace(
     toQuery(sql`select from wda.workspace w join wda.organization o on o.id = w.organization_id
 where o.slug = ${address.organization} and w.slug = ${address.slug}`),
   );
-  if (existing !== undefined) throw workspaceInTheWay(address.organization, address.slug);
+  if (existing !== undefined) throw makeConflict(address);
   const emptyWorkspace = await createEmptyWorkspace(session, { ...address, name, document }, topology);
   if (emptyWorkspace === undefined) throw backupDamaged(`it has no organization ${address.organization}`);
   await session.query(

@@ -24,7 +24,7 @@ const COMMANDS = [...PAGE.matchAll(/^```sh\n([\s\S]*?)```\n(?:\n```text\n([\s\S]
     commands
       .trim()
       .split('\n')
-      .filter((line) => /^wda (backup|restore) [^-]\S*/.test(line))
+      .filter((line) => /^wda (backup|restore|workspace copy) [^-]\S*/.test(line))
       .map((line) => ({ args: line.replace(/#.*/, '').trim().split(/\s+/).slice(1), printed })),
 );
 

@@ -144,7 +144,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     file: BACKUPS,
     words:
       'Workspace acme/shop exists already, and a restore replaces nothing: restore under another name (as=acme/<another>, or --as acme/<another> on the command line)',
-    made: () => errors.workspaceInTheWay('acme', 'shop'),
+    made: () => errors.workspaceInTheWay({ organization: 'acme', slug: 'shop' }),
   },
   notEmptyForRestore: {
     file: BACKUPS,

@@ -21,6 +21,7 @@ import { formatBytes } from '../progress.ts';
 import { readSchemaFile, rethrowWithLines } from '../schema-file.ts';
 import { formatCount, printable, renderPairs, renderTable } from '../table.ts';
 import { registerMove } from './cluster.ts';
+import { registerCopy } from './workspace-copy.ts';
 
 const ORGANIZATIONS = `${ADMIN_PREFIX}/organizations`;
 
@@ -74,10 +75,12 @@ export function register(program: Command): void {
     .argument('<org/workspace>')
     .option('--confirm <slug>', "the workspace's slug once more: nothing brings the records back")
     .action(action(remove));
+  registerCopy(group);
   registerMove(group);
   examples(group, [
     'wda workspace create acme/shop --name "Shop" --schema schema.yaml',
     'wda workspace set acme/shop --cors-origins https://app.example.com',
+    'wda workspace copy acme/shop acme/staging',
     'wda workspace list acme',
     'wda workspace statistics -w acme/shop',
     'wda workspace delete acme/shop --confirm shop',

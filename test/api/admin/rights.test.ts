@@ -92,6 +92,10 @@ const LINES: Readonly<Record<string, Line>> = {
       return `/organizations/acme/workspaces/${data.slug}`;
     },
   },
+  'POST /organizations/:org/workspaces/:ws/copy': {
+    statuses: [...FOR_OPERATOR, 201],
+    body: () => ({ slug: slug(), withoutRecords: true }),
+  },
   'GET /organizations/:org/workspaces/:ws/statistics': { statuses: forOwner(200) },
   'GET /organizations/:org/workspaces/:ws/changes': { statuses: forOwner(200) },
   'GET /openapi.json': { statuses: [200, 200, 200, 200, 200, 200] },
