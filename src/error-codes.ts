@@ -6,6 +6,8 @@ export const ERROR_CODES = {
   VALIDATION_FAILED: 400,
   UNAUTHORIZED: 401,
   FORBIDDEN: 403,
+  WORKSPACE_SUSPENDED: 403,
+  WORKSPACE_READ_ONLY: 403,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   CONFLICT: 409,
@@ -125,6 +127,8 @@ export const REASONS = {
     FOREIGN_PAGE: 'below `/console/api` only the page of the console may send requests',
     CONSOLE_HEADER_REQUIRED: 'a change below `/console/api` needs the header `X-Console: 1`',
   },
+  WORKSPACE_SUSPENDED: { WORKSPACE_SUSPENDED: 'the operator has suspended the workspace: nothing is read or written' },
+  WORKSPACE_READ_ONLY: { WORKSPACE_READ_ONLY: 'the operator has made the workspace read-only: nothing is written' },
   NOT_FOUND: {
     PATH_NOT_FOUND: 'there is nothing at this path',
     UNKNOWN_OPERATION: 'there is no operation of this name',

@@ -121,6 +121,18 @@ export const readOnly = (): ApiError =>
     headers: { 'WWW-Authenticate': 'Bearer realm="workspace-data-api", error="insufficient_scope"' },
   });
 
+export const workspaceSuspended = (): ApiError =>
+  new ApiError(
+    'WORKSPACE_SUSPENDED',
+    'The workspace is suspended: nothing is read or written in it until the operator of the server activates it',
+  );
+
+export const workspaceReadOnly = (): ApiError =>
+  new ApiError(
+    'WORKSPACE_READ_ONLY',
+    'The workspace is read-only: nothing is written in it until the operator of the server activates it',
+  );
+
 export const forbidden = (reason: ReasonFor<'FORBIDDEN'>, message: string): ApiError => new ApiError(reason, message);
 
 /* ---- records ---- */

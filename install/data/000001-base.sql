@@ -39,6 +39,8 @@ create table wda.workspace (
   moves int4 not null default 0,
   -- Origins whose pages may use the workspace, a list of texts; null for those of the server.
   cors_origins json constraint workspace_cors_origins check (json_typeof(cors_origins) = 'array'),
+  -- Whether the data API reads and writes, only reads, or does neither.
+  state text not null default 'active' constraint workspace_state check (state in ('active', 'readOnly', 'suspended')),
   created_at timestamptz(3) not null default now(),
   constraint workspace_slug unique (organization_id, slug)
 );
@@ -341,7 +343,7 @@ create trigger renew_version_at_insert before insert on wda.workspace
 -- The database raises the version, so that no statement can forget it: by every change of a row that the snapshot of the
 -- workspace or a cached decision on a credential was built from. The name is in no snapshot, but costs nothing.
 create trigger renew_version
-  before update of version, organization_id, slug, name, database_schema, document, names, gates, entity_ids, epoch, moves, cors_origins
+  before update of version, organization_id, slug, name, database_schema, document, names, gates, entity_ids, epoch, moves, cors_origins, state
   on wda.workspace for each row execute function wda.renew_version();
 
 -- A snapshot contains the slug of its organization.

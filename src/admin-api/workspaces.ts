@@ -1,8 +1,9 @@
 // /organizations/{org}/workspaces: the operator creates and deletes them, their owners read and rename them.
 import type { Static } from 'typebox';
-import { badRequest } from '../errors.ts';
+import { badRequest, forbidden } from '../errors.ts';
 import { createWorkspace, deleteWorkspace } from '../migrations/workspace.ts';
 import { MAX_ORIGIN_LENGTH, MAX_ORIGINS, parseOrigin } from '../model/origin.ts';
+import { WORKSPACE_STATES, type WorkspaceState } from '../model/workspace.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { DocumentShape, type SchemaDocument } from '../schema/format.ts';
 import type { Path, Report } from '../schema/report.ts';
@@ -19,6 +20,7 @@ import {
   anyShape,
   arrayShape,
   data,
+  enumShape,
   formatTime,
   Id,
   NOTHING,
@@ -53,10 +55,16 @@ const CorsOrigins = {
   items: { type: 'string', maxLength: MAX_ORIGIN_LENGTH },
   examples: [['https://app.example.com']],
 };
+const State = Type.Unsafe<WorkspaceState>({
+  ...enumShape(...WORKSPACE_STATES),
+  description:
+    'What the data API does: `active` reads and writes, `readOnly` only reads, `suspended` neither. Only the operator may set it.',
+});
 const Change = objectShape(
   {
     slug: Type.Optional(Slug),
     name: Type.Optional(DisplayName),
+    state: Type.Optional(State),
     corsOrigins: Type.Optional(
       Type.Unsafe<readonly string[] | null>({
         type: ['array', 'null'],
@@ -74,6 +82,7 @@ const MEMBERS = {
   slug: Slug,
   name: Type.String(),
   createdAt: Time,
+  state: State,
   corsOrigins: Type.Optional(Type.Unsafe<readonly string[]>({ type: 'array', ...CorsOrigins })),
 };
 export const WorkspaceResponse = objectShape(MEMBERS, { title: 'Workspace' });
@@ -215,9 +224,9 @@ function resourceRoutes(services: AdminServices): AdminRoute[] {
       access: 'workspace',
       changes: 'workspace',
       activity: 'written',
-      summary: 'Renames a workspace, or changes the origins of its pages',
+      summary: 'Renames a workspace, suspends it, or changes the origins of its pages',
       description:
-        'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had.',
+        'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had, and no other state: that is 403.',
       errors: { CONFLICT: 'the slug is, or was, that of another workspace; or the workspace has had too many' },
       body: refinedBody(Change, (change, report) => {
         change.corsOrigins?.forEach((origin: string | undefined, index) => {
@@ -228,6 +237,7 @@ function resourceRoutes(services: AdminServices): AdminRoute[] {
       example: { name: 'Shop' },
       responses: { 200: data(WorkspaceResponse) },
       async handle({ workspace: { id, slug }, principal, body: change, audit }) {
+        if (change.state !== undefined && principal.kind !== 'operator') throw stateForbidden();
         const workspace = await audit.change(
           (session) =>
             requireValue(updateWorkspace(session, id, change, principal.kind === 'operator'), () => noWorkspace(slug)),
@@ -283,6 +293,9 @@ export function statisticsRoutes(services: AdminServices): AdminRoute[] {
   ];
 }
 
+const stateForbidden = (): Error =>
+  forbidden('OPERATOR_REQUIRED', 'Only the operator may change the state of a workspace: leave state out');
+
 const tooLargeToMeasure = (): Error =>
   badRequest('INVALID_PARAMETER', `size must be at most ${MAX_MEASURED} together with statistics=true`);
 
@@ -328,7 +341,7 @@ function checkOrigin(text: string, report: Report, path: Path): void {
 }
 
 export function toResponse(workspace: WorkspaceSummary): Static<typeof WorkspaceResponse> {
-  const { id, organization, slug, name, createdAt, corsOrigins } = workspace;
+  const { id, organization, slug, name, createdAt, state, corsOrigins } = workspace;
   const origins = corsOrigins === null ? {} : { corsOrigins };
-  return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt), ...origins };
+  return { id: Number(id), organization, slug, name, createdAt: formatTime(createdAt), state, ...origins };
 }

@@ -49,7 +49,11 @@ export function copyWorkspace(
     { ...common, node, localLockStatements: topology.localLockStatements },
     async (snapshot, backend) => {
       const createdAt = await loadSnapshotTime(snapshot);
-      const pieces = selectPieces(dumpPieces(snapshot, backend, source), withoutRecords, { name, createdAt });
+      const pieces = selectPieces(dumpPieces(snapshot, backend, source), withoutRecords, {
+        name,
+        createdAt,
+        state: 'active',
+      });
       return db.transaction(
         (session) =>
           cutWhenUnavailable(session, topology.everyNode, async () => {
@@ -78,7 +82,7 @@ export function copyWorkspace(
 async function* selectPieces(
   pieces: AsyncIterable<Piece>,
   withoutRecords: boolean,
-  changes: Readonly<Record<'name' | 'createdAt', string>>,
+  changes: Readonly<Record<'name' | 'createdAt' | 'state', string>>,
 ): AsyncGenerator<Piece> {
   let isCopied = false;
   for await (const piece of pieces) {

@@ -8,6 +8,7 @@ import type { Database, Session, Transaction, TransactionOptions } from '../data
 import { executeEach } from '../database/transaction.ts';
 import { notFound, serviceUnavailable } from '../errors.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
+import type { WorkspaceState } from '../model/workspace.ts';
 import { buildTables, type Table } from '../schema/tables.ts';
 import { type Fragment, ident, join, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { parseDocument } from '../store/load-workspace.ts';
@@ -124,6 +125,7 @@ interface WorkspaceRow {
   readonly schema: string;
   readonly createdAt: Date;
   readonly corsOrigins: readonly string[] | null;
+  readonly state: WorkspaceState;
   readonly document: string;
   readonly names: PhysicalNames;
 }
@@ -140,7 +142,7 @@ where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from 
   for (let after = '0'; ; count++) {
     const [workspace] = await session.query<WorkspaceRow>(
       toQuery(sql`select w.id, o.slug as organization, w.slug, w.name, w.database_schema as schema, w.created_at as "createdAt",
-  w.cors_origins as "corsOrigins", w.document::text as document, w.names from ${WORKSPACES} where w.id > ${after}::bigint and ${buildTargetFilter(target)} order by w.id limit 1`),
+  w.cors_origins as "corsOrigins", w.state, w.document::text as document, w.names from ${WORKSPACES} where w.id > ${after}::bigint and ${buildTargetFilter(target)} order by w.id limit 1`),
     );
     if (workspace === undefined) break;
     after = workspace.id;
@@ -150,8 +152,8 @@ where ${target === null ? sql`true` : sql`o.id = (select w.organization_id from 
 }
 
 async function* dumpWorkspace(session: Session, backend: Backend, workspace: WorkspaceRow): AsyncGenerator<Piece> {
-  const { id, organization, slug, name, schema, createdAt, corsOrigins, document, names } = workspace;
-  yield { entry: { kind: 'workspace', organization, slug, name, createdAt, corsOrigins } };
+  const { id, organization, slug, name, schema, createdAt, corsOrigins, state, document, names } = workspace;
+  yield { entry: { kind: 'workspace', organization, slug, name, createdAt, corsOrigins, state } };
   const { entities } = parseDocument(document);
   const hasHistory = await hasFiles(session, 'changes', schema);
   const text = Buffer.from(document);

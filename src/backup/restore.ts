@@ -10,6 +10,7 @@ import { createEmptyWorkspace, type EmptyWorkspace } from '../migrations/workspa
 import { parseDateTime } from '../model/date-time.ts';
 import { parseExact } from '../model/exact-json.ts';
 import { isOriginList } from '../model/origin.ts';
+import { WORKSPACE_STATES, type WorkspaceState } from '../model/workspace.ts';
 import { parseSchemaDocument } from '../schema/document.ts';
 import { SLUG_PATTERN } from '../schema/format.ts';
 import type { Table } from '../schema/tables.ts';
@@ -154,6 +155,14 @@ function getCorsOrigins(entry: Entry): readonly string[] | null {
   return corsOrigins;
 }
 
+/** Returns the state of a workspace; a backup of an older version has none. */
+function getState(entry: Entry): WorkspaceState {
+  const { state = 'active' } = entry;
+  const one = WORKSPACE_STATES.find((name) => name === state);
+  if (one === undefined) throw makeInvalidError(entry, 'state');
+  return one;
+}
+
 /**
  * Creates the organization unless it exists; an existing one is not changed. With a target address a new organization
  * is named after its slug.
@@ -178,7 +187,7 @@ async function startWorkspace(
 ): Promise<Current> {
   const original = { organization: getSlug(entry, 'organization'), slug: getSlug(entry, 'slug') };
   const [name, createdAt, address] = [getName(entry), getTime(entry, 'createdAt'), as ?? original];
-  const origins = getCorsOrigins(entry);
+  const [origins, state] = [getCorsOrigins(entry), getState(entry)];
   const parsed = parseSchemaDocument(parseDocumentText(text));
   if (!parsed.ok) throw backupDamaged(`its schema document is not valid (${parsed.details[0]?.message ?? ''})`);
   const { document } = parsed;
@@ -191,7 +200,7 @@ where o.slug = ${address.organization} and w.slug = ${address.slug}`),
   if (emptyWorkspace === undefined) throw backupDamaged(`it has no organization ${address.organization}`);
   await session.query(
     toQuery(
-      sql`update wda.workspace set created_at = ${createdAt}::timestamptz, cors_origins = ${origins === null ? null : JSON.stringify(origins)}::json
+      sql`update wda.workspace set created_at = ${createdAt}::timestamptz, cors_origins = ${origins === null ? null : JSON.stringify(origins)}::json, state = ${state}
 where id = ${emptyWorkspace.workspace.id}`,
     ),
   );

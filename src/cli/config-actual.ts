@@ -61,6 +61,7 @@ async function readWorkspace(client: AdminClient, desired: DesiredWorkspace): Pr
           .catch((error) => rethrowWithLines(error, schema));
   return {
     name: String(values.name),
+    state: String(values.state),
     corsOrigins: (values.corsOrigins ?? null) as ActualWorkspace['corsOrigins'],
     document: (await client.send('GET', `${path}/schema`)).data as Values,
     plan,

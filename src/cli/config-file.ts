@@ -175,6 +175,7 @@ export interface DesiredWorkspace {
   readonly address: WorkspaceAddress;
   /** Display name, or undefined if the file leaves it as it is (also below). */
   readonly name: string | undefined;
+  readonly state: string | undefined;
   /** Origins of its pages, or null for those of the server. */
   readonly corsOrigins: readonly string[] | null | undefined;
   /** Schema with the settings, row rules, grants and roles of the file, so that no entity is ever in force without them. */
@@ -200,6 +201,7 @@ export interface DesiredOrganization {
 const FORM = 'configuration: an object with "organizations"';
 const WORKSPACE_MEMBERS = [
   'name',
+  'state',
   'corsOrigins',
   'schema',
   'settings',
@@ -275,6 +277,7 @@ async function parseWorkspace(source: Source, address: WorkspaceAddress, value: 
   return {
     address,
     name: parseText(file, `${path}.name`, members.name),
+    state: parseState(file, `${path}.state`, members.state),
     corsOrigins: parseOrigins(file, `${path}.corsOrigins`, members.corsOrigins),
     schema:
       schema === undefined ? undefined : withAdditions({ file, path }, schema, { settings, rowRules, grants, roles }),
@@ -403,6 +406,15 @@ function parseEntries(file: SchemaFile, path: string, value: unknown): readonly 
 function requireSlug(file: SchemaFile, path: string, slug: string): void {
   if (!isSlug(slug))
     throw makeMistake(file, path, `${slug} is no slug: lower-case letters, digits and hyphens, 63 at most`);
+}
+
+// The states that the admin API knows.
+const STATES = ['active', 'readOnly', 'suspended'];
+
+function parseState(file: SchemaFile, path: string, state: unknown): string | undefined {
+  if (state !== undefined && !STATES.some((one) => one === state))
+    throw makeMistake(file, path, `state must be ${STATES.join(', ')}`);
+  return state as string | undefined;
 }
 
 function parseOrigins(file: SchemaFile, path: string, origins: unknown): readonly string[] | null | undefined {

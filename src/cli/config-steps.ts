@@ -18,6 +18,7 @@ import { isObject, type SchemaFile } from './schema-file.ts';
 
 export interface ActualWorkspace {
   readonly name: string;
+  readonly state: string;
   readonly corsOrigins: readonly string[] | null;
   readonly document: Values;
   /** Plan of the desired schema, or null without one. */
@@ -164,11 +165,19 @@ function workspaceSteps(desired: DesiredWorkspace, actual: ActualWorkspace | und
   ];
 }
 
-/** Returns the step for the name and the origins; a new workspace is created with its name. */
-function settingSteps({ address, name, corsOrigins }: DesiredWorkspace, actual: ActualWorkspace | undefined): Step[] {
-  const actualSettings = { name: actual?.name ?? name, corsOrigins: actual?.corsOrigins ?? null };
+/** Returns the step for name, state and origins; a new workspace is created with its name. */
+function settingSteps(
+  { address, name, state, corsOrigins }: DesiredWorkspace,
+  actual: ActualWorkspace | undefined,
+): Step[] {
+  const actualSettings = {
+    name: actual?.name ?? name,
+    state: actual?.state ?? 'active',
+    corsOrigins: actual?.corsOrigins ?? null,
+  };
   const settings = {
     ...(name === undefined || name === actualSettings.name ? {} : { name }),
+    ...(state === undefined || state === actualSettings.state ? {} : { state }),
     ...(corsOrigins === undefined || isSame(corsOrigins, actualSettings.corsOrigins) ? {} : { corsOrigins }),
   };
   const details = Object.entries(settings).map(([member, value]) =>

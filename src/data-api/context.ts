@@ -1,13 +1,13 @@
 // Context of a request of the data API: principal, workspace, deadline and entity. A request is refused in this order:
 //
-//   authenticate()   credential (401), rate limit (429), workspace (404)
+//   authenticate()   credential (401), rate limit (429), workspace (404), suspended workspace (403)
 //   router.ts        path (404), method (405)
 //   authorize()      permission (403), entity (404), migration gate (503), node of the workspace (503)
 //   handlers         parameters (400), media type (415), body (400, 413)
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { Config } from '../config.ts';
 import type { Executor, Expected, StatementOptions } from '../database/pool.ts';
-import { ApiError, invalidCredential, noSuchWorkspace, workspaceUnavailable } from '../errors.ts';
+import { ApiError, invalidCredential, noSuchWorkspace, workspaceSuspended, workspaceUnavailable } from '../errors.ts';
 import type { RawRequest } from '../http/request.ts';
 import type { RateLimit } from '../limits/rate-limit.ts';
 import type { Entity } from '../model/entity.ts';
@@ -114,7 +114,7 @@ export class Deadline {
 
 /* ---- authentication ---- */
 
-/** Authenticates a request: 401, 429 or 404. */
+/** Authenticates a request: 401, 429, 404, or 403 for a workspace that is suspended. */
 export async function authenticate(
   deps: AuthenticationDeps,
   request: RawRequest,
@@ -122,8 +122,9 @@ export async function authenticate(
 ): Promise<RequestContext> {
   const { metadata } = address;
   try {
-    const access = await resolveAccess(deps, request, address, deps.rateLimit);
-    return makeContext(deps, request, access, () => resolveAccess(deps, request, address, noLimit));
+    const resolve = async (rateLimit: RateLimit): Promise<Access> =>
+      requireNotSuspended(await resolveAccess(deps, request, address, rateLimit));
+    return makeContext(deps, request, await resolve(deps.rateLimit), () => resolve(noLimit));
   } catch (error) {
     const isChallenged = metadata !== undefined && error instanceof ApiError && error.status === 401;
     throw isChallenged ? error.challengedBy(metadata) : error;
@@ -141,7 +142,7 @@ export async function impersonate(
   const loadAccess = async (): Promise<Access> => {
     const workspace = await deps.cache.get(organization, slug);
     if (workspace === undefined || !isValidIn(principal, workspace.id)) throw invalidCredential();
-    return { workspace: selectPart(deps.cache.restrict(workspace, principal)), principal };
+    return requireNotSuspended({ workspace: selectPart(deps.cache.restrict(workspace, principal)), principal });
   };
   return makeContext(deps, request, await loadAccess(), loadAccess);
 }
@@ -183,6 +184,11 @@ function makeContext(
     },
   };
   return { ...common, workspace, principal, checkedAt: request.arrivedAt };
+}
+
+function requireNotSuspended(access: Access): Access {
+  if (access.workspace.state === 'suspended') throw workspaceSuspended();
+  return access;
 }
 
 /** Skips the rate limit of a request that was counted before. */

@@ -34,7 +34,7 @@ export interface StreamDeps extends PageDeps {
 
 const PAGE_SIZE = 100;
 // Interval of the check of credential and view, which must end a stream within a second.
-const CHECK_MS = 600;
+export const CHECK_MS = 600;
 const PAUSE_MS = 1000;
 // Bytes that wait in memory; the connection has as many again.
 const BUFFER_BYTES = 65_536;
@@ -331,7 +331,7 @@ const toStreamPage = (resolved: ResolvedFeed, page: FeedPage): StreamPage => ({
 function toEnd(error: unknown): string | undefined {
   if (!(error instanceof ApiError) || error.status >= 500 || error.status === 429) return undefined;
   const { code, reason, status } = error;
-  if (code === 'CURSOR_EXPIRED' || code === 'CHANGES_OFF') return code;
+  if (code === 'CURSOR_EXPIRED' || code === 'CHANGES_OFF' || code === 'WORKSPACE_SUSPENDED') return code;
   if (status === 401) return reason === 'TOKEN_EXPIRED' ? reason : 'CREDENTIAL_REVOKED';
   if (status === 403) return 'CREDENTIAL_REVOKED';
   // An entity that is gone, or is not of the credential any more.

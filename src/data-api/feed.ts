@@ -5,7 +5,7 @@ import { jsonText, type Reply } from '../response/reply.ts';
 import { Deadline, type RequestContext } from './context.ts';
 import { numberChanges } from './feed-numbering.ts';
 import { type PageDeps, readFirstPage, resolveFeed, sealPlace } from './feed-page.ts';
-import { openStream, type StreamDeps, wantsStream } from './feed-stream.ts';
+import { CHECK_MS, openStream, type StreamDeps, wantsStream } from './feed-stream.ts';
 
 export interface FeedDeps extends PageDeps, StreamDeps {
   readonly config: Pick<
@@ -46,14 +46,17 @@ async function answerPage(deps: FeedDeps, context: RequestContext, feed: FeedReq
       return jsonText(200, `{"data":[${events}],"meta":${meta}}`, { 'Cache-Control': 'no-store' });
     }
     const { workspace } = current;
-    await deps.watch.wait(workspace.id, {
-      after: page.end.position,
-      until,
-      signal: context.signal,
-      poll: () => numberChanges((query, pool) => executor.run(query, pool, { tenant: workspace.id }), workspace),
-    });
-    // The credential may have been revoked and the view may be another one meanwhile.
-    current = await current.refresh();
+    for (let hasChanges = false; !hasChanges && current.workspace === workspace; ) {
+      hasChanges = await deps.watch.wait(workspace.id, {
+        after: page.end.position,
+        until: Math.min(until, performance.now() + CHECK_MS),
+        signal: context.signal,
+        poll: () => numberChanges((query, pool) => executor.run(query, pool, { tenant: workspace.id }), workspace),
+      });
+      // The credential may have been revoked and the view may be another one meanwhile.
+      current = await current.refresh();
+      if (performance.now() >= until || context.signal.isAborted() || deps.streams.isEnding()) break;
+    }
     start = { kind: 'cursor', text: cursor };
   }
 }

@@ -45,6 +45,10 @@ export interface Placement {
   readonly tables: ReadonlyMap<string, string>;
 }
 
+/** Whether the data API reads and writes, only reads, or does neither. The admin API works in every state. */
+export const WORKSPACE_STATES = ['active', 'readOnly', 'suspended'] as const;
+export type WorkspaceState = (typeof WORKSPACE_STATES)[number];
+
 export interface Workspace {
   readonly id: string;
   readonly organization: string;
@@ -60,6 +64,7 @@ export interface Workspace {
   readonly roles: readonly string[];
   readonly identityProvider: IdentityProvider | null;
   readonly agents: AgentSettings;
+  readonly state: WorkspaceState;
   /** Origins whose pages may use the workspace (CORS), or null for those of the server. */
   readonly corsOrigins: readonly string[] | null;
   /**

@@ -77,6 +77,8 @@ const ERROR_DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
   VALIDATION_FAILED: 'the values of the body; `details` has every mistake',
   UNAUTHORIZED: 'no credential, or not one of this place, whether or not it exists',
   FORBIDDEN: 'the credential may not do this',
+  WORKSPACE_SUSPENDED: 'the operator has suspended the workspace',
+  WORKSPACE_READ_ONLY: 'the operator has made the workspace read-only',
   NOT_FOUND: 'nothing is there, or nothing that the credential may see',
   METHOD_NOT_ALLOWED: 'the header Allow has the methods of the place',
   CONFLICT: 'what is stored stands against it; `details` says what',
@@ -133,7 +135,14 @@ const ERROR_RESPONSES: Readonly<Record<number, ErrorResponse>> = {
     headers: ['WWW-Authenticate'],
     examples: { missing: errors.missingCredential(), invalid: errors.invalidCredential() },
   },
-  403: { name: 'Forbidden', examples: { readOnly: errors.readOnly() } },
+  403: {
+    name: 'Forbidden',
+    examples: {
+      readOnly: errors.readOnly(),
+      suspended: errors.workspaceSuspended(),
+      workspaceReadOnly: errors.workspaceReadOnly(),
+    },
+  },
   404: { name: 'NotFound', examples: { record: errors.recordNotFound() } },
   405: { name: 'MethodNotAllowed', headers: ['Allow'], examples: { method: errors.methodNotAllowed('PUT', ['GET']) } },
   409: {

@@ -28,6 +28,7 @@ const ANY: readonly ErrorCode[] = [
   'BAD_REQUEST',
   'UNAUTHORIZED',
   'FORBIDDEN',
+  'WORKSPACE_SUSPENDED',
   'NOT_FOUND',
   'RATE_LIMITED',
   'INTERNAL_ERROR',
@@ -35,6 +36,7 @@ const ANY: readonly ErrorCode[] = [
   'SERVICE_UNAVAILABLE',
   'QUERY_TIMEOUT',
 ];
+const WRITE: readonly ErrorCode[] = ['WORKSPACE_READ_ONLY'];
 const BODY: readonly ErrorCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
 const IDEMPOTENCY: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_IN_USE', 'IDEMPOTENCY_KEY_REUSED', 'OUTCOME_UNKNOWN'];
 const STORED: readonly ErrorCode[] = ['VALIDATION_FAILED', 'CONFLICT', ...IDEMPOTENCY];
@@ -85,6 +87,7 @@ function operation(
   { errorResponses }: OperationContext,
 ): Part {
   const isPatch = method === 'PATCH';
+  const isWrite = OPERATIONS[name].access === 'write';
   return {
     // This order keeps members with the entity's name together: in another, 200 entities are up to 13 kB more when
     // zipped.
@@ -94,7 +97,7 @@ function operation(
     description,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: body }),
-    responses: { ...responses, ...errorResponses([...ANY, ...codes]) },
+    responses: { ...responses, ...errorResponses([...ANY, ...(isWrite ? WRITE : []), ...codes]) },
   };
 }
 

@@ -18,6 +18,7 @@ const OWN = 'wda';
 const READ: readonly ErrorCode[] = [
   'BAD_REQUEST',
   'UNAUTHORIZED',
+  'WORKSPACE_SUSPENDED',
   'NOT_FOUND',
   'RATE_LIMITED',
   'INTERNAL_ERROR',
@@ -72,6 +73,7 @@ const makeForms = (followed: readonly string[]): Readonly<Record<WorkspaceOperat
     codes: [
       ...READ,
       'FORBIDDEN',
+      'WORKSPACE_READ_ONLY',
       'VALIDATION_FAILED',
       'CONFLICT',
       'PRECONDITION_FAILED',

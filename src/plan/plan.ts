@@ -1,7 +1,7 @@
 // Request + snapshot + principal -> Plan: everything that a statement needs, with nothing left that could be wrong but
-// the data itself. Functions refuse in this order: write access (403), entity (404), gate (503), names and values
-// (400), row policy on the body (403).
-import { badRequest, readOnly, unknownEntity } from '../errors.ts';
+// the data itself. Functions refuse in this order: write access, then a workspace that is read-only (403), entity (404),
+// gate (503), names and values (400), row policy on the body (403).
+import { badRequest, readOnly, unknownEntity, workspaceReadOnly } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
@@ -139,6 +139,7 @@ export type Plan =
 /** Returns the entity if the principal may use it for the operation; throws 403, 404 or 503, in that order. */
 export function admit(workspace: Workspace, principal: Principal, name: string, operation: Operation): Entity {
   if (operation === 'write' && !mayWrite(principal)) throw readOnly();
+  if (operation === 'write' && workspace.state !== 'active') throw workspaceReadOnly();
   const entity = workspace.entities.get(name);
   if (entity === undefined)
     throw unknownEntity(name, closest(name, workspace.entities.keys()), workspace.entities.keys());

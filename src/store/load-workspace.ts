@@ -4,7 +4,7 @@ import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-setti
 import type { Field, MigrationGate } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import type { ConstraintOwner, IdentityProvider, Workspace } from '../model/workspace.ts';
+import type { ConstraintOwner, IdentityProvider, Workspace, WorkspaceState } from '../model/workspace.ts';
 import { buildEntities } from '../schema/entities.ts';
 import type { SchemaDocument } from '../schema/format.ts';
 import { member } from '../schema/renames.ts';
@@ -33,6 +33,7 @@ export interface WorkspaceRow {
   /** Number of moves between nodes of a cluster that have started plus those that have ended. */
   readonly moves?: number;
   readonly corsOrigins?: readonly string[] | null;
+  readonly state?: WorkspaceState;
   /** Requests that a running migration refuses, by entity. */
   readonly gates: Readonly<Record<string, MigrationGate>>;
 }
@@ -66,6 +67,7 @@ export function makeWorkspace(
     roles: row.document.roles ?? [],
     identityProvider,
     agents,
+    state: row.state ?? 'active',
     corsOrigins: row.corsOrigins ?? null,
     entityIds: new Map(
       Object.entries(row.entityIds).flatMap(([name, id]) => (entities.has(name) ? [[name, String(id)]] : [])),
@@ -93,7 +95,7 @@ function* collectOwners(table: Table): Iterable<readonly [string, ConstraintOwne
 }
 
 const COLUMNS =
-  (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text, w.cors_origins::text,
+  (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text, w.cors_origins::text, w.state,
   ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled, p.role_claim, p.required_claims::text`;
 
 /**
@@ -132,6 +134,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     epoch,
     moves,
     corsOrigins,
+    state,
     isCurrent,
     ...settings
   ] = row as readonly string[];
@@ -155,6 +158,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       statementForms: topology.statementForms,
       moves: Number(moves),
       corsOrigins: JSON.parse(corsOrigins ?? 'null'),
+      state: state as WorkspaceState,
     },
     parseIdentityProvider(settings.slice(3)),
     parseAgentSettings(settings),

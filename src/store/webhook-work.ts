@@ -38,6 +38,8 @@ export interface Assignment {
   readonly last: number | null;
   readonly attempts: number;
   readonly singleUntil: number | null;
+  /** Whether the workspace is suspended: nothing is sent until it is not. */
+  readonly isSuspended: boolean;
   /** Whether messages are to be sent again out of turn. */
   readonly hasRedeliveries: boolean;
   /** Attempts of the message of the statement that were answered, by the log. */
@@ -92,6 +94,7 @@ const ASSIGNMENT = sql`json_build_object('id', w.id::text, 'lease', w.lease, 'wo
   'previousSecret', case when w.previous_secret_until > clock_timestamp() then ${base64(sql`w.previous_secret`)} end,
   'enabled', w.enabled, 'disabledReason', w.disabled_reason, 'position', w.position, 'epoch', w.epoch, 'first', w.first_position,
   'last', w.last_position, 'attempts', w.attempts, 'singleUntil', w.single_until,
+  'isSuspended', s.state = 'suspended',
   'hasRedeliveries', exists (select from wda.webhook_delivery r where r.webhook_id = w.id and r.redeliver_at is not null))`;
 
 const FROM_W = sql`from w join wda.workspace s on s.id = w.workspace_id join wda.organization o on o.id = s.organization_id`;
@@ -124,7 +127,7 @@ export async function claimWebhooks(
   const rows = await db.query<{ one: Assignment }>(
     toQuery(sql`with due as materialized (
   select w.id from wda.webhook w join wda.workspace s on s.id = w.workspace_id
-  where w.enabled and (w.due_at <= clock_timestamp() or (w.due_at is null and (${isBlind}::bool or ${hasChanges}))
+  where w.enabled and s.state <> 'suspended' and (w.due_at <= clock_timestamp() or (w.due_at is null and (${isBlind}::bool or ${hasChanges}))
       or w.id in (select r.webhook_id from wda.webhook_delivery r where r.redeliver_at is not null))
     and (w.lease_until is null or w.lease_until < clock_timestamp()) and w.workspace_id <> all(${full}::bigint[])
     and w.id <> all(${busy}::bigint[])

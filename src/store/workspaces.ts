@@ -7,6 +7,7 @@ import { conflict } from '../errors.ts';
 import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
 import { closest } from '../model/closest.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
+import type { WorkspaceState } from '../model/workspace.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { ChangedWorkspace, LoadChangedWorkspaces } from '../workspace-schema/change-retention.ts';
 import { isViolation, makeNameConflict, toOperatorError } from './control-error.ts';
@@ -20,11 +21,12 @@ export interface WorkspaceSummary {
   readonly name: string;
   readonly databaseSchema: string;
   readonly createdAt: Date;
+  readonly state: WorkspaceState;
   /** Origins whose pages may use it, or null for those of the server. */
   readonly corsOrigins: readonly string[] | null;
 }
 
-const COLUMNS: Fragment = sql`w.id, o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt", w.cors_origins as "corsOrigins"`;
+const COLUMNS: Fragment = sql`w.id, o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt", w.state, w.cors_origins as "corsOrigins"`;
 /** The directory's rows of workspaces, with those of their organizations: `w` and `o`. */
 export const WORKSPACES: Fragment = sql`wda.workspace w join wda.organization o on o.id = w.organization_id`;
 
@@ -109,7 +111,18 @@ select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${document}::js
 from (select array(select json_object_keys(${document}::json -> 'entities')) as names) e, wda.organization o where o.slug = ${organization}
 returning created_at as "createdAt"`),
   );
-  return row && { id, organization, slug, name, databaseSchema, createdAt: row.createdAt, corsOrigins: null };
+  return (
+    row && {
+      id,
+      organization,
+      slug,
+      name,
+      databaseSchema,
+      createdAt: row.createdAt,
+      state: 'active',
+      corsOrigins: null,
+    }
+  );
 }
 
 /** Deletes the row with all rows that reference it, for a transaction that drops the tables. */
@@ -135,6 +148,7 @@ export async function updateWorkspace(
     readonly slug?: string | undefined;
     readonly name?: string | undefined;
     readonly corsOrigins?: readonly string[] | null | undefined;
+    readonly state?: WorkspaceState | undefined;
   },
   isOperator: boolean,
 ): Promise<WorkspaceSummary | undefined> {
@@ -145,7 +159,8 @@ export async function updateWorkspace(
       toQuery(sql`with changed as (
   update wda.workspace as w
   set slug = coalesce(${slug}, w.slug), name = coalesce(${change.name ?? null}, w.name),
-    cors_origins = case when ${corsOrigins === undefined}::bool then w.cors_origins else ${origins}::json end
+    cors_origins = case when ${corsOrigins === undefined}::bool then w.cors_origins else ${origins}::json end,
+    state = coalesce(${change.state ?? null}, w.state)
   where w.id = ${id} and (${isOperator}::bool or ${slug}::text is null or coalesce(
     (select s.workspace_id = w.id from wda.slug_holder s where s.organization_id = w.organization_id and s.slug = ${slug}),
     (select count(*) < ${MAX_SLUGS}::int8 from wda.slug_holder s where s.workspace_id = w.id)))

@@ -123,7 +123,7 @@ async function sendAll(turn: Turn, start: Assignment): Promise<void> {
   const { db, outgoing } = turn;
   for (let current: Assignment | undefined = start; current !== undefined; ) {
     const isOver = performance.now() > turn.until && turn.isCrowded();
-    if (turn.isEnding() || isOver) return releaseWebhook(db, current, { dueMs: 0 });
+    if (turn.isEnding() || isOver || current.isSuspended) return releaseWebhook(db, current, { dueMs: 0 });
     if (!current.enabled) return releaseWebhook(db, current, { dueMs: null });
     if (current.hasRedeliveries) {
       current = await sendAgain(turn, current);

@@ -21,6 +21,7 @@ const there = (shop: object = {}): Actual => ({
       workspaces: {
         shop: {
           name: 'shop',
+          state: 'active',
           corsOrigins: null,
           document: { entities: {} },
           plan: null,
@@ -85,6 +86,8 @@ for (const [says, wanted, actual, lines] of [
       'change acme/shop: workspace PUT …',
     ],
   ],
+  ['the same state', 'state: active', there(), []],
+  ['another state', 'state: readOnly', there(), ['change acme/shop: workspace PUT …']],
   ['another name', 'name: Shop', there(), ['change acme/shop: workspace PUT …']],
   [
     'nothing is there',
@@ -349,13 +352,14 @@ for (const [members, message] of [
   ['mcp: null', 'config.yaml:5: must be an object with enabled, writes, entities'],
   [
     'apiKey: {}',
-    /apiKey means nothing here\. Known: name, corsOrigins, schema, settings, rowRules, roles, grants, identityProvider, mcp, apiKeys/,
+    /apiKey means nothing here\. Known: name, state, corsOrigins, schema, settings, rowRules, roles, grants, identityProvider, mcp, apiKeys/,
   ],
   ['schema: { $file: a, entities: {} }', /entities means nothing here\. Known: \$file/],
   ['schema: shop.yaml', /schema must be a document or/],
   ['schema: { $file: a }\n        rowRules: { order: [] }', /the schema has no entity order\. Known: orders/],
   ['schema: { entities: { a: { settings: {} } } }\n        settings: { a: {} }', /the schema has settings of a, too/],
   ['rowRules: { orders: { column: a } }', /row rules must be a list/],
+  ['state: readonly', /state must be active, readOnly, suspended/],
   ['corsOrigins: "*"', /corsOrigins must be a list of origins, or null for those of the server/],
   ['roles: agent', 'config.yaml:5: roles must be a list of names'],
   ['grants: { orders: { can: [read] } }', /grants must be a list of objects with role and can, or null/],

@@ -94,6 +94,18 @@ test('a workspace is created and listed', async () => {
   assert.equal((await json<{ slug: string }[]>(['workspace', 'list', 'acme']))[0]?.slug, 'shop');
 });
 
+test('a workspace is suspended, made read-only, and activated', async () => {
+  for (const [command, words, state] of [
+    ['suspend', 'suspended', 'suspended'],
+    ['read-only', 'read-only', 'readOnly'],
+    ['activate', 'active', 'active'],
+  ] as const) {
+    assert.equal((await done(['workspace', command, 'acme/shop'])).stdout, `Workspace acme/shop is ${words}\n`);
+    assert.equal((await json<{ state: string }>(['workspace', command, 'acme/shop'])).state, state);
+    assert.match((await done(['workspace', 'list', 'acme'])).stdout, new RegExp(`acme/shop +Shop +${words} `));
+  }
+});
+
 test('the name of a workspace and the origins of its pages are set and shown', async () => {
   const set = (...args: string[]) => done(['workspace', 'set', 'acme/shop', ...args]);
   const origins = 'https://app.example.com, http://localhost:5173';

@@ -388,6 +388,16 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'The credential is not valid here',
     made: errors.invalidCredential,
   },
+  workspaceSuspended: {
+    file: 'api/admin/workspace-states.test.ts',
+    words: 'The workspace is suspended: nothing is read or written in it until the operator of the server activates it',
+    made: errors.workspaceSuspended,
+  },
+  workspaceReadOnly: {
+    file: 'api/admin/workspace-states.test.ts',
+    words: 'The workspace is read-only: nothing is written in it until the operator of the server activates it',
+    made: errors.workspaceReadOnly,
+  },
   readOnly: {
     file: 'api/access/credentials.test.ts',
     words: 'READ_ONLY permissions - data modifications are not allowed',

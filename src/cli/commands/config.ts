@@ -237,7 +237,7 @@ async function exportWorkspace(
   client: AdminClient,
   address: WorkspaceAddress,
 ): Promise<Values> {
-  const { name, corsOrigins = null } = (await client.send<Values>('GET', workspacePath(address))).data;
+  const { name, state, corsOrigins = null } = (await client.send<Values>('GET', workspacePath(address))).data;
   const schema = (await client.send('GET', `${workspacePath(address)}/schema`)).data;
   const { parts, lists } = await readParts(client, address, Object.keys(PARTS), Object.keys(LISTS));
   const listMembers = Object.entries(lists).flatMap(([member, items]) => {
@@ -256,7 +256,9 @@ async function exportWorkspace(
     member,
     values === null ? null : complete(PARTS[member]!, values),
   ]);
-  return { name, corsOrigins, schema, ...Object.fromEntries(single), ...Object.fromEntries(listMembers) };
+  // An export of an active workspace must not activate one that is suspended meanwhile.
+  const stated = state === 'active' ? {} : { state };
+  return { name, ...stated, corsOrigins, schema, ...Object.fromEntries(single), ...Object.fromEntries(listMembers) };
 }
 
 interface ConfigDifference {

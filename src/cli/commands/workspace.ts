@@ -23,6 +23,12 @@ import { formatCount, printable, renderPairs, renderTable } from '../table.ts';
 import { registerMove } from './cluster.ts';
 import { registerCopy } from './workspace-copy.ts';
 
+const STATES = [
+  ['suspend', 'suspended', 'refuse all requests for the records of a workspace, until it is activated'],
+  ['read-only', 'readOnly', 'refuse all writes of records, until the workspace is activated'],
+  ['activate', 'active', 'end a suspension, or let a read-only workspace be written to'],
+] as const;
+
 const ORGANIZATIONS = `${ADMIN_PREFIX}/organizations`;
 
 export function register(program: Command): void {
@@ -64,6 +70,13 @@ export function register(program: Command): void {
       'origins, separated by commas, in place of those of the server; none: no page; server: those of the server',
     )
     .action(action(set));
+  for (const [name, state, description] of STATES) {
+    group
+      .command(name)
+      .description(`${description} (needs the operator key)`)
+      .argument('<org/workspace>')
+      .action(action((address: string, options: GlobalOptions) => setState(address, state, options)));
+  }
   group.command('list').description('list the workspaces of an organization').argument('<org>').action(action(list));
   group
     .command('statistics')
@@ -81,6 +94,7 @@ export function register(program: Command): void {
     'wda workspace create acme/shop --name "Shop" --schema schema.yaml',
     'wda workspace set acme/shop --cors-origins https://app.example.com',
     'wda workspace copy acme/shop acme/staging',
+    'wda workspace suspend acme/shop',
     'wda workspace list acme',
     'wda workspace statistics -w acme/shop',
     'wda workspace delete acme/shop --confirm shop',
@@ -148,6 +162,14 @@ async function set(address: string, options: SetOptions): Promise<void> {
   );
 }
 
+async function setState(address: string, state: Workspace['state'], options: GlobalOptions): Promise<void> {
+  const workspace = parseWorkspace(address);
+  const { data } = await connect(options).send<Workspace>('PUT', workspacePath(workspace), { body: { state } });
+  await printResult(options, data, () => `Workspace ${workspaceName(workspace)} is ${describeState(data.state)}`);
+}
+
+const describeState = (state: Workspace['state']): string => (state === 'readOnly' ? 'read-only' : state);
+
 function parseOrigins(text: string): readonly string[] | null {
   if (text === 'server') return null;
   if (text === 'none') return [];
@@ -162,10 +184,11 @@ const describeOrigins = (origins: Workspace['corsOrigins']): string =>
 
 async function list(organization: string, options: GlobalOptions): Promise<void> {
   const workspaces = await connect(options).readAll<WorkspaceListed>(`${organizationPath(organization)}/workspaces`);
-  const head = ['WORKSPACE', 'NAME', 'CREATED'];
-  await printList(options, workspaces, `No workspaces in ${organization}`, head, ({ slug, name, createdAt }) => [
+  const head = ['WORKSPACE', 'NAME', 'STATE', 'CREATED'];
+  await printList(options, workspaces, `No workspaces in ${organization}`, head, ({ slug, name, state, createdAt }) => [
     `${organization}/${slug}`,
     name,
+    describeState(state),
     createdAt,
   ]);
 }

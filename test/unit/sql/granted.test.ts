@@ -49,6 +49,7 @@ function makeWorkspace(entities: unknown): Workspace {
     roles: [],
     identityProvider: null,
     corsOrigins: null,
+    state: 'active',
     agents: { enabled: false, writes: 'off', entities: null },
     entityIds: new Map(),
     constraints: new Map(),
