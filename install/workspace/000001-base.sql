@@ -307,7 +307,7 @@ begin
 end $$;
 
 -- Returns true, or fails when an answer has more bytes than its limit.
-create function {schema}."$goes_on"(bytes numeric, most int8) returns bool language plpgsql volatile strict
+create function {schema}."$goes_on"(bytes numeric, most int8) returns bool language plpgsql volatile strict parallel safe
 set search_path = pg_catalog, pg_temp as $$
 begin
   if bytes > most then raise exception using errcode = 'WDA54', message = format('an answer would have more than %s bytes', most); end if;

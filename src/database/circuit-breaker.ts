@@ -6,6 +6,8 @@ import { LRUCache } from 'lru-cache';
 export interface CircuitBreaker {
   /** Counts a timeout. `now`: performance.now(). */
   recordFailure(key: string, now: number): void;
+  /** Closes the breaker of the key: its failures were not its own. */
+  reset(key: string): void;
   /** True while statements of the key must stay out. */
   isOpen(key: string, now?: number): boolean;
 }
@@ -54,6 +56,7 @@ export function makeCircuitBreaker({ failures, minOpenMs, maxOpenMs }: CircuitBr
       state.openMs = Math.min(maxOpenMs, Math.max(minOpenMs, state.openMs * 2));
       state.openUntil = now + state.openMs;
     },
+    reset: (key) => void states.delete(key),
     isOpen(key, now) {
       const state = states.size === 0 ? undefined : states.peek(key);
       return state !== undefined && state.openUntil > 0 && (now ?? performance.now()) < state.openUntil;

@@ -28,7 +28,15 @@ import {
 } from './errors.ts';
 import { type Executor, isInForce, type PoolName, type Row, type StatementOptions } from './executor.ts';
 import { makePipelinedPool, type PendingStatement, type PipelinedPool } from './pipelined-pool.ts';
-import { isMemoryFull, learnAlone, learnAnswer, makeServiceTimes, type ServiceTime } from './service-time.ts';
+import {
+  isMemoryFull,
+  isQuickRun,
+  isUsuallyQuick,
+  learnAlone,
+  learnAnswer,
+  makeServiceTimes,
+  type ServiceTime,
+} from './service-time.ts';
 import type { Lease, SessionPool } from './session-pool.ts';
 import { type Cancel, getPrepared, runWatched } from './statement.ts';
 
@@ -120,18 +128,24 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
   async function retrySlow(pending: PendingStatement, pool: PoolName, error: Error): Promise<readonly Row[]> {
     const { query, statementOptions, time } = pending;
     const now = performance.now();
+    const wasQuick = isUsuallyQuick(time);
     const lacksMemory = error instanceof MessageTooLong && error.limit === undefined;
     if (!lacksMemory) breakers.recordTimeout(pending, error, now);
     else if (time !== undefined) time.answerBytes = error.bytes;
     if (statementOptions.tenant !== undefined) options.onTimeout?.();
     const deadline = statementOptions.deadline ?? now + statementTimeoutMs;
     if (now >= deadline) throw queryTimeout(error);
+    let ranMs = Number.POSITIVE_INFINITY;
     try {
-      return await runSlow(query, pool, { ...statementOptions, deadline }, time);
+      return await runSlow(query, pool, { ...statementOptions, deadline }, time, (milliseconds) => {
+        ranMs = milliseconds;
+      });
     } catch (retryError) {
       // The database undoes a write that it ends; on an unavailable node nothing confirms that.
       if (pool === 'write' && statementOptions.node?.isUnavailable() === true) throw toOutcomeUnknownError(retryError);
       throw isConnectionTimeout(retryError) ? queryTimeout(retryError) : retryError;
+    } finally {
+      if (wasQuick && !lacksMemory) breakers.judgeTimeout(pending, error, isQuickRun(ranMs));
     }
   }
 
@@ -141,6 +155,7 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
     pool: PoolName,
     statementOptions: StatementOptions,
     time: ServiceTime | undefined,
+    onRan?: (milliseconds: number) => void,
   ): Promise<readonly Row[]> {
     const sessions = statementOptions.tenant === undefined ? control : slow;
     const lease = await (pool === 'read'
@@ -154,6 +169,7 @@ export function makeDispatcher(options: DispatcherOptions): Dispatcher {
       deadline,
       time,
       cancel,
+      onRan,
       isBroken: false,
     };
     try {
@@ -194,6 +210,11 @@ interface Breakers {
   readonly isQuick: (query: Query, options: StatementOptions, time: ServiceTime | undefined) => boolean;
   /** Records a statement that a pipelined pool has ended. */
   readonly recordTimeout: (pending: PendingStatement, error: Error, now: number) => void;
+  /**
+   * Judges the timeout of a statement that is quick as a rule by its second run, alone on a connection. If that was quick, the
+   * database had stalled: a stall of 0.4 s held back each statement that it met for 10 s, and took five sixths of the throughput.
+   */
+  readonly judgeTimeout: (pending: PendingStatement, error: Error, isQuick: boolean) => void;
 }
 
 function makeBreakers(): Breakers {
@@ -201,6 +222,10 @@ function makeBreakers(): Breakers {
   // A statement that waited for a lock is not slow by itself, and the lock will be released soon.
   const lock = makeCircuitBreaker({ failures: 1, minOpenMs: 1000, maxOpenMs: 30_000 });
   const tenants = makeCircuitBreaker({ failures: 3, minOpenMs: 10_000, maxOpenMs: 300_000 });
+  const recordTenant = (tenant: string | undefined, error: Error, now: number): void => {
+    // Who waits for a lock must not delay statements that need none.
+    if (tenant !== undefined && !isLockTimeout(error)) tenants.recordFailure(tenant, now);
+  };
   return {
     statement,
     isQuick(query, { tenant }, time) {
@@ -211,8 +236,11 @@ function makeBreakers(): Breakers {
     },
     recordTimeout({ query, statementOptions: { tenant }, time }, error, now) {
       if (time !== undefined) (isLockTimeout(error) ? lock : statement).recordFailure(getKey(query), now);
-      // Who waits for a lock must not delay statements that need none.
-      if (tenant !== undefined && !isLockTimeout(error)) tenants.recordFailure(tenant, now);
+      if (!isUsuallyQuick(time)) recordTenant(tenant, error, now);
+    },
+    judgeTimeout({ query, statementOptions: { tenant } }, error, isQuick) {
+      if (!isQuick) recordTenant(tenant, error, performance.now());
+      else if (!isLockTimeout(error)) statement.reset(getKey(query));
     },
   };
 }
@@ -258,6 +286,8 @@ interface LeasedRun {
   readonly deadline: number;
   readonly time: ServiceTime | undefined;
   readonly cancel: Cancel;
+  /** Called with the time of a run that succeeded. */
+  readonly onRan?: ((milliseconds: number) => void) | undefined;
   isBroken: boolean;
 }
 
@@ -288,17 +318,20 @@ async function runAlone(
   end?: number,
 ): Promise<readonly Row[]> {
   const { connection, pool, statementOptions, deadline, time, cancel } = run;
-  // A plan that fits the values is worth more than the time it takes to find one; the first run only shows whether the
-  // statement is slow.
-  const isPrepared = name !== undefined && values.length === 0 && time?.aloneMs !== undefined;
+  // A plan that fits the values is worth more than the time it takes to find one, unless the statement is quick as a rule (650 µs
+  // in place of 70); the first run only shows whether the statement is slow.
+  const isPlanned = isUsuallyQuick(time) || (values.length === 0 && time?.aloneMs !== undefined);
+  const isPrepared = name !== undefined && isPlanned;
   const query = isPrepared ? { text, values, name } : { text, values };
   // A read ends when its caller leaves; a write that was started is finished.
   const signal = pool === 'read' ? statementOptions.signal : undefined;
   try {
     const started = performance.now();
     const rows = await runWatched(connection, query, getPrepared(connection.client), cancel, { end, deadline, signal });
+    const milliseconds = performance.now() - started;
+    run.onRan?.(milliseconds);
     if (time !== undefined) {
-      learnAlone(time, performance.now() - started);
+      learnAlone(time, milliseconds);
       learnAnswer(time, rows);
     }
     return rows;

@@ -60,6 +60,13 @@ export function makeServiceTimes(): ServiceTimes {
   };
 }
 
+/** True for a statement that takes little of PostgreSQL's time as a rule. */
+export const isUsuallyQuick = (time: ServiceTime | undefined): boolean =>
+  time?.workMs !== undefined && time.workMs < QUICK_MS;
+
+/** True when a run of this time is that of a quick statement. */
+export const isQuickRun = (milliseconds: number): boolean => milliseconds < SLOW_MS;
+
 const updateAverage = (previous: number | undefined, milliseconds: number): number =>
   previous === undefined ? milliseconds : previous * (1 - WEIGHT) + milliseconds * WEIGHT;
 

@@ -101,6 +101,25 @@ test('after an error of the database a session answers nothing more', () =>
     { code: '25P02' },
   ));
 
+test('a quick statement that the database held up once goes on being run as a quick one, however often', async () => {
+  await database.query('create table work.stall (seconds float8, everywhere bool)');
+  await database.query(`create function work.wait(timeout text) returns text language plpgsql volatile as $$
+begin perform pg_sleep(seconds) from work.stall where everywhere or timeout = '200ms'; return timeout; end $$`);
+  const query = toQuery(sql`select work.wait(current_setting('statement_timeout'))`, 'held up');
+  const run = async () => (await db.run(query, 'read', { expected: 'quick', tenant: 'one' }))[0]?.[0];
+  for (let stall = 0; stall < 4; stall++) {
+    for (let quick = 0; quick < 5; quick++) assert.equal(await run(), '200ms');
+    await database.query('insert into work.stall values (60, false)');
+    assert.notEqual(await run(), '200ms');
+    await database.query('delete from work.stall');
+  }
+  // What takes as long alone is slow.
+  await database.query('insert into work.stall values (0.5, true)');
+  assert.notEqual(await run(), '200ms');
+  await database.query('delete from work.stall');
+  assert.notEqual(await run(), '200ms');
+});
+
 test('statements that are given at once are done in the order given, and none after the one that fails', async () => {
   const inBatch = { purpose: 'batch' } as const;
   const add = (id: number): Query =>
