@@ -40,7 +40,7 @@ const program = (url: string, key: string, body: string): string => `(async () =
 if (browserSkip === false) {
   const demo = useDemo({ WDA_CORS_ORIGINS: '*' });
   const pages = use(startPages, (server) => server.close());
-  const browser = useBrowser();
+  const browser = useBrowser({ isWhole: true });
 
   const run = async <T>(body: string): Promise<T> => {
     const page = await browser.newPage();

@@ -51,7 +51,7 @@ test('Back and Forward bring the same list, and its address shows it to another 
     return [await cell(of, 0, column).innerText(), await cell(of, 1, column).innerText()];
   };
   assert.deepEqual(await totals(page), ['34.00', '27.25']);
-  await page.getByRole('link', { name: 'Open record 2' }).click({ timeout: 5000 });
+  await page.getByRole('link', { name: 'Open record 2' }).click();
   await page.getByRole('heading', { level: 1, name: /^orders 2/ }).waitFor();
   await page.goBack();
   assert.deepEqual(await totals(page), ['34.00', '27.25']);

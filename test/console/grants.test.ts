@@ -272,7 +272,7 @@ test('an entity that is renamed meanwhile keeps the form, and odd names are name
   assert.match(text, /Users with the role constructor or __proto__ may read and create records of constructor where/);
   await grantForm(page, 1).getByRole('checkbox', { name: 'delete' }).check();
   await odd.admin('schema', { method: 'PUT', body: { entities: { renamed: { renamedFrom: 'constructor', fields } } } });
-  await page.getByText('The entity constructor was renamed or dropped').waitFor({ timeout: 20_000 });
+  await page.getByText('The entity constructor was renamed or dropped').waitFor();
   assert.equal(await grantForm(page, 1).getByRole('checkbox', { name: 'delete' }).isChecked(), true);
   await button(page, 'Save grants').click();
   await page.getByText('Entity constructor does not exist').waitFor();

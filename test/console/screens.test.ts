@@ -49,7 +49,6 @@ async function show(page: Page, path: string, heading: RegExp): Promise<void> {
 test('axe finds nothing on any screen, and each gives its request to copy', async ({ open }) => {
   const page = await open({ key: keys.admin, context: { colorScheme: 'light' } });
   const found: string[] = [];
-  const without: string[] = [];
   for (const [path, heading] of SCREENS) {
     await show(page, path, heading);
     const headings = await page.getByRole('heading', { level: 1 }).count();
@@ -61,11 +60,11 @@ test('axe finds nothing on any screen, and each gives its request to copy', asyn
         .locator('input[type=file]')
         .setInputFiles({ name: 'some.csv', mimeType: 'text/csv', buffer: Buffer.from('total\n1\n') });
     const copy = page.getByRole('button', { name: 'Copy as' }).first();
-    await copy.waitFor({ timeout: 5000 }).catch(() => without.push(path));
+    // A file that makes its entity is two requests and no schema yet.
+    if (path === '/demo/shop/import') assert.equal(await copy.count(), 0);
+    else await copy.waitFor();
   }
   assert.deepEqual(found, []);
-  // A file that makes its entity is two requests and no schema yet.
-  assert.deepEqual(without, ['/demo/shop/import']);
 });
 
 test('at 320 pixels no screen is wider than the page, and axe finds no colour wrong on the dark one', async ({

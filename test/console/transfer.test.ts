@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import type { Page } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
 
-const { test, keys, server, shop } = useConsole();
+const { test, keys, server, shop } = useConsole({}, { isWhole: true });
 const run = promisify(execFile);
 const CLIENT = pathToFileURL(join(import.meta.dirname, '../../client/src/index.ts')).href;
 

@@ -18,8 +18,7 @@ if (consoleSkip === false)
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const orders = (page: Page) => page.getByRole('grid', { name: 'Records of orders' });
-const rowCount = (page: Page, count: number) =>
-  page.locator(`[role="grid"][aria-rowcount="${count}"]`).waitFor({ timeout: 15_000 });
+const rowCount = (page: Page, count: number) => page.locator(`[role="grid"][aria-rowcount="${count}"]`).waitFor();
 
 /** What the palette offers to do with orders. */
 async function actions(page: Page): Promise<string[]> {

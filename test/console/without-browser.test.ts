@@ -12,7 +12,7 @@ test('a file of the console is skipped without a failure', () => {
     encoding: 'utf8',
   });
   assert.equal(status, 0, stdout);
-  assert.match(stdout, /# needs chromium/);
+  assert.match(stdout, /# needs Chromium/);
   assert.match(stdout, /^ℹ pass 0\nℹ fail 0$/m);
   assert.doesNotMatch(stdout, /failing tests|TypeError/);
 });

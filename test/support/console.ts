@@ -58,10 +58,11 @@ export interface Console {
   readonly test: (name: string, run: (user: BrowserUser) => Promise<void>) => void;
 }
 
-// Of one step: pages on a busy machine.
-const STEP_MS = 15_000;
+// Limit of one step: pages on a busy machine.
+const STEP_MS = 60_000;
 
-export function useConsole(env: Readonly<Record<string, string>> = {}): Console {
+/** `isWhole`: in the browser that people have, for what differs there: downloads, dialogs for files. */
+export function useConsole(env: Readonly<Record<string, string>> = {}, { isWhole = false } = {}): Console {
   if (consoleSkip !== false) {
     skipSteps();
     const nothing = {} as Console;
@@ -76,7 +77,7 @@ export function useConsole(env: Readonly<Record<string, string>> = {}): Console 
   prepare(async () => {
     for (const [entity, records] of DEMO_RECORDS) await shop.create(entity, records);
   });
-  const browser = useBrowser();
+  const browser = useBrowser({ isWhole });
   const keys: ConsoleKeys = {
     admin: ADMIN_KEY,
     get owner() {
