@@ -282,10 +282,11 @@ export const workspaceMoves = (): ApiError =>
 
 /* ---- the admin API ---- */
 
-export const notAnAddress = (text: string): ApiError =>
+/** `parameter`: its name in the query. */
+export const notAnAddress = (parameter: string, text: string): ApiError =>
   badRequest(
     'INVALID_WORKSPACE_PATH',
-    `as must be <organization>/<workspace>, such as acme/shop, not ${shorten(text)}`,
+    `${parameter} must be <organization>/<workspace>, such as acme/shop, not ${shorten(text)}`,
   );
 
 /* ---- feeds of changes ---- */

@@ -9,12 +9,14 @@ import { payloadTooLarge, queryTimeout } from '../errors.ts';
 import { type ConcurrencyLimiter, makeConcurrencyLimiter } from '../limits/concurrency.ts';
 import { type MinRate, makeRateMeter, readUpload } from '../limits/upload.ts';
 import type { Databases } from '../store/databases.ts';
-import { findNode } from '../store/workspaces.ts';
+import { findNode, type WorkspaceSummary } from '../store/workspaces.ts';
 import { cutWhenUnavailable, throwWhenUnavailable } from '../topology/unavailable.ts';
 import { copyWorkspace, type WorkspaceCopy } from './copy.ts';
 import { removeDemo } from './demo-check.ts';
 import { type BackupTarget, dumpPieces, loadSnapshotTime, TENANTS, withLockedSnapshot } from './dump.ts';
+import { asAndReplace } from './errors.ts';
 import { MAX_DATA, readFile, writeFile } from './format.ts';
+import { type Replaced, restoreInPlace } from './replace.ts';
 import { type Address, type Restored, type RestoredWorkspace, restoreAll } from './restore.ts';
 
 export interface BackupLimits {
@@ -32,13 +34,19 @@ export interface BackupLimits {
   readonly maxDocumentBytes: number;
 }
 
+export interface RestoreOutcome extends Restored {
+  readonly replaced?: Replaced;
+}
+
 export interface Restore {
   readonly source: Readable;
   readonly signal: RequestSignal;
   /** Target address for a single-workspace restore. Defaults to the original address. */
   readonly as?: Address | undefined;
+  /** Workspace in whose place the one of the file is restored. */
+  readonly replace?: WorkspaceSummary | undefined;
   /** Writes the activity in the transaction of the restore. */
-  readonly writeActivity: (session: Session, restored: Restored) => Promise<void>;
+  readonly writeActivity: (session: Session, restored: RestoreOutcome) => Promise<void>;
 }
 
 export interface Backups {
@@ -48,7 +56,7 @@ export interface Backups {
    */
   readonly open: (target: BackupTarget, signal: RequestSignal) => Promise<Readable>;
   /** Restores the whole file in one transaction. */
-  readonly restore: (restore: Restore) => Promise<Restored>;
+  readonly restore: (restore: Restore) => Promise<RestoreOutcome>;
   /** Copies a workspace in one transaction. */
   readonly copy: (copy: WorkspaceCopy) => Promise<RestoredWorkspace>;
 }
@@ -89,7 +97,8 @@ export function makeBackups(databases: Databases, limits: BackupLimits): Backups
       void completion.finally(release);
       return streamReady;
     },
-    async restore({ source, signal, as, writeActivity }) {
+    async restore({ source, signal, as, replace, writeActivity }) {
+      if (as !== undefined && replace !== undefined) throw asAndReplace();
       throwWhenUnavailable(databases.topology.everyNode);
       const release = await acquireSlot(instanceLimiter, 'restore', signal);
       const upload = readUpload(source, limits.minSendRate);
@@ -101,11 +110,10 @@ export function makeBackups(databases: Databases, limits: BackupLimits): Backups
             cutWhenUnavailable(session, databases.topology.everyNode, async () => {
               const file = await readFile(limitBytes(upload.chunks, limits.maxBytes));
               if (file.header.scope === 'instance') await removeDemo(session);
-              const restored = await restoreAll(session, file, {
-                maxDocumentBytes: limits.maxDocumentBytes,
-                as,
-                topology: databases.topology,
-              });
+              const options = { maxDocumentBytes: limits.maxDocumentBytes, as, topology: databases.topology };
+              const restored: RestoreOutcome = await (replace === undefined
+                ? restoreAll(session, file, options)
+                : restoreInPlace(session, file, options, replace));
               await writeActivity(session, restored);
               return restored;
             }),

@@ -1,5 +1,5 @@
 // Errors of backups and restores.
-import { ApiError, listNames, shorten } from '../errors.ts';
+import { ApiError, badRequest, conflict, listNames, shorten } from '../errors.ts';
 
 const UNCHANGED = 'Nothing was changed';
 
@@ -51,7 +51,19 @@ export const notEmptyForRestore = (content: Iterable<string>): ApiError =>
   );
 
 export const asIsForWorkspaces = (): ApiError =>
-  new ApiError('BACKUP_OF_INSTANCE', 'as is for the backup of one workspace; this is one of a whole instance');
+  new ApiError(
+    'BACKUP_OF_INSTANCE',
+    'as and replace are for the backup of one workspace; this is one of a whole instance',
+  );
+
+export const asAndReplace = (): ApiError =>
+  badRequest(
+    'INVALID_PARAMETER',
+    'as and replace cannot be used together: replace gives the workspace of the file the name of the one that it replaces',
+  );
+
+export const workspaceChanged = (organization: string, slug: string): ApiError =>
+  conflict('WORKSPACE_CHANGED', `Workspace ${organization}/${slug} was renamed or deleted meanwhile. ${UNCHANGED}`);
 
 /** `most`: limit of a schema document in bytes. */
 export const documentTooLong = (most: number): ApiError =>

@@ -30,6 +30,8 @@ export interface Address {
 export interface RestoredWorkspace extends Address {
   readonly id: string;
   readonly records: number;
+  /** Numbers of records by entity. */
+  readonly entities: ReadonlyMap<string, number>;
 }
 
 export interface Restored {
@@ -68,7 +70,9 @@ export async function restoreAll(
     const { workspace, complete } = current.emptyWorkspace;
     await complete(convertDataErrors);
     await insertHistories(session, current);
-    workspaces.push({ ...current.address, id: workspace.id, records: current.records });
+    const { address, entities } = current;
+    const records = [...entities.values()].reduce((sum, count) => sum + count, 0);
+    workspaces.push({ ...address, id: workspace.id, records, entities });
     current = undefined;
   };
   await session.execute(
@@ -102,7 +106,7 @@ const LINES: TableName = { schema: 'pg_temp', name: 'backup_lines' };
 interface Current {
   readonly emptyWorkspace: EmptyWorkspace;
   readonly address: Address;
-  records: number;
+  readonly entities: Map<string, number>;
   /** Histories whose lines are staged: the tables of changes are there at the end alone. */
   readonly histories: History[];
 }
@@ -204,7 +208,12 @@ where o.slug = ${address.organization} and w.slug = ${address.slug}`),
 where id = ${emptyWorkspace.workspace.id}`,
     ),
   );
-  return { emptyWorkspace, address, records: 0, histories: [] };
+  return {
+    emptyWorkspace,
+    address,
+    entities: new Map(emptyWorkspace.tables.keys().map((entity) => [entity, 0])),
+    histories: [],
+  };
 }
 
 function parseDocumentText(text: string): unknown {
@@ -222,10 +231,11 @@ async function fillTable(session: Session, current: Current, entry: Entry, data:
   const columns = getColumns(table, entry.fields);
   // No session sees the table before the commit, so FREEZE may mark its rows visible to all.
   const copy = sql`copy ${tableRef(table)} (${join(columns.map(ident))}) from stdin (freeze)`;
-  current.records += await convertDataErrors(
+  const count = await convertDataErrors(
     entity,
     copyInto(session, copy.text, data, () => undefined),
   );
+  current.entities.set(entity, (current.entities.get(entity) ?? 0) + count);
   await setSequence(session, table, entry.lastId);
 }
 

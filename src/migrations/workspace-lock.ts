@@ -90,6 +90,16 @@ async function takeLock(session: Session, workspaceId: string): Promise<LockPurp
   }
 }
 
+/** Takes the lock until the transaction ends, for work that changes no table; 409 when another session holds it. */
+export async function tryLockWorkspace(session: Session, workspaceId: string): Promise<void> {
+  const [row] = await session.query<{ locked: boolean; moving: boolean }>(
+    toQuery(
+      sql`select pg_try_advisory_xact_lock(${buildLockKey(workspaceId)}) as locked, ${isRelocating(workspaceId)} as moving`,
+    ),
+  );
+  if (row?.locked !== true) throw makeBusyError(row?.moving === true ? 'move' : 'migration');
+}
+
 /** Cancels the statement that the holder of the lock is running; it ends with 57014. */
 export async function cancelLockHolder(db: Database, workspaceId: string): Promise<void> {
   await db.query(

@@ -154,13 +154,24 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   },
   asIsForWorkspaces: {
     file: BACKUPS,
-    words: 'as is for the backup of one workspace; this is one of a whole instance',
+    words: 'as and replace are for the backup of one workspace; this is one of a whole instance',
     made: () => errors.asIsForWorkspaces(),
+  },
+  workspaceChanged: {
+    file: 'api/admin/restore-in-place.test.ts',
+    words: 'Workspace acme/shop was renamed or deleted meanwhile. Nothing was changed',
+    made: () => errors.workspaceChanged('acme', 'shop'),
+  },
+  asAndReplace: {
+    file: 'api/admin/restore-in-place.test.ts',
+    words:
+      'as and replace cannot be used together: replace gives the workspace of the file the name of the one that it replaces',
+    made: () => errors.asAndReplace(),
   },
   notAnAddress: {
     file: BACKUPS,
     words: 'as must be <organization>/<workspace>, such as acme/shop, not shop',
-    made: () => errors.notAnAddress('shop'),
+    made: () => errors.notAnAddress('as', 'shop'),
   },
   sessionEnded: {
     file: MOUNTS,

@@ -17,7 +17,7 @@ import {
 import { runtimeFailure, usageFailure } from '../failure.ts';
 import { type Io, openSource, printResult, saveStream, sendStream } from '../io.ts';
 import { formatBytes, formatDuration, showsProgress, startTransferBar } from '../progress.ts';
-import { formatCount } from '../table.ts';
+import { formatCount, renderTable } from '../table.ts';
 
 // Mode of the server's own backups, because a backup has hashes of keys.
 const OWNERS_ONLY = 0o600;
@@ -34,13 +34,21 @@ export function register(program: Command): void {
   const restoreCommand = program
     .command('restore')
     .description(
-      'restore the workspaces of a backup, all of them or none; existing ones are left alone (needs the operator key)',
+      'restore the workspaces of a backup, all of them or none; existing ones are left alone, except for that of --replace (needs the operator key)',
     )
     .argument('<file>')
     .option('--as <org/workspace>', 'restore the one workspace of the file under this name')
+    .option(
+      '--replace <org/workspace>',
+      'restore it in the place of this one, whose keys, clients and identity provider it gets; that one is kept under another name',
+    )
     .action(action(restore));
   examples(backupCommand, ['wda backup everything.wda', 'wda backup shop.wda -w acme/shop']);
-  examples(restoreCommand, ['wda restore everything.wda', 'wda restore shop.wda --as acme/shop-of-monday']);
+  examples(restoreCommand, [
+    'wda restore everything.wda',
+    'wda restore shop.wda --as acme/shop-of-monday',
+    'wda restore shop.wda --replace acme/shop',
+  ]);
 }
 
 /** Saves the whole instance, or the workspace of -w; ignores WDA_WORKSPACE, so that nothing is left out by accident. */
@@ -66,8 +74,16 @@ async function backup(file: string, options: GlobalOptions): Promise<void> {
   );
 }
 
-async function restore(file: string, options: GlobalOptions & { readonly as?: string }): Promise<void> {
-  const as = options.as === undefined ? undefined : workspaceName(parseWorkspace(options.as));
+interface RestoreOptions extends GlobalOptions {
+  readonly as?: string;
+  readonly replace?: string;
+}
+
+async function restore(file: string, options: RestoreOptions): Promise<void> {
+  const [as, replace] = [options.as, options.replace].map((text) =>
+    text === undefined ? undefined : workspaceName(parseWorkspace(text)),
+  );
+  if (as !== undefined && replace !== undefined) throw usageFailure('Pass either --as or --replace');
   const client = connect(options);
   const startedAt = performance.now();
   await inspect(options.io, file);
@@ -80,7 +96,15 @@ async function restore(file: string, options: GlobalOptions & { readonly as?: st
   };
   try {
     const { data } = await sendStream(source.chunks, progress, (chunks) =>
-      client.upload<Restored>(`${ADMIN_PREFIX}/restore`, [['as', as]], BINARY, chunks),
+      client.upload<Restored>(
+        `${ADMIN_PREFIX}/restore`,
+        [
+          ['as', as],
+          ['replace', replace],
+        ],
+        BINARY,
+        chunks,
+      ),
     );
     bar.stop();
     await printResult(options, data, () => describeRestore(data, performance.now() - startedAt));
@@ -90,13 +114,24 @@ async function restore(file: string, options: GlobalOptions & { readonly as?: st
   }
 }
 
-function describeRestore({ workspaces, leftOut }: Restored, milliseconds: number): string {
+function describeRestore({ workspaces, leftOut, replaced }: Restored, milliseconds: number): string {
   const lines = workspaces.map(
     ({ organization, slug, records }) => `Restored ${organization}/${slug}: ${formatCount(records)} records`,
   );
   if (leftOut.apiKeys + leftOut.oauthClients > 0) {
     lines.push(
       `Left out, as another workspace has them: ${formatCount(leftOut.apiKeys)} keys, ${formatCount(leftOut.oauthClients)} OAuth clients`,
+    );
+  }
+  if (replaced !== undefined) {
+    const [{ organization }] = workspaces as [Restored['workspaces'][number]];
+    const count = (records: number | null): string => (records === null ? '-' : formatCount(records));
+    const rows = replaced.entities.map(({ entity, before, after }) => [entity, count(before), count(after)]);
+    lines.push(
+      `The former one is ${organization}/${replaced.slug}`,
+      '',
+      renderTable(['ENTITY', 'BEFORE', 'AFTER'], rows, ['BEFORE', 'AFTER']),
+      '',
     );
   }
   return [...lines, `In ${formatDuration(milliseconds)}`].join('\n');
