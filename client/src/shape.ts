@@ -33,14 +33,19 @@ export type Update<S extends Shape<S>, E extends keyof S> = Changes<S[E]['update
 
 type Changes<U> = { [K in keyof U]: U[K] | Operator<NonNullable<U[K]>> };
 
-/** Operators of a column by its type: those of numbers, of texts, dates and datetimes; json takes any value as it is. */
+/**
+ * Operators of a column by its type: those of numbers, of texts, dates and datetimes; json takes any value as it is. A list is
+ * a many-to-many relation.
+ */
 type Operator<T> = unknown extends T
   ? never
-  : [Extract<T, number>] extends [never]
-    ? string extends T
-      ? { readonly $append: string } | { readonly $now: true }
-      : never
-    : { readonly $inc: T };
+  : [T] extends [readonly number[]]
+    ? { readonly $add?: T; readonly $remove?: T }
+    : [Extract<T, number>] extends [never]
+      ? string extends T
+        ? { readonly $append: string } | { readonly $now: true }
+        : never
+      : { readonly $inc: T };
 /** Record as writes answer. */
 export type Result<S extends Shape<S>, E extends keyof S> = S[E] extends { readonly written: infer W } ? W : Row<S, E>;
 /** ETag of the record that a write answers; undefined if the user cannot read the record. */

@@ -161,6 +161,8 @@ function formatType(schema: Schema, number: string): string {
   const types = listTypes(schema);
   const [first] = types;
   if (first === undefined) return 'unknown';
+  // Ids of related records.
+  if (first === 'array') return 'number[]';
   const values = schema.enum?.filter((value) => value !== null).map((value) => quoted(value));
   const isNumber = types.includes('number') || types.includes('integer');
   const one = values?.join(' | ') ?? (isNumber ? number : first);

@@ -13,8 +13,10 @@ import {
   linkBatch,
   parseBatch,
   parseBatchOptions,
+  type Reference,
 } from '../request/batch.ts';
 import { type Call, type CallParts, makeCall } from '../request/call.ts';
+import { isRecord } from '../request/members.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
 import type { StoredResponse } from '../workspace-schema/idempotency-keys.ts';
 import type { RequestContext } from './context.ts';
@@ -106,7 +108,7 @@ export async function replayBatch(
       workspace.entities.get(one.item.entity)?.access !== undefined;
     const isRead = !isDeleted && !isBare;
     const outcome = isRead
-      ? await makeRunOperation(run)(index, { ...one, members: new Map() }, run.executor)
+      ? await makeRunOperation(run)(index, { ...one, references: new Map() }, run.executor)
       : undefined;
     const bare = `{"status":${status}${isBare ? `,"data":{"id":${id}}` : ''}}`;
     const text = outcome?.text.replace(/^\{"status":\d+/, `{"status":${status}`) ?? bare;
@@ -233,8 +235,8 @@ async function runPipelined(run: Run, linked: readonly LinkedItem[]): Promise<re
   });
 }
 
-const getSources = ({ id, members }: LinkedItem): readonly number[] =>
-  [...(id === undefined ? [] : [id]), ...members.values()].map(({ from }) => from);
+const getSources = ({ id, references }: LinkedItem): readonly number[] =>
+  [...(id === undefined ? [] : [id]), ...references.values()].map(({ from }) => from);
 
 /** Executor of one operation among others in flight. */
 interface Step {
@@ -268,8 +270,8 @@ function makeStep(executor: Executor, isLast: () => boolean): Step {
 }
 
 /** Builds the call of an operation, with references replaced by their values. */
-function buildCall({ item, id, members }: LinkedItem, records: ReadonlyMap<number, JsonRecord>): Call {
-  const value = ({ from, field }: { from: number; field: string }): unknown => {
+function buildCall({ item, id, references }: LinkedItem, records: ReadonlyMap<number, JsonRecord>): Call {
+  const value = ({ from, field }: Reference): unknown => {
     const record = records.get(from) as JsonRecord;
     if (!Object.hasOwn(record, field)) {
       throw badRequest(
@@ -280,7 +282,7 @@ function buildCall({ item, id, members }: LinkedItem, records: ReadonlyMap<numbe
     return record[field];
   };
   const segment = id === undefined ? (item.id as string | undefined) : toId(value(id));
-  const body = members.size === 0 ? item.body : withMembers(item, members, value);
+  const body = references.size === 0 ? item.body : replaceReferences(item, references, value);
   return makeCall(item.method, item.entity, segment, {
     query: item.query,
     conditions: { ifMatch: item.ifMatch },
@@ -288,15 +290,23 @@ function buildCall({ item, id, members }: LinkedItem, records: ReadonlyMap<numbe
   });
 }
 
-function withMembers(
+function replaceReferences(
   { body }: BatchItem,
-  members: LinkedItem['members'],
-  value: (reference: { from: number; field: string }) => unknown,
+  references: LinkedItem['references'],
+  getValue: (reference: Reference) => unknown,
 ): JsonRecord {
+  const replace = (value: unknown): unknown => {
+    const reference = references.get(value);
+    return reference === undefined ? value : getValue(reference);
+  };
+  const replaceAll = (value: unknown): unknown => (Array.isArray(value) ? value.map(replace) : replace(value));
   return Object.fromEntries(
     Object.entries(body as JsonRecord).map(([name, member]) => {
-      const reference = members.get(name);
-      return [name, reference === undefined ? member : value(reference)];
+      const isOperator = isRecord(member) && !references.has(member);
+      const replaced = isOperator
+        ? Object.fromEntries(Object.entries(member).map(([operator, list]) => [operator, replaceAll(list)]))
+        : replaceAll(member);
+      return [name, replaced];
     }),
   );
 }

@@ -129,9 +129,12 @@ function rejectIfMatch({ call }: EntityContext, where: string): void {
   throw badRequest('PARAMETER_CONFLICT', `If-Match is for one record. Of many each has its own version: ${where}`);
 }
 
-/** Runs each statement of a dry run in its own transaction, which is rolled back at once. */
+/**
+ * Runs each statement of a dry run in its own transaction, which is rolled back at once. In a transaction of the caller the
+ * caller rolls it back.
+ */
 function withRollback(deps: WriteManyDeps, context: EntityContext, { isDryRun }: BulkOptions): EntityContext {
-  if (!isDryRun) return context;
+  if (!isDryRun || context.executor.isTransaction) return context;
   const executor: Executor = {
     isTransaction: false,
     run: (query, pool, work) =>

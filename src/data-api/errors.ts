@@ -61,6 +61,20 @@ export const tooManyMatches = (total: number, max: number, most: number): ApiErr
       : `${total} records match, and max is ${max}. Nothing was written`,
   );
 
+/** Error of a write with more links than one request makes or compares. */
+export const tooManyLinks = (total: number, most: number, through: string): ApiError =>
+  badRequest(
+    'LIMIT_EXCEEDED',
+    `The write is about ${total} records of ${through}, and one request makes or compares ${most} at most: write them there`,
+  );
+
+/** Error of an upsert of many records that leaves some as they are, which does not say which of them. */
+export const linksNotSkipped = (): ApiError =>
+  badRequest(
+    'PARAMETER_CONFLICT',
+    'conflict=skip takes no relations in a request of many records: write them in another one',
+  );
+
 /** Error of a write by filter with If-Match, which is for one record. */
 export const matchWithVersion = (): ApiError =>
   badRequest('PARAMETER_CONFLICT', 'If-Match is for one record, and a filter finds many');

@@ -15,6 +15,7 @@ import {
   REPLAYED,
   type TransactionKey,
 } from './idempotency.ts';
+import { WriteWithLinks } from './links.ts';
 import { parseResponse, runTransaction } from './transaction.ts';
 
 /** True for a call whose write is one statement that a key can be added to. */
@@ -55,8 +56,13 @@ async function writeCall(
   const { statementForms, access: grants } = context.workspace.entities.get(call.entity) ?? {};
   // A write under grants is one statement, too, but has its own form of result.
   const isPlain = statementForms === undefined && grants === undefined;
-  if (statementKey !== undefined && isOneStatement(call) && isPlain)
-    return deps.execute(context, call, executor, statementKey);
+  if (statementKey !== undefined && isOneStatement(call) && isPlain) {
+    try {
+      return await deps.execute(context, call, executor, statementKey);
+    } catch (error) {
+      if (!(error instanceof WriteWithLinks)) throw error;
+    }
+  }
   // Throws errors that do not depend on the body before the body is read.
   const { access } = OPERATIONS[call.operation];
   await deps.retry.run(context, { call, executor }, async ({ workspace, principal }) => {

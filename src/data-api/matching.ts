@@ -16,6 +16,7 @@ import {
 } from '../plan/assignment.ts';
 import type { Copy, LockPlan, MatchPlan } from '../plan/bulk.ts';
 import { isGranted, planGrantedAssignment } from '../plan/granted.ts';
+import { splitLinks } from '../plan/links.ts';
 import { planMatch, planMatchLock, planSet } from '../plan/matching.ts';
 import type { LockedRow } from '../plan/result.ts';
 import { MAX_DETAILS } from '../plan/unknown-name.ts';
@@ -31,6 +32,7 @@ import { removeAll, updateAll, type WriteManyDeps } from './bulk.ts';
 import type { EntityContext } from './context.ts';
 import { matchWithVersion, tooManyMatches } from './errors.ts';
 import { inTransaction } from './exchange.ts';
+import { changeLinks, findLinkMistakes } from './links.ts';
 import { computeColumns, requireShown, runLock, type StoredValues } from './operators.ts';
 import { runRead } from './reads.ts';
 import { retryWrite } from './write-retry.ts';
@@ -49,12 +51,14 @@ export async function updateWhere(deps: WriteManyDeps, context: EntityContext): 
   rejectVersion(context);
   const isDryRun = parseMatchingDryRun(call.query);
   const { set, ...matching } = parseMatchingUpdate(await call.body());
-  const { values: members, copies } = planSet(set, entity, context);
+  const parts = splitLinks(set, entity, context, true) ?? { members: set, links: [], details: [] };
+  const { values: members, copies } = planSet(parts.members, entity, context);
   const { details, ...assignment } = isGranted(entity)
     ? planGrantedAssignment(members, entity, principal, '')
     : planAssignment(members, entity, '');
   const what: Changes = { ...assignment, copies };
-  if (details.length > 0) throw validationFailed(details);
+  const mistakes = [...details, ...(await findLinkMistakes(deps, context, [{ ...parts, index: 0 }], (_, one) => one))];
+  if (mistakes.length > 0) throw validationFailed(mistakes.slice(0, MAX_DETAILS));
   requireShown([what], context, false);
   const match = planMatching(matching, context);
   const lock = planMatchLock(match, { fields: getReadFields(what, context), copies }, 'update');
@@ -66,7 +70,16 @@ export async function updateWhere(deps: WriteManyDeps, context: EntityContext): 
       const options = { isMinimal: true, isDryRun, versions: false };
       await nameByIds(targets, () => updateAll(deps, current, items, targets, options));
     }
-    return { matched: rows.length, updated: changed.length };
+    const updated = new Set(changed.map(({ id }) => id));
+    if (parts.links.length > 0) {
+      const records = rows.map(({ id }) => ({
+        id,
+        links: parts.links,
+        name: (detail: Detail): Detail => ({ id: Number(id), ...detail }),
+      }));
+      for (const id of await changeLinks(deps, current, records, false)) updated.add(id);
+    }
+    return { matched: rows.length, updated: updated.size };
   });
 }
 

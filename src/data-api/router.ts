@@ -52,6 +52,7 @@ import { answerHistory, answerHistoryEntry, forgetHistory, type HistoryDeps } fr
 import { executeIdempotent, type IdempotencyDeps } from './idempotency.ts';
 import { executeCallIdempotent } from './idempotent-call.ts';
 import { importRecords } from './import/import.ts';
+import { writeLinked } from './links.ts';
 import { deleteWhere, updateWhere } from './matching.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadDeps, read } from './reads.ts';
@@ -273,17 +274,23 @@ export function makeOperations(deps: OperationDeps): Operations {
   };
   const transfer: TransferDeps = { ...deps, ...recordDeps, takePermit: makeTakePermit(deps.config) };
   const retry = makeSnapshotRetry(deps.cache);
+  const linked =
+    (write: Handler): Handler =>
+    (context) =>
+      writeLinked(recordDeps, context, write);
   const handlers: Readonly<Record<OperationName, Handler>> = {
     list: (context) => list(recordDeps, context),
     query: (context) => query(recordDeps, context),
     aggregate: (context) => aggregate(recordDeps, context),
     summarize: (context) => summarize(recordDeps, context),
     read: (context) => read(recordDeps, context),
-    create: (context) => (isLimited(context) ? createOrUpsert(recordDeps, context) : create(recordDeps, context)),
-    update: (context) => (isLimited(context) ? updateGranted : update)(recordDeps, context as GrantedContext),
+    create: linked((context) =>
+      isLimited(context) ? createOrUpsert(recordDeps, context) : create(recordDeps, context),
+    ),
+    update: linked((context) => (isLimited(context) ? updateGranted : update)(recordDeps, context as GrantedContext)),
     delete: (context) => (isLimited(context) ? removeGranted : remove)(recordDeps, context as GrantedContext),
-    bulkCreate: (context) => bulkCreate(recordDeps, context),
-    bulkUpdate: (context) => bulkUpdate(recordDeps, context),
+    bulkCreate: linked((context) => bulkCreate(recordDeps, context)),
+    bulkUpdate: linked((context) => bulkUpdate(recordDeps, context)),
     bulkDelete: (context) => bulkDelete(recordDeps, context),
     bulkDeleteListed: (context) => bulkDeleteListed(recordDeps, context),
     updateWhere: (context) => updateWhere(recordDeps, context),

@@ -68,7 +68,11 @@ export function formatEntities(agentContext: AgentContext, names: readonly strin
 function formatEntity(view: EntityView, { principal, readOnlyReason }: AgentContext): string {
   const { entity, relations, expandDepth, required } = view;
   const fields = [...entity.fields.values()].filter(({ role }) => role !== 'id' && role !== 'reference');
-  const related = [...relations].map(([name, view]) => formatRelation(name, view, required));
+  const links = new Set(readOnlyReason === undefined ? view.updateLinks : []);
+  const related = [...relations].map(([name, relationView]) => {
+    const isWritten = relationView.relation.kind === 'manyToMany' && links.has(relationView.relation);
+    return `${formatRelation(name, relationView, required)}${isWritten ? ' written as ids' : ''}`;
+  });
   const keys = [...entity.fields.values()].filter(
     ({ role, relation }) => role === 'reference' && !relations.has(relation as string),
   );

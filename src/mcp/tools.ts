@@ -134,7 +134,11 @@ const DEFINITIONS = {
     operation: 'create',
     properties: {
       entity,
-      record: { type: 'object', description: 'Its fields; references by their key, such as "customerId": 1' },
+      record: {
+        type: 'object',
+        description:
+          'Its fields; references by their key, such as "customerId": 1, and relations written as ids by these, such as "tags": [1, 2]',
+      },
       confirmation,
     },
     required: ['entity', 'record'],
@@ -148,7 +152,11 @@ const DEFINITIONS = {
     properties: {
       entity,
       id,
-      changes: { type: 'object', description: 'Fields with their new values' },
+      changes: {
+        type: 'object',
+        description:
+          'Fields with their new values; relations written as ids take all their ids, or {"$add": [3], "$remove": [1]}',
+      },
       ifMatch,
       confirmation,
     },

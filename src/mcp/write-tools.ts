@@ -63,17 +63,25 @@ export function updateRecord({ members, text, has }: Members, toolContext: ToolC
   // A field that grants let a user write need not be one that it can read.
   const isHidden = (name: string): boolean =>
     view !== undefined && !view.entity.fields.has(name) && view.entity.access?.writable.has(name) === true;
-  const readableNames = names.filter((name) => !isHidden(name));
+  const links = new Set(view?.updateLinks.map(({ name }) => name));
+  const isExpanded = (name: string): boolean => links.has(name) && view?.relations.has(name) === true;
+  const isShown = (name: string): boolean => (links.has(name) ? isExpanded(name) : !isHidden(name));
+  const fields = names.filter(isShown).map((name) => (isExpanded(name) ? `${name}.id` : name));
+  const format = (name: string, value: unknown): string => {
+    if (!isShown(name)) return '?';
+    return formatValue(isExpanded(name) && Array.isArray(value) ? value.map(({ id }) => id) : value);
+  };
   return executeChange(toolContext, {
     tool: 'update_record',
     args: members,
     request: { method: 'PATCH', path, headers: has('ifMatch') ? { 'if-match': text('ifMatch') } : {}, body: changes },
-    read: { method: 'GET', path, query: `expand=&fields=${encodePart(readableNames.join() || 'id')}` },
+    read: {
+      method: 'GET',
+      path,
+      query: `expand=${encodePart(names.filter(isExpanded).join())}&fields=${encodePart(fields.join() || 'id')}`,
+    },
     title: `Change ${path.split('/').slice(-2).join(' ')} in ${formatWorkspace(toolContext.agentContext.workspace)}`,
-    lines: (before) =>
-      names.map(
-        (name) => `${name}: ${isHidden(name) ? '?' : formatValue(before[name])} -> ${formatValue(changes[name])}`,
-      ),
+    lines: (before) => names.map((name) => `${name}: ${format(name, before[name])} -> ${formatValue(changes[name])}`),
     doneMessage: 'Changed.',
   });
 }

@@ -12,7 +12,7 @@ import {
 } from '../request/parameters.ts';
 import { schemaRef } from './names.ts';
 import { OUTLINE_SCHEMA } from './outline.ts';
-import { OPERATOR_SCHEMAS } from './schema.ts';
+import { LINKED_IDS, LINKS_SCHEMA, OPERATOR_SCHEMAS } from './schema.ts';
 
 const TEXT = { type: 'string' } as const;
 const TEXTS = { type: 'array', items: TEXT } as const;
@@ -237,6 +237,11 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
       description: 'Appends to the stored text; null counts as an empty one.',
     },
     [OPERATOR_SCHEMAS.$now]: { ...node('$now', { const: true }), description: 'The time of the write.' },
+    [LINKS_SCHEMA]: {
+      ...body({}, { $add: LINKED_IDS, $remove: LINKED_IDS }),
+      minProperties: 1,
+      description: 'Ids of related records to link and to take away; the others stay as they are.',
+    },
     'wda.Batch': body(
       {
         operations: {

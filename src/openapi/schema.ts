@@ -6,6 +6,7 @@ import { type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { exactNumber } from '../model/exact-json.ts';
 import { decodeValue, fieldType, type JsonSchema } from '../model/field-types.ts';
 import { getOperators } from '../plan/change.ts';
+import { MAX_LINKED } from '../plan/links.ts';
 import { ID_SCHEMA } from '../request/forms.ts';
 import { type FieldTree, parseFields } from '../request/paths.ts';
 import type { Part } from './error-responses.ts';
@@ -142,7 +143,7 @@ function nullable(schema: JsonSchema): JsonSchema {
 /** Returns columns for bodies. `creates`: omitted columns take their default, which the description has. */
 function bodyProperties(view: EntityView, creates: boolean): Part {
   const { createFields, updateFields, ruleColumns, grantColumns } = view;
-  return Object.fromEntries(
+  const fields = Object.fromEntries(
     (creates ? createFields : updateFields).map((field) => {
       const { takesDigits, schema } = fieldType(field.type);
       const values = isId(field) ? ID_SCHEMA : schema(field);
@@ -165,10 +166,24 @@ function bodyProperties(view: EntityView, creates: boolean): Part {
       ];
     }),
   );
+  const links = (creates ? view.createLinks : view.updateLinks).map(({ name, entity: target, through }) => [
+    name,
+    {
+      ...(creates ? LINKED_IDS : { anyOf: [LINKED_IDS, schemaRef(LINKS_SCHEMA)] }),
+      description: `Ids of ${target}: written as records of ${through}, and not part of answers.`,
+    },
+  ]);
+  return { ...fields, ...Object.fromEntries(links) };
 }
 
 /** Names of the schemas of operators. */
 export const OPERATOR_SCHEMAS = { $inc: 'wda.Increment', $append: 'wda.Append', $now: 'wda.Now' } as const;
+
+/** Name of the schema of the operators of a many-to-many relation. */
+export const LINKS_SCHEMA = 'wda.Links';
+
+/** Ids of related records in a body. */
+export const LINKED_IDS = { type: 'array', items: ID_SCHEMA, maxItems: MAX_LINKED } as const;
 
 /** Returns the name of the schema of the operator that an update of the field takes; one of json is any value. */
 function getOperatorSchema(field: Field): string | undefined {
@@ -177,8 +192,13 @@ function getOperatorSchema(field: Field): string | undefined {
 }
 
 /** Returns the names of the schemas of operators that updates of the entity refer to. */
-export const listOperatorSchemas = ({ operations, updateFields }: EntityView): readonly string[] =>
-  operations.includes('update') ? updateFields.flatMap((field) => getOperatorSchema(field) ?? []) : [];
+export const listOperatorSchemas = ({ operations, updateFields, updateLinks }: EntityView): readonly string[] =>
+  operations.includes('update')
+    ? [
+        ...updateFields.flatMap((field) => getOperatorSchema(field) ?? []),
+        ...(updateLinks.length > 0 ? [LINKS_SCHEMA] : []),
+      ]
+    : [];
 
 const defaultText = ({ default: value }: Field): string =>
   shorten(typeof value === 'string' ? value : JSON.stringify(value));

@@ -9,7 +9,7 @@ import {
 } from '../model/entity.ts';
 import { GRANT_OPERATIONS, type GrantOperation } from '../model/grant.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
-import { isToOne, type Relation } from '../model/relation.ts';
+import { type BelongsTo, isToOne, type ManyToMany, type Relation } from '../model/relation.ts';
 import { getEntity, type Workspace } from '../model/workspace.ts';
 import { allowsRecord, getRequiredFields, isStored, isWritable } from '../model/writable.ts';
 import { getConflictKeys } from '../plan/conflict-key.ts';
@@ -46,6 +46,9 @@ export interface EntityView {
   /** Fields that the body of a create, and of an update, may name. */
   readonly createFields: readonly Field[];
   readonly updateFields: readonly Field[];
+  /** Many-to-many relations that the body of a create, and of an update, may change. */
+  readonly createLinks: readonly ManyToMany[];
+  readonly updateLinks: readonly ManyToMany[];
   /** Fields that a create must give. */
   readonly required: ReadonlySet<string>;
   /** Fields that a create need not give, as row rules set them from the token. */
@@ -64,7 +67,7 @@ export function getPrincipalClass(principal: Principal): PrincipalClass {
 
 /** Builds a view of each entity of the snapshot, in the order of the schema. */
 export function buildViews(workspace: Workspace, principal: PrincipalClass): readonly EntityView[] {
-  return [...workspace.entities.values()].map((entity) => {
+  const views = [...workspace.entities.values()].map((entity) => {
     const ruleColumns = getRuleColumns(entity, principal);
     const operations = getOperations(entity, workspace, principal);
     const writes =
@@ -84,6 +87,30 @@ export function buildViews(workspace: Workspace, principal: PrincipalClass): rea
         .filter((names) => names.every((name) => creates.has(name))),
     };
   });
+  const byName = new Map(views.map((view) => [view.entity.name, view]));
+  return views.map((view) => {
+    const links = [...view.entity.relations.values()].filter(({ kind }) => kind === 'manyToMany') as ManyToMany[];
+    const select = (names: readonly OperationName[]): readonly ManyToMany[] =>
+      links.filter((relation) => mayWriteLinks(relation, byName.get(relation.through), names));
+    return { ...view, createLinks: select(['create']), updateLinks: select(['create', 'delete']) };
+  });
+}
+
+/** Returns whether one of the operations makes or removes links: their entity requires nothing but the ids of both. */
+function mayWriteLinks(
+  { from, to }: ManyToMany,
+  through: Pick<EntityView, 'entity' | 'operations' | 'required'> | undefined,
+  names: readonly OperationName[],
+): boolean {
+  if (through === undefined) return false;
+  const { fields, relations } = through.entity;
+  const keys = [from, to].map((name) => (relations.get(name) as BelongsTo | undefined)?.column ?? '');
+  return (
+    // Links are compared with those that there are.
+    keys.every((name) => fields.has(name)) &&
+    [...through.required].every((name) => keys.includes(name)) &&
+    names.some((name) => through.operations.includes(name))
+  );
 }
 
 /** Grants of which each operation needs one; a record to change must be read, too. */

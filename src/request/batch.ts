@@ -117,8 +117,8 @@ export interface Reference {
 export interface LinkedItem {
   readonly item: BatchItem;
   readonly id: Reference | undefined;
-  /** References by member of the body. */
-  readonly members: ReadonlyMap<string, Reference>;
+  /** References in the body, by the objects that they replace. */
+  readonly references: ReadonlyMap<unknown, Reference>;
 }
 
 /**
@@ -162,22 +162,28 @@ export function linkBatch(
   const linked = items.map((item, index) =>
     inOperation(index, () => {
       const id = typeof item.id === 'object' ? find(item.id) : undefined;
-      const members = new Map<string, Reference>();
+      const references = new Map<unknown, Reference>();
       const entity = entities.get(item.entity);
       if (entity !== undefined && isRecord(item.body)) {
         for (const [name, value] of Object.entries(item.body)) {
-          if (isReference(value) && entity.fields.get(name)?.type !== 'json') members.set(name, find(value));
+          const isList = entity.relations.get(name)?.kind === 'manyToMany';
+          const ids = isList ? listIds(value) : entity.fields.get(name)?.type === 'json' ? [] : [value];
+          for (const id of ids) if (isReference(id)) references.set(id, find(id));
         }
       }
       if (item.ref !== undefined) {
         if (indexByRef.has(item.ref)) throw badRequest('INVALID_BATCH', `ref ${item.ref} is used twice`);
         indexByRef.set(item.ref, index);
       }
-      return { item, id, members };
+      return { item, id, references };
     }),
   );
   return { linked, getUsedFields: (index) => used.get(index) };
 }
+
+/** Returns the ids in the value of a many-to-many relation: those of a list, or of its operators. */
+const listIds = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : isRecord(value) ? Object.values(value).filter(Array.isArray).flat() : [];
 
 function noSuchRef(ref: string, isLater: boolean, indexByRef: ReadonlyMap<string, number>): Error {
   if (isLater) return badRequest('INVALID_REFERENCE', `$ref ${shorten(ref)} is not the ref of an earlier operation`);

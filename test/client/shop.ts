@@ -1,5 +1,5 @@
 // Types of the workspace demo/shop, written by `wda types`: do not edit, write it again.
-// cg39Dd04-9U7ieGg5tZEDb
+// MDsV9euOoSYMawkVDrQlCC
 import type { DigitsIn } from 'workspace-data-client';
 
 export interface Shop {
@@ -59,6 +59,7 @@ export interface Shop {
       /** Left out: now. */ placedAt?: string | null;
       note?: string | null;
       customerId: number;
+      /** Ids of tags: written as records of orderTags, and not part of answers. */ tags?: number[];
     };
     update: Partial<Shop['orders']['create']>;
     relations: {
@@ -95,6 +96,7 @@ export interface Shop {
     };
     create: {
       name: string;
+      /** Ids of orders: written as records of orderTags, and not part of answers. */ orders?: number[];
     };
     update: Partial<Shop['tags']['create']>;
     relations: {

@@ -44,7 +44,7 @@ test('users of an identity provider: what rules hide may be null, what tokens se
   const asUser = await types(tokenOf({ customer_id: 1 }));
   assert.equal(asOwner.stdout, asUser.stdout);
   assert.match(asOwner.stdout, /\n {6}order: 'orders' \| null;\n/);
-  assert.match(asOwner.stdout, /\n {6}\/\*\* Set from your token\. \*\/ customerId\?: number;\n {4}\};\n/);
+  assert.match(asOwner.stdout, /\n {6}\/\*\* Set from your token\. \*\/ customerId\?: number;\n/);
   assert.match(asOwner.stdout, /\n {6}customer: 'customers';\n/);
   assert.equal((await types(tokenOf({}), '--for', 'external')).stdout, asUser.stdout);
 

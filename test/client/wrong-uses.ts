@@ -107,6 +107,8 @@ export const WRONG = async (): Promise<unknown[]> => [
   (await orders.aggregate({ select: ['count'] })).data[0]?.['sum:total'],
   // @ts-expect-error: an operator of texts for a number
   await orders.update(1, { total: { $append: '1' } }),
+  // @ts-expect-error: ids of related records that are texts
+  await orders.update(1, { tags: { $add: ['1'] } }),
   // @ts-expect-error: events have no relations
   orders.changes({ filter: { customer: { country: 'SE' } } }),
   // @ts-expect-error: an unknown column of events

@@ -68,6 +68,7 @@ const TOKENS = 'api/access/external-tokens.test.ts';
 const FEED = 'api/events/feed.test.ts';
 const BULK = 'api/writing/bulk.test.ts';
 const MATCHING = 'api/writing/matching.test.ts';
+const LINKS = 'api/writing/links.test.ts';
 const ERRORS = 'api/requests/errors.test.ts';
 const HOSTILE = 'api/requests/hostile.test.ts';
 
@@ -471,6 +472,16 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words:
       /^\d+ records match, and (max is \d+\. Nothing was written|one request changes \d+ at most: narrow the filter, and repeat the request)$/,
     made: () => errors.tooManyMatches(3, 2, 10_000),
+  },
+  tooManyLinks: {
+    file: LINKS,
+    words: /^The write is about \d+ records of \w+, and one request makes or compares \d+ at most: write them there$/,
+    made: () => errors.tooManyLinks(2, 1, 'labels'),
+  },
+  linksNotSkipped: {
+    file: LINKS,
+    words: 'conflict=skip takes no relations in a request of many records: write them in another one',
+    made: errors.linksNotSkipped,
   },
   matchWithVersion: {
     file: MATCHING,

@@ -12,8 +12,17 @@ import { until } from '../../support/wait-until.ts';
 const WRITING = ['create_record', 'update_record', 'delete_record'];
 const NOTES = {
   entities: {
-    notes: { fields: { title: { type: 'string', required: true, maxLength: 40 }, total: { type: 'decimal' } } },
+    notes: {
+      fields: { title: { type: 'string', required: true, maxLength: 40 }, total: { type: 'decimal' } },
+      relations: { words: { kind: 'manyToMany', entity: 'secrets', through: 'words', from: 'note', to: 'secret' } },
+    },
     secrets: { fields: { word: { type: 'text' } } },
+    words: {
+      relations: {
+        note: { kind: 'belongsTo', entity: 'notes', required: true, onDelete: 'cascade' },
+        secret: { kind: 'belongsTo', entity: 'secrets', required: true },
+      },
+    },
   },
 };
 
@@ -144,6 +153,26 @@ test('a person is asked once, with the old and the new values', async () => {
   assert.equal(await agent.text('delete_record', { entity: 'notes', id }), 'Deleted.');
   assert.match(asked[2] ?? '', new RegExp(`^Delete notes ${id} in acme/notes:\n  id: ${id}\n  title: "after"`));
   assert.equal(asked.length, 3);
+  await agent.close();
+});
+
+test('relations are written as ids, and shown as ids before', async () => {
+  const [one, two] = (await notes.create('secrets', [{ word: 'one' }, { word: 'two' }])).map(({ id }) => id);
+  const asked: string[] = [];
+  const agent = await connect(person('accept', asked));
+  assert.match(
+    await agent.text('describe_entities', { entities: ['notes'] }),
+    /words -> secrets \(many\) written as ids/,
+  );
+  const record = { title: 'linked', words: [one] };
+  assert.match(await agent.text('create_record', { entity: 'notes', record }), /^Created\. /);
+  const id = (await notes.call('notes?filter=title,eq,linked')).json.data[0].id;
+  await agent.text('update_record', { entity: 'notes', id, changes: { words: { $add: [two] }, title: 'more' } });
+  assert.deepEqual(asked, [
+    `Create a record of notes in acme/notes:\n  title: "linked"\n  words: [${one}]`,
+    `Change notes ${id} in acme/notes:\n  words: [${one}] -> {"$add":[${two}]}\n  title: "linked" -> "more"`,
+  ]);
+  assert.equal((await notes.call(`notes/${id}?expand=words`)).json.data.words.length, 2);
   await agent.close();
 });
 

@@ -265,8 +265,3 @@ test('records whose answer would be too large: the refusal says what helps', asy
   }
   assert.equal((await send('people/_bulk?return=minimal', 'POST', { data })).status, 201);
 });
-
-test('a relation through another entity is written there', async () => {
-  const answer = await send('tags', 'POST', { name: 'x', people: [1] });
-  assert.equal(answer.json.error.details[0].message, 'is a relation; write it as records of labels, one for each pair');
-});

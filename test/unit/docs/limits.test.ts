@@ -34,6 +34,8 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['depth of `expand`', 'model/entity.ts', 'DEFAULT_MAX_EXPAND_DEPTH'],
   ['depth of `expand`', 'schema/format.ts', 'MAX_EXPAND_DEPTH'],
   ['relations that one request follows', 'model/entity.ts', 'MAX_STEPS'],
+  ['ids of a many-to-many relation in a body', 'plan/links.ts', 'MAX_LINKED'],
+  ['links of many-to-many relations that one request makes or compares', 'data-api/links.ts', 'MAX_LINKS'],
   ['nesting of a body', 'model/exact-json.ts', 'MAX_NESTING'],
   [
     'members of a record, and of the object that is the body, in a body of more than 8 KiB',
